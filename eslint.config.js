@@ -1,0 +1,18 @@
+// Biome formats and lints; eslint is here only for the rules that need types: a promise that nobody waits for is a lost error.
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["dist/**", ".build-*/**", "node_modules/**", "eslint.config.js", "bin/**", ".dependency-cruiser.cjs", "playbooks/**/*.mjs"] },
+  {
+    files: ["**/*.ts"],
+    languageOptions: { parser: tseslint.parser, parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    plugins: { "@typescript-eslint": tseslint.plugin },
+    rules: {
+      "@typescript-eslint/no-floating-promises": "error",
+      "@typescript-eslint/no-misused-promises": "error",
+      "@typescript-eslint/await-thenable": "error",
+      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+      "@typescript-eslint/no-explicit-any": "error",
+    },
+  },
+);

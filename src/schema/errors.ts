@@ -1,0 +1,56 @@
+import type { Json } from "./json.ts";
+
+/**
+ * Every code of a {@link FlowError}, with the HTTP status that a route answers with. One table: a code that is not here
+ * does not compile, and a route never chooses a status itself.
+ */
+export const ERROR_STATUS = {
+  /** The command line was not understood. */
+  USAGE: 400,
+  /** A document is not a valid playbook. `detail` holds the diagnostics. */
+  INVALID_PLAYBOOK: 422,
+  /** A file could not be read. */
+  FILE_UNREADABLE: 400,
+  /** Input that is not of its declared shape. */
+  INVALID_INPUT: 422,
+  /** A setting (environment, flag) has a value that cannot be used. */
+  INVALID_SETTING: 500,
+  /** A template does not parse, or a filter was applied to a value of the wrong type. */
+  TEMPLATE_ERROR: 422,
+  /** A template used more steps, depth or text than its budget allows. */
+  TEMPLATE_BUDGET: 422,
+  /** Catalog path, step, credential or reference that does not exist. */
+  NOT_FOUND: 404,
+  /** A stored result that should be there is not, or its checksum differs. */
+  REFERENCE_NOT_AVAILABLE: 404,
+  /** The caller asked for the work to stop. */
+  CANCELLED: 409,
+  /** A keychain entry or one of its fields could not be resolved. */
+  KEYCHAIN: 422,
+  /** A fault of the program itself. */
+  INTERNAL: 500,
+} as const satisfies Record<string, number>;
+
+/** Code of a {@link FlowError}. */
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+/**
+ * The one error class. `message` says what was attempted, on what, why it failed and what to do next; `code` is for
+ * programs. `detail` is JSON that may be shown to the caller: never put a secret or a stack there.
+ */
+export class FlowError extends Error {
+  readonly code: ErrorCode;
+  readonly detail: Json | undefined;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; detail?: Json } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.name = "FlowError";
+    this.code = code;
+    this.detail = options.detail;
+  }
+}
+
+/** The message of anything thrown, without its stack. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,70 @@
+import type { Json, JsonObject } from "./json.ts";
+
+/** Kinds of task error (language document, 5.4). */
+export const TASK_ERROR_KINDS = [
+  "connection",
+  "timeout",
+  "rate_limit",
+  "auth",
+  "not_found",
+  "client_error",
+  "server_error",
+  "schema",
+  "parse",
+  "transform",
+  "template",
+  "configuration",
+  "db_connection",
+  "db_constraint",
+  "db_deadlock",
+  "db_timeout",
+  "db_error",
+  "storage_quota",
+  "storage_access",
+  "sub_playbook",
+  "cancelled",
+  "policy",
+  "unknown",
+] as const;
+export type TaskErrorKind = (typeof TASK_ERROR_KINDS)[number];
+
+/** Why a task failed. `message` reaches users: no stack of ours, no secret. */
+export interface TaskError {
+  kind: TaskErrorKind;
+  /** `HTTP_<n>`, SQLSTATE, or a symbolic code. */
+  code: string;
+  message: string;
+  /** Trying again may help. */
+  retryable: boolean;
+  /** HTTP status where there is one. */
+  status?: number;
+  status_code?: number;
+  details?: Json;
+  task?: string;
+  step?: string;
+  attempt?: number;
+}
+
+/** What a tool answers. It never throws for a failure of the work: that is `status: "error"` with an `error`. */
+export interface ToolResult {
+  status: "ok" | "error";
+  /** The result as templates see it; kept on errors too where there is one (an HTTP body). */
+  data: Json;
+  /** Fields readable on the result by name although they are not part of it (`command_0`). */
+  virtual?: JsonObject;
+  error?: TaskError;
+  http?: { status: number; headers: JsonObject };
+  pg?: { code: string; sqlstate: string };
+  py?: { exception: string; traceback: string };
+}
+
+/** A {@link ToolResult} that failed with `error` and has no data. */
+export function failed(
+  kind: TaskErrorKind,
+  code: string,
+  message: string,
+  more: Partial<TaskError> & { retryable?: boolean } = {},
+): ToolResult {
+  const retryable = more.retryable ?? (kind === "connection" || kind === "timeout" || kind === "rate_limit");
+  return { status: "error", data: null, error: { ...more, kind, code, message, retryable } };
+}

@@ -1,0 +1,245 @@
+import type { Json, JsonObject } from "./json.ts";
+
+/*
+ * A playbook after loading: every spelling that an author may use is normalised to one form. It is plain JSON data, so
+ * that it can be stored, sent and compared. Templates are still text here; `language/program.ts` compiles them.
+ */
+
+/** The kinds of task that this program can run. Aliases (`postgres`, `sql`, `result`, `script`) are gone by now. */
+export const RUNNABLE_KINDS = [
+  "http",
+  "shell",
+  "python",
+  "sqldb",
+  "playbook",
+  "workbook",
+  "noop",
+  "artifact",
+  "mcp",
+] as const;
+
+/** A kind of task that this program can run. */
+export type RunnableKind = (typeof RUNNABLE_KINDS)[number];
+
+/** Kinds that the language knows and parses, and that fail with kind `configuration` when run: nothing here runs them. */
+export const PARSED_ONLY_KINDS = [
+  "duckdb",
+  "warehouse",
+  "nats",
+  "transfer",
+  "container",
+  "job",
+  "agent",
+  "subscription",
+  "rhai",
+  "ducklake",
+  "gcs",
+  "provider",
+] as const;
+
+/** Other spellings of a kind, and the kind they stand for (language document, section 3). */
+export const KIND_ALIASES: Readonly<Record<string, string>> = {
+  postgres: "sqldb",
+  sql: "sqldb",
+  snowflake: "warehouse",
+  result: "artifact",
+  script: "python",
+  "script job": "job",
+  script_job: "job",
+};
+
+/** Where something stands in the document's text; both count from 1. */
+export interface Position {
+  line: number;
+  column: number;
+}
+
+/** `kind: Playbook` (or `Agent`), normalised. */
+export interface Playbook {
+  apiVersion: string;
+  kind: string;
+  /** `metadata.name`. */
+  name: string;
+  /** Catalog path: `metadata.path`, else the name. */
+  path: string;
+  metadata: JsonObject;
+  /** Default inputs, with templates. Request inputs replace top-level keys. */
+  workload: JsonObject;
+  /** Legacy free block, readable as `spec` in templates. */
+  spec: JsonObject;
+  executor: Executor;
+  keychain: KeychainDefinition[];
+  /** Named tools for tasks of kind `workbook`; the task's label is the name. */
+  workbook: Task[];
+  /** Where a run starts: `executor.spec.entry_step`, else step `start`, else the first. */
+  entryStep: string;
+  /** In document order; never empty. */
+  steps: Step[];
+}
+
+/** How the run as a whole behaves. */
+export interface Executor {
+  profile?: string;
+  /** Runs once when nothing else is left to do. */
+  finalStep?: string;
+  /** A step whose arcs all say no fails the run instead of ending its branch. */
+  noNextIsError: boolean;
+  /** Longest duration of the run in milliseconds; a template until the run starts. */
+  timeoutMs?: Json;
+}
+
+/** One entry of the `keychain` section, keys as written. */
+export interface KeychainDefinition extends JsonObject {
+  name: string;
+  kind: string;
+}
+
+/** One step of the workflow. */
+export interface Step {
+  name: string;
+  desc?: string;
+  /** In running order. A step without a tool has one `noop` task. */
+  tasks: Task[];
+  /**
+   * True when the tool was written as a list or a map of labels: its result is the merge of its tasks' results, each
+   * also readable by its label. False for a single tool, whose result is the step's result unchanged.
+   */
+  pipeline: boolean;
+  /** Extra inputs of every task, with templates; a task's own input wins. */
+  input: JsonObject;
+  /** Guard: falsy makes the step SKIPPED. */
+  when?: Json;
+  /** `spec.policy.admit.rules`: first match decides; empty allows. */
+  admit: AdmitRule[];
+  loop?: Loop;
+  /** Applied after success, before the arcs. */
+  set: Assignment[];
+  result: ResultConfig;
+  /** Milliseconds (number or template) for the step as a whole. */
+  timeoutMs?: Json;
+  next: Next;
+  position: Position;
+}
+
+/** One admission rule; without `when` it is the `else`. */
+export interface AdmitRule {
+  when?: Json;
+  allow: Json;
+}
+
+/** One task: what a tool is asked to do. */
+export interface Task {
+  label: string;
+  /** Canonical kind: one of {@link RUNNABLE_KINDS}, {@link PARSED_ONLY_KINDS}, or an unknown one (fails when run). */
+  kind: string;
+  /** The kind's own keys, with templates; no key that stands elsewhere in this record. */
+  config: JsonObject;
+  /** `args` and `input` merged, with templates. */
+  input: JsonObject;
+  /** Credential name, `{credential}`, map of aliases, or inline provider. */
+  auth?: Json;
+  /** Milliseconds, number or template. */
+  timeoutMs?: Json;
+  /** First match decides; empty means: ok continues, error fails. */
+  policy: PolicyRule[];
+  set: Assignment[];
+  result: ResultConfig;
+  position: Position;
+  /** Line of the first line of `code`/`script.code` in the document, to translate a traceback. */
+  codeLine?: number;
+}
+
+/** What a policy rule may do with a task's outcome. */
+export const POLICY_ACTIONS = ["continue", "retry", "jump", "break", "fail"] as const;
+export type PolicyAction = (typeof POLICY_ACTIONS)[number];
+
+/** How the delay of a retry grows. */
+export const BACKOFFS = ["none", "fixed", "linear", "exponential"] as const;
+export type Backoff = (typeof BACKOFFS)[number];
+
+/** One rule of `spec.policy.rules`; without `when` it is the `else`. Numbers may still be templates. */
+export interface PolicyRule {
+  when?: Json;
+  do: PolicyAction;
+  /** Target label of `jump`; `previous` is the task before. */
+  to?: string;
+  /** Total runs, default 3. */
+  attempts?: Json;
+  backoff?: Backoff;
+  /** Seconds. */
+  delay?: Json;
+  /** `true` spreads over the whole delay, a number 0..1 over that share of it. */
+  jitter?: Json;
+  /** Seconds since the task's first attempt after which no further one is made. */
+  maxElapsed?: Json;
+  set: Assignment[];
+}
+
+/**
+ * One assignment. `ctx` writes a variable of the execution, `iter` one of the iteration (outside a loop: of the step),
+ * `local` one that only the later tasks of this pipeline see.
+ */
+export interface Assignment {
+  scope: "ctx" | "iter" | "local";
+  /** Everything after the scope, dots included. */
+  name: string;
+  /** With templates. */
+  value: Json;
+}
+
+/** Storage of a result: `spec.result`, `output` and `output_select`, as written. */
+export interface ResultConfig {
+  inlineMaxBytes?: number;
+  previewMaxBytes?: number;
+  store?: JsonObject;
+  /** Small fields kept beside the reference: JSONPath and the name it is read by. */
+  select: { path: string; as: string }[];
+  /** Never shown in an event, log or preview. */
+  sensitive: boolean;
+}
+
+/** `loop` of a step. */
+export interface Loop {
+  /** Collection, with templates. Exactly one of `in` and `cursor` is present. */
+  in?: Json;
+  cursor?: Cursor;
+  iterator: string;
+  mode: "sequential" | "parallel" | "cursor";
+  /** Number or template; absent: as many as there are. */
+  maxInFlight?: Json;
+  /** `local` runs all iterations in one command. */
+  exec: "distributed" | "local";
+  /** Absent: sequential stops at the first failure, parallel runs all. A `tolerate` is a count or a share 0..1. */
+  onError?: "stop" | "continue" | { tolerate: number } | { toleratePercent: number };
+}
+
+/** A loop over rows that a statement claims, a frame at a time. */
+export interface Cursor {
+  kind: string;
+  auth?: Json;
+  /** Statement that claims and returns rows; `__frame_max_rows` is in its scope. */
+  claim: Json;
+  maxRows: Json;
+  leaseSeconds: Json;
+  heartbeatSeconds: Json;
+  rowConcurrency: Json;
+  process: "row" | "frame";
+}
+
+/** What follows a step. */
+export interface Next {
+  mode: "exclusive" | "inclusive";
+  /** `quiet` suppresses the notice when no arc matches; `error` fails the run. */
+  onNoMatch: "notice" | "quiet" | "error";
+  arcs: Arc[];
+}
+
+/** One arrow from a step to the next. */
+export interface Arc {
+  /** Name of the target, or a template that gives it. */
+  step: string;
+  when?: Json;
+  /** Set when the arc fires, and at the same time the target's `input`/`args`. */
+  set: Assignment[];
+  position: Position;
+}
