@@ -25,8 +25,12 @@ export const ERROR_STATUS = {
   REFERENCE_NOT_AVAILABLE: 404,
   /** The caller asked for the work to stop. */
   CANCELLED: 409,
+  /** The work did not end within its time. */
+  TIMEOUT: 504,
   /** A keychain entry or one of its fields could not be resolved. */
   KEYCHAIN: 422,
+  /** An address that outgoing requests may not reach: private, loopback, link-local and the like. */
+  EGRESS_REFUSED: 403,
   /** A fault of the program itself. */
   INTERNAL: 500,
 } as const satisfies Record<string, number>;

@@ -192,6 +192,8 @@ export interface ResultConfig {
   inlineMaxBytes?: number;
   previewMaxBytes?: number;
   store?: JsonObject;
+  /** How the parts of several runs of a task become one result: `{strategy, merge_path}`, as written. */
+  accumulate?: JsonObject;
   /** Small fields kept beside the reference: JSONPath and the name it is read by. */
   select: { path: string; as: string }[];
   /** Never shown in an event, log or preview. */
@@ -220,6 +222,10 @@ export interface Cursor {
   /** Statement that claims and returns rows; `__frame_max_rows` is in its scope. */
   claim: Json;
   maxRows: Json;
+  /** Longest duration of a frame in seconds. */
+  maxSeconds?: Json;
+  /** Most bytes of rows in a frame. */
+  maxBytes?: Json;
   leaseSeconds: Json;
   heartbeatSeconds: Json;
   rowConcurrency: Json;

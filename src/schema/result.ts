@@ -27,7 +27,7 @@ export interface StoredResult {
   tasks?: [label: string, result: StoredResult][];
   loop?: LoopResult;
   /** Fields readable by name although they are not part of the value (`command_0`). */
-  virtual?: JsonObject;
+  virtual?: Record<string, StoredResult>;
 }
 
 /** Result of a loop: counters, and the iterations' results in parts that each hold some of them. */

@@ -1,0 +1,44 @@
+import { performance } from "node:perf_hooks";
+import { pathToFileURL } from "node:url";
+import { objectScope } from "../src/language/scope.ts";
+import { compileCondition, compileTemplate } from "../src/language/template.ts";
+
+/** One measured number, and the number it should reach. */
+export interface Measurement {
+  name: string;
+  value: number;
+  unit: string;
+  target: number | undefined;
+}
+
+/** B7: how often a second one condition and one template are evaluated over a scope of 1,000 other names. */
+export function benchExpressions(): Measurement[] {
+  const record: Record<string, unknown> = { output: { status: "error", http: { status: 500 }, data: { name: "x" } } };
+  for (let i = 0; i < 1_000; i++) record[`item_${i}`] = { id: i, values: [i, i + 1] };
+  const scope = objectScope(record);
+  const condition = compileCondition("output.status == 'error' and output.http.status in [429, 500]");
+  const template = compileTemplate({ url: "https://host/{{ output.data.name }}/{{ output.http.status }}" });
+  return [
+    measure("B7 condition, 1,000 names in scope", 500_000, () => condition.test(scope)),
+    measure("B7 text with two values, 1,000 names in scope", undefined, () => template.render(scope)),
+  ];
+}
+
+/** The best of three rounds: the others were disturbed. */
+function measure(name: string, target: number | undefined, evaluate: () => unknown): Measurement {
+  const count = 200_000;
+  let best = 0;
+  for (let round = 0; round < 4; round++) {
+    const start = performance.now();
+    for (let i = 0; i < count; i++) evaluate();
+    best = Math.max(best, (count * 1_000) / (performance.now() - start));
+  }
+  return { name, value: Math.round(best), unit: "evaluations/s", target };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  for (const { name, value, unit, target } of benchExpressions()) {
+    const wanted = target === undefined ? "" : ` (target ${target.toLocaleString("en-US")})`;
+    process.stdout.write(`${name}: ${value.toLocaleString("en-US")} ${unit}${wanted}\n`);
+  }
+}

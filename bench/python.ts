@@ -1,0 +1,74 @@
+import { createPythonTool } from "../src/tools/python.ts";
+import type { Tool, ToolCall } from "../src/tools/tool.ts";
+
+/** One line of the benchmark's table. `target` is the most, or for a rate the least, that is good. */
+export interface PythonMeasure {
+  name: string;
+  value: number;
+  unit: string;
+  target: number;
+}
+
+/** Measures the python tool: the first task, a warm one, many at once, and 5 MB both ways. Takes about five seconds. */
+export async function benchPython(): Promise<PythonMeasure[]> {
+  const tool = createPythonTool();
+  try {
+    const first = await timed(() => run(tool, "result = n + 1", 0));
+    const warm: number[] = [];
+    for (let n = 0; n < 3_000; n++) warm.push(await timed(() => run(tool, "result = n + 1", n)));
+    const main: number[] = [];
+    for (let n = 0; n < 2_000; n++) main.push(await timed(() => run(tool, "def main(n):\n    return n + 1", n)));
+    const many = 5_000;
+    const together = await timed(() => inFlight(tool, many, 64));
+    const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, text: "x".repeat(80) }));
+    const large: number[] = [];
+    for (let n = 0; n < 5; n++) large.push(await timed(() => run(tool, "result = n", rows)));
+    return [
+      { name: "python: first task, with the start of its interpreter", value: first, unit: "ms", target: 500 },
+      { name: "python: trivial warm task, p50", value: quantile(warm, 0.5), unit: "ms", target: 1 },
+      { name: "python: trivial warm task, p99", value: quantile(warm, 0.99), unit: "ms", target: 5 },
+      { name: "python: warm main(n), p50", value: quantile(main, 0.5), unit: "ms", target: 1 },
+      { name: "python: tasks with 64 in flight", value: many / (together / 1_000), unit: "tasks/s", target: 2_000 },
+      { name: "python: 5 MB in and out, p50", value: quantile(large, 0.5), unit: "ms", target: 400 },
+    ];
+  } finally {
+    await tool.close?.();
+  }
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+async function inFlight(tool: Tool, count: number, width: number): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < count) await run(tool, "result = n + 1", next++);
+  };
+  await Promise.all(Array.from({ length: width }, lane));
+}
+
+async function run(tool: Tool, code: string, n: ToolCall["input"][string]): Promise<void> {
+  const result = await tool.run({
+    config: { code },
+    input: { n },
+    auth: {},
+    executionId: "1",
+    step: "bench",
+    task: "bench",
+    attempt: 1,
+    taskRunId: "1",
+    signal: new AbortController().signal,
+    log: () => {},
+    names: () => ({}),
+    source: { file: "bench.yaml", codeLine: 1 },
+  });
+  if (result.status !== "ok") throw new Error(result.error?.message);
+}
+
+function quantile(values: number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
+}

@@ -1,0 +1,65 @@
+import { readFile } from "node:fs/promises";
+import * as v from "valibot";
+import type { CredentialSource, StoredCredential } from "../ports/credentials.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import { type JsonObject, own } from "../schema/json.ts";
+
+const CredentialSchema = v.looseObject({
+  type: v.string("must be a text: sqldb, basic, bearer, api_key, …"),
+  data: v.record(v.string(), v.any(), "must be a map of the credential's fields"),
+});
+
+/** Prefix of environment variables that hold a credential as JSON: `FLOW_CREDENTIAL_PG_DEMO` is `pg_demo`. */
+const PREFIX = "FLOW_CREDENTIAL_";
+
+/**
+ * Credentials of a local run: from a JSON file `{name: {type, data}}`, and from variables `FLOW_CREDENTIAL_<NAME>` that
+ * hold one such `{type, data}` each and win over the file. Read when the first one is asked for; errors name the
+ * credential and the place, never a value.
+ */
+export function createFileCredentials(
+  file: string | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+): CredentialSource {
+  let loaded: Promise<JsonObject> | undefined;
+  return {
+    async find(name) {
+      const variable = `${PREFIX}${name.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
+      const text = environment[variable];
+      if (text !== undefined) return parseCredential(name, parseJson(text, variable), variable);
+      if (file === undefined) return undefined;
+      loaded ??= readCredentials(file);
+      const entry = own(await loaded, name);
+      return entry === undefined ? undefined : parseCredential(name, entry, file);
+    },
+  };
+}
+
+async function readCredentials(file: string): Promise<JsonObject> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (cause) {
+    throw new FlowError("FILE_UNREADABLE", `Cannot read the credentials file ${file}: ${messageOf(cause)}`, { cause });
+  }
+  const parsed = parseJson(text, file);
+  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as JsonObject;
+  throw new FlowError("INVALID_SETTING", `${file} must hold one JSON object: {name: {type, data}}`);
+}
+
+/** The parser's own message may quote the text, which is a secret: only the place is told. */
+function parseJson(text: string, place: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new FlowError("INVALID_SETTING", `${place} is not JSON`);
+  }
+}
+
+function parseCredential(name: string, value: unknown, place: string): StoredCredential {
+  const result = v.safeParse(CredentialSchema, value);
+  if (result.success) return { name, type: result.output.type, data: result.output.data as JsonObject };
+  const [issue] = result.issues;
+  const key = v.getDotPath(issue) ?? "";
+  throw new FlowError("INVALID_SETTING", `Credential '${name}' in ${place}: '${key || "it"}' ${issue.message}`);
+}

@@ -1,0 +1,125 @@
+import { ReferenceNeeded } from "../language/references.ts";
+import type { Scope } from "../language/scope.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import { isJsonObject, type Json } from "../schema/json.ts";
+import { endStep } from "./boundary.ts";
+import type { EngineEnv } from "./env.ts";
+import { templateError } from "./errors.ts";
+import type { Program, ProgramStep } from "./program.ts";
+import { guardScope, render } from "./scope.ts";
+import { type ExecutionState, knownStep } from "./state.ts";
+
+/**
+ * Iterations of one loop that may be open at a time when it does not say. Parallel loops are "all at once" for whoever
+ * writes them; a million commands at once would only make the queue long.
+ */
+export const OPEN_ITERATIONS_MAX = 1_000;
+
+/**
+ * Starts what may start: every waiting step whose live upstreams are all resolved. A forward arc waits while any step that
+ * runs or waits can still reach its target; a back arc waits for nobody. A step that runs already keeps its token.
+ */
+export function startReady(state: ExecutionState, program: Program, env: EngineEnv): FlowEvent[] {
+  if (state.failure !== null) return [];
+  for (const name of state.waiting) {
+    const step = program.steps.get(name);
+    const known = knownStep(state, name);
+    if (step === undefined || known?.token == null || known.run !== null) continue;
+    if (!known.token.back && isBlocked(state, program, step)) continue;
+    // One at a time: what this one decides may change what the next one sees.
+    return startStep(state, program, step, known.token, env);
+  }
+  return [];
+}
+
+function isBlocked(state: ExecutionState, program: Program, step: ProgramStep): boolean {
+  const blocks = (name: string) => {
+    const other = program.steps.get(name);
+    return other !== undefined && other.index !== step.index && program.graph.reaches(other.index, step.index);
+  };
+  return state.active.some(blocks) || state.waiting.some(blocks);
+}
+
+/** Starts one step: its guard, its admission, its loop or its command. */
+export function startStep(
+  state: ExecutionState,
+  program: Program,
+  step: ProgramStep,
+  token: { input: Readonly<Record<string, Json>>; from: string | null },
+  env: EngineEnv,
+): FlowEvent[] {
+  const end = { step, stepRunId: env.newId(), result: null, input: token.input, startedAt: env.now };
+  const scope = guardScope(state, program, step, token, env);
+  try {
+    const refusal = refusalOf(step, scope, env);
+    if (refusal !== undefined) return endStep(state, program, { ...end, error: null, skipped: refusal }, env);
+  } catch (error) {
+    if (error instanceof ReferenceNeeded) throw error;
+    return endStep(state, program, { ...end, error: templateError(error, step.step.name, "guard") }, env);
+  }
+  if (step.loop === undefined) {
+    return [{ type: "command.issued", at: env.now, command_id: env.newId(), step: step.step.name, step_run_id: end.stepRunId }];
+  }
+  try {
+    return [loopStarted(step, end.stepRunId, scope, env)];
+  } catch (error) {
+    if (error instanceof ReferenceNeeded) throw error;
+    return endStep(state, program, { ...end, error: templateError(error, step.step.name, "loop") }, env);
+  }
+}
+
+function refusalOf(step: ProgramStep, scope: Scope, env: EngineEnv): "when" | "admission" | undefined {
+  const options = { now: () => env.now };
+  if (step.when !== undefined && !step.when.test(scope, options)) return "when";
+  for (const rule of step.admit) {
+    if (rule.when !== undefined && !rule.when.test(scope, options)) continue;
+    return rule.allow.test(scope, options) ? undefined : "admission";
+  }
+  return undefined;
+}
+
+function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: EngineEnv): FlowEvent {
+  const { loop, collection, maxInFlight, claim, rowConcurrency } = step.loop ?? {};
+  const limit = (template: typeof maxInFlight, fallback: number) =>
+    template === undefined ? fallback : positive(render(template, scope, env), step.step.name);
+  const base = { type: "loop.started" as const, at: env.now, step: step.step.name, step_run_id: stepRunId };
+  if (claim !== undefined) {
+    return { ...base, max_in_flight: limit(rowConcurrency, 1), max_rows: limit(claim.maxRows, 1) };
+  }
+  const window = loop?.mode === "parallel" ? limit(maxInFlight, OPEN_ITERATIONS_MAX) : 1;
+  const value = collection === undefined ? null : render(collection, scope, env);
+  const items = itemsOf(value, step.step.name);
+  return { ...base, ...items, max_in_flight: Math.min(window, OPEN_ITERATIONS_MAX) };
+}
+
+function positive(value: Json, step: string): number {
+  const number = typeof value === "string" ? Number(value) : value;
+  if (typeof number === "number" && Number.isInteger(number) && number >= 1) return number;
+  throw new Error(`the number of iterations in flight of step '${step}' must be a whole number from 1, got ${JSON.stringify(value)}`);
+}
+
+/** The collection as items (language document, section 6): a list, a map's pairs, rows, JSON text, or a number. */
+export function itemsOf(value: Json, step: string): { items: Json[] } | { count: number } {
+  if (Array.isArray(value)) return { items: value };
+  if (typeof value === "number" && Number.isFinite(value)) return { count: Math.max(0, Math.floor(value)) };
+  if (typeof value === "string") return { items: textItems(value) };
+  if (isJsonObject(value)) {
+    const rows = value["rows"];
+    if (Array.isArray(rows)) return { items: rows };
+    return { items: Object.entries(value).map(([key, item]) => ({ key, value: item })) };
+  }
+  throw new Error(
+    `the collection of step '${step}' is ${value === null ? "null or undefined" : JSON.stringify(value)}; 'loop.in' must give a list, a map, a text or a number`,
+  );
+}
+
+function textItems(text: string): Json[] {
+  if (text.trim() === "") return [];
+  try {
+    const parsed: Json = JSON.parse(text);
+    if (Array.isArray(parsed)) return parsed;
+  } catch {
+    // Not JSON: the text itself is the only item.
+  }
+  return [text];
+}

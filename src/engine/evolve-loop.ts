@@ -1,0 +1,177 @@
+import type { EventOf } from "../schema/event.ts";
+import type { Json } from "../schema/json.ts";
+import type { TaskError } from "../schema/outcome.ts";
+import type { StoredResult } from "../schema/result.ts";
+import { joinTasks } from "./results.ts";
+import { type ExecutionState, type LoopState, type OpenCommand, openCommand, stepState } from "./state.ts";
+
+type LoopEvent =
+  | EventOf<"loop.started">
+  | EventOf<"command.issued">
+  | EventOf<"loop.iteration.completed">
+  | EventOf<"loop.iteration.failed">
+  | EventOf<"loop.results.stored">
+  | EventOf<"loop.done">
+  | EventOf<"command.completed">
+  | EventOf<"command.failed">;
+
+/**
+ * The part of `evolve` that concerns loops. Every event costs the same however many iterations there are: counters move,
+ * the ended iteration's result joins the tail, and the tail leaves for the store when it is full.
+ *
+ * @param ended the command that a `command.completed` or `command.failed` has just closed.
+ */
+export function evolveLoop(state: ExecutionState, event: LoopEvent, ended?: OpenCommand): ExecutionState {
+  const step = stepState(state, event.step);
+  if (step.run === null) return state;
+  if (event.type === "loop.started") {
+    step.run.loop = started(event);
+    step.loop = { total: step.run.loop.total, done: 0, failed: 0 };
+    return state;
+  }
+  const loop = step.run.loop;
+  if (loop === null) return state;
+  switch (event.type) {
+    case "command.issued":
+      issued(loop, event);
+      break;
+    case "loop.iteration.completed":
+    case "loop.iteration.failed":
+      iterationEnded(state, loop, event);
+      break;
+    case "loop.results.stored":
+      loop.parts.push(event.part);
+      loop.tail = [];
+      loop.tailBytes = 0;
+      break;
+    case "loop.done":
+      loop.done = true;
+      break;
+    case "command.completed":
+    case "command.failed":
+      if (ended !== undefined) commandEnded(loop, event, ended);
+      break;
+  }
+  step.loop = { total: loop.total, done: loop.success + loop.failed, failed: loop.failed };
+  return state;
+}
+
+function started(event: EventOf<"loop.started">): LoopState {
+  const isCursor = event.max_rows !== undefined;
+  return {
+    items: event.items ?? null,
+    base: 0,
+    total: isCursor ? null : (event.items?.length ?? event.count ?? 0),
+    maxInFlight: event.max_in_flight,
+    next: 0,
+    open: 0,
+    success: 0,
+    failed: 0,
+    firstError: null,
+    tail: [],
+    tailBytes: 0,
+    parts: [],
+    cursor: isCursor ? { maxRows: event.max_rows ?? 1, claiming: false, exhausted: false } : null,
+    done: false,
+  };
+}
+
+function issued(loop: LoopState, event: EventOf<"command.issued">): void {
+  if (event.iterations !== undefined) {
+    loop.next = event.iterations.to;
+    loop.open += event.iterations.to - event.iterations.from;
+  } else if (loop.cursor !== null) {
+    loop.cursor.claiming = true;
+  }
+}
+
+function iterationEnded(
+  state: ExecutionState,
+  loop: LoopState,
+  event: EventOf<"loop.iteration.completed"> | EventOf<"loop.iteration.failed">,
+): void {
+  const command = openCommand(state, event.command_id);
+  if (command === undefined || command.iterations === null) return;
+  const values = command.values[event.iteration] ?? [];
+  delete command.values[event.iteration];
+  markEnded(command.iterations, event.iteration);
+  const isFailed = event.type === "loop.iteration.failed";
+  const result = isFailed ? failedIteration(event.error) : joinTasks(event.tasks, values, event.pipeline === true);
+  count(loop, event.iteration, result ?? { value: null }, isFailed ? event.error : null);
+  loop.tailBytes += isFailed ? 512 : values.reduce((sum, [, , bytes]) => sum + bytes, 16);
+}
+
+function count(loop: LoopState, iteration: number, result: StoredResult, error: TaskError | null): void {
+  loop.open -= 1;
+  if (error === null) {
+    loop.success += 1;
+  } else {
+    loop.failed += 1;
+    loop.firstError ??= error;
+  }
+  loop.tail.push([iteration, result]);
+}
+
+function failedIteration(error: TaskError): StoredResult {
+  return { value: { status: "error", error: error as unknown as Json } };
+}
+
+/** Remembers an ended iteration; the list stays as short as the iterations that overtook a slower one. */
+function markEnded(iterations: NonNullable<OpenCommand["iterations"]>, index: number): void {
+  iterations.endedAbove.push(index);
+  for (;;) {
+    const next = iterations.endedAbove.indexOf(iterations.endedBelow);
+    if (next < 0) return;
+    iterations.endedAbove.splice(next, 1);
+    iterations.endedBelow += 1;
+  }
+}
+
+/** True when this iteration of the command was reported before. */
+export function hasEnded(iterations: NonNullable<OpenCommand["iterations"]>, index: number): boolean {
+  return index < iterations.endedBelow || iterations.endedAbove.includes(index);
+}
+
+/** A claim brings rows or the end; a failed command takes the iterations that it had not reported with it. */
+function commandEnded(
+  loop: LoopState,
+  event: EventOf<"command.completed"> | EventOf<"command.failed">,
+  command: OpenCommand,
+): void {
+  if (command.claim && loop.cursor !== null) {
+    loop.cursor.claiming = false;
+    const rows = event.type === "command.completed" ? (event.rows ?? []) : [];
+    if (event.type === "command.failed") loop.firstError ??= event.error;
+    if (rows.length === 0) {
+      loop.cursor.exhausted = true;
+      loop.total = loop.next;
+    }
+    loop.items = rows;
+    loop.base = loop.next;
+    return;
+  }
+  if (command.iterations === null) return;
+  const { from, to } = command.iterations;
+  for (let index = from; index < to; index += 1) {
+    if (hasEnded(command.iterations, index)) continue;
+    if (event.type === "command.failed") count(loop, index, failedIteration(event.error), event.error);
+    else loop.open -= 1;
+  }
+}
+
+/** What the loop leaves behind as the step's result. */
+export function loopResult(loop: LoopState, status: "COMPLETED" | "FAILED"): StoredResult {
+  return {
+    loop: {
+      status: status === "COMPLETED" ? "completed" : "failed",
+      stats: loopStats(loop),
+      tail: [...loop.tail].sort(([left], [right]) => left - right),
+      parts: loop.parts,
+    },
+  };
+}
+
+/** Counters of `stats`: how many there were, went well, and failed. */
+export function loopStats(loop: LoopState): { total: number; success: number; failed: number } {
+  return { total: loop.total ?? loop.next, success: loop.success, failed: loop.failed };
+}

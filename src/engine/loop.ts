@@ -1,0 +1,184 @@
+import type { Command } from "../schema/command.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import type { Json } from "../schema/json.ts";
+import type { TaskError } from "../schema/outcome.ts";
+import type { Loop } from "../schema/playbook.ts";
+import type { StoredResult } from "../schema/result.ts";
+import { commandContext } from "./context.ts";
+import type { EngineEnv } from "./env.ts";
+import { loopStats } from "./evolve-loop.ts";
+import type { ProgramStep } from "./program.ts";
+import type { ExecutionState, LoopState, StepRun } from "./state.ts";
+
+/** Bytes of inline results above which a loop's results move to the store: the default inline limit of a result. */
+export const LOOP_INLINE_BYTES_MAX = 65_536;
+
+/** A payload to store before the events are committed. */
+export interface StoreWrite {
+  ref: string;
+  value: Json;
+}
+
+/** What follows for one running loop: more iterations, the next claim, or its end. Looks at the state alone. */
+export function continueLoop(
+  state: ExecutionState,
+  step: ProgramStep,
+  run: StepRun,
+  env: EngineEnv,
+): { events: FlowEvent[]; commands: Command[]; writes: StoreWrite[] } {
+  const loop = run.loop;
+  if (loop === null || loop.done || step.loop === undefined) return NOTHING;
+  if (loop.tailBytes > LOOP_INLINE_BYTES_MAX) return storeTail(state, step, run, loop, env);
+  if (!mayContinue(state, step.loop.loop, loop)) {
+    return loop.open > 0 || loop.cursor?.claiming ? NOTHING : { ...NOTHING, events: [loopDone(step, run, loop, env)] };
+  }
+  if (loop.cursor !== null && needsClaim(loop)) return claimRows(state, step, run, loop, env);
+  return issueIterations(state, step, run, loop, env);
+}
+
+const NOTHING = { events: [], commands: [], writes: [] };
+
+/** False when no further iteration is to start: all were, too many failed, or the run is failing. */
+function mayContinue(state: ExecutionState, settings: Loop, loop: LoopState): boolean {
+  if (state.failure !== null || mustStop(settings, loop)) return false;
+  if (loop.cursor !== null) return !loop.cursor.exhausted || loop.open > 0;
+  return loop.next < (loop.total ?? 0) || loop.open > 0;
+}
+
+function mustStop(settings: Loop, loop: LoopState): boolean {
+  if (loop.failed === 0) return false;
+  const onError = settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop");
+  if (onError === "continue") return false;
+  if (onError === "stop") return true;
+  // A share of an unknown total (cursor) can only be judged at the end.
+  return loop.total !== null && !isTolerated(settings, loop);
+}
+
+/** True while the failures of the loop stay within what its `on_error` tolerates. */
+function isTolerated(settings: Loop, loop: LoopState): boolean {
+  const onError = settings.onError;
+  if (typeof onError !== "object") return false;
+  if ("tolerate" in onError) return loop.failed <= onError.tolerate;
+  return loop.failed <= ((loop.total ?? loop.next) * onError.toleratePercent) / 100;
+}
+
+/** The error with which a finished loop fails its step, or null when it succeeded. */
+export function loopError(step: ProgramStep, loop: LoopState): TaskError | null {
+  const settings = step.loop?.loop;
+  if (loop.firstError === null || settings === undefined) return null;
+  const { total, failed } = loopStats(loop);
+  // Without a failed iteration it was the claim that failed: that is no share of the rows.
+  if (failed > 0 && isTolerated(settings, loop)) return null;
+  const name = step.step.name;
+  const message =
+    failed === 0
+      ? `The claim of step '${name}' failed: ${loop.firstError.message}`
+      : `${failed} of ${total} iterations of step '${name}' failed; the first: ${loop.firstError.message}`;
+  return { ...loop.firstError, message, step: name };
+}
+
+function loopDone(step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv): FlowEvent {
+  const name = step.step.name;
+  return { type: "loop.done", at: env.now, step: name, step_run_id: run.stepRunId, stats: loopStats(loop) };
+}
+
+/** A cursor claims again when every row of the last claim has been worked off. */
+function needsClaim(loop: LoopState): boolean {
+  return loop.cursor !== null && !loop.cursor.claiming && loop.open === 0 && available(loop) === 0;
+}
+
+/** Iterations whose items are known and that were not issued. */
+function available(loop: LoopState): number {
+  if (loop.items === null) return (loop.total ?? 0) - loop.next;
+  return loop.base + loop.items.length - loop.next;
+}
+
+function claimRows(state: ExecutionState, step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv) {
+  const issued: FlowEvent = {
+    type: "command.issued",
+    at: env.now,
+    command_id: env.newId(),
+    step: step.step.name,
+    step_run_id: run.stepRunId,
+    claim: true,
+  };
+  const command: Command = {
+    ...commandBase(state, step, run, issued.command_id),
+    claim: { max_rows: loop.cursor?.maxRows ?? 1 },
+  };
+  return { events: [issued], commands: [command], writes: [] };
+}
+
+function commandBase(state: ExecutionState, step: ProgramStep, run: StepRun, id: string): Command {
+  return {
+    command_id: id,
+    execution_id: state.executionId,
+    catalog_id: state.catalogId,
+    step: step.step.name,
+    step_run_id: run.stepRunId,
+    context: commandContext(state, step, run),
+  };
+}
+
+function issueIterations(state: ExecutionState, step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv) {
+  const settings = step.loop?.loop;
+  const events: FlowEvent[] = [];
+  const commands: Command[] = [];
+  const inOne = settings?.exec === "local";
+  let next = loop.next;
+  let open = loop.open;
+  let left = available(loop);
+  while (left > 0 && (inOne ? open === 0 : open < loop.maxInFlight)) {
+    const size = inOne ? left : 1;
+    const id = env.newId();
+    const iterations = { from: next, to: next + size };
+    events.push({ type: "command.issued", at: env.now, command_id: id, step: step.step.name, step_run_id: run.stepRunId, iterations });
+    commands.push({
+      ...commandBase(state, step, run, id),
+      loop: {
+        from: next,
+        items: itemsBetween(loop, next, next + size),
+        ...(loop.total !== null && { total: loop.total }),
+        max_in_flight: loop.maxInFlight,
+        stop_on_error: settings !== undefined && stopsAtOnce(settings),
+      },
+    });
+    next += size;
+    open += size;
+    left -= size;
+  }
+  return { events, commands, writes: [] };
+}
+
+/** Within one command only the plain rule can be applied: a tolerance is judged by the engine. */
+function stopsAtOnce(settings: Loop): boolean {
+  return (settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop")) === "stop";
+}
+
+function itemsBetween(loop: LoopState, from: number, to: number): Json[] {
+  if (loop.items !== null) return loop.items.slice(from - loop.base, to - loop.base);
+  return Array.from({ length: to - from }, (_, offset) => from + offset);
+}
+
+/** Moves the results gathered so far to the store; the state keeps where they are. */
+function storeTail(state: ExecutionState, step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv) {
+  const tail = [...loop.tail].sort(([left], [right]) => left - right);
+  const ref = partRef(state.executionId, step.step.name, run.stepRunId, loop.parts.length);
+  const part = {
+    ref,
+    count: tail.length,
+    min: tail[0]?.[0] ?? 0,
+    max: tail.at(-1)?.[0] ?? 0,
+    bytes: loop.tailBytes,
+  };
+  const stored: FlowEvent = { type: "loop.results.stored", at: env.now, step: step.step.name, step_run_id: run.stepRunId, part };
+  return { events: [stored], commands: [], writes: [{ ref, value: asJson(tail) }] };
+}
+
+function partRef(executionId: string, step: string, stepRunId: string, part: number): string {
+  return `noetl://execution/${executionId}/step/${encodeURIComponent(step)}/task/loop/run/${stepRunId}-${part}`;
+}
+
+function asJson(tail: [number, StoredResult][]): Json {
+  return tail as unknown as Json;
+}

@@ -1,0 +1,129 @@
+import type { Scope } from "../language/scope.ts";
+import { ReferenceNeeded } from "../language/references.ts";
+import type { RenderOptions, Template } from "../language/template.ts";
+import type { ToolResult } from "../schema/outcome.ts";
+import type { CompiledAssignment, ProgramRule } from "./program.ts";
+
+/** What to do after a task: the verdict alone, carried out by the worker. */
+export type Verdict = { set: readonly CompiledAssignment[] } & (
+  | { do: "continue" }
+  | { do: "break" }
+  | { do: "fail"; byPolicy: boolean }
+  | { do: "jump"; to: string }
+  | { do: "retry"; delayMs: number }
+);
+
+/** How often and since when a task was tried. */
+export interface Tries {
+  /** Runs so far, this one included. */
+  runs: number;
+  /** Milliseconds since the first run began. */
+  elapsedMs: number;
+}
+
+/** Runs of a task in all when a retry does not say. */
+export const ATTEMPTS_DEFAULT = 3;
+/** Longest delay between two runs, whatever the back-off says. */
+export const DELAY_MAX_MS = 300_000;
+/** Delay when a back-off is named without one. */
+const DELAY_DEFAULT_SECONDS = 1;
+
+/**
+ * Judges an outcome by the task's rules: top-down, the first match decides (language document, section 5.5). A rule that
+ * cannot be evaluated does not match. Without a match a success continues and an error fails.
+ *
+ * @param random a number in [0, 1), for jitter.
+ */
+export function judge(
+  rules: readonly ProgramRule[],
+  result: ToolResult,
+  tries: Tries,
+  scope: Scope,
+  options: RenderOptions,
+  random: () => number,
+): Verdict {
+  for (const rule of rules) {
+    if (rule.when !== undefined && !matches(rule, scope, options)) continue;
+    return verdictOf(rule, result, tries, scope, options, random);
+  }
+  return result.status === "ok" ? { do: "continue", set: [] } : { do: "fail", byPolicy: false, set: [] };
+}
+
+function matches(rule: ProgramRule, scope: Scope, options: RenderOptions): boolean {
+  try {
+    return rule.when?.test(scope, options) ?? true;
+  } catch (error) {
+    if (error instanceof ReferenceNeeded) throw error;
+    return false;
+  }
+}
+
+function verdictOf(
+  rule: ProgramRule,
+  result: ToolResult,
+  tries: Tries,
+  scope: Scope,
+  options: RenderOptions,
+  random: () => number,
+): Verdict {
+  const { set } = rule;
+  switch (rule.rule.do) {
+    case "continue":
+    case "break":
+      return { do: rule.rule.do, set };
+    case "fail":
+      return { do: "fail", byPolicy: true, set };
+    case "jump":
+      return { do: "jump", to: rule.rule.to ?? "previous", set };
+    case "retry":
+      return retry(rule, result, tries, (template) => numberOf(template, scope, options), random);
+  }
+}
+
+function retry(
+  rule: ProgramRule,
+  result: ToolResult,
+  tries: Tries,
+  read: (template: Template | undefined) => number | undefined,
+  random: () => number,
+): Verdict {
+  const { set } = rule;
+  const exhausted: Verdict = { do: "fail", byPolicy: true, set };
+  if (tries.runs >= (read(rule.attempts) ?? ATTEMPTS_DEFAULT)) return exhausted;
+  const share = jitterShare(rule, read);
+  const planned = backoffMs(rule.rule.backoff, read(rule.delay), tries.runs);
+  // Full jitter for share 1: anywhere between nothing and the planned delay, so that many that failed together part.
+  const spread = planned * (1 - share * random());
+  const delayMs = Math.round(Math.min(DELAY_MAX_MS, Math.max(spread, retryAfterMs(result))));
+  const maxElapsed = read(rule.maxElapsed);
+  if (maxElapsed !== undefined && tries.elapsedMs + delayMs > maxElapsed * 1000) return exhausted;
+  return { do: "retry", delayMs, set };
+}
+
+/** Milliseconds to wait before run `runs + 1`. */
+export function backoffMs(backoff: ProgramRule["rule"]["backoff"], delay: number | undefined, runs: number): number {
+  if (backoff === "none") return 0;
+  const seconds = delay ?? (backoff === undefined ? 0 : DELAY_DEFAULT_SECONDS);
+  const factor = backoff === "linear" ? runs : backoff === "exponential" ? 2 ** (runs - 1) : 1;
+  return Math.max(0, Math.min(DELAY_MAX_MS, seconds * factor * 1000));
+}
+
+function jitterShare(rule: ProgramRule, read: (template: Template | undefined) => number | undefined): number {
+  if (rule.jitter === undefined) return 0;
+  if (rule.jitter.source === true) return 1;
+  return Math.max(0, Math.min(1, read(rule.jitter) ?? 0));
+}
+
+/** `retry-after` of an HTTP answer: seconds (RFC 9110, section 10.2.3); a date is left to the back-off. */
+function retryAfterMs(result: ToolResult): number {
+  const header = result.http?.headers["retry-after"];
+  const seconds = typeof header === "string" ? Number(header) : Number.NaN;
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
+}
+
+function numberOf(template: Template | undefined, scope: Scope, options: RenderOptions): number | undefined {
+  if (template === undefined) return undefined;
+  const value = template.render(scope, options);
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+}

@@ -1,0 +1,225 @@
+import { FAILURE_NAMES, LOOP_DONE } from "../language/event-name.ts";
+import { mergeNeeds, type Needs } from "../language/needs.ts";
+import { type Condition, compileCondition, compileTemplate, type Template } from "../language/template.ts";
+import type { Json, JsonObject } from "../schema/json.ts";
+import type { Arc, Assignment, Loop, Playbook, PolicyRule, Step, Task } from "../schema/playbook.ts";
+import { codeNeeds } from "./code-needs.ts";
+import { buildGraph, type Graph } from "./graph.ts";
+
+/** A playbook made ready to run: every template compiled once, names resolved to steps. */
+export interface Program {
+  playbook: Playbook;
+  /** By name. */
+  steps: ReadonlyMap<string, ProgramStep>;
+  graph: Graph;
+  /** Tools of the `workbook` section, by name. */
+  workbook: ReadonlyMap<string, ProgramTask>;
+  /** Defaults of the workload in document order. */
+  workload: readonly [key: string, value: Template][];
+  timeoutMs: Template | undefined;
+}
+
+/** One compiled step. */
+export interface ProgramStep {
+  index: number;
+  step: Step;
+  when: Condition | undefined;
+  admit: readonly { when: Condition | undefined; allow: Condition }[];
+  input: readonly [key: string, value: Template][];
+  loop: ProgramLoop | undefined;
+  tasks: readonly ProgramTask[];
+  set: readonly CompiledAssignment[];
+  arcs: readonly ProgramArc[];
+  timeoutMs: Template | undefined;
+  /** What the step's commands may read. */
+  needs: Needs;
+}
+
+/** One compiled loop. */
+export interface ProgramLoop {
+  loop: Loop;
+  collection: Template | undefined;
+  maxInFlight: Template | undefined;
+  claim: { statement: Template; auth: Template | undefined; maxRows: Template } | undefined;
+  rowConcurrency: Template | undefined;
+}
+
+/** One compiled task. */
+export interface ProgramTask {
+  task: Task;
+  config: Template;
+  input: readonly [key: string, value: Template][];
+  auth: Template | undefined;
+  timeoutMs: Template | undefined;
+  policy: readonly ProgramRule[];
+  set: readonly CompiledAssignment[];
+}
+
+/** One compiled policy rule. */
+export interface ProgramRule {
+  rule: PolicyRule;
+  when: Condition | undefined;
+  attempts: Template | undefined;
+  delay: Template | undefined;
+  jitter: Template | undefined;
+  maxElapsed: Template | undefined;
+  set: readonly CompiledAssignment[];
+}
+
+/** One compiled arc. */
+export interface ProgramArc {
+  arc: Arc;
+  target: Template;
+  when: Condition | undefined;
+  set: readonly CompiledAssignment[];
+  /** Its condition names a failure, so it is tried when the step failed. */
+  onFailure: boolean;
+  /** Its condition names `loop.done`: tried when the step's loop failed. */
+  onLoopDone: boolean;
+}
+
+/** One compiled assignment. */
+export interface CompiledAssignment {
+  scope: Assignment["scope"];
+  name: string;
+  value: Template;
+}
+
+/** Compiles a playbook. Templates that do not parse were reported when it was loaded; they stand for themselves here. */
+export function compileProgram(playbook: Playbook): Program {
+  const entry = playbook.steps.findIndex((step) => step.name === playbook.entryStep);
+  return {
+    playbook,
+    steps: new Map(playbook.steps.map((step, index) => [step.name, compileStep(playbook, step, index)])),
+    graph: buildGraph(playbook, Math.max(entry, 0)),
+    workbook: new Map(playbook.workbook.map((task) => [task.label, compileTask(task)])),
+    workload: entries(playbook.workload),
+    timeoutMs: optional(playbook.executor.timeoutMs),
+  };
+}
+
+function compileStep(playbook: Playbook, step: Step, index: number): ProgramStep {
+  const tasks = step.tasks.map(compileTask);
+  const input = entries(step.input);
+  const loop = step.loop === undefined ? undefined : compileLoop(step.loop);
+  const timeoutMs = optional(step.timeoutMs);
+  return {
+    index,
+    step,
+    when: step.when === undefined ? undefined : compileCondition(step.when),
+    admit: step.admit.map((rule) => ({
+      when: rule.when === undefined ? undefined : compileCondition(rule.when),
+      allow: compileCondition(rule.allow),
+    })),
+    input,
+    loop,
+    tasks,
+    set: assignments(step.set),
+    arcs: step.next.arcs.map(compileArc),
+    timeoutMs,
+    needs: stepNeeds(playbook, step, tasks, [
+      ...input.map(([, template]) => template),
+      ...(timeoutMs === undefined ? [] : [timeoutMs]),
+      ...(loop?.claim === undefined ? [] : [loop.claim.statement, loop.claim.maxRows]),
+      ...(loop?.claim?.auth === undefined ? [] : [loop.claim.auth]),
+      ...playbook.keychain.map((entry) => compileTemplate(entry)),
+    ]),
+  };
+}
+
+/** Everything that the worker evaluates for this step; `when`, collection, step `set` and arcs are the engine's. */
+function stepNeeds(playbook: Playbook, step: Step, tasks: readonly ProgramTask[], own: Template[]): Needs {
+  const called = step.tasks.flatMap((task) => (task.kind === "workbook" ? playbook.workbook : []));
+  const all = [...tasks, ...called.map(compileTask)];
+  return mergeNeeds(
+    ...own.map((template) => template.needs),
+    ...all.flatMap((task) => taskTemplates(task).map((template) => template.needs)),
+    ...all.map((task) => codeNeeds(task.task)),
+  );
+}
+
+function taskTemplates(task: ProgramTask): { needs: Needs }[] {
+  const rules = task.policy.flatMap((rule) => [
+    rule.when,
+    rule.attempts,
+    rule.delay,
+    rule.jitter,
+    rule.maxElapsed,
+    ...rule.set.map((assignment) => assignment.value),
+  ]);
+  return [
+    task.config,
+    ...task.input.map(([, template]) => template),
+    task.auth,
+    task.timeoutMs,
+    ...task.set.map((assignment) => assignment.value),
+    ...rules,
+  ].filter((template) => template !== undefined);
+}
+
+/** Compiles one task; workbook tasks are compiled where they are called. */
+export function compileTask(task: Task): ProgramTask {
+  return {
+    task,
+    config: compileTemplate(task.config),
+    input: entries(task.input),
+    auth: optional(task.auth),
+    timeoutMs: optional(task.timeoutMs),
+    policy: task.policy.map(compileRule),
+    set: assignments(task.set),
+  };
+}
+
+function compileRule(rule: PolicyRule): ProgramRule {
+  return {
+    rule,
+    when: rule.when === undefined ? undefined : compileCondition(rule.when),
+    attempts: optional(rule.attempts),
+    delay: optional(rule.delay),
+    jitter: optional(rule.jitter),
+    maxElapsed: optional(rule.maxElapsed),
+    set: assignments(rule.set),
+  };
+}
+
+function compileLoop(loop: Loop): ProgramLoop {
+  const { cursor } = loop;
+  return {
+    loop,
+    collection: optional(loop.in),
+    maxInFlight: optional(loop.maxInFlight),
+    claim:
+      cursor === undefined
+        ? undefined
+        : {
+            statement: compileTemplate(cursor.claim),
+            auth: optional(cursor.auth),
+            maxRows: compileTemplate(cursor.maxRows),
+          },
+    rowConcurrency: optional(cursor?.rowConcurrency),
+  };
+}
+
+function compileArc(arc: Arc): ProgramArc {
+  const when = arc.when === undefined ? undefined : compileCondition(arc.when);
+  return {
+    arc,
+    target: compileTemplate(arc.step),
+    when,
+    set: assignments(arc.set),
+    onFailure: when?.mentions(FAILURE_NAMES) ?? false,
+    onLoopDone: when?.mentions([LOOP_DONE]) ?? false,
+  };
+}
+
+function assignments(list: readonly Assignment[]): CompiledAssignment[] {
+  return list.map(({ scope, name, value }) => ({ scope, name, value: compileTemplate(value) }));
+}
+
+function entries(object: JsonObject): [string, Template][] {
+  return Object.keys(object).map((key) => [key, compileTemplate(object[key] ?? null)]);
+}
+
+function optional(value: Json | undefined): Template | undefined {
+  return value === undefined ? undefined : compileTemplate(value);
+}

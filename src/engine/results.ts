@@ -1,0 +1,22 @@
+import type { TaskError } from "../schema/outcome.ts";
+import type { StoredResult } from "../schema/result.ts";
+
+/** The result of a step or an iteration from those of its tasks: a pipeline keeps them apart, a lone task is itself. */
+export function joinTasks(
+  labels: readonly string[],
+  values: readonly [string, StoredResult, number][],
+  pipeline: boolean,
+): StoredResult | null {
+  const named: [string, StoredResult][] = [];
+  for (const label of labels) {
+    const value = values.find(([name]) => name === label);
+    if (value !== undefined) named.push([label, value[1]]);
+  }
+  if (pipeline && named.length > 0) return { tasks: named };
+  return named.at(-1)?.[1] ?? null;
+}
+
+/** The error of work that was cancelled. */
+export function cancelledError(reason: string): TaskError {
+  return { kind: "cancelled", code: "CANCELLED", message: reason, retryable: false };
+}

@@ -1,0 +1,112 @@
+import { EventName } from "../language/event-name.ts";
+import { type Names, nameScope } from "../language/names.ts";
+import { type Outcome, OutputView } from "../language/output-view.ts";
+import { ResultView } from "../language/result-view.ts";
+import type { Scope } from "../language/scope.ts";
+import type { Template } from "../language/template.ts";
+import { type JsonObject, setOwn } from "../schema/json.ts";
+import type { StoredResult } from "../schema/result.ts";
+import type { EngineEnv } from "./env.ts";
+import type { Program, ProgramStep } from "./program.ts";
+import { type ExecutionState, knownStep } from "./state.ts";
+
+/** The names that hold everywhere in an execution. */
+function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omit<Names, "input"> {
+  return {
+    executionId: state.executionId,
+    catalogId: state.catalogId,
+    ...(state.parent !== null && { parentExecutionId: state.parent.execution_id }),
+    workload: state.workload,
+    vars: state.vars,
+    spec: program.playbook.spec,
+    steps: {
+      get: (name) => knownStep(state, name)?.result ?? undefined,
+      names: () => stepsWithResult(state),
+    },
+    references: env.references,
+    env: env.env,
+    reserved: {},
+  };
+}
+
+function* stepsWithResult(state: ExecutionState): Iterable<string> {
+  for (const name of Object.keys(state.steps)) if (knownStep(state, name)?.result != null) yield name;
+}
+
+/** What a step's own inputs are: those of the arc, then its `input`, rendered when somebody first asks for them. */
+export function stepInput(
+  step: ProgramStep,
+  arcInput: JsonObject,
+  names: Omit<Names, "input">,
+  env: EngineEnv,
+): () => JsonObject {
+  if (step.input.length === 0) return () => arcInput;
+  let merged: JsonObject | undefined;
+  return () => {
+    if (merged !== undefined) return merged;
+    merged = { ...arcInput };
+    const scope = nameScope({ ...names, input: () => arcInput });
+    for (const [key, template] of step.input) setOwn(merged, key, render(template, scope, env));
+    return merged;
+  };
+}
+
+/** Scope of a step's guard, admission and collection: the step is not running yet. */
+export function guardScope(
+  state: ExecutionState,
+  program: Program,
+  step: ProgramStep,
+  token: { input: JsonObject; from: string | null },
+  env: EngineEnv,
+): Scope {
+  const names = { ...baseNames(state, program, env), ...(token.from !== null && { from: token.from }) };
+  return nameScope({ ...names, input: stepInput(step, token.input, names, env) });
+}
+
+/** Where a step ended, for its `set` and its arcs. */
+export interface BoundaryPlace {
+  outcome: Outcome;
+  input: JsonObject;
+  isLoop: boolean;
+  /** Writes that are decided but not yet in the state; read at each look-up. */
+  pending: JsonObject;
+}
+
+/** Scope of a step's `set` and arcs. */
+export function boundaryScope(
+  state: ExecutionState,
+  program: Program,
+  step: ProgramStep,
+  place: BoundaryPlace,
+  env: EngineEnv,
+): Scope {
+  const { outcome, isLoop, pending } = place;
+  const name = new EventName(outcome.status === "error", isLoop);
+  const names = { ...baseNames(state, program, env), pending };
+  const result = new ResultView(outcome.result, env.references);
+  const output = new OutputView(outcome, "boundary", env.references);
+  return nameScope({
+    ...names,
+    input: stepInput(step, place.input, names, env),
+    tasks: ownTasks(step, outcome.result, isLoop),
+    reserved: {
+      event: { name, step: step.step.name, type: name },
+      output,
+      result,
+      response: result,
+    },
+  });
+}
+
+/** Labels of the step's own tasks. A loop has no single result of a task. */
+function ownTasks(step: ProgramStep, result: StoredResult, isLoop: boolean): ReadonlyMap<string, StoredResult> {
+  if (isLoop) return new Map();
+  if (result.tasks !== undefined) return new Map(result.tasks);
+  const only = step.tasks.length === 1 ? step.tasks[0] : undefined;
+  return only === undefined ? new Map() : new Map([[only.task.label, result]]);
+}
+
+/** Renders with the engine's clock. */
+export function render(template: Template, scope: Scope, env: EngineEnv) {
+  return template.render(scope, { now: () => env.now });
+}

@@ -1,0 +1,208 @@
+import type { ParentRef } from "../schema/event.ts";
+import { type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import type { TaskError } from "../schema/outcome.ts";
+import type { LoopPart, StoredResult } from "../schema/result.ts";
+
+/*
+ * What is known of an execution after its events: the fold of the log, and nothing besides. Plain data that survives
+ * JSON. `engine/evolve.ts` alone changes it; it does so in place, because a copy for each event would make the cost of a
+ * step grow with the number of steps before it.
+ */
+
+/** `PENDING → RUNNING → COMPLETED | FAILED | CANCELLED`. */
+export type ExecutionStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
+export type StepStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "SKIPPED";
+
+/** State of one execution. */
+export interface ExecutionState {
+  executionId: string;
+  catalogId: string;
+  path: string;
+  status: ExecutionStatus;
+  startedAt: number;
+  endedAt: number | null;
+  parent: ParentRef | null;
+  /** Step after which nothing follows (`--target`). */
+  target: string | null;
+  workload: JsonObject;
+  /** The request's inputs. */
+  input: JsonObject;
+  /** Variables set by `ctx`. */
+  vars: JsonObject;
+  /** Steps that were told to run or were skipped, by name; one that is not here is PENDING. */
+  steps: Record<string, StepState>;
+  /** How many steps were started for the first time: the last {@link StepState.order} given. */
+  started: number;
+  /** Names of the steps that run, in the order they were started. */
+  active: string[];
+  /** Names of the steps that have a token and wait. */
+  waiting: string[];
+  /** Commands without a terminal event, by id. */
+  commands: Record<string, OpenCommand>;
+  /** Set by an unhandled failure: nothing new starts, what runs is drained. */
+  failure: TaskError | null;
+  /** A failed loop whose failure no arc took by name: later steps run, the execution ends FAILED all the same. */
+  failureAtEnd: TaskError | null;
+  /** The step that completed last, whose result is the execution's unless `end` or the final step ran. */
+  lastCompleted: string | null;
+  resultStep: string | null;
+  error: TaskError | null;
+}
+
+/** State of one step. */
+export interface StepState {
+  status: StepStatus;
+  /** Place in the order of first starts, from 1; 0 for a step that never ran. */
+  order: number;
+  /** How often it was started. */
+  runs: number;
+  /** Claims of its commands in its last run: more than one means a worker was lost. */
+  attempts: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  /** The wish to run, until it is granted. */
+  token: Token | null;
+  run: StepRun | null;
+  result: StoredResult | null;
+  error: TaskError | null;
+  /** Counters of its last loop. */
+  loop: LoopCounters | null;
+}
+
+/** Counters of a loop, as shown to people. `total` is null while a cursor does not know. */
+export interface LoopCounters {
+  total: number | null;
+  done: number;
+  failed: number;
+}
+
+/** A step was told to run, by one arc or by several. */
+export interface Token {
+  input: JsonObject;
+  /** The step that led here last. */
+  from: string | null;
+  /** Came over a back arc: does not wait for other steps. */
+  back: boolean;
+}
+
+/** A step that runs. */
+export interface StepRun {
+  stepRunId: string;
+  input: JsonObject;
+  from: string | null;
+  loop: LoopState | null;
+  /** How the only command of a step without a loop ended; null while it runs. */
+  ended: { error: TaskError | null } | null;
+}
+
+/**
+ * A loop that runs. It keeps counters and a window, never its history: results beyond the inline limit are in `parts`.
+ */
+export interface LoopState {
+  /** Items still needed, from index `base`; null when the collection is a number. */
+  items: Json[] | null;
+  /** Index of `items[0]`: a cursor's earlier rows are gone. */
+  base: number;
+  total: number | null;
+  maxInFlight: number;
+  /** Next iteration to issue. */
+  next: number;
+  /** Iterations issued and not ended. */
+  open: number;
+  success: number;
+  failed: number;
+  firstError: TaskError | null;
+  tail: [number, StoredResult][];
+  tailBytes: number;
+  parts: LoopPart[];
+  /** Cursor only: `maxRows` of a claim; whether one is under way; whether it gave nothing. */
+  cursor: { maxRows: number; claiming: boolean; exhausted: boolean } | null;
+  /** `loop.done` was written. */
+  done: boolean;
+}
+
+/** A command that has no terminal event yet. */
+export interface OpenCommand {
+  step: string;
+  /** 0 until the first claim. */
+  attempt: number;
+  worker: string | null;
+  startedAt: number | null;
+  /**
+   * Iterations of a loop command; null outside loops. Those below `endedBelow` and those in `endedAbove` have ended: a
+   * second report of one changes nothing.
+   */
+  iterations: { from: number; to: number; endedBelow: number; endedAbove: number[] } | null;
+  claim: boolean;
+  /** Results of finished tasks by iteration (0 outside loops) and label, until the step or iteration ends. */
+  values: Record<number, [label: string, result: StoredResult, bytes: number][]>;
+}
+
+/** True when no event changes this state any more. */
+export function isTerminal(status: ExecutionStatus): boolean {
+  return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED";
+}
+
+/** The state before the first event. */
+export function emptyState(): ExecutionState {
+  return {
+    executionId: "",
+    catalogId: "",
+    path: "",
+    status: "PENDING",
+    startedAt: 0,
+    endedAt: null,
+    parent: null,
+    target: null,
+    workload: {},
+    input: {},
+    vars: {},
+    steps: {},
+    started: 0,
+    active: [],
+    waiting: [],
+    commands: {},
+    failure: null,
+    failureAtEnd: null,
+    lastCompleted: null,
+    resultStep: null,
+    error: null,
+  };
+}
+
+/** The step's state, made PENDING when nothing was known of it. */
+export function stepState(state: ExecutionState, name: string): StepState {
+  const known = knownStep(state, name);
+  if (known !== undefined) return known;
+  const fresh: StepState = {
+    status: "PENDING",
+    order: 0,
+    runs: 0,
+    attempts: 0,
+    startedAt: null,
+    endedAt: null,
+    token: null,
+    run: null,
+    result: null,
+    error: null,
+    loop: null,
+  };
+  setOwn(state.steps, name, fresh);
+  return fresh;
+}
+
+/** The step's state, or undefined when nothing has happened to it. */
+export function knownStep(state: ExecutionState, name: string): StepState | undefined {
+  return own(state.steps, name) as StepState | undefined;
+}
+
+/** The command, or undefined when it is unknown or has ended. */
+export function openCommand(state: ExecutionState, id: string): OpenCommand | undefined {
+  return own(state.commands, id) as OpenCommand | undefined;
+}
+
+/** Takes one name out of a list, in place. */
+export function removeName(names: string[], name: string): void {
+  const index = names.indexOf(name);
+  if (index >= 0) names.splice(index, 1);
+}

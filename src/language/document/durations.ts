@@ -1,0 +1,40 @@
+import type { Json } from "../../schema/json.ts";
+import type { Place } from "./place.ts";
+import { noteTemplate, type Reading } from "./reading.ts";
+
+/** What one unit of a duration is in milliseconds. */
+export const SECOND_MS = 1_000;
+
+/**
+ * A duration in milliseconds: a number, or a whole template that gives one. `unitMs` is the unit it is written in. A
+ * template in seconds is multiplied within the template, so that what is rendered is milliseconds everywhere.
+ */
+export function readDuration(reading: Reading, place: Place | undefined, unitMs: number): Json | undefined {
+  if (place === undefined) return undefined;
+  const written = place.value;
+  const number = typeof written === "string" && written.trim() !== "" ? Number(written) : written;
+  if (typeof number === "number" && Number.isFinite(number)) {
+    if (number < 0) reading.report("wrong-value", place, `\`${place.key}\` must not be negative`);
+    return Math.round(number * unitMs);
+  }
+  if (typeof written !== "string") return undefined;
+  const expression = wholeTemplate(written);
+  if (expression === undefined) {
+    const message = `\`${place.key}\` must be a number or one whole template, not \`${written}\``;
+    reading.report(
+      "wrong-type",
+      place,
+      message,
+      unitMs === SECOND_MS ? "write seconds, e.g. 30" : "write milliseconds",
+    );
+    return undefined;
+  }
+  noteTemplate(reading, place);
+  return unitMs === 1 ? written : `{{ ((${expression}) | float) * ${unitMs} }}`;
+}
+
+/** The expression of a text that is exactly one `{{ … }}` (language document: "whole template"), else undefined. */
+export function wholeTemplate(text: string): string | undefined {
+  const expression = /^\s*\{\{-?([\s\S]*?)-?\}\}\s*$/.exec(text)?.[1];
+  return expression === undefined || /\{\{|\}\}/.test(expression) ? undefined : expression.trim();
+}

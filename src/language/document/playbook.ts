@@ -1,0 +1,170 @@
+import { ExecutorBody, KeychainEntry, Metadata, PlaybookDocument, WorkbookEntry } from "../../schema/document.ts";
+import { isJsonObject, type JsonObject } from "../../schema/json.ts";
+import type { Executor, KeychainDefinition, Playbook, Step, Task } from "../../schema/playbook.ts";
+import { readInputs } from "./assignments.ts";
+import { readDuration, SECOND_MS } from "./durations.ts";
+import { didYouMean } from "./hints.ts";
+import { field, isMap, type Place, textOf } from "./place.ts";
+import { checkKeys, noteTemplate, type Reading } from "./reading.ts";
+import { readStep } from "./step.ts";
+import { readTool } from "./tool.ts";
+
+/** Most steps of a playbook. Every step costs a record in each run's state. */
+export const STEPS_MAX = 10_000;
+
+/**
+ * The document as a playbook, every spelling normalised (language document, sections 1 to 7). Values of a wrong type,
+ * reported elsewhere, are left out: the playbook is usable only when no error was reported.
+ */
+export function readPlaybook(reading: Reading, root: Place): Playbook {
+  checkKeys(reading, root, PlaybookDocument);
+  checkApiVersion(reading, field(root, "apiVersion"));
+  const metadata = field(root, "metadata");
+  checkKeys(reading, metadata, Metadata);
+  const name = readName(reading, metadata);
+  const workload = field(root, "workload");
+  noteTemplate(reading, workload);
+  const steps = readSteps(reading, field(root, "workflow"));
+  const executor = field(root, "executor");
+  const entry = field(field(executor, "spec"), "entry_step");
+  const entryStep = textOf(entry) ?? (steps.find((step) => step.name === "start") ?? steps[0])?.name ?? "";
+  if (entry !== undefined) reading.targets.push({ place: entry, name: entryStep });
+  return {
+    apiVersion: textOf(field(root, "apiVersion")) ?? "",
+    kind: textOf(field(root, "kind")) ?? "",
+    name,
+    path: textOf(field(metadata, "path")) ?? name,
+    metadata: mapOf(metadata),
+    workload: mapOf(workload),
+    spec: mapOf(field(root, "spec")),
+    executor: readExecutor(reading, executor),
+    keychain: readKeychain(reading, field(root, "keychain")),
+    workbook: readWorkbook(reading, field(root, "workbook")),
+    entryStep,
+    steps,
+  };
+}
+
+function mapOf(place: Place | undefined): JsonObject {
+  return place !== undefined && isJsonObject(place.value) ? place.value : {};
+}
+
+function checkApiVersion(reading: Reading, place: Place | undefined): void {
+  const written = textOf(place);
+  if (written === undefined || /^[^\s/]\S*\/v2$/.test(written)) return;
+  const hint = "write `<vendor>/v2`";
+  reading.report("wrong-api-version", place, `apiVersion \`${written}\` is not one that is understood`, hint);
+}
+
+function readName(reading: Reading, metadata: Place | undefined): string {
+  const place = field(metadata, "name");
+  const name = textOf(place) ?? "";
+  if (place !== undefined && name.trim() === "" && typeof place.value === "string") {
+    reading.report("missing-key", place, "`metadata.name` is empty", "give the playbook a name");
+  }
+  return name;
+}
+
+function readSteps(reading: Reading, workflow: Place | undefined): Step[] {
+  if (workflow === undefined || !Array.isArray(workflow.value)) return [];
+  if (workflow.items.length === 0)
+    reading.report("empty-workflow", workflow, "the workflow has no steps", "add a step");
+  if (workflow.items.length > STEPS_MAX) {
+    const message = `the workflow has ${workflow.items.length} steps; at most ${STEPS_MAX} are allowed`;
+    reading.report("too-many-steps", workflow, message, "loop over data instead of writing it as steps");
+    return [];
+  }
+  const steps: Step[] = [];
+  for (const place of workflow.items.filter(isMap)) {
+    const step = readStep(reading, place);
+    const named = field(place, "step");
+    const first = reading.steps.get(step.name);
+    if (named !== undefined && step.name.trim() === "" && typeof named.value === "string") {
+      reading.report("missing-key", named, "the step's name is empty", "give the step a name");
+    } else if (named !== undefined && first !== undefined) {
+      const hint = `the other is in line ${reading.locate(first.valueStart).line}`;
+      reading.report("duplicate-step", named, `two steps are called \`${step.name}\``, hint);
+    } else if (named !== undefined) {
+      reading.steps.set(step.name, named);
+    }
+    steps.push(step);
+  }
+  return steps;
+}
+
+function readExecutor(reading: Reading, place: Place | undefined): Executor {
+  checkKeys(reading, place, ExecutorBody);
+  checkKeys(reading, field(place, "requires"), { entries: { tools: true, features: true } });
+  const spec = field(place, "spec");
+  checkKeys(reading, spec, { entries: { entry_step: true, final_step: true, no_next_is_error: true, timeout: true } });
+  const final = field(spec, "final_step");
+  const finalStep = textOf(final);
+  if (final !== undefined && finalStep !== undefined) reading.targets.push({ place: final, name: finalStep });
+  const profile = textOf(field(place, "profile"));
+  const timeoutMs = readDuration(reading, field(spec, "timeout"), SECOND_MS);
+  return {
+    ...(profile === undefined ? {} : { profile }),
+    ...(finalStep === undefined ? {} : { finalStep }),
+    noNextIsError: field(spec, "no_next_is_error")?.value === true,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  };
+}
+
+const KEYCHAIN_KINDS = [
+  "secret_manager",
+  "secrets",
+  "oauth2",
+  "http",
+  "bearer",
+  "static",
+  "credential",
+  "google_id_token",
+];
+
+/** Keychain entries as written, except that `secrets` is `secret_manager` (language document, section 9). */
+function readKeychain(reading: Reading, place: Place | undefined): KeychainDefinition[] {
+  const entries: KeychainDefinition[] = [];
+  const names = new Set<string>();
+  for (const item of place?.items ?? []) {
+    checkKeys(reading, item, KeychainEntry);
+    noteTemplate(reading, item);
+    const name = textOf(field(item, "name"));
+    const kind = textOf(field(item, "kind"));
+    if (name === undefined || kind === undefined) continue;
+    checkUnique(reading, field(item, "name"), name, names);
+    if (!KEYCHAIN_KINDS.includes(kind) && !kind.endsWith("_credential")) {
+      const message = `nothing resolves a keychain entry of kind \`${kind}\``;
+      reading.report("unknown-kind", field(item, "kind"), message, () => didYouMean(kind, KEYCHAIN_KINDS));
+    }
+    entries.push({ ...mapOf(item), name, kind: kind === "secrets" ? "secret_manager" : kind });
+  }
+  return entries;
+}
+
+/** Named tools, each one task whose label is the tool's name. */
+function readWorkbook(reading: Reading, place: Place | undefined): Task[] {
+  const tasks: Task[] = [];
+  const names = new Set<string>();
+  for (const item of place?.items ?? []) {
+    const name = textOf(field(item, "name"));
+    const tool = field(item, "tool");
+    if (name === undefined || tool === undefined) continue;
+    checkUnique(reading, field(item, "name"), name, names);
+    const read = readTool(reading, item, name);
+    if (!read.flat) checkKeys(reading, item, WorkbookEntry);
+    if (read.tasks.length > 1) {
+      reading.report("wrong-value", tool, `workbook tool \`${name}\` has several tasks`, "a workbook tool is one task");
+    }
+    const task = read.tasks[0];
+    if (task === undefined) continue;
+    const defaults = readInputs(reading, field(item, "args"), field(item, "input"));
+    tasks.push({ ...task, label: name, input: { ...defaults, ...task.input } });
+  }
+  return tasks;
+}
+
+function checkUnique(reading: Reading, place: Place | undefined, name: string, names: Set<string>): void {
+  if (names.has(name))
+    reading.report("duplicate-name", place, `two entries are called \`${name}\``, "rename one of them");
+  names.add(name);
+}

@@ -1,0 +1,75 @@
+import * as v from "valibot";
+import { PlaybookDocument } from "../../schema/document.ts";
+import { isJsonObject, type Json } from "../../schema/json.ts";
+import type { Report } from "./findings.ts";
+import { didYouMean } from "./hints.ts";
+import { describe, type Place } from "./place.ts";
+
+/** Reports every required key that is absent and every value of the wrong type, anywhere in the document. */
+export function checkShape(root: Place, report: Report): void {
+  const outcome = v.safeParse(PlaybookDocument, root.value);
+  for (const issue of outcome.issues ?? []) reportIssue(issue, root, report);
+}
+
+function reportIssue(issue: v.BaseIssue<unknown>, root: Place, report: Report): void {
+  // What a text must look like is told better by the rule that reads it (`wrong-api-version`).
+  if (issue.kind === "validation") return;
+  const keys = (issue.path ?? []).map((item) => item.key as string | number);
+  const missing = issue.received === "undefined" ? keys.at(-1) : undefined;
+  if (missing !== undefined) {
+    const map = follow(root, keys.slice(0, -1));
+    report("missing-key", map, `${nameOf(map)} has no \`${missing}\``, `add \`${missing}: …\``);
+    return;
+  }
+  const place = follow(root, keys);
+  const value = place.value;
+  if (issue.type === "picklist" && typeof value === "string") {
+    const allowed = [...(issue.expected ?? "").matchAll(/"([^"]*)"/g)].map((match) => match[1] ?? "");
+    const message = `${nameOf(place)} must be ${allowed.join(" or ")}, not \`${value}\``;
+    report("wrong-value", place, message, () => didYouMean(value, allowed));
+    return;
+  }
+  const message = `${nameOf(place)} must be ${expectation(issue.expected ?? "")}, not ${describe(value)}`;
+  report("wrong-type", place, message, typeHint(value, issue.expected ?? ""));
+}
+
+/** The place that a path of keys leads to; the last existing one where the path leaves the document. */
+function follow(root: Place, keys: readonly (string | number)[]): Place {
+  let place = root;
+  for (const key of keys) {
+    const next = typeof key === "number" ? place.items[key] : place.fields.get(key);
+    if (next === undefined) return place;
+    place = next;
+  }
+  return place;
+}
+
+/** `step` for a value under a key, `workflow item 3` for a list's item, `the document` for the whole. */
+function nameOf(place: Place): string {
+  if (place.parent === undefined) return "the document";
+  if (typeof place.key === "string") return `\`${place.key}\``;
+  return `item ${place.key + 1} of \`${place.parent.key}\``;
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  boolean: "true or false",
+  Array: "a list",
+  Object: "a map",
+};
+
+/** The words for what valibot expects: `(string | Array)` is "text or a list". */
+function expectation(expected: string): string {
+  const words = expected
+    .replaceAll(/[()]/g, "")
+    .split(/ [|&] /)
+    .filter((word) => word !== "null")
+    .map((word) => TYPE_WORDS[word] ?? word.replaceAll('"', "`"));
+  return [...new Set(words)].join(" or ");
+}
+
+function typeHint(value: Json, expected: string): string | undefined {
+  if (isJsonObject(value) || Array.isArray(value) || value === null) return undefined;
+  return expected.includes("string") ? "put quotes around it" : undefined;
+}

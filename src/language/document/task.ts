@@ -1,0 +1,145 @@
+import { LegacyRetry, TaskBody, TaskPolicy, TaskSpec } from "../../schema/document.ts";
+import type { JsonObject } from "../../schema/json.ts";
+import { PARSED_ONLY_KINDS, type PolicyRule, RUNNABLE_KINDS, type Task } from "../../schema/playbook.ts";
+import { canonicalKind, KIND_KEYS, KNOWN_KINDS } from "../../schema/task-kinds.ts";
+import { readAssignments, readInputs } from "./assignments.ts";
+import { readDuration, SECOND_MS } from "./durations.ts";
+import { didYouMean } from "./hints.ts";
+import { field, firstField, isMap, type Place, textOf } from "./place.ts";
+import { checkKey, checkKeys, legacy, noteTemplate, positionOf, type Reading } from "./reading.ts";
+import { readResult } from "./result-storage.ts";
+import { readBackoff, readPolicy } from "./rules.ts";
+
+/** A task as it stands in the document, before its keys are read. */
+export interface TaskDraft {
+  label: string;
+  /** Where the task stands: with its label, where that is the key above it. */
+  place: Place;
+  /** Offset of the label, or of the task where it has none. */
+  at: number;
+  /** Its keys: those of its map, and those of `spec` that stand for task keys. */
+  fields: ReadonlyMap<string, Place>;
+  /** The task's own `spec`. */
+  ownSpec?: Place | undefined;
+  /** Where the task's keys stand on the step: the step's `spec`, of which only `policy.rules` is the task's. */
+  stepSpec?: Place | undefined;
+}
+
+const SPEC_OWN_KEYS: readonly string[] = Object.keys(TaskSpec.entries);
+const COMMON_KEYS: readonly string[] = Object.keys(TaskBody.entries);
+
+/** Keys of a task with `spec.<k>` in the place of an absent `<k>` (language document, section 3). */
+export function hoistSpec(fields: ReadonlyMap<string, Place>, spec: Place | undefined): ReadonlyMap<string, Place> {
+  const hoisted = new Map(fields);
+  for (const [key, value] of spec?.fields ?? []) {
+    const present = hoisted.get(key);
+    if (!SPEC_OWN_KEYS.includes(key) && (present === undefined || present.value === null)) hoisted.set(key, value);
+  }
+  return hoisted;
+}
+
+/** One task. `labels` are all tasks of its step in order, this one at `index`. */
+export function readTask(reading: Reading, draft: TaskDraft, labels: readonly string[], index: number): Task {
+  const { fields, ownSpec: spec } = draft;
+  const get = (...keys: string[]) => keys.map((key) => present(fields, key)).find((place) => place !== undefined);
+  const kind = readKind(reading, get("kind"));
+  checkTaskKeys(reading, draft, kind);
+  const tool = kind === "workbook" ? get("name") : undefined;
+  if (tool !== undefined) reading.workbookNames.push({ place: tool, name: textOf(tool) ?? "" });
+  checkKeys(reading, field(spec, "policy"), TaskPolicy);
+  const rules = field(field(spec ?? draft.stepSpec, "policy"), "rules");
+  const auth = get("auth", "credential");
+  noteTemplate(reading, auth);
+  const timeoutMs =
+    readDuration(reading, get("timeout_ms"), 1) ??
+    readDuration(reading, get("timeout", "timeout_seconds") ?? field(spec, "timeout"), SECOND_MS);
+  const payload = kind === "playbook" ? get("payload") : undefined;
+  const codeLine = readCodeLine(reading, fields);
+  return {
+    label: draft.label,
+    kind,
+    config: readConfig(reading, draft, kind, isMap(payload)),
+    input: readInputs(reading, payload, get("args"), get("input")),
+    ...(auth === undefined ? {} : { auth: auth.value }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    policy: withRetry(reading, readPolicy(reading, rules, labels, index), get("retry")),
+    set: readAssignments(reading, get("set"), "local"),
+    result: readResult(reading, [field(spec, "result"), get("output")], get("output_select")),
+    position: reading.locate(draft.at),
+    ...(codeLine === undefined ? {} : { codeLine }),
+  };
+}
+
+function present(fields: ReadonlyMap<string, Place>, key: string): Place | undefined {
+  const place = fields.get(key);
+  return place === undefined || place.value === null ? undefined : place;
+}
+
+/** The canonical kind. Unknown kinds stay as written: they fail when they are run. */
+function readKind(reading: Reading, place: Place | undefined): string {
+  const written = textOf(place) ?? "noop";
+  if (written === "sink") {
+    const hint = "save with an ordinary task at the end of the list, e.g. `kind: sqldb`";
+    reading.report("removed-form", place, "kind `sink` is no longer part of the language", hint);
+    return written;
+  }
+  const kind = canonicalKind(written);
+  if (![...RUNNABLE_KINDS, ...PARSED_ONLY_KINDS].some((known) => known === kind)) {
+    reading.report("unknown-kind", place, `nothing runs kind \`${written}\``, () => didYouMean(written, KNOWN_KINDS));
+  }
+  return kind;
+}
+
+function checkTaskKeys(reading: Reading, draft: TaskDraft, kind: string): void {
+  const kindKeys = KIND_KEYS[kind];
+  const known = [...COMMON_KEYS, ...Object.keys(kindKeys ?? {})];
+  for (const [key, entry] of draft.fields) {
+    // What runs an unknown kind is not known, so neither are its keys; only what is gone is refused.
+    if (kindKeys !== undefined) checkKey(reading, key, entry, known);
+    else if (key === "eval" || key === "expr") checkKey(reading, key, entry, []);
+  }
+}
+
+/** The kind's own keys: all that have no place elsewhere in a {@link Task}. */
+function readConfig(reading: Reading, draft: TaskDraft, kind: string, payloadIsInput: boolean): JsonObject {
+  const config: JsonObject = {};
+  for (const [key, place] of draft.fields) {
+    const own = kind === "workbook" && key === "name" ? true : !COMMON_KEYS.includes(key);
+    if (!own || (key === "payload" && payloadIsInput)) continue;
+    noteTemplate(reading, place);
+    config[key] = place.value;
+  }
+  return config;
+}
+
+/** Line of the first line of the code: of a block (`code: |`) the line after the key. */
+function readCodeLine(reading: Reading, fields: ReadonlyMap<string, Place>): number | undefined {
+  const script = fields.get("script");
+  const candidates = [fields.get("code"), field(script, "code"), field(field(script, "source"), "code")];
+  const code = candidates.find((place) => typeof place?.value === "string");
+  if (code === undefined) return undefined;
+  const { line } = positionOf(reading, code);
+  return code.style === "literal" || code.style === "folded" ? line + 1 : line;
+}
+
+/** Adds the rule that a legacy `retry` stands for: before a rule without condition, which would hide it. */
+function withRetry(reading: Reading, policy: PolicyRule[], retry: Place | undefined): PolicyRule[] {
+  if (retry === undefined || retry.value === false) return policy;
+  legacy(reading, retry, "`retry`", "`spec.policy.rules` with `then: {do: retry, attempts: …}`");
+  checkKeys(reading, retry, LegacyRetry);
+  const attempts = typeof retry.value === "number" ? retry : firstField(retry, "max_attempts", "attempts");
+  const delay = firstField(retry, "delay", "initial_delay");
+  const backoff = readBackoff(field(retry, "backoff"));
+  noteTemplate(reading, attempts);
+  noteTemplate(reading, delay);
+  const rule: PolicyRule = {
+    when: "{{ output.status == 'error' }}",
+    do: "retry",
+    ...(attempts === undefined ? {} : { attempts: attempts.value }),
+    ...(backoff === undefined ? {} : { backoff }),
+    ...(delay === undefined ? {} : { delay: delay.value }),
+    set: [],
+  };
+  const otherwise = policy.findIndex((candidate) => !Object.hasOwn(candidate, "when"));
+  return policy.toSpliced(otherwise === -1 ? policy.length : otherwise, 0, rule);
+}

@@ -1,0 +1,101 @@
+import type { Assignment, Playbook } from "../../schema/playbook.ts";
+import type { Report } from "./findings.ts";
+import { didYouMean } from "./hints.ts";
+import type { TemplateNeeds } from "./templates.ts";
+import { findWord, textOffset } from "./text-offset.ts";
+
+/** Names that templates can always read (language document, section 4.9). */
+export const RESERVED_NAMES: readonly string[] = [
+  "execution_id",
+  "catalog_id",
+  "parent_execution_id",
+  "job",
+  "workload",
+  "ctx",
+  "vars",
+  "spec",
+  "iter",
+  "input",
+  "args",
+  "keychain",
+  "env",
+  "steps",
+  "event",
+  "output",
+  "outcome",
+  "result",
+  "response",
+  "_prev",
+  "_attempt",
+  "loop_index",
+  "__frame_max_rows",
+];
+
+/** Most unknown names that are looked up: each costs up to 1,000 comparisons of words. */
+const LOOKUPS_MAX = 500;
+
+/**
+ * Warns of names that nothing in the document defines. The request may bring further inputs, so that an unknown name
+ * alone proves nothing: it is reported only when a known name is very like it, which makes it a slip of the hand.
+ */
+export function checkVariables(
+  document: string,
+  playbook: Playbook,
+  all: readonly TemplateNeeds[],
+  report: Report,
+): void {
+  const names = collectNames(playbook);
+  let lookups = 0;
+  for (const { use, needs } of all) {
+    const check = (word: string, known: ReadonlySet<string>, near: Iterable<string>, shown: string): void => {
+      if (known.has(word) || word.length < 3 || ++lookups > LOOKUPS_MAX) return;
+      const hint = didYouMean(word, near);
+      if (hint === undefined) return;
+      const found = findWord(use.place, word);
+      const offset = found === undefined ? undefined : textOffset(document, found.place, found.index);
+      report("unknown-variable", found?.place ?? use.place, `nothing defines \`${shown}\``, hint, offset);
+    };
+    for (const name of needs.names) check(name, names.anywhere, [...use.labels, ...names.everywhere], name);
+    for (const [root, known] of names.members) {
+      const fields = needs.members.get(root);
+      if (fields === undefined || fields === "all") continue;
+      for (const field of fields) check(field, known, known, `${root}.${field}`);
+    }
+  }
+}
+
+interface Names {
+  /** Readable in every template. */
+  everywhere: ReadonlySet<string>;
+  /** Those, and task labels, which only some templates can read. */
+  anywhere: ReadonlySet<string>;
+  /** Fields of names that hold names. */
+  members: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+function collectNames(playbook: Playbook): Names {
+  const { steps, workbook } = playbook;
+  const workload = new Set(Object.keys(playbook.workload));
+  const stepNames = new Set(steps.map((step) => step.name));
+  const set = new Set(assignmentsOf(playbook).map((assignment) => assignment.name.split(".", 1)[0] ?? ""));
+  const tasks = [...steps.flatMap((step) => step.tasks), ...workbook];
+  const inputs = [...steps, ...tasks].flatMap((owner) => Object.keys(owner.input));
+  const iterators = steps.flatMap((step) => (step.loop === undefined ? [] : [step.loop.iterator]));
+  const everywhere = new Set([...workload, ...set, ...stepNames, ...inputs, ...iterators, ...RESERVED_NAMES]);
+  const members = new Map<string, ReadonlySet<string>>([
+    ["workload", workload],
+    ["vars", set],
+    ["ctx", new Set([...workload, ...set, ...stepNames])],
+    ["steps", stepNames],
+    ["keychain", new Set(playbook.keychain.map((entry) => entry.name))],
+  ]);
+  return { everywhere, anywhere: new Set([...everywhere, ...tasks.map((task) => task.label)]), members };
+}
+
+function assignmentsOf({ steps, workbook }: Playbook): Assignment[] {
+  const tasks = [...steps.flatMap((step) => step.tasks), ...workbook];
+  return [
+    ...tasks.flatMap((task) => [...task.set, ...task.policy.flatMap((rule) => rule.set)]),
+    ...steps.flatMap((step) => [...step.set, ...step.next.arcs.flatMap((arc) => arc.set)]),
+  ];
+}

@@ -1,0 +1,152 @@
+import { type Acceptance, accept } from "../engine/accept.ts";
+import { beginAdvance, continueAdvance } from "../engine/advance.ts";
+import type { EngineEnv } from "../engine/env.ts";
+import { render } from "../engine/scope.ts";
+import { type StartRequest, startExecution } from "../engine/start.ts";
+import { type ExecutionState, emptyState, isTerminal } from "../engine/state.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { Command } from "../schema/command.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import { own } from "../schema/json.ts";
+import { timedOut } from "../worker/deadline.ts";
+import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
+import { loadedReferences } from "../worker/references.ts";
+import { runCommand } from "../worker/run-command.ts";
+
+/** Commands of one execution that run at a time in this process. */
+export const CAPACITY_DEFAULT = 64;
+
+/** What an execution in memory needs. */
+export interface LocalDeps extends WorkerDeps {
+  /** Fresh ids that grow. */
+  newId(): string;
+  /** Commands of one execution that run at a time. */
+  capacity: number;
+  /** Sees every event as it is folded, with the state after it. */
+  observe(state: ExecutionState, events: readonly FlowEvent[]): void;
+}
+
+/**
+ * Runs one execution to its end in this process: the engine decides, the worker runs the commands, nothing is stored but
+ * what the events say. Holds the state and the commands that run; the events are handed to `observe` and forgotten.
+ *
+ * Aborting the signal cancels the execution; the promise resolves when its tools have stopped. Throws `FlowError` when the
+ * request cannot be started.
+ */
+export async function runExecution(
+  deps: LocalDeps,
+  source: CommandProgram,
+  request: StartRequest,
+  signal: AbortSignal,
+): Promise<ExecutionState> {
+  const { program } = source;
+  const state = emptyState();
+  const references = loadedReferences(deps.results);
+  const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env });
+  const first = await references.evaluate(() => startExecution(request, program, env()));
+
+  const queue: Command[] = [];
+  const running = new Set<Promise<void>>();
+  const stop = new AbortController();
+  const finished = signalOf<void>();
+
+  const fold = async (event: FlowEvent): Promise<Acceptance> => {
+    const verdict = accept(state, event);
+    if (verdict !== "accepted") return verdict;
+    const progress = beginAdvance(state, event);
+    await references.evaluate(() => continueAdvance(progress, state, program, env()));
+    for (const { ref, value } of progress.writes) await deps.results.save(ref, JSON.stringify(value));
+    deps.observe(state, progress.events);
+    queue.push(...progress.commands);
+    if (isTerminal(state.status)) end();
+    else fill();
+    return verdict;
+  };
+  const inOrder = serial(fold);
+  const report = async (events: FlowEvent[]) => {
+    for (const event of events) await inOrder(event);
+  };
+
+  const end = () => {
+    queue.length = 0;
+    stop.abort(new FlowError("CANCELLED", "The execution has ended"));
+    finished.resolve();
+  };
+  const fill = () => {
+    while (running.size < deps.capacity) {
+      const command = queue.shift();
+      if (command === undefined) return;
+      const work = runOne(command).catch((error: unknown) => finished.reject(error));
+      running.add(work);
+      void work.then(() => {
+        running.delete(work);
+        fill();
+      });
+    }
+  };
+  const runOne = async (command: Command) => {
+    const ref = { command_id: command.command_id, attempt: 1, step: command.step, worker: deps.worker };
+    await report([{ type: "command.claimed", at: deps.clock.now(), ...ref }]);
+    await runCommand(deps, source, { command, attempt: 1 }, report, stop.signal);
+  };
+
+  const inject = (event: FlowEvent) => void inOrder(event).catch(finished.reject);
+  const cancel = () => inject({ type: "execution.cancelled", at: deps.clock.now(), reason: reasonOf(signal) });
+  signal.addEventListener("abort", cancel, { once: true });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    await inOrder(first);
+    timer = startTimeout(source, state, env(), (error) => inject({ type: "workflow.failed", at: deps.clock.now(), error }));
+    if (signal.aborted) cancel();
+    await finished.promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", cancel);
+    stop.abort(new FlowError("CANCELLED", "The execution has ended"));
+    await Promise.allSettled(running);
+  }
+  return state;
+}
+
+function reasonOf(signal: AbortSignal): string {
+  const { reason } = signal;
+  return reason instanceof FlowError ? reason.message : "The execution was cancelled";
+}
+
+/** Calls `task` for one event after another, however many callers there are. */
+function serial<T>(task: (event: FlowEvent) => Promise<T>): (event: FlowEvent) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (event) => {
+    const next = last.then(() => task(event));
+    last = next.catch(() => undefined);
+    return next;
+  };
+}
+
+/** A promise with its ends outside. (Node 20 has no `Promise.withResolvers`.) */
+function signalOf<T>(): { promise: Promise<T>; resolve: (value: T) => void; reject: (error: unknown) => void } {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((good, bad) => {
+    resolve = good;
+    reject = bad;
+  });
+  return { promise, resolve, reject };
+}
+
+/** `executor.spec.timeout`: fails the run when its time is over. */
+function startTimeout(
+  source: CommandProgram,
+  state: ExecutionState,
+  env: EngineEnv,
+  fail: (error: { kind: "timeout"; code: string; message: string; retryable: boolean }) => void,
+): NodeJS.Timeout | undefined {
+  const template = source.program.timeoutMs;
+  if (template === undefined || isTerminal(state.status)) return undefined;
+  const lookup = (name: string) => (name === "workload" ? state.workload : own(state.workload, name));
+  const scope = { lookup, names: () => Object.keys(state.workload) };
+  const limitMs = Number(render(template, scope, env));
+  if (!(limitMs > 0)) return undefined;
+  const { message } = timedOut(`The execution of '${state.path}'`, limitMs);
+  return setTimeout(() => fail({ kind: "timeout", code: "TIMEOUT", message, retryable: false }), limitMs);
+}

@@ -1,0 +1,123 @@
+import { createLocalResults } from "../adapters/local-results.ts";
+import { systemClock } from "../adapters/system-clock.ts";
+import type { StartRequest } from "../engine/start.ts";
+import { type ExecutionState, knownStep } from "../engine/state.ts";
+import { createIds } from "../platform/ids.ts";
+import type { ChildOutcome, ChildRequest } from "../ports/children.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { CredentialSource } from "../ports/credentials.ts";
+import type { WritableResultStore } from "../ports/result-store.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { StoredResult } from "../schema/result.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { TaskLine } from "../worker/deps.ts";
+import { createFileCatalog, folderOf, type LocalPlaybook } from "./catalog.ts";
+import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "./execution.ts";
+
+/** What a local runtime is made of. Everything but the tools has a default that suits a real run. */
+export interface LocalRuntimeOptions {
+  /** Made by the caller, given the store that results go to; closed by it too. */
+  tools: (results: WritableResultStore) => { get(kind: string): Promise<Tool> };
+  credentials: CredentialSource;
+  env?: JsonObject;
+  capacity?: number;
+  clock?: Clock;
+  random?: () => number;
+  observe?: (state: ExecutionState, events: readonly FlowEvent[]) => void;
+  log?: (line: TaskLine) => void;
+}
+
+/** A request to run a playbook here. */
+export interface LocalRequest {
+  input: JsonObject;
+  target?: string;
+}
+
+/** Runs playbooks in this process: no server, no database. */
+export interface LocalRuntime {
+  /** Finds, reads and compiles a playbook. Throws as the file catalog does. */
+  load(target: string, folder: string): Promise<LocalPlaybook>;
+  /** Runs one to its end; aborting the signal cancels it and its children. */
+  run(playbook: LocalPlaybook, request: LocalRequest, signal: AbortSignal): Promise<ExecutionState>;
+  results: WritableResultStore;
+  /** Waits for children that nobody waits for, then frees what the runtime holds. */
+  close(): Promise<void>;
+}
+
+/** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
+export const CHILD_DEPTH_MAX = 64;
+
+/** Builds a local runtime. */
+export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
+  const clock = options.clock ?? systemClock;
+  const results = createLocalResults();
+  const catalog = createFileCatalog();
+  const newId = createIds(() => clock.now());
+  const depths = new Map<string, number>();
+  const unattended = new Set<Promise<unknown>>();
+
+  const deps: LocalDeps = {
+    worker: "local",
+    tools: options.tools(results),
+    credentials: options.credentials,
+    children: { run: (request, signal) => runChild(request, signal) },
+    results,
+    clock,
+    random: options.random ?? Math.random,
+    env: options.env ?? {},
+    newId,
+    capacity: options.capacity ?? CAPACITY_DEFAULT,
+    observe: options.observe ?? (() => undefined),
+    log: options.log ?? (() => undefined),
+  };
+
+  const runChild = async (request: ChildRequest, signal: AbortSignal): Promise<ChildOutcome> => {
+    const depth = (depths.get(request.parent.execution_id) ?? 0) + 1;
+    if (depth > CHILD_DEPTH_MAX) {
+      throw new FlowError("INVALID_INPUT", `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`);
+    }
+    const target = request.path ?? request.catalogId ?? "";
+    const playbook = await catalog.load(target, folderOf(request.parentFile));
+    const { path } = playbook.program.playbook;
+    const executionId = newId();
+    depths.set(executionId, depth);
+    const start: StartRequest = { executionId, catalogId: path, input: request.input, parent: request.parent };
+    const running = runExecution(deps, playbook, start, signal).finally(() => depths.delete(executionId));
+    if (request.async) {
+      const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
+      unattended.add(attended);
+      return { executionId, path, status: "STARTED", result: null, error: null };
+    }
+    return outcomeOf(await running, request.returnStep);
+  };
+
+  return {
+    load: (target, folder) => catalog.load(target, folder),
+    run: (playbook, request, signal) =>
+      runExecution(
+        deps,
+        playbook,
+        { executionId: newId(), catalogId: playbook.program.playbook.path, ...request },
+        signal,
+      ),
+    results,
+    async close() {
+      await Promise.all(unattended);
+      await results.close();
+    },
+  };
+}
+
+function outcomeOf(state: ExecutionState, returnStep: string | undefined): ChildOutcome {
+  const { executionId, path, error } = state;
+  const status = state.status === "COMPLETED" || state.status === "CANCELLED" ? state.status : "FAILED";
+  return { executionId, path, status, error, result: resultOf(state, returnStep) };
+}
+
+/** The result of an execution, or of one of its steps; null when there is none. */
+export function resultOf(state: ExecutionState, step?: string): StoredResult | null {
+  const name = step ?? state.resultStep;
+  return name === null ? null : (knownStep(state, name)?.result ?? null);
+}

@@ -1,0 +1,129 @@
+import { FlowError } from "../schema/errors.ts";
+
+/** One setting of the program: an environment variable and what it means. */
+export interface SettingDefinition<T> {
+  name: string;
+  meaning: string;
+  /** Text of the default, as `flow config` shows it. */
+  default: string;
+  /** Its value is never shown. */
+  secret?: true;
+  /** Throws `FlowError` INVALID_SETTING for text that cannot be used. */
+  parse(text: string | undefined): T;
+}
+
+function setting<T>(definition: SettingDefinition<T>): SettingDefinition<T> {
+  return definition;
+}
+
+/** Every setting, its meaning and its default: the only list there is, and the only place that reads the environment. */
+const SETTINGS = {
+  credentialsFile: setting({
+    name: "FLOW_CREDENTIALS_FILE",
+    meaning: "JSON file {name: {type, data}} with the credentials of local runs",
+    default: "none",
+    parse: (text) => text,
+  }),
+  workerTools: setting({
+    name: "FLOW_WORKER_TOOLS",
+    meaning: "Kinds of task that may run, comma-separated, or 'all'",
+    default: "all",
+    parse: (text) => (isAll(text) ? "all" : list(text)),
+  }),
+  httpAllowPrivate: setting({
+    name: "FLOW_HTTP_ALLOW_PRIVATE",
+    meaning: "Private and loopback address ranges that tools may reach: CIDR, comma-separated, or 'all' or 'none'",
+    default: "all",
+    parse: (text) => (isAll(text) ? "all" : text === "none" ? [] : list(text)),
+  }),
+  python: setting({
+    name: "FLOW_PYTHON",
+    meaning: "Python interpreter (3.8 or later) of python tasks",
+    default: "python3 on PATH",
+    parse: (text) => text,
+  }),
+  templateEnv: setting({
+    name: "FLOW_TEMPLATE_ENV",
+    meaning: "Environment variables that templates may read as env.<NAME>, comma-separated",
+    default: "none",
+    parse: list,
+  }),
+  localCapacity: setting({
+    name: "FLOW_LOCAL_CAPACITY",
+    meaning: "Commands of one execution that a local run works on at a time",
+    default: "64",
+    parse: (text) => positive("FLOW_LOCAL_CAPACITY", text, 64),
+  }),
+} as const;
+
+type Settings = typeof SETTINGS;
+
+/** Typed, frozen values of all settings. */
+export type Config = { readonly [K in keyof Settings]: ReturnType<Settings[K]["parse"]> } & {
+  /** The environment that the settings came from, for what is read by name: credentials and `env` of templates. */
+  readonly environment: Readonly<NodeJS.ProcessEnv>;
+};
+
+/** Reads all settings. Throws `FlowError` INVALID_SETTING that lists every setting that cannot be used, not the first. */
+export function loadConfig(environment: Readonly<NodeJS.ProcessEnv> = process.env): Config {
+  const problems: string[] = [];
+  const entries = Object.entries(SETTINGS).map(([key, definition]) => {
+    try {
+      return [key, definition.parse(given(environment, definition.name))];
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+      return [key, undefined];
+    }
+  });
+  if (problems.length > 0) throw new FlowError("INVALID_SETTING", problems.join("\n"));
+  // The keys are those of SETTINGS and each value is what its `parse` gave.
+  return Object.freeze({ ...Object.fromEntries(entries), environment }) as Config;
+}
+
+/** One setting as `flow config` prints it. */
+export interface SettingReport {
+  name: string;
+  value: string;
+  default: string;
+  source: "environment" | "default";
+  meaning: string;
+}
+
+/** Every setting with its value, secrets masked, and where the value comes from. */
+export function describeConfig(environment: Readonly<NodeJS.ProcessEnv> = process.env): SettingReport[] {
+  return Object.values(SETTINGS).map((definition: SettingDefinition<unknown>) => {
+    const text = given(environment, definition.name);
+    return {
+      name: definition.name,
+      value: text === undefined ? definition.default : definition.secret ? "[secret]" : text,
+      default: definition.default,
+      source: text === undefined ? "default" : "environment",
+      meaning: definition.meaning,
+    };
+  });
+}
+
+/** An empty variable counts as one that is not set. */
+function given(environment: Readonly<NodeJS.ProcessEnv>, name: string): string | undefined {
+  const text = environment[name];
+  return text === undefined || text.trim() === "" ? undefined : text.trim();
+}
+
+function isAll(text: string | undefined): boolean {
+  return text === undefined || text === "all";
+}
+
+function list(text: string | undefined): string[] {
+  if (text === undefined) return [];
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+function positive(name: string, text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= 1) return number;
+  throw new FlowError("INVALID_SETTING", `${name} must be a whole number from 1, got '${text}'`);
+}

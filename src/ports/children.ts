@@ -1,0 +1,36 @@
+import type { ParentRef } from "../schema/event.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { TaskError } from "../schema/outcome.ts";
+import type { StoredResult } from "../schema/result.ts";
+
+/** A call of another playbook from a task. */
+export interface ChildRequest {
+  /** Catalog path; the local runtime also takes a file path relative to the parent's document. */
+  path?: string;
+  catalogId?: string;
+  version?: string;
+  input: JsonObject;
+  /** The step of the child whose result is wanted instead of the child's own. */
+  returnStep?: string;
+  /** Start it and do not wait. */
+  async: boolean;
+  parent: ParentRef;
+  /** Document of the parent, against which file paths are resolved. */
+  parentFile: string;
+}
+
+/** What became of a child. */
+export interface ChildOutcome {
+  executionId: string;
+  path: string;
+  status: "COMPLETED" | "FAILED" | "CANCELLED" | "STARTED";
+  /** Result of `returnStep`, else of the execution; null when there is none. */
+  result: StoredResult | null;
+  error: TaskError | null;
+}
+
+/** Runs child executions. Throws `FlowError` when there is no such playbook or it is invalid. */
+export interface ChildRunner {
+  /** Waits for the child to end, unless it is `async`. Aborting the signal cancels the child. */
+  run(request: ChildRequest, signal: AbortSignal): Promise<ChildOutcome>;
+}

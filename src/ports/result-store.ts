@@ -1,0 +1,19 @@
+import type { Json } from "../schema/json.ts";
+
+/** Where payloads live that are too large to stand in an event (language document, section 8, "Storage"). */
+export interface ResultStore {
+  /**
+   * The payload behind a reference (`noetl://execution/…`), its checksum verified.
+   *
+   * Throws FlowError `REFERENCE_NOT_AVAILABLE` when the reference is unknown, expired or damaged.
+   */
+  load(ref: string): Promise<Json>;
+}
+
+/** A result store that can be written to. */
+export interface WritableResultStore extends ResultStore {
+  /** Kind of this store as it stands in a reference: `disk`, `kv`, `s3`, … */
+  readonly kind: string;
+  /** Keeps the payload under `ref`; `json` is its JSON text. Saving the same reference again replaces it. */
+  save(ref: string, json: string): Promise<{ sha256: string; bytes: number }>;
+}

@@ -1,0 +1,50 @@
+import type { JsonObject } from "./json.ts";
+import type { Json } from "./json.ts";
+import type { StoredResult } from "./result.ts";
+
+/** One piece of work for a worker: a step, some iterations of its loop, or a cursor's claim. */
+export interface Command {
+  command_id: string;
+  execution_id: string;
+  catalog_id: string;
+  step: string;
+  step_run_id: string;
+  /** Present in loops. */
+  loop?: CommandLoop;
+  /** Present on a cursor's claim: the most rows to take. */
+  claim?: { max_rows: number };
+  context: CommandContext;
+}
+
+/** The iterations of a command. */
+export interface CommandLoop {
+  /** First iteration, 0-based. */
+  from: number;
+  /** The items of iterations `from`, `from + 1`, … */
+  items: Json[];
+  /** How many the whole loop has; undefined while a cursor goes on. */
+  total?: number;
+  /** How many of this command's iterations may run at a time. */
+  max_in_flight: number;
+  /** Start no further iteration after one has failed. */
+  stop_on_error: boolean;
+}
+
+/**
+ * What the templates of a step may read: only what they name, so that a command stays small however much the execution
+ * has gathered.
+ */
+export interface CommandContext {
+  workload: JsonObject;
+  /** Execution variables. */
+  vars: JsonObject;
+  /** Results of earlier steps, by step name. */
+  steps: Record<string, StoredResult>;
+  /** What arrived over the arc; the request's inputs at the first step. */
+  input: JsonObject;
+  /** Step whose arc led here; its result is `result`. */
+  from?: string;
+  parent_execution_id?: string;
+  /** Iteration names of the parent that called this execution. */
+  parent_iter?: JsonObject;
+}

@@ -1,0 +1,161 @@
+import type { Json, JsonObject } from "./json.ts";
+import type { TaskError } from "./outcome.ts";
+import type { LoopPart, StoredResult } from "./result.ts";
+
+/*
+ * What happened, in the past tense. The log of these is the truth: `engine/evolve.ts` folds them into the state, and
+ * nothing else changes it. Field names follow the specification where it has a name for the thing.
+ */
+
+/** One write of an execution variable: `[name, value]`. */
+export type Write = [name: string, value: Json];
+
+/** An arc that fired: its target is to run, with this input. */
+export interface Fired {
+  step: string;
+  input: JsonObject;
+  /** The arc leads back to a step that comes before: it waits for nobody and runs its target again. */
+  back: boolean;
+}
+
+/** How one arc was judged, for the question "why did it go there". */
+export interface ArcVerdict {
+  step: string;
+  /** Undefined: not looked at, because an earlier arc had matched. */
+  matched?: boolean;
+  fired: boolean;
+  /** Why its condition could not be evaluated; it then counts as no match. */
+  error?: string;
+}
+
+/** Which run of which task an event of a worker speaks of. */
+export interface CommandRef {
+  command_id: string;
+  /** The claim's fencing token: a report with an old one changes nothing. */
+  attempt: number;
+  step: string;
+  worker?: string;
+}
+
+/** Where a child execution comes from. */
+export interface ParentRef {
+  execution_id: string;
+  step: string;
+  /** The parent's iteration names, readable as `iter.parent` in the child. */
+  iter?: JsonObject;
+}
+
+/** Every event, by type. All have `at`, milliseconds since 1970 (UTC). */
+export interface EventBodies {
+  "playbook.initialized": {
+    execution_id: string;
+    catalog_id: string;
+    path: string;
+    /** Rendered defaults with the request's inputs merged over them. */
+    workload: JsonObject;
+    /** The request's inputs alone. */
+    input: JsonObject;
+    parent?: ParentRef;
+    /** Run no further than this step: its arcs do not fire (`--target`). */
+    target?: string;
+  };
+  "workflow.initialized": { step: string };
+  "command.issued": {
+    command_id: string;
+    step: string;
+    step_run_id: string;
+    /** Iterations this command runs, `from` inclusive and `to` exclusive; absent outside loops. */
+    iterations?: { from: number; to: number };
+    /** Present on a command that claims rows for a cursor loop. */
+    claim?: true;
+  };
+  "command.claimed": CommandRef;
+  "command.started": CommandRef;
+  "task.done": CommandRef & {
+    task: string;
+    task_run_id: string;
+    iteration?: number;
+    status: "ok" | "error";
+    /** Run of this task by its retry policy, from 1. */
+    run: number;
+    /** The task is over: no retry follows. Only then is its result kept. */
+    final: boolean;
+    result?: StoredResult;
+    /** Size of the result as JSON. */
+    bytes?: number;
+    error?: TaskError;
+    duration_ms: number;
+  };
+  "call.done": CommandRef & { task: string; iteration?: number; child_execution_id?: string };
+  "call.error": CommandRef & { task: string; iteration?: number; run: number; error: TaskError };
+  "command.completed": CommandRef & {
+    /** Labels whose `task.done` make up the result, in order of completion; absent on loop commands. */
+    tasks?: string[];
+    /** The step has several tasks: its result is the merge of theirs. */
+    pipeline?: true;
+    /** On loop commands: how many iterations were reported. */
+    iterations?: number;
+    set?: Write[];
+    /** Rows claimed by a cursor's claim. */
+    rows?: Json[];
+  };
+  "command.failed": CommandRef & { tasks?: string[]; pipeline?: true; set?: Write[]; error: TaskError };
+  "command.cancelled": { command_id: string; step: string; reason: string };
+  "loop.started": {
+    step: string;
+    step_run_id: string;
+    /** The items, or their number when the collection is a number; absent for a cursor. */
+    items?: Json[];
+    count?: number;
+    max_in_flight: number;
+    /** For a cursor: rows per claim. */
+    max_rows?: number;
+  };
+  "loop.iteration.completed": CommandRef & { iteration: number; tasks: string[]; pipeline?: true; set?: Write[] };
+  "loop.iteration.failed": CommandRef & {
+    iteration: number;
+    tasks: string[];
+    pipeline?: true;
+    set?: Write[];
+    error: TaskError;
+  };
+  /** Results of finished iterations went to the store as one part; they leave the state. */
+  "loop.results.stored": { step: string; step_run_id: string; part: LoopPart };
+  "loop.done": { step: string; step_run_id: string; stats: { total: number; success: number; failed: number } };
+  "step.completed": { step: string; step_run_id: string; set: Write[]; next: Fired[]; duration_ms: number };
+  "step.failed": {
+    step: string;
+    step_run_id: string;
+    error: TaskError;
+    /**
+     * Whether an arc took the failure: `no`; `yes`; or only as a loop's end, so that later steps run and the execution
+     * still ends FAILED.
+     */
+    handled: "no" | "yes" | "loop.done";
+    set: Write[];
+    next: Fired[];
+    duration_ms: number;
+  };
+  "step.skipped": {
+    step: string;
+    /** `when`: its guard said no; `admission`: a rule of `admit` did; `unreached`: no path leads to it any more. */
+    reason: "when" | "admission" | "unreached";
+    set: Write[];
+    next: Fired[];
+  };
+  "next.evaluated": { step: string; event: string; arcs: ArcVerdict[] };
+  "workflow.completed": Record<never, never>;
+  "workflow.failed": { error: TaskError };
+  "playbook.completed": { result_step?: string };
+  "playbook.failed": { error: TaskError };
+  "execution.cancelled": { reason: string };
+}
+
+/** Name of an event type. */
+export type EventType = keyof EventBodies;
+
+/** One event: its type, when it happened, and its body. */
+export type FlowEvent = { [T in EventType]: { type: T; at: number } & EventBodies[T] }[EventType];
+
+/** The event of one type. */
+export type EventOf<T extends EventType> = { type: T; at: number } & EventBodies[T];

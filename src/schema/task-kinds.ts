@@ -1,0 +1,107 @@
+import { KIND_ALIASES, PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "./playbook.ts";
+
+/** The keys that a task of one kind takes besides those of every task, with what they mean. */
+export type KindKeys = Readonly<Record<string, string>>;
+
+const SQL: KindKeys = {
+  command: "SQL text; several statements are separated by `;`.",
+  commands: "SQL texts, run in order.",
+  query: "The same as `command`.",
+  queries: "The same as `commands`.",
+  cmd: "The same as `command`.",
+  cmds: "The same as `commands`.",
+  command_b64: "`command`, base64-encoded.",
+  commands_b64: "`commands`, base64-encoded.",
+  query_b64: "`query`, base64-encoded.",
+  queries_b64: "`queries`, base64-encoded.",
+  cmd_b64: "`cmd`, base64-encoded.",
+  cmds_b64: "`cmds`, base64-encoded.",
+  script: "SQL from elsewhere: `{uri, source: {type, …}}`.",
+  params: "Values of the placeholders `$1`, `$2`, …",
+  pool: "Settings of the connection pool.",
+  connection: "Connection keys (`host`, `port`, `user`, `database`, …) instead of a credential.",
+  connection_string: "Connection address instead of a credential.",
+};
+
+/**
+ * Keys by canonical kind (language document, section 8). A kind without an entry takes any key: nothing here knows what
+ * its runner reads.
+ */
+export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
+  python: {
+    code: "Python text; its `result`, top-level `return` or `main(...)` is the result.",
+    code_b64: "`code`, base64-encoded.",
+    script: "Code from elsewhere: `{uri, source: {type: inline | file | http, …}}`.",
+    libs: "Modules to import by alias; a list names packages.",
+    memory_limit_mb: "Memory that the interpreter may use, in MiB.",
+  },
+  http: {
+    method: "HTTP method; default GET.",
+    url: "Address of the request.",
+    endpoint: "The same as `url`.",
+    params: "Query parameters; those that are null are left out.",
+    headers: "Request headers.",
+    json: "JSON body.",
+    body: "Body: text, or JSON.",
+    payload: "The same as `body`.",
+    data: "Query parameters for GET and DELETE, else the body.",
+    form: "Form fields.",
+    verify_ssl: "Whether the server's certificate is checked; default true.",
+    follow_redirects: "Whether redirects are followed; default true.",
+    idempotency_key: "Sent as `Idempotency-Key`; unsafe methods have a stable one by default.",
+  },
+  sqldb: SQL,
+  duckdb: { ...SQL, database: "Database file; default one per execution." },
+  warehouse: SQL,
+  nats: {
+    operation: "kv_get, kv_put, kv_delete or kv_keys.",
+    bucket: "Bucket; created by the first put.",
+    key: "Key in the bucket.",
+    value: "Value to put.",
+    url: "Server address instead of a credential.",
+  },
+  playbook: {
+    path: "Catalog path of the playbook; in a local run also a file path relative to this document.",
+    catalog_id: "Catalog id instead of `path`.",
+    version: "Version; default the newest.",
+    payload: "The same as `input`.",
+    return_step: "Step of the child whose result is merged over `{status, execution_id}`.",
+    mode: "`async` does not wait for the child.",
+  },
+  workbook: { name: "Name of the tool in the document's `workbook`." },
+  mcp: {
+    server: "Registered MCP server.",
+    endpoint: "Address of the MCP server.",
+    method: "health, tools/list or tools/call.",
+    tool: "Tool to call.",
+    arguments: "Arguments of the tool: a map, or JSON text.",
+  },
+  artifact: {
+    action: "get.",
+    uri: "Reference of the stored result.",
+    ref: "Reference of the stored result.",
+    result_ref: "Reference of the stored result.",
+  },
+  shell: {
+    cmds: "Commands, run in order until one fails.",
+    cmd: "One command or a list.",
+    command: "One command or a list.",
+    cwd: "Working directory.",
+    env: "Environment variables.",
+  },
+  transfer: {
+    source: "Where rows come from: `{type, url | auth, query}`.",
+    target: "Where rows go: `{type, auth, table, mapping}`.",
+    mode: "How rows are written.",
+    chunk_size: "Rows per batch.",
+  },
+  noop: { result: "The result; default `{status: ok}`." },
+};
+
+/** Every kind that a document may name, aliases included. */
+export const KNOWN_KINDS: readonly string[] = [...RUNNABLE_KINDS, ...PARSED_ONLY_KINDS, ...Object.keys(KIND_ALIASES)];
+
+/** The one name of a kind (language document, section 3); unknown kinds keep theirs. */
+export function canonicalKind(kind: string): string {
+  return Object.hasOwn(KIND_ALIASES, kind) ? KIND_ALIASES[kind]! : kind;
+}

@@ -1,0 +1,103 @@
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
+import { configurationError } from "./config.ts";
+import type { Credential } from "./tool.ts";
+
+/** What an authentication adds to a request. Both are secrets: they never leave the origin that they were meant for. */
+export interface HttpAuth {
+  /** By lower-case name. */
+  headers: Record<string, string>;
+  /** Query parameters. */
+  query: Record<string, string>;
+}
+
+/**
+ * Headers and query parameters for the task's `auth` (language document, sections 8 and 9): an inline map
+ * `{type: bearer|basic|api_key, …}` wins, else the credentials that the task names. Throws FlowError `INVALID_INPUT`
+ * when a credential is of a type that HTTP cannot carry or lacks a key.
+ */
+export function resolveHttpAuth(inline: Json | undefined, credentials: Readonly<Record<string, Credential>>): HttpAuth {
+  if (isJsonObject(inline) && typeof inline["type"] === "string" && own(inline, "credential") === undefined) {
+    return authOf(inline["type"], inline, "auth");
+  }
+  const named = [...new Set(Object.values(credentials))];
+  const usable = named.filter((credential) => canonicalType(credential.type) !== undefined);
+  if (named.length > 0 && usable.length === 0) {
+    const list = named.map((credential) => `"${credential.name}" (${credential.type})`).join(", ");
+    throw configurationError(
+      `Credential ${list} cannot authenticate an HTTP request: use one of type bearer, basic, api_key or oauth2.`,
+    );
+  }
+  const auth: HttpAuth = { headers: {}, query: {} };
+  for (const credential of usable) {
+    const part = authOf(credential.type, credential.data, `credential "${credential.name}"`);
+    Object.assign(auth.headers, part.headers);
+    Object.assign(auth.query, part.query);
+  }
+  return auth;
+}
+
+/** The `authorization` header of a user and a password. */
+export function basicAuthorization(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+}
+
+function canonicalType(type: string): "bearer" | "basic" | "api_key" | "oauth2" | undefined {
+  const plain = type
+    .toLowerCase()
+    .replaceAll("-", "_")
+    .replace(/^http_/, "");
+  if (plain === "token") return "bearer";
+  if (plain === "apikey") return "api_key";
+  return plain === "bearer" || plain === "basic" || plain === "api_key" || plain === "oauth2" ? plain : undefined;
+}
+
+function authOf(type: string, data: JsonObject, where: string): HttpAuth {
+  switch (canonicalType(type)) {
+    case "bearer": {
+      const token = textOf(data, "token", "access_token", "value");
+      if (token === undefined) throw missing(where, "bearer", "token");
+      return { headers: { authorization: `Bearer ${token}` }, query: {} };
+    }
+    case "oauth2": {
+      const token = textOf(data, "access_token", "token");
+      if (token !== undefined) return { headers: { authorization: `Bearer ${token}` }, query: {} };
+      throw configurationError(
+        `${where} of type oauth2 has no access_token. The http task does not fetch one itself: ` +
+          "declare the credential in the playbook's keychain and use its token.",
+      );
+    }
+    case "basic": {
+      const username = textOf(data, "username", "user");
+      if (username === undefined) throw missing(where, "basic", "username");
+      return { headers: { authorization: basicAuthorization(username, textOf(data, "password") ?? "") }, query: {} };
+    }
+    case "api_key":
+      return apiKeyAuth(data, where);
+    default:
+      throw configurationError(`${where} has type "${type}", which HTTP does not know: use bearer, basic or api_key.`);
+  }
+}
+
+/** `key` (or `value`) in header `header`, default `X-API-Key`; with `query` in that query parameter instead. */
+function apiKeyAuth(data: JsonObject, where: string): HttpAuth {
+  const key = textOf(data, "value", "key", "api_key", "token");
+  if (key === undefined) throw missing(where, "api_key", "key");
+  const parameter = textOf(data, "query", "param");
+  if (parameter !== undefined) return { headers: {}, query: { [parameter]: key } };
+  // `{key: X-Token, value: …}` names the header by `key`.
+  const named = textOf(data, "header", "name") ?? (own(data, "value") === undefined ? undefined : textOf(data, "key"));
+  return { headers: { [(named ?? "X-API-Key").toLowerCase()]: key }, query: {} };
+}
+
+function textOf(data: JsonObject, ...keys: string[]): string | undefined {
+  for (const key of keys) {
+    const value = own(data, key);
+    if (typeof value === "string" && value !== "") return value;
+    if (typeof value === "number") return String(value);
+  }
+  return undefined;
+}
+
+function missing(where: string, type: string, key: string): Error {
+  return configurationError(`${where} of type ${type} has no "${key}".`);
+}

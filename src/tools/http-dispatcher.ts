@@ -1,0 +1,31 @@
+import { Agent, buildConnector } from "undici";
+import type { EgressGuard } from "../platform/egress.ts";
+
+/**
+ * An undici agent whose every connection passes the guard, whoever follows the redirects: literal addresses before the
+ * socket is made, names through the guard's own lookup. Header and body time-outs are off, because a task's signal
+ * decides how long it may take; only the connect time-out (milliseconds) is its own.
+ */
+export function createGuardedAgent(
+  guard: EgressGuard,
+  options: { verifySsl: boolean; connectTimeoutMs: number },
+): Agent {
+  const connect = buildConnector({
+    timeout: options.connectTimeoutMs,
+    lookup: guard.lookup,
+    rejectUnauthorized: options.verifySsl,
+  });
+  return new Agent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect(target, callback) {
+      try {
+        guard.assertHost(target.hostname);
+      } catch (error) {
+        callback(error as Error, null);
+        return;
+      }
+      connect(target, callback);
+    },
+  });
+}

@@ -1,0 +1,101 @@
+import { createEgressGuard, type EgressGuard } from "../platform/egress.ts";
+import type { ResultStore } from "../ports/result-store.ts";
+import { FlowError } from "../schema/errors.ts";
+import { failed } from "../schema/outcome.ts";
+import { PARSED_ONLY_KINDS, RUNNABLE_KINDS, type RunnableKind } from "../schema/playbook.ts";
+import type { HttpOptions } from "./http.ts";
+import type { McpOptions } from "./mcp.ts";
+import type { PythonToolOptions } from "./python.ts";
+import type { ShellOptions } from "./shell.ts";
+import type { SqldbOptions } from "./sqldb.ts";
+import type { Tool } from "./tool.ts";
+
+/** Kinds that a driver of ours carries out. `playbook` and `workbook` are carried out by the worker itself. */
+export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
+
+/** Everything that the tools need to know. */
+export interface ToolSettings {
+  /** Private address ranges that `http` and `mcp` may reach (`FLOW_HTTP_ALLOW_PRIVATE`). */
+  allowPrivate: "all" | readonly string[];
+  /** Where `artifact` reads stored results. */
+  store: ResultStore;
+  /** Kinds that this worker runs (`FLOW_WORKER_TOOLS`). Default: all. */
+  kinds?: readonly string[];
+  http?: Omit<HttpOptions, "egress">;
+  mcp?: Omit<McpOptions, "egress">;
+  shell?: ShellOptions;
+  sqldb?: SqldbOptions;
+  python?: PythonToolOptions;
+}
+
+/** The tools of a process: one instance of each kind, made when it is first asked for. */
+export interface ToolRegistry {
+  /** A kind that cannot be run here gives a tool that answers with an error of kind `configuration`. */
+  get(kind: string): Promise<Tool>;
+  /** Closes every tool that was made. Afterwards `get` throws. */
+  close(): Promise<void>;
+}
+
+/**
+ * Builds the registry. A driver's module is loaded when its kind is first used: a run of `noop` steps loads no HTTP
+ * client, no database driver and no protocol SDK, which together take longer to load than such a run lasts.
+ */
+export function createToolRegistry(settings: ToolSettings): ToolRegistry {
+  const egress = createEgressGuard({ allowPrivate: settings.allowPrivate });
+  const made = new Map<DriverKind, Promise<Tool>>();
+  let closed = false;
+  return {
+    async get(kind) {
+      if (closed) throw new FlowError("INTERNAL", `Tool ${kind} was asked for after the tools were closed.`);
+      if (!isDriverKind(kind)) return unavailableTool(reasonUnavailable(kind));
+      if (settings.kinds !== undefined && !settings.kinds.includes(kind)) {
+        return unavailableTool(
+          `Tasks of kind "${kind}" are not allowed on this worker: add ${kind} to FLOW_WORKER_TOOLS.`,
+        );
+      }
+      let tool = made.get(kind);
+      if (tool === undefined) {
+        tool = LOADERS[kind](settings, egress);
+        made.set(kind, tool);
+      }
+      return await tool;
+    },
+    async close() {
+      closed = true;
+      // A module that failed to load has nothing to close; whoever asked for it has the error.
+      const tools = await Promise.allSettled(made.values());
+      made.clear();
+      await Promise.all(tools.map((tool) => (tool.status === "fulfilled" ? tool.value.close?.() : undefined)));
+    },
+  };
+}
+
+type Loader = (settings: ToolSettings, egress: EgressGuard) => Promise<Tool>;
+
+const LOADERS: { readonly [K in DriverKind]: Loader } = {
+  http: async (settings, egress) => (await import("./http.ts")).createHttpTool({ ...settings.http, egress }),
+  mcp: async (settings, egress) => (await import("./mcp.ts")).createMcpTool({ ...settings.mcp, egress }),
+  sqldb: async (settings) => (await import("./sqldb.ts")).createSqldbTool(settings.sqldb),
+  shell: async (settings) => (await import("./shell.ts")).createShellTool(settings.shell),
+  python: async (settings) => (await import("./python.ts")).createPythonTool(settings.python ?? {}),
+  artifact: async (settings) => (await import("./artifact.ts")).createArtifactTool({ store: settings.store }),
+  noop: async () => (await import("./noop.ts")).createNoopTool(),
+};
+
+function isDriverKind(kind: string): kind is DriverKind {
+  return Object.hasOwn(LOADERS, kind);
+}
+
+function reasonUnavailable(kind: string): string {
+  if ((RUNNABLE_KINDS as readonly string[]).includes(kind))
+    return `Tasks of kind "${kind}" are carried out by the worker, not by a tool.`;
+  const known = `This program runs ${RUNNABLE_KINDS.join(", ")}.`;
+  if ((PARSED_ONLY_KINDS as readonly string[]).includes(kind)) {
+    return `Tasks of kind "${kind}" cannot be run: the language knows the kind, and nothing here carries it out. ${known}`;
+  }
+  return `Tasks of kind "${kind}" cannot be run: no such kind is known. ${known}`;
+}
+
+function unavailableTool(message: string): Tool {
+  return { run: () => Promise.resolve(failed("configuration", "KIND_NOT_AVAILABLE", message)) };
+}

@@ -1,0 +1,133 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { StringDecoder } from "node:string_decoder";
+
+/** How one command is run. */
+export interface ShellCommand {
+  command: string;
+  cwd: string;
+  env: Record<string, string>;
+  signal: AbortSignal;
+  /** Time between TERM and KILL when the signal aborts, in milliseconds. */
+  killGraceMs: number;
+  stdout: OutputCapture;
+  stderr: OutputCapture;
+}
+
+/** What became of it. 128 + n for a command that signal n ended, as shells have it. */
+export interface ShellExit {
+  returncode: number;
+  signal: NodeJS.Signals | null;
+}
+
+/** Once a command is over, its output is read for so long at most: a process that left the group may hold the pipe. */
+const DRAIN_MS = 1000;
+
+/**
+ * Runs one command with `/bin/sh -c` in a process group of its own. When the command is over, or the signal aborts, the
+ * whole group ends: nothing that a command starts outlives it. Throws the error of `spawn` when there is no process.
+ */
+export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
+  return new Promise((resolve, reject) => {
+    const child = spawn("/bin/sh", ["-c", options.command], {
+      cwd: options.cwd,
+      env: options.env,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let killTimer: NodeJS.Timeout | undefined;
+    let drainTimer: NodeJS.Timeout | undefined;
+    const onAbort = () => {
+      signalGroup(child.pid, "SIGTERM");
+      killTimer = setTimeout(() => signalGroup(child.pid, "SIGKILL"), options.killGraceMs);
+    };
+    child.stdout.on("data", (chunk: Buffer) => options.stdout.write(chunk));
+    child.stderr.on("data", (chunk: Buffer) => options.stderr.write(chunk));
+    child.once("error", (error) => {
+      options.signal.removeEventListener("abort", onAbort);
+      reject(error);
+    });
+    child.once("exit", () => {
+      options.signal.removeEventListener("abort", onAbort);
+      clearTimeout(killTimer);
+      // In the same turn in which the shell was reaped, so that its id cannot belong to another group yet.
+      signalGroup(child.pid, "SIGKILL");
+      drainTimer = setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+      }, DRAIN_MS);
+    });
+    child.once("close", (code, signal) => {
+      clearTimeout(drainTimer);
+      options.stdout.end();
+      options.stderr.end();
+      resolve({ returncode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]), signal });
+    });
+    if (options.signal.aborted) onAbort();
+    else options.signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** A negative id names the whole group. No such group: everything in it has ended. */
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** Collects one stream: its first bytes as text, and every line for the log. */
+export interface OutputCapture {
+  write(chunk: Buffer): void;
+  /** The stream ended: what stands after the last line break is a line too. */
+  end(): void;
+  text(): string;
+  /** More came than was kept. */
+  truncated(): boolean;
+}
+
+/** A line longer than this is logged in pieces. */
+const LINE_CHARS_MAX = 64 * 1024;
+
+/** Keeps the first `bytesMax` bytes; hands every line to `onLine`, kept or not. */
+export function captureOutput(bytesMax: number, onLine: (line: string) => void): OutputCapture {
+  const kept: Buffer[] = [];
+  let keptBytes = 0;
+  let cut = false;
+  let decoder = new StringDecoder("utf8");
+  let rest = "";
+
+  function emitLines(text: string): void {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) onLine(line.endsWith("\r") ? line.slice(0, -1) : line);
+    if (rest.length > LINE_CHARS_MAX) {
+      onLine(rest);
+      rest = "";
+    }
+  }
+
+  return {
+    write(chunk) {
+      const room = bytesMax - keptBytes;
+      if (chunk.length > room) cut = true;
+      if (room > 0) {
+        // A copy: a slice of a small chunk would keep the whole read buffer alive.
+        const part = Buffer.from(chunk.subarray(0, room));
+        kept.push(part);
+        keptBytes += part.length;
+      }
+      emitLines(decoder.write(chunk));
+    },
+    end() {
+      emitLines(decoder.end());
+      if (rest !== "") onLine(rest);
+      rest = "";
+      decoder = new StringDecoder("utf8");
+    },
+    text: () => Buffer.concat(kept, keptBytes).toString("utf8"),
+    truncated: () => cut,
+  };
+}

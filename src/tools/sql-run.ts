@@ -1,0 +1,98 @@
+import type postgres from "postgres";
+import type { Json, JsonObject } from "../schema/json.ts";
+import { rowObject, type SqlSession } from "./sql-pool.ts";
+import type { SqlStatement } from "./sql-split.ts";
+import { bindParameter } from "./sql-types.ts";
+
+/** How much a task's statements may give back, over all of them. It is counted down as rows come. */
+export interface RowBudget {
+  rows: number;
+  /** Approximate size as JSON. */
+  bytes: number;
+}
+
+/** What one statement gave. */
+export interface StatementResult {
+  rows: JsonObject[];
+  /** Rows given, or changed by a statement that gives none. */
+  rowCount: number;
+  columns: string[];
+}
+
+/**
+ * Runs one statement. Answers "too much" when it gave more than the budget allows (it is then cancelled, so that a
+ * statement that changes data is undone), "copy" for a `copy … from stdin` or `to stdout`, which has no rows. In both
+ * cases the session cannot be used again. Throws the driver's error.
+ */
+export async function runStatement(
+  session: SqlSession,
+  statement: SqlStatement,
+  params: readonly Json[],
+  budget: RowBudget,
+): Promise<StatementResult | "too much" | "copy"> {
+  const bound = params.slice(0, statement.placeholders).map((value) => bindParameter(session.sql, value));
+  // Not the simple protocol: there the server would split the text by itself.
+  const options = { prepare: false, simple: false } as postgres.UnsafeQueryOptions;
+  const query = session.sql.unsafe(statement.text, bound as unknown as postgres.SerializableParameter[], options);
+  const values = query.values() as unknown as StreamedQuery;
+
+  const rows: JsonObject[] = [];
+  let columns: string[] = [];
+  let tooMuch = false;
+  let cancelled: Promise<void> | undefined;
+  const streamed = values.forEach((row, result) => {
+    if (tooMuch) return;
+    if (rows.length === 0) columns = result.columns.map((column) => column.name);
+    budget.rows -= 1;
+    budget.bytes -= row.reduce<number>((size, value, index) => size + columns[index]!.length + jsonSize(value), 4);
+    tooMuch = budget.rows < 0 || budget.bytes < 0;
+    if (tooMuch) {
+      rows.length = 0;
+      cancelled = session.cancel();
+    } else {
+      rows.push(rowObject(columns, row));
+    }
+  });
+  try {
+    const result = await streamed;
+    if (tooMuch) return "too much";
+    if (isStream(result)) {
+      result.destroy();
+      return "copy";
+    }
+    return {
+      rows,
+      rowCount: result.count ?? rows.length,
+      columns: (result.columns ?? []).map((column) => column.name),
+    };
+  } catch (error) {
+    if (tooMuch) return "too much";
+    throw error;
+  } finally {
+    await cancelled;
+  }
+}
+
+/** The driver's query in rows of values, one row at a time; its own types do not know this combination. */
+interface StreamedQuery {
+  forEach(take: (row: Json[], result: { columns: { name: string }[] }) => void): Promise<StreamedResult>;
+}
+
+interface StreamedResult {
+  count: number | null;
+  columns?: { name: string }[];
+}
+
+function isStream(result: object): result is { destroy(): void } {
+  return "destroy" in result;
+}
+
+/** About the length as JSON, without writing it. */
+function jsonSize(value: Json): number {
+  if (typeof value === "string") return value.length + 3;
+  if (Array.isArray(value)) return value.reduce<number>((size, item) => size + jsonSize(item), 2);
+  if (typeof value === "object" && value !== null) {
+    return Object.entries(value).reduce((size, [key, item]) => size + key.length + 4 + jsonSize(item), 2);
+  }
+  return 8;
+}

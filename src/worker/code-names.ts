@@ -1,0 +1,23 @@
+import { codeNeeds } from "../engine/code-needs.ts";
+import { ResultView } from "../language/result-view.ts";
+import type { Scope } from "../language/scope.ts";
+import { type JsonObject, setOwn } from "../schema/json.ts";
+import type { Task } from "../schema/playbook.ts";
+import { plainValue } from "./plain.ts";
+import type { LoadedReferences } from "./references.ts";
+
+/**
+ * Every name that code may read beside its inputs, as plain values: `context` of Python. Empty for tasks whose code cannot
+ * read them, so that they pay nothing.
+ */
+export async function codeNames(references: LoadedReferences, task: Task, scope: Scope): Promise<JsonObject> {
+  if (task.kind !== "python" || codeNeeds(task).names.size === 0) return {};
+  return await references.evaluate(() => {
+    const names: Record<string, unknown> = {};
+    for (const name of scope.names()) {
+      const value = scope.lookup(name);
+      if (value !== undefined) setOwn(names, name, value instanceof ResultView ? value.forCode() : value);
+    }
+    return plainValue(names) as JsonObject;
+  });
+}

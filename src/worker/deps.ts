@@ -1,0 +1,46 @@
+import type { Program } from "../engine/program.ts";
+import type { ChildRunner } from "../ports/children.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { CredentialSource } from "../ports/credentials.ts";
+import type { WritableResultStore } from "../ports/result-store.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Tool } from "../tools/tool.ts";
+
+/** What running a command needs from its surroundings. */
+export interface WorkerDeps {
+  /** Name of this worker, as it stands in events. */
+  worker: string;
+  tools: { get(kind: string): Promise<Tool> };
+  credentials: CredentialSource;
+  children: ChildRunner;
+  results: WritableResultStore;
+  clock: Clock;
+  /** A number in [0, 1). */
+  random(): number;
+  /** The allow-listed environment, readable as `env` in templates. */
+  env: JsonObject;
+  /** A line that a tool wrote. */
+  log(line: TaskLine): void;
+}
+
+/** One line of a tool's own output. */
+export interface TaskLine {
+  executionId: string;
+  step: string;
+  task: string;
+  iteration?: number;
+  text: string;
+}
+
+/** The playbook that a command belongs to, and the document it came from. */
+export interface CommandProgram {
+  program: Program;
+  file: string;
+}
+
+/**
+ * Takes the events of a command as they happen, in order. Awaited, so that a slow receiver slows the worker and not its
+ * memory.
+ */
+export type Report = (events: FlowEvent[]) => Promise<void>;

@@ -1,0 +1,288 @@
+import { judge, type Verdict } from "../engine/policy.ts";
+import type { CompiledAssignment, ProgramStep, ProgramTask } from "../engine/program.ts";
+import type { Outcome } from "../language/output-view.ts";
+import type { Scope } from "../language/scope.ts";
+import type { CommandRef, FlowEvent, Write } from "../schema/event.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import { type Json, type JsonObject, setOwn } from "../schema/json.ts";
+import { failed, type TaskError, type ToolResult } from "../schema/outcome.ts";
+import type { StoredResult } from "../schema/result.ts";
+import { abortedResult } from "./deadline.ts";
+import type { Report } from "./deps.ts";
+import { type PipelineState, type TemplatePlace, taskScope } from "./scope.ts";
+import { storeResult } from "./store-result.ts";
+import { runTask, type TaskSurroundings } from "./task.ts";
+
+/** Task runs of one pipeline, retries and jumps included, after which it fails: an endless jump must end. */
+export const TASK_RUNS_MAX = 1_000_000;
+
+/** How a pipeline ended. */
+export interface PipelineEnd {
+  /** Labels whose results make up the step's, in order of completion. */
+  tasks: string[];
+  /** Execution variables written, in order. */
+  set: Write[];
+  /** Null: it succeeded. */
+  error: TaskError | null;
+}
+
+/** What a pipeline runs in. */
+export interface PipelineRun {
+  around: TaskSurroundings;
+  step: ProgramStep;
+  state: PipelineState;
+  /** Names the command (and iteration) in events. */
+  ref: CommandRef & { iteration?: number };
+  report: Report;
+  signal: AbortSignal;
+}
+
+/**
+ * Runs the tasks of a step, or of one iteration of its loop, in order; after each, its policy says what follows (language
+ * document, section 5). Reports every task run as it happens.
+ */
+export async function runPipeline(run: PipelineRun): Promise<PipelineEnd> {
+  const { step, state } = run;
+  const set: Write[] = [];
+  let position = 0;
+  let tries = freshTries(run, 0);
+  for (let runs = 1; position < step.tasks.length; runs += 1) {
+    const task = step.tasks[position];
+    if (task === undefined) break;
+    if (runs > TASK_RUNS_MAX) return ended(state, set, tooManyRuns(run, task));
+    tries.runs += 1;
+    const done = await runOnce(run, task, tries, set);
+    if (done.verdict.do === "retry") {
+      const stopped = await pause(run, done.verdict.delayMs);
+      if (stopped !== null) return ended(state, set, place(stopped, run, task, tries.runs));
+      continue;
+    }
+    if (done.error !== null) return ended(state, set, done.error);
+    if (done.verdict.do === "break") break;
+    position = done.verdict.do === "jump" ? jumpTarget(step, position, done.verdict.to) : position + 1;
+    tries = freshTries(run, tries.serial + 1);
+  }
+  return ended(state, set, null);
+}
+
+/** The runs of one task between two moves of the pipeline. */
+interface RunTries {
+  /** Place of this task run in the pipeline's course; retries share it, so that their idempotency key is the same. */
+  serial: number;
+  runs: number;
+  startedAt: number;
+}
+
+function freshTries(run: PipelineRun, serial: number): RunTries {
+  return { serial, runs: 0, startedAt: run.around.deps.clock.now() };
+}
+
+function ended(state: PipelineState, set: Write[], error: TaskError | null): PipelineEnd {
+  return { tasks: [...state.tasks.keys()], set, error };
+}
+
+/** One run of one task: the tool, the verdict, what both write, and the report. */
+async function runOnce(
+  run: PipelineRun,
+  task: ProgramTask,
+  tries: RunTries,
+  set: Write[],
+): Promise<{ verdict: Verdict; error: TaskError | null }> {
+  const { around, state, ref } = run;
+  const { clock } = around.deps;
+  const startedAt = clock.now();
+  const taskRunId = `${ref.command_id}-${ref.iteration ?? 0}-${tries.serial}`;
+  const result = await runTask(around, state, { task, run: tries.runs, taskRunId, signal: run.signal });
+  const durationMs = clock.now() - startedAt;
+  const stored = await keep(run, task, taskRunId, result);
+  const outcome = outcomeOf(result, stored.result, tries.runs, durationMs);
+  const verdict = await judgeOutcome(run, task, result, outcome, tries, set);
+  const failure = verdict.verdict.do === "fail" ? place(verdict.error ?? policyError(task), run, task, tries.runs) : null;
+  const continued = result.status === "error" && failure === null && verdict.verdict.do !== "retry";
+  const kept = continued ? { result: errorResult(result), bytes: 256 } : stored;
+  if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
+  await run.report(reports(run, task, taskRunId, tries.runs, durationMs, result, kept, verdict.verdict.do !== "retry"));
+  return { verdict: verdict.verdict, error: failure };
+}
+
+/** An outcome is kept even when it is an error: an HTTP body of a 404 can be read by the arcs. */
+async function keep(run: PipelineRun, task: ProgramTask, taskRunId: string, result: ToolResult) {
+  const { deps, place } = run.around;
+  const data = result.status === "error" && result.data === null ? errorValue(result) : result.data;
+  const config = { ...run.step.step.result, ...task.task.result };
+  const where = {
+    executionId: place.command.execution_id,
+    step: place.command.step,
+    task: task.task.label,
+    taskRunId,
+  };
+  return await storeResult(deps.results, where, data, result.virtual, {
+    ...config,
+    select: [...run.step.step.result.select, ...task.task.result.select],
+    sensitive: run.step.step.result.sensitive || task.task.result.sensitive,
+  });
+}
+
+function errorValue(result: ToolResult): Json {
+  return { status: "error", error: (result.error ?? null) as unknown as Json };
+}
+
+function errorResult(result: ToolResult): StoredResult {
+  return { value: errorValue(result) };
+}
+
+function outcomeOf(result: ToolResult, stored: StoredResult, attempt: number, durationMs: number): Outcome {
+  return {
+    status: result.status,
+    result: stored,
+    meta: { attempt, duration_ms: durationMs },
+    ...(result.error !== undefined && { error: result.error }),
+    ...(result.http !== undefined && { http: result.http }),
+    ...(result.pg !== undefined && { pg: result.pg }),
+    ...(result.py !== undefined && { py: result.py }),
+  };
+}
+
+/** The verdict, with its own and the task's assignments carried out. An assignment that fails fails the task. */
+async function judgeOutcome(
+  run: PipelineRun,
+  task: ProgramTask,
+  result: ToolResult,
+  outcome: Outcome,
+  tries: RunTries,
+  set: Write[],
+): Promise<{ verdict: Verdict; error: TaskError | undefined }> {
+  const { around, state } = run;
+  if (run.signal.aborted) return { verdict: { do: "fail", byPolicy: false, set: [] }, error: result.error };
+  const at = { input: () => around.place.command.context.input, attempt: tries.runs };
+  const { clock, random } = around.deps;
+  const options = { now: () => clock.now() };
+  const elapsedMs = clock.now() - tries.startedAt;
+  const policyScope = taskScope(around.place, state, { ...at, output: { outcome, place: "envelope" } });
+  const evaluate = around.place.references.evaluate;
+  try {
+    const verdict = await evaluate(() =>
+      judge(task.policy, result, { runs: tries.runs, elapsedMs }, policyScope, options, random),
+    );
+    await assign(run, verdict.set, policyScope, set, "ctx");
+    const isOver = verdict.do !== "retry" && verdict.do !== "fail";
+    if (result.status === "ok" && isOver && task.set.length > 0) {
+      await assign(run, task.set, ownSetScope(run, task, outcome, at), set, "local");
+    }
+    return { verdict, error: result.error };
+  } catch (error) {
+    const code = error instanceof FlowError ? error.code : "INTERNAL";
+    return { verdict: { do: "fail", byPolicy: false, set: [] }, error: failed("template", code, messageOf(error)).error };
+  }
+}
+
+/** In a task's `set`, its own label is in scope already. */
+function ownSetScope(run: PipelineRun, task: ProgramTask, outcome: Outcome, at: TemplatePlace): Scope {
+  const tasks = new Map(run.state.tasks).set(task.task.label, outcome.result);
+  return taskScope(run.around.place, { ...run.state, tasks }, { ...at, output: { outcome, place: "raw" } });
+}
+
+/** Carries out assignments in order; each sees those before it. */
+async function assign(
+  run: PipelineRun,
+  list: readonly CompiledAssignment[],
+  scope: Scope,
+  set: Write[],
+  bare: "ctx" | "local",
+): Promise<void> {
+  const { around, state } = run;
+  const now = () => around.deps.clock.now();
+  for (const { scope: target, name, value } of list) {
+    const rendered = await around.place.references.evaluate(() => value.render(scope, { now }));
+    const to = target === "local" ? bare : target;
+    if (to === "ctx") {
+      set.push([name, rendered]);
+      setOwn(state.pending, name, rendered);
+    } else if (to === "iter") {
+      setOwn(state.iteration?.written ?? state.locals, name, rendered);
+    } else {
+      setOwn(state.locals, name, rendered);
+    }
+  }
+}
+
+/** The task is over: its label now holds what later tasks read. */
+function settle(state: PipelineState, task: ProgramTask, kept: StoredResult, outcome: Outcome, isGood: boolean): void {
+  state.tasks.delete(task.task.label);
+  state.tasks.set(task.task.label, kept);
+  state.previous = outcome;
+  if (isGood) state.lastGood = kept;
+}
+
+function reports(
+  run: PipelineRun,
+  task: ProgramTask,
+  taskRunId: string,
+  runs: number,
+  durationMs: number,
+  result: ToolResult,
+  kept: { result: StoredResult; bytes: number },
+  isFinal: boolean,
+): FlowEvent[] {
+  const at = run.around.deps.clock.now();
+  const label = task.task.label;
+  const done: FlowEvent = {
+    type: "task.done",
+    at,
+    ...run.ref,
+    task: label,
+    task_run_id: taskRunId,
+    status: result.status,
+    run: runs,
+    final: isFinal,
+    ...(isFinal && { result: kept.result, bytes: kept.bytes }),
+    ...(result.error !== undefined && { error: result.error }),
+    duration_ms: durationMs,
+  };
+  if (result.error === undefined) return [done];
+  return [{ type: "call.error", at, ...run.ref, task: label, run: runs, error: result.error }, done];
+}
+
+/** Waits before a retry. The error with which the wait was broken off, or null. */
+async function pause(run: PipelineRun, delayMs: number): Promise<TaskError | null> {
+  if (run.signal.aborted) return abortedResult(run.signal).error ?? null;
+  if (delayMs <= 0) return null;
+  try {
+    await run.around.deps.clock.sleep(delayMs, run.signal);
+    return null;
+  } catch {
+    return abortedResult(run.signal).error ?? null;
+  }
+}
+
+function jumpTarget(step: ProgramStep, position: number, to: string): number {
+  if (to === "previous") return Math.max(0, position - 1);
+  const index = step.tasks.findIndex((task) => task.task.label === to);
+  // An unknown label was refused when the document was loaded.
+  return index < 0 ? step.tasks.length : index;
+}
+
+/** The error with where it happened, as it stands in events. */
+function place(error: TaskError, run: PipelineRun, task: ProgramTask, attempt: number): TaskError {
+  return { ...error, step: run.around.place.command.step, task: task.task.label, attempt };
+}
+
+function policyError(task: ProgramTask): TaskError {
+  const message = `A policy rule failed task '${task.task.label}' although its tool had succeeded`;
+  return { kind: "policy", code: "POLICY", message, retryable: false };
+}
+
+function tooManyRuns(run: PipelineRun, task: ProgramTask): TaskError {
+  const message = `Task '${task.task.label}' was about to make run ${TASK_RUNS_MAX + 1} of this pipeline; a jump or retry never ends`;
+  return place({ kind: "policy", code: "TASK_RUNS_MAX", message, retryable: false }, run, task, 1);
+}
+
+/** Marks a result that is the merge of several tasks' results; a lone task's result is itself. */
+export function pipelineMark(step: ProgramStep): { pipeline?: true } {
+  return step.step.pipeline && step.tasks.length > 1 ? { pipeline: true } : {};
+}
+
+/** A pipeline before its first task. */
+export function freshState(iteration?: PipelineState["iteration"], pending: JsonObject = {}): PipelineState {
+  return { tasks: new Map(), locals: {}, pending, previous: null, lastGood: null, iteration };
+}

@@ -1,0 +1,108 @@
+import type { ProgramStep } from "../engine/program.ts";
+import type { Command } from "../schema/command.ts";
+import type { CommandRef } from "../schema/event.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import type { TaskError } from "../schema/outcome.ts";
+import { claimRows } from "./claim.ts";
+import { timedOut } from "./deadline.ts";
+import type { CommandProgram, Report, WorkerDeps } from "./deps.ts";
+import { runIterations } from "./iterations.ts";
+import { openKeychain } from "./keychain.ts";
+import { freshState, type PipelineRun, pipelineMark, runPipeline } from "./pipeline.ts";
+import { loadedReferences } from "./references.ts";
+import { taskScope } from "./scope.ts";
+import { milliseconds, type TaskSurroundings } from "./task.ts";
+
+/** A command as it was claimed. */
+export interface ClaimedCommand {
+  command: Command;
+  /** Fencing token of the claim. */
+  attempt: number;
+}
+
+/**
+ * Runs one claimed command to its end and reports what happens: every task run, every iteration, and last
+ * `command.completed` or `command.failed`. Aborting the signal stops the tools; the command then fails as cancelled.
+ */
+export async function runCommand(
+  deps: WorkerDeps,
+  source: CommandProgram,
+  claimed: ClaimedCommand,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  const { command, attempt } = claimed;
+  const ref: CommandRef = { command_id: command.command_id, attempt, step: command.step, worker: deps.worker };
+  const step = source.program.steps.get(command.step);
+  if (step === undefined) {
+    const message = `The command is for step '${command.step}', which this version of the playbook does not have`;
+    const error: TaskError = { kind: "configuration", code: "NOT_FOUND", message, retryable: false };
+    await report([{ type: "command.failed", at: deps.clock.now(), ...ref, error }]);
+    return;
+  }
+  let limit: Limit | undefined;
+  try {
+    const around = await surroundings(deps, source, step, command);
+    limit = await stepDeadline(around, step, signal);
+    if (command.claim !== undefined) await claimRows(around, step, command.claim.max_rows, ref, report, limit.signal);
+    else if (command.loop !== undefined) await runIterations(around, step, command.loop, ref, report, limit.signal);
+    else await runStep(around, step, ref, report, limit.signal);
+  } catch (error) {
+    // WHATEVER went wrong, the command must get its end: a command without one would hold its execution forever.
+    const code = error instanceof FlowError ? error.code : "INTERNAL";
+    const failure: TaskError = { kind: "unknown", code, message: messageOf(error), retryable: false, step: command.step };
+    await report([{ type: "command.failed", at: deps.clock.now(), ...ref, error: failure }]);
+  } finally {
+    limit?.end();
+  }
+}
+
+async function surroundings(
+  deps: WorkerDeps,
+  source: CommandProgram,
+  step: ProgramStep,
+  command: Command,
+): Promise<TaskSurroundings> {
+  const references = loadedReferences(deps.results);
+  const wanted = step.needs.members.get("keychain");
+  const keychain = await openKeychain(source.program.playbook.keychain, wanted, deps.credentials);
+  return { deps, source, place: { command, spec: source.program.playbook.spec, references, env: deps.env, keychain } };
+}
+
+/** Aborts at a step's own time-out. */
+interface Limit {
+  signal: AbortSignal;
+  end: () => void;
+}
+
+/** The signal of the step's own time-out, on top of the command's. */
+async function stepDeadline(around: TaskSurroundings, step: ProgramStep, signal: AbortSignal): Promise<Limit> {
+  if (step.timeoutMs === undefined) return { signal, end: () => undefined };
+  const scope = taskScope(around.place, freshState(), { input: () => around.place.command.context.input, attempt: 1 });
+  const template = step.timeoutMs;
+  const now = () => around.deps.clock.now();
+  const limitMs = milliseconds(await around.place.references.evaluate(() => template.render(scope, { now })));
+  if (limitMs === undefined) return { signal, end: () => undefined };
+  const controller = new AbortController();
+  const expire = () => controller.abort(timedOut(`Step '${step.step.name}'`, limitMs));
+  const timer = setTimeout(expire, limitMs);
+  return { signal: AbortSignal.any([signal, controller.signal]), end: () => clearTimeout(timer) };
+}
+
+async function runStep(
+  around: TaskSurroundings,
+  step: ProgramStep,
+  ref: CommandRef,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  const run: PipelineRun = { around, step, state: freshState(), ref, report, signal };
+  const end = await runPipeline(run);
+  const at = around.deps.clock.now();
+  const body = { ...ref, tasks: end.tasks, ...pipelineMark(step), ...(end.set.length > 0 && { set: end.set }) };
+  await report([
+    end.error === null
+      ? { type: "command.completed", at, ...body }
+      : { type: "command.failed", at, ...body, error: end.error },
+  ]);
+}

@@ -1,0 +1,111 @@
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import type { ResultConfig } from "../schema/playbook.ts";
+import type { ResultRef, StoredResult } from "../schema/result.ts";
+import type { WritableResultStore } from "../ports/result-store.ts";
+
+/** Largest result kept inline when `spec.result` does not say (decisions, "Results"). */
+export const INLINE_BYTES_MAX = 65_536;
+/** Size of a preview when `spec.result` does not say. */
+export const PREVIEW_BYTES_MAX = 2_048;
+
+/** Which task run a result comes from. */
+export interface ResultPlace {
+  executionId: string;
+  step: string;
+  task: string;
+  taskRunId: string;
+}
+
+/**
+ * Keeps a task's result: inline while it is small, else in the store with a reference that carries its scalars, the
+ * selected fields and a preview. A sensitive result is never inline and shows nothing of itself.
+ */
+export async function storeResult(
+  store: WritableResultStore,
+  place: ResultPlace,
+  data: Json,
+  virtual: JsonObject | undefined,
+  config: ResultConfig,
+): Promise<{ result: StoredResult; bytes: number }> {
+  const main = await storeValue(store, resultUri(place), data, config);
+  if (virtual === undefined) return main;
+  const fields: Record<string, StoredResult> = {};
+  let { bytes } = main;
+  for (const key of Object.keys(virtual)) {
+    const field = await storeValue(store, `${resultUri(place)}/${encodeURIComponent(key)}`, virtual[key] ?? null, config);
+    setOwn(fields, key, field.result);
+    bytes += field.bytes;
+  }
+  return { result: { ...main.result, virtual: fields }, bytes };
+}
+
+/** Bytes that a reference takes in the state, roughly: what a loop's tail is measured by. */
+const REFERENCE_BYTES = 1_024;
+
+async function storeValue(
+  store: WritableResultStore,
+  ref: string,
+  data: Json,
+  config: ResultConfig,
+): Promise<{ result: StoredResult; bytes: number }> {
+  const json = JSON.stringify(data) ?? "null";
+  const size = Buffer.byteLength(json);
+  if (!config.sensitive && size <= (config.inlineMaxBytes ?? INLINE_BYTES_MAX)) {
+    return { result: { value: data }, bytes: size };
+  }
+  const saved = await store.save(ref, json);
+  const reference: ResultRef = {
+    kind: "result_ref",
+    ref,
+    store: store.kind,
+    scope: scopeOf(config),
+    meta: { content_type: "application/json", bytes: saved.bytes, sha256: saved.sha256 },
+    extracted: config.sensitive ? {} : { ...scalars(data), ...(await selected(data, config)) },
+    preview: config.sensitive ? HIDDEN : preview(json, size, config.previewMaxBytes ?? PREVIEW_BYTES_MAX),
+  };
+  return { result: { ref: reference }, bytes: REFERENCE_BYTES };
+}
+
+const HIDDEN = { truncated: true, bytes: 0, sample: "" };
+
+/** `noetl://execution/{id}/step/{step}/task/{task}/run/{task_run_id}`, segments percent-encoded. */
+function resultUri({ executionId, step, task, taskRunId }: ResultPlace): string {
+  const segments = ["execution", executionId, "step", step, "task", task, "run", taskRunId];
+  return `noetl://${segments.map(encodeURIComponent).join("/")}`;
+}
+
+function scopeOf(config: ResultConfig): string {
+  const scope = config.store?.["scope"];
+  return typeof scope === "string" ? scope : "permanent";
+}
+
+/** Longest text that stays readable without loading the payload. */
+const SCALAR_TEXT_MAX = 256;
+
+/** Top-level scalars, short texts among them: they stay readable beside the reference. */
+function scalars(data: Json): JsonObject {
+  const found: JsonObject = {};
+  if (!isJsonObject(data)) return found;
+  for (const key of Object.keys(data)) {
+    const value = own(data, key);
+    if (typeof value === "object" && value !== null) continue;
+    if (typeof value !== "string" || value.length <= SCALAR_TEXT_MAX) setOwn(found, key, value);
+  }
+  return found;
+}
+
+/** The fields that `select` names, by RFC 9535 JSONPath; a path that matches several gives the list of them. */
+async function selected(data: Json, config: ResultConfig): Promise<JsonObject> {
+  const found: JsonObject = {};
+  if (config.select.length === 0) return found;
+  const { query } = await import("json-p3");
+  for (const { path, as } of config.select) {
+    const values = query(path, data as never).values() as Json[];
+    setOwn(found, as, values.length > 1 ? values : (values[0] ?? null));
+  }
+  return found;
+}
+
+function preview(json: string, bytes: number, max: number): ResultRef["preview"] {
+  return { truncated: bytes > max, bytes, sample: json.slice(0, max) };
+}

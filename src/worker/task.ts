@@ -1,0 +1,196 @@
+import type { ProgramTask } from "../engine/program.ts";
+import { ReferenceNeeded } from "../language/references.ts";
+import type { Scope } from "../language/scope.ts";
+import type { Template } from "../language/template.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import { failed, type TaskErrorKind, type ToolResult } from "../schema/outcome.ts";
+import type { Tool, ToolCall } from "../tools/tool.ts";
+import { resolveAuth } from "./auth.ts";
+import { callChild } from "./child.ts";
+import { codeNames } from "./code-names.ts";
+import { abortedResult, withDeadline } from "./deadline.ts";
+import type { CommandProgram, WorkerDeps } from "./deps.ts";
+import type { LoadedReferences } from "./references.ts";
+import { type PipelinePlace, type PipelineState, taskScope } from "./scope.ts";
+
+/** One run of one task. */
+export interface TaskRun {
+  task: ProgramTask;
+  /** Run by the retry policy, from 1. */
+  run: number;
+  taskRunId: string;
+  signal: AbortSignal;
+}
+
+/** What running tasks needs: the worker's parts, the playbook, and what was loaded for this command. */
+export interface TaskSurroundings {
+  deps: WorkerDeps;
+  source: CommandProgram;
+  place: PipelinePlace & { references: LoadedReferences };
+}
+
+/**
+ * Runs a task once: inputs, config, credentials, tool, in this order. Never throws for a failure of the work; whatever
+ * goes wrong on the way is an outcome that the task's policy judges.
+ */
+export async function runTask(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
+  if (run.signal.aborted) return abortedResult(run.signal);
+  try {
+    const target = workbookTarget(around, run.task);
+    const prepared = await prepare(around, state, run, target);
+    return await execute(around, state, run, target, prepared);
+  } catch (error) {
+    if (run.signal.aborted) return abortedResult(run.signal);
+    return preparationFailed(error);
+  }
+}
+
+interface Prepared {
+  input: JsonObject;
+  /** The inputs without what arrived over the arc: what a child playbook is given. */
+  ownInput: JsonObject;
+  config: JsonObject;
+  auth: ToolCall["auth"];
+  timeoutMs: number | undefined;
+  scope: Scope;
+}
+
+async function prepare(
+  around: TaskSurroundings,
+  state: PipelineState,
+  run: TaskRun,
+  target: WorkbookTarget,
+): Promise<Prepared> {
+  const { references } = around.place;
+  const { input, ownInput } = await renderInput(around, state, run, target);
+  const scope = taskScope(around.place, state, { input: () => input, attempt: run.run });
+  const render = (template: Template) => references.evaluate(() => template.render(scope, options(around)));
+  const config = await render(target.task.config);
+  const auth = target.task.auth === undefined ? undefined : await render(target.task.auth);
+  const timeout = run.task.timeoutMs ?? target.task.timeoutMs;
+  return {
+    input,
+    ownInput,
+    config: isJsonObject(config) ? config : {},
+    auth: await resolveAuth(around.deps.credentials, auth),
+    timeoutMs: timeout === undefined ? undefined : milliseconds(await render(timeout)),
+    scope,
+  };
+}
+
+/** Inputs in the order in which later wins: the arc's, the step's, those of the workbook's tool, the task's own. */
+async function renderInput(
+  around: TaskSurroundings,
+  state: PipelineState,
+  run: TaskRun,
+  target: WorkbookTarget,
+): Promise<{ input: JsonObject; ownInput: JsonObject }> {
+  const { command, references } = around.place;
+  const step = around.source.program.steps.get(command.step);
+  const input: JsonObject = {};
+  const ownInput: JsonObject = {};
+  for (const key of Object.keys(command.context.input)) setOwn(input, key, own(command.context.input, key));
+  const workbook = target.task === run.task ? [] : [target.task.input];
+  for (const layer of [step?.input ?? [], ...workbook, run.task.input]) {
+    if (layer.length === 0) continue;
+    const seen = { ...input };
+    const scope = taskScope(around.place, state, { input: () => seen, attempt: run.run });
+    for (const [key, template] of layer) {
+      const value = await references.evaluate(() => template.render(scope, options(around)));
+      setOwn(input, key, value);
+      setOwn(ownInput, key, value);
+    }
+  }
+  return { input, ownInput };
+}
+
+function options(around: TaskSurroundings) {
+  return { now: () => around.deps.clock.now() };
+}
+
+async function execute(
+  around: TaskSurroundings,
+  state: PipelineState,
+  run: TaskRun,
+  target: WorkbookTarget,
+  prepared: Prepared,
+): Promise<ToolResult> {
+  const { task } = target.task;
+  const { deps, place, source } = around;
+  const { command } = place;
+  if (task.kind === "playbook") {
+    const child = (signal: AbortSignal) => callChild(around, state, prepared.config, prepared.ownInput, run, signal);
+    return await withDeadline(child, prepared.timeoutMs, run.signal, describe(run));
+  }
+  const tool = await deps.tools.get(task.kind);
+  const names = await codeNames(place.references, task, prepared.scope);
+  const iteration = state.iteration?.index;
+  const call = (signal: AbortSignal): Promise<ToolResult> =>
+    tool.run({
+      config: prepared.config,
+      input: prepared.input,
+      auth: prepared.auth,
+      executionId: command.execution_id,
+      step: command.step,
+      task: run.task.task.label,
+      attempt: run.run,
+      taskRunId: run.taskRunId,
+      signal,
+      log: (text) =>
+        deps.log({
+          executionId: command.execution_id,
+          step: command.step,
+          task: run.task.task.label,
+          ...(iteration !== undefined && { iteration }),
+          text,
+        }),
+      names: () => names,
+      source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
+    });
+  return await withDeadline(call, prepared.timeoutMs ?? defaultTimeout(tool), run.signal, describe(run));
+}
+
+function defaultTimeout(tool: Tool): number | undefined {
+  return tool.defaultTimeoutMs;
+}
+
+function describe(run: TaskRun): string {
+  return `Task '${run.task.task.label}' (${run.task.task.kind})`;
+}
+
+/** The task whose tool is called: the task itself, or the workbook's entry that it names. */
+interface WorkbookTarget {
+  task: ProgramTask;
+}
+
+function workbookTarget(around: TaskSurroundings, task: ProgramTask): WorkbookTarget {
+  if (task.task.kind !== "workbook") return { task };
+  const name = task.task.config["task"] ?? task.task.config["name"] ?? task.task.label;
+  const found = around.source.program.workbook.get(String(name));
+  if (found !== undefined) return { task: found };
+  const known = [...around.source.program.workbook.keys()].join(", ") || "none";
+  throw new FlowError("NOT_FOUND", `The workbook has no tool '${String(name)}'; it has: ${known}`);
+}
+
+/** Milliseconds of a rendered time-out, or undefined for none. */
+export function milliseconds(value: Json): number | undefined {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof number === "number" && Number.isFinite(number) && number > 0) return number;
+  if (value === null || value === "" || number === 0) return undefined;
+  throw new FlowError("INVALID_INPUT", `A time-out must be a positive number, got ${JSON.stringify(value)}`);
+}
+
+const KIND_OF_CODE: Partial<Record<FlowError["code"], TaskErrorKind>> = {
+  TEMPLATE_ERROR: "template",
+  TEMPLATE_BUDGET: "template",
+  KEYCHAIN: "template",
+  REFERENCE_NOT_AVAILABLE: "not_found",
+  CANCELLED: "cancelled",
+};
+
+function preparationFailed(error: unknown): ToolResult {
+  if (error instanceof ReferenceNeeded) throw error;
+  if (!(error instanceof FlowError)) return failed("unknown", "INTERNAL", messageOf(error));
+  return failed(KIND_OF_CODE[error.code] ?? "configuration", error.code, error.message);
+}
