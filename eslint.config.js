@@ -2,10 +2,23 @@
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist/**", ".build-*/**", "node_modules/**", "eslint.config.js", "bin/**", ".dependency-cruiser.cjs", "playbooks/**/*.mjs"] },
+  {
+    ignores: [
+      "dist/**",
+      ".build-*/**",
+      "node_modules/**",
+      "eslint.config.js",
+      "bin/**",
+      ".dependency-cruiser.cjs",
+      "playbooks/**/*.mjs",
+    ],
+  },
   {
     files: ["**/*.ts"],
-    languageOptions: { parser: tseslint.parser, parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: {
+      parser: tseslint.parser,
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
     plugins: { "@typescript-eslint": tseslint.plugin },
     rules: {
       "@typescript-eslint/no-floating-promises": "error",

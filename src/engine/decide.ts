@@ -142,6 +142,8 @@ function afterStep(
   program: Program,
   env: EngineEnv,
 ): Decision {
+  // What is unreached was found, and what may start was started, with the step that ended.
+  if (event.type === "step.skipped" && event.reason === "unreached") return NOTHING;
   const step = program.steps.get(event.step);
   const skipped = step === undefined ? [] : unreachedSteps(state, program, step, env);
   const next = proceed(state, program, env);

@@ -65,6 +65,7 @@ function started(event: EventOf<"loop.started">): LoopState {
     maxInFlight: event.max_in_flight,
     next: 0,
     open: 0,
+    commands: 0,
     success: 0,
     failed: 0,
     firstError: null,
@@ -77,6 +78,7 @@ function started(event: EventOf<"loop.started">): LoopState {
 }
 
 function issued(loop: LoopState, event: EventOf<"command.issued">): void {
+  loop.commands += 1;
   if (event.iterations !== undefined) {
     loop.next = event.iterations.to;
     loop.open += event.iterations.to - event.iterations.from;
@@ -138,6 +140,7 @@ function commandEnded(
   event: EventOf<"command.completed"> | EventOf<"command.failed">,
   command: OpenCommand,
 ): void {
+  loop.commands -= 1;
   if (command.claim && loop.cursor !== null) {
     loop.cursor.claiming = false;
     const rows = event.type === "command.completed" ? (event.rows ?? []) : [];

@@ -30,7 +30,7 @@ export function continueLoop(
   if (loop === null || loop.done || step.loop === undefined) return NOTHING;
   if (loop.tailBytes > LOOP_INLINE_BYTES_MAX) return storeTail(state, step, run, loop, env);
   if (!mayContinue(state, step.loop.loop, loop)) {
-    return loop.open > 0 || loop.cursor?.claiming ? NOTHING : { ...NOTHING, events: [loopDone(step, run, loop, env)] };
+    return loop.commands > 0 ? NOTHING : { ...NOTHING, events: [loopDone(step, run, loop, env)] };
   }
   if (loop.cursor !== null && needsClaim(loop)) return claimRows(state, step, run, loop, env);
   return issueIterations(state, step, run, loop, env);
@@ -41,8 +41,7 @@ const NOTHING = { events: [], commands: [], writes: [] };
 /** False when no further iteration is to start: all were, too many failed, or the run is failing. */
 function mayContinue(state: ExecutionState, settings: Loop, loop: LoopState): boolean {
   if (state.failure !== null || mustStop(settings, loop)) return false;
-  if (loop.cursor !== null) return !loop.cursor.exhausted || loop.open > 0;
-  return loop.next < (loop.total ?? 0) || loop.open > 0;
+  return loop.cursor === null ? loop.next < (loop.total ?? 0) : !loop.cursor.exhausted;
 }
 
 function mustStop(settings: Loop, loop: LoopState): boolean {

@@ -11,6 +11,7 @@ import type { LoopPart, StoredResult } from "../schema/result.ts";
 
 /** `PENDING → RUNNING → COMPLETED | FAILED | CANCELLED`. */
 export type ExecutionStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
+/** `PENDING → RUNNING → COMPLETED | FAILED`, or SKIPPED; a loop-back arc starts it again. */
 export type StepStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "SKIPPED";
 
 /** State of one execution. */
@@ -109,6 +110,8 @@ export interface LoopState {
   next: number;
   /** Iterations issued and not ended. */
   open: number;
+  /** Commands issued and not ended: the last report of an iteration comes before that of its command. */
+  commands: number;
   success: number;
   failed: number;
   firstError: TaskError | null;

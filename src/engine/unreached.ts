@@ -4,29 +4,42 @@ import type { Program, ProgramStep } from "./program.ts";
 import { type ExecutionState, knownStep } from "./state.ts";
 
 /**
- * The targets of a step that ended which can no longer be reached: nothing that runs or waits leads to them. They become
- * SKIPPED, so that a step that joins several branches knows what not to wait for, and a person sees what did not run.
+ * The steps behind one that ended which can no longer be reached: nothing that runs or waits leads to them, over arcs
+ * forward or back. They become SKIPPED, so that a person sees what did not run. All of them at once, what follows only
+ * skipped steps included: the skips themselves lead to nothing further.
  */
 export function unreachedSteps(state: ExecutionState, program: Program, ended: ProgramStep, env: EngineEnv): FlowEvent[] {
   if (state.failure !== null) return [];
-  const events: FlowEvent[] = [];
-  for (const target of program.graph.targets(ended.index)) {
-    const step = program.playbook.steps[target];
-    if (step === undefined || !isPending(state, step.name) || isReachable(state, program, target)) continue;
-    events.push({ type: "step.skipped", at: env.now, step: step.name, reason: "unreached", set: [], next: [] });
+  const targets = pendingTargets(state, program, ended.index);
+  // Most steps end with every target told to run: only where one was not, the graph is walked.
+  if (targets.length === 0) return [];
+  const alive = reachableSteps(state, program);
+  const unreached = new Set(targets.filter((target) => !alive.has(target)));
+  for (const step of unreached) {
+    for (const target of pendingTargets(state, program, step)) if (!alive.has(target)) unreached.add(target);
   }
-  return events;
+  const names = [...unreached].flatMap((index) => program.playbook.steps[index]?.name ?? []);
+  return names.map((step) => ({ type: "step.skipped", at: env.now, step, reason: "unreached", set: [], next: [] }));
 }
 
-function isPending(state: ExecutionState, name: string): boolean {
-  const known = knownStep(state, name);
-  return known === undefined || (known.status === "PENDING" && known.token === null && known.run === null);
+/** Targets to which nothing has happened. The final step is none: it runs at the end, whoever else leads to it. */
+function pendingTargets(state: ExecutionState, program: Program, from: number): number[] {
+  return program.graph.targets(from).filter((target) => {
+    const name = program.playbook.steps[target]?.name;
+    if (name === undefined || name === program.playbook.executor.finalStep) return false;
+    const known = knownStep(state, name);
+    return known === undefined || (known.status === "PENDING" && known.token === null && known.run === null);
+  });
 }
 
-function isReachable(state: ExecutionState, program: Program, target: number): boolean {
-  const leadsThere = (name: string) => {
+/** The steps that run or wait, and all that may follow them. */
+function reachableSteps(state: ExecutionState, program: Program): Set<number> {
+  const alive = new Set<number>();
+  for (const name of [...state.active, ...state.waiting]) {
     const step = program.steps.get(name);
-    return step !== undefined && program.graph.reaches(step.index, target);
-  };
-  return state.active.some(leadsThere) || state.waiting.some(leadsThere);
+    if (step !== undefined) alive.add(step.index);
+  }
+  // A set may grow while it is walked: what is added is visited too.
+  for (const step of alive) for (const target of program.graph.targets(step)) alive.add(target);
+  return alive;
 }

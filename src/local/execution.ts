@@ -4,8 +4,8 @@ import type { EngineEnv } from "../engine/env.ts";
 import { render } from "../engine/scope.ts";
 import { type StartRequest, startExecution } from "../engine/start.ts";
 import { type ExecutionState, emptyState, isTerminal } from "../engine/state.ts";
-import { FlowError } from "../schema/errors.ts";
 import type { Command } from "../schema/command.ts";
+import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { own } from "../schema/json.ts";
 import { timedOut } from "../worker/deadline.ts";
@@ -96,7 +96,9 @@ export async function runExecution(
   let timer: NodeJS.Timeout | undefined;
   try {
     await inOrder(first);
-    timer = startTimeout(source, state, env(), (error) => inject({ type: "workflow.failed", at: deps.clock.now(), error }));
+    timer = startTimeout(source, state, env(), (error) =>
+      inject({ type: "workflow.failed", at: deps.clock.now(), error }),
+    );
     if (signal.aborted) cancel();
     await finished.promise;
   } finally {

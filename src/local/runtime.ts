@@ -76,7 +76,10 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
   const runChild = async (request: ChildRequest, signal: AbortSignal): Promise<ChildOutcome> => {
     const depth = (depths.get(request.parent.execution_id) ?? 0) + 1;
     if (depth > CHILD_DEPTH_MAX) {
-      throw new FlowError("INVALID_INPUT", `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`);
+      throw new FlowError(
+        "INVALID_INPUT",
+        `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`,
+      );
     }
     const target = request.path ?? request.catalogId ?? "";
     const playbook = await catalog.load(target, folderOf(request.parentFile));

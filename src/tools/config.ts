@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import { type Json, type JsonObject, own } from "../schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
 
 /**
@@ -78,4 +78,4 @@ export const TextLike = v.pipe(
 );
 
 /** A map, as opposed to text or a list. */
-export const MapOfJson = v.record(v.string("expects a map"), AnyJson, "expects a map");
+export const MapOfJson = v.custom<JsonObject>(isJsonObject, "expects a map");

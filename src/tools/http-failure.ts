@@ -48,7 +48,9 @@ export function requestFailure(what: string, thrown: unknown): ToolResult {
       `${what}: no TLS connection (${reason}). Does the server speak https on this port?`,
     );
   }
-  if (code.startsWith("HPE_")) return failed("parse", code, `${what}: the answer is not valid HTTP (${reason}).`);
+  if (error instanceof Error && error.name === "HTTPParserError") {
+    return failed("parse", "INVALID_HTTP", `${what}: the answer is not valid HTTP (${reason}).`);
+  }
   return failed("connection", code, `${what} got no answer: ${reason}${CONNECTION_HINTS[code] ?? "."}`);
 }
 
@@ -80,7 +82,9 @@ function codeOf(error: unknown): string {
 }
 
 function reasonOf(error: unknown): string {
-  return messageOf(error).replace(/\.$/, "") || codeOf(error);
+  // OpenSSL's message has its source file and line; its short reason stands beside it.
+  const short = error instanceof Error ? own(error, "reason") : undefined;
+  return (typeof short === "string" ? short : messageOf(error)).trim().replace(/\.$/, "") || codeOf(error);
 }
 
 /** What an error body says in one line, at most 300 characters: its usual field, else its text. */

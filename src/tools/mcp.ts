@@ -149,7 +149,11 @@ function mcpFailure(what: string, thrown: unknown): ToolResult {
       },
     );
   }
-  if (rootCause(thrown) instanceof SyntaxError || (thrown instanceof Error && thrown.name === "ZodError")) {
+  if (
+    thrown instanceof StreamableHTTPError ||
+    rootCause(thrown) instanceof SyntaxError ||
+    (thrown instanceof Error && thrown.name === "ZodError")
+  ) {
     return failed(
       "parse",
       "MCP_PROTOCOL",

@@ -3,7 +3,7 @@
  * Part of the harness (`python-harness.ts`), with which it shares one namespace.
  */
 export const HARNESS_CODE = String.raw`
-import ast, builtins, collections, importlib, inspect, keyword, re, types
+import ast, builtins, collections, importlib, keyword, re, types
 
 CACHE_ENTRIES_MAX = 256
 BODY = "__flow_body__"
@@ -128,18 +128,19 @@ class WithoutAnnotations(ast.NodeTransformer):
 class Task:
     """One request, and what running it needs to know."""
 
-    def __init__(self, request, ask_names):
-        self.code = request["code"]
-        self.label = request["label"]
-        self.first_line = request["firstLine"]
-        self.input = request["input"]
-        self.libs = request["libs"]
-        self.execution_id = request["executionId"]
+    def __init__(self, frame, ask_names):
+        self.code, self.label, self.first_line = "", "", 1
         self.module = types.ModuleType("flow_task")
+        # What describes an error that has no line of its own: what was being done, and (line, function).
+        self.doing, self.place = "reading the inputs", (None, None)
+        self._frame, self._ask_names, self._names = frame, ask_names, None
+
+    def load(self):
+        """Apart from the constructor, because inputs may be too large for the memory limit."""
+        request, self._frame = json.loads(self._frame), None
+        self.code, self.label, self.first_line = request["code"], request["label"], request["firstLine"]
+        self.input, self.libs, self.execution_id = request["input"], request["libs"], request["executionId"]
         self.doing = None
-        self.place = (None, None)
-        self._ask_names = ask_names
-        self._names = None
 
     def names(self):
         """Every name of the playbook. Large, and most code does not want it: fetched when first asked for."""
@@ -218,6 +219,8 @@ def call_main(main, task, no_value):
 
 def bind_main(main, task):
     """Arguments by name: from the inputs, then from the names of the playbook, then the default. ** takes the rest."""
+    import inspect  # with asyncio below the slowest imports, and most code needs neither
+
     positional, named, missing, takes_rest = [], {}, [], False
     parameters = inspect.signature(main).parameters
     for name, parameter in parameters.items():
@@ -255,7 +258,7 @@ def argument(name, task, default):
 
 def settled(value):
     """The value itself, or what it comes to when it must be awaited."""
-    if not inspect.isawaitable(value):
+    if not hasattr(type(value), "__await__"):
         return value
     import asyncio
 

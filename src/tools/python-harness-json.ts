@@ -3,7 +3,7 @@
  * namespace; it needs nothing of the other parts.
  */
 export const HARNESS_JSON = String.raw`
-import base64, collections, collections.abc, dataclasses, datetime, decimal, enum, json, math, os, re, uuid
+import base64, collections, collections.abc, datetime, decimal, enum, json, math, os, re, uuid
 
 SAFE_INTEGER = 2 ** 53 - 1
 LONG_NUMBER = re.compile(r"\d{16}")
@@ -78,9 +78,8 @@ def container(value, path, above):
         value = in_order(value)
     if isinstance(value, LISTS):
         return [as_json(item, (path, index), above) for index, item in enumerate(value)]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value)]
-        return {name: as_json(getattr(value, name), (path, name), above) for name in names}
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        return {name: as_json(getattr(value, name), (path, name), above) for name in value.__dataclass_fields__}
     plain = plain_form(value)
     if plain is not value:
         return as_json(plain, path, above)

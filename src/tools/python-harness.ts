@@ -72,7 +72,7 @@ def serve_one(streams, surroundings, result_bytes_max):
     frame = read_frame()
     if frame is None:
         return False
-    task = Task(json.loads(frame), ask_names)
+    task = Task(frame, ask_names)
     del frame
     streams.begin()
     answer = perform(task, streams, result_bytes_max)
@@ -89,6 +89,7 @@ def perform(task, streams, result_bytes_max):
     """Runs one task. Gives the fields of its answer as JSON text, and leaves nothing of the task behind."""
     sys.modules["flow_task"] = task.module
     try:
+        task.load()
         value = value_of(task, NO_VALUE)
         if value is NO_VALUE:
             value = {"status": "ok", "stdout": streams.out_text()}

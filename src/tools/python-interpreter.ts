@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import type { Duplex, Readable } from "node:stream";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
@@ -14,8 +15,8 @@ const FRAME_BYTES_MAX = RESULT_BYTES_MAX + 1024 * 1024;
 const OUTPUT_SLACK_BYTES = 64 * 1024;
 /** An interpreter starts in 40 to 150 ms; one that is not ready after this never will be. */
 const START_TIMEOUT_MS = 30_000;
-/** How long the last output of a process that has ended may take to arrive. */
-const LAST_OUTPUT_MS = 200;
+/** How long to wait for the last output of a process that has ended: a child that left the group may hold the pipe. */
+const LAST_OUTPUT_MS = 1_000;
 /** Kept of what an interpreter says before it is ready, to explain why it never was. */
 const STARTUP_TEXT_CHARS = 2_000;
 
@@ -25,6 +26,7 @@ export interface InterpreterOptions {
   pythonPath: string;
   /** The whole environment of the interpreter. */
   env: Readonly<Record<string, string>>;
+  workingDirectory: string;
   memoryLimitBytes: number;
   /** Most bytes of output per task that are given out as lines. */
   maxOutputBytes: number;
@@ -105,6 +107,7 @@ export class Interpreter {
     this.child = spawn(options.pythonPath, ["-c", BOOTSTRAP], {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       env: options.env,
+      cwd: options.workingDirectory,
       // A process group of its own: one kill reaches what the code started, and Ctrl-C reaches us only.
       detached: true,
     });
@@ -132,14 +135,14 @@ export class Interpreter {
     try {
       await new Promise<void>((resolve, reject) => {
         interpreter.onReady = resolve;
-        child.once("error", (error) => reject(cannotStart(options.pythonPath, error)));
+        child.once("error", (error) => reject(cannotStart(options, error)));
         child.once("exit", (code) => void interpreter.ended.then(() => reject(interpreter.diedEarly(options, code))));
         const late = `it was not ready after ${START_TIMEOUT_MS / 1000} s`;
         timer = setTimeout(() => reject(unusable(options.pythonPath, late)), START_TIMEOUT_MS);
       });
       return interpreter;
     } catch (error) {
-      interpreter.kill();
+      void interpreter.kill();
       throw error;
     } finally {
       clearTimeout(timer);
@@ -148,11 +151,12 @@ export class Interpreter {
 
   /** Runs one task. Never rejects; after {@link kill} it answers `stopped`. */
   run(request: PythonRequest, hooks: PythonHooks): Promise<PythonAnswer> {
+    const bytes = frame(JSON.stringify(request));
     this.tasksRun++;
     return new Promise((settle) => {
       this.current = { hooks, settle, answer: undefined };
       this.marked = false;
-      this.protocol.write(frame(JSON.stringify(request)));
+      this.protocol.write(bytes);
     });
   }
 
@@ -262,15 +266,17 @@ export class Interpreter {
       this.child.once("exit", (exitCode, exitSignal) => {
         this.spent = true;
         killGroup(this.child.pid);
-        afterLastOutput(this.output, () => {
+        const finish = () => {
+          clearTimeout(timer);
           const { current } = this;
           this.current = undefined;
           current?.settle(current.answer ?? this.answerAtEnd(exitCode, exitSignal));
-          this.protocol.destroy();
-          this.output.destroy();
-          this.child.stderr!.destroy();
+          for (const stream of [this.protocol, this.output, this.child.stderr!]) stream.destroy();
           resolve();
-        });
+        };
+        // Whoever stopped it has no use for its last words; otherwise they say why it ended.
+        const timer = setTimeout(finish, this.stopped ? 0 : LAST_OUTPUT_MS);
+        this.child.once("close", finish);
       });
     });
   }
@@ -296,23 +302,6 @@ export class Interpreter {
   }
 }
 
-/** Calls back when the stream has ended, or soon: a process that left the group may hold it open for ever. */
-function afterLastOutput(stream: Readable, done: () => void): void {
-  if (stream.readableEnded || stream.destroyed) {
-    done();
-    return;
-  }
-  const timer = setTimeout(finish, LAST_OUTPUT_MS);
-  function finish(): void {
-    clearTimeout(timer);
-    stream.off("close", finish);
-    stream.off("end", finish);
-    done();
-  }
-  stream.once("end", finish);
-  stream.once("close", finish);
-}
-
 function killGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
@@ -322,7 +311,13 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
-function cannotStart(pythonPath: string, error: NodeJS.ErrnoException): FlowError {
+function cannotStart(options: InterpreterOptions, error: NodeJS.ErrnoException): FlowError {
+  const { pythonPath, workingDirectory } = options;
+  // Node gives the same ENOENT for both.
+  if (!existsSync(workingDirectory)) {
+    const message = `${cannotUse(pythonPath)}: its working directory ${workingDirectory} does not exist. Create it.`;
+    return new FlowError("INVALID_SETTING", message, { cause: error });
+  }
   const place = pythonPath.includes("/") ? "" : " on PATH";
   if (error.code === "ENOENT") return unusable(pythonPath, `there is no such program${place}`);
   if (error.code === "EACCES") return unusable(pythonPath, "it may not be executed");

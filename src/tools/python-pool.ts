@@ -44,18 +44,22 @@ export function createPythonPool(options: PythonPoolOptions): PythonPool {
 
   async function start(): Promise<void> {
     starting++;
+    let interpreter: Interpreter;
     try {
-      const interpreter = await Interpreter.start({ ...options, pythonPath });
-      // A wrapper (pyenv) finds the real interpreter anew each time: skip it from now on.
-      if (interpreter.executable !== "") pythonPath = interpreter.executable;
-      all.add(interpreter);
-      starting--;
-      release(interpreter);
+      interpreter = await Interpreter.start({ ...options, pythonPath });
     } catch (error) {
       starting--;
+      // While others run, a task that waits gets one of them; when nothing runs, nothing would ever serve it.
+      if (all.size > 0) return;
       waiters.shift()?.reject(error);
       startIfNeeded();
+      return;
     }
+    starting--;
+    all.add(interpreter);
+    // A wrapper (pyenv) finds the real interpreter anew each time: skip it from now on.
+    if (interpreter.executable !== "") pythonPath = interpreter.executable;
+    release(interpreter);
   }
 
   /** Every waiter is served by an interpreter that becomes free or by one that is started, whichever is first. */

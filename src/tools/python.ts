@@ -22,6 +22,8 @@ export interface PythonToolOptions {
   maxOutputBytes?: number;
   /** Environment of this program, of which an interpreter sees a few names only. Default `process.env`. */
   env?: Readonly<Record<string, string | undefined>>;
+  /** Where code runs, and what its relative paths start from. Default: the working directory of this program. */
+  workingDirectory?: string;
 }
 
 /**
@@ -37,6 +39,7 @@ export function createPythonTool(options: PythonToolOptions = {}): Tool {
   const pool = createPythonPool({
     pythonPath: options.pythonPath ?? "python3",
     env: pythonEnvironment(options.env ?? process.env),
+    workingDirectory: options.workingDirectory ?? process.cwd(),
     warmCount: options.warmCount ?? 2,
     maxCount,
     memoryLimitBytes: options.memoryLimitBytes ?? 4 * 1024 ** 3,

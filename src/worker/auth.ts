@@ -10,7 +10,10 @@ import type { Credential } from "../tools/tool.ts";
  *
  * Throws `FlowError` when a named credential does not exist.
  */
-export async function resolveAuth(source: CredentialSource, auth: Json | undefined): Promise<Record<string, Credential>> {
+export async function resolveAuth(
+  source: CredentialSource,
+  auth: Json | undefined,
+): Promise<Record<string, Credential>> {
   if (auth === undefined || auth === null || auth === "") return {};
   if (typeof auth === "string") return single(await find(source, auth));
   if (!isJsonObject(auth)) {

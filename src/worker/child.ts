@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts
 import { failed, type ToolResult } from "../schema/outcome.ts";
 import { plainValue } from "./plain.ts";
 import type { PipelineState } from "./scope.ts";
-import type { TaskRun, TaskSurroundings } from "./task.ts";
+import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
 
 /**
  * A task of kind `playbook`: runs another playbook as an execution of its own and waits for it (language document,
@@ -52,7 +52,10 @@ function childRequest(
   const path = text(config, "path");
   const catalogId = text(config, "catalog_id");
   if (path === undefined && catalogId === undefined) {
-    return new FlowError("INVALID_INPUT", "A task of kind 'playbook' needs 'path' or 'catalog_id': which playbook to run");
+    return new FlowError(
+      "INVALID_INPUT",
+      "A task of kind 'playbook' needs 'path' or 'catalog_id': which playbook to run",
+    );
   }
   const payload = own(config, "payload");
   const version = text(config, "version");

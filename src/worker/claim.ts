@@ -7,7 +7,7 @@ import { withDeadline } from "./deadline.ts";
 import type { Report } from "./deps.ts";
 import { freshState } from "./pipeline.ts";
 import { taskScope } from "./scope.ts";
-import type { TaskSurroundings } from "./task.ts";
+import type { TaskSurroundings } from "./surroundings.ts";
 
 /** Longest that a claim's statement may take. */
 const CLAIM_TIMEOUT_MS = 60_000;

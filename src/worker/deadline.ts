@@ -14,26 +14,38 @@ export async function withDeadline(
   signal: AbortSignal,
   what: string,
 ): Promise<ToolResult> {
+  if (timeoutMs === undefined) return await untilStopped(work, signal);
   const controller = new AbortController();
   const stop = () => controller.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
-  const expire = () => controller.abort(timedOut(what, timeoutMs ?? 0));
-  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, Math.min(timeoutMs, TIMER_MAX_MS));
-  let grace: NodeJS.Timeout | undefined;
-  const leftBehind = new Promise<ToolResult>((resolve) => {
-    const wait = () => {
-      grace = setTimeout(() => resolve(abortedResult(controller.signal)), STOP_GRACE_MS);
-    };
-    controller.signal.addEventListener("abort", wait, { once: true });
-  });
+  const timer = setTimeout(() => controller.abort(timedOut(what, timeoutMs)), Math.min(timeoutMs, TIMER_MAX_MS));
   try {
-    const result = await Promise.race([work(controller.signal), leftBehind]);
-    return controller.signal.aborted ? abortedResult(controller.signal) : result;
+    return await untilStopped(work, controller.signal);
   } finally {
     clearTimeout(timer);
-    clearTimeout(grace);
     signal.removeEventListener("abort", stop);
+  }
+}
+
+async function untilStopped(
+  work: (signal: AbortSignal) => Promise<ToolResult>,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  let grace: NodeJS.Timeout | undefined;
+  let wait = () => {};
+  const leftBehind = new Promise<ToolResult>((resolve) => {
+    wait = () => {
+      grace = setTimeout(() => resolve(abortedResult(signal)), STOP_GRACE_MS);
+    };
+    signal.addEventListener("abort", wait, { once: true });
+  });
+  try {
+    const result = await Promise.race([work(signal), leftBehind]);
+    return signal.aborted ? abortedResult(signal) : result;
+  } finally {
+    clearTimeout(grace);
+    signal.removeEventListener("abort", wait);
   }
 }
 

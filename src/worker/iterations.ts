@@ -4,7 +4,7 @@ import type { CommandRef } from "../schema/event.ts";
 import { type JsonObject, setOwn } from "../schema/json.ts";
 import type { Report } from "./deps.ts";
 import { freshState, type PipelineEnd, pipelineMark, runPipeline } from "./pipeline.ts";
-import type { TaskSurroundings } from "./task.ts";
+import type { TaskSurroundings } from "./surroundings.ts";
 
 /**
  * Runs the iterations of a command, as many at a time as the loop allows, and reports each as it ends. What one wrote is
@@ -59,7 +59,13 @@ async function runIteration(
   };
   const state = freshState(names, { ...written });
   const end = await runPipeline({ around, step, state, ref: { ...ref, iteration }, report, signal });
-  const body = { ...ref, iteration, tasks: end.tasks, ...pipelineMark(step), ...(end.set.length > 0 && { set: end.set }) };
+  const body = {
+    ...ref,
+    iteration,
+    tasks: end.tasks,
+    ...pipelineMark(step),
+    ...(end.set.length > 0 && { set: end.set }),
+  };
   const at = around.deps.clock.now();
   await report([
     end.error === null

@@ -2,8 +2,8 @@ import { judge, type Verdict } from "../engine/policy.ts";
 import type { CompiledAssignment, ProgramStep, ProgramTask } from "../engine/program.ts";
 import type { Outcome } from "../language/output-view.ts";
 import type { Scope } from "../language/scope.ts";
-import type { CommandRef, FlowEvent, Write } from "../schema/event.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
+import type { CommandRef, FlowEvent, Write } from "../schema/event.ts";
 import { type Json, type JsonObject, setOwn } from "../schema/json.ts";
 import { failed, type TaskError, type ToolResult } from "../schema/outcome.ts";
 import type { StoredResult } from "../schema/result.ts";
@@ -11,7 +11,8 @@ import { abortedResult } from "./deadline.ts";
 import type { Report } from "./deps.ts";
 import { type PipelineState, type TemplatePlace, taskScope } from "./scope.ts";
 import { storeResult } from "./store-result.ts";
-import { runTask, type TaskSurroundings } from "./task.ts";
+import type { TaskSurroundings } from "./surroundings.ts";
+import { runTask } from "./task.ts";
 
 /** Task runs of one pipeline, retries and jumps included, after which it fails: an endless jump must end. */
 export const TASK_RUNS_MAX = 1_000_000;
@@ -97,7 +98,8 @@ async function runOnce(
   const stored = await keep(run, task, taskRunId, result);
   const outcome = outcomeOf(result, stored.result, tries.runs, durationMs);
   const verdict = await judgeOutcome(run, task, result, outcome, tries, set);
-  const failure = verdict.verdict.do === "fail" ? place(verdict.error ?? policyError(task), run, task, tries.runs) : null;
+  const failure =
+    verdict.verdict.do === "fail" ? place(verdict.error ?? policyError(task), run, task, tries.runs) : null;
   const continued = result.status === "error" && failure === null && verdict.verdict.do !== "retry";
   const kept = continued ? { result: errorResult(result), bytes: 256 } : stored;
   if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
@@ -172,7 +174,10 @@ async function judgeOutcome(
     return { verdict, error: result.error };
   } catch (error) {
     const code = error instanceof FlowError ? error.code : "INTERNAL";
-    return { verdict: { do: "fail", byPolicy: false, set: [] }, error: failed("template", code, messageOf(error)).error };
+    return {
+      verdict: { do: "fail", byPolicy: false, set: [] },
+      error: failed("template", code, messageOf(error)).error,
+    };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ProgramStep } from "../engine/program.ts";
 import type { Command } from "../schema/command.ts";
-import type { CommandRef } from "../schema/event.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
+import type { CommandRef } from "../schema/event.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import { claimRows } from "./claim.ts";
 import { timedOut } from "./deadline.ts";
@@ -11,7 +11,8 @@ import { openKeychain } from "./keychain.ts";
 import { freshState, type PipelineRun, pipelineMark, runPipeline } from "./pipeline.ts";
 import { loadedReferences } from "./references.ts";
 import { taskScope } from "./scope.ts";
-import { milliseconds, type TaskSurroundings } from "./task.ts";
+import type { TaskSurroundings } from "./surroundings.ts";
+import { milliseconds } from "./task.ts";
 
 /** A command as it was claimed. */
 export interface ClaimedCommand {
@@ -50,7 +51,13 @@ export async function runCommand(
   } catch (error) {
     // WHATEVER went wrong, the command must get its end: a command without one would hold its execution forever.
     const code = error instanceof FlowError ? error.code : "INTERNAL";
-    const failure: TaskError = { kind: "unknown", code, message: messageOf(error), retryable: false, step: command.step };
+    const failure: TaskError = {
+      kind: "unknown",
+      code,
+      message: messageOf(error),
+      retryable: false,
+      step: command.step,
+    };
     await report([{ type: "command.failed", at: deps.clock.now(), ...ref, error: failure }]);
   } finally {
     limit?.end();

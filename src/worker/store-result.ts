@@ -1,7 +1,7 @@
+import type { WritableResultStore } from "../ports/result-store.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { ResultConfig } from "../schema/playbook.ts";
 import type { ResultRef, StoredResult } from "../schema/result.ts";
-import type { WritableResultStore } from "../ports/result-store.ts";
 
 /** Largest result kept inline when `spec.result` does not say (decisions, "Results"). */
 export const INLINE_BYTES_MAX = 65_536;
@@ -32,7 +32,12 @@ export async function storeResult(
   const fields: Record<string, StoredResult> = {};
   let { bytes } = main;
   for (const key of Object.keys(virtual)) {
-    const field = await storeValue(store, `${resultUri(place)}/${encodeURIComponent(key)}`, virtual[key] ?? null, config);
+    const field = await storeValue(
+      store,
+      `${resultUri(place)}/${encodeURIComponent(key)}`,
+      virtual[key] ?? null,
+      config,
+    );
     setOwn(fields, key, field.result);
     bytes += field.bytes;
   }

@@ -10,25 +10,8 @@ import { resolveAuth } from "./auth.ts";
 import { callChild } from "./child.ts";
 import { codeNames } from "./code-names.ts";
 import { abortedResult, withDeadline } from "./deadline.ts";
-import type { CommandProgram, WorkerDeps } from "./deps.ts";
-import type { LoadedReferences } from "./references.ts";
-import { type PipelinePlace, type PipelineState, taskScope } from "./scope.ts";
-
-/** One run of one task. */
-export interface TaskRun {
-  task: ProgramTask;
-  /** Run by the retry policy, from 1. */
-  run: number;
-  taskRunId: string;
-  signal: AbortSignal;
-}
-
-/** What running tasks needs: the worker's parts, the playbook, and what was loaded for this command. */
-export interface TaskSurroundings {
-  deps: WorkerDeps;
-  source: CommandProgram;
-  place: PipelinePlace & { references: LoadedReferences };
-}
+import { type PipelineState, taskScope } from "./scope.ts";
+import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
 
 /**
  * Runs a task once: inputs, config, credentials, tool, in this order. Never throws for a failure of the work; whatever

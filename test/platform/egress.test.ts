@@ -66,7 +66,14 @@ for (const address of [
   });
 }
 
-for (const address of ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101", "2002:101:101::"]) {
+for (const address of [
+  "1.1.1.1",
+  "93.184.216.34",
+  "2606:4700:4700::1111",
+  "::ffff:1.1.1.1",
+  "64:ff9b::101:101",
+  "2002:101:101::",
+]) {
   test(`${address} is public and allowed`, () => {
     assert.equal(refuses(closed, address), false);
   });
@@ -81,8 +88,10 @@ test("a refusal names the address, why, and the setting that allows it", () => {
 
 test("ranges and single addresses can be allowed, and nothing beside them", () => {
   const guard = createEgressGuard({ allowPrivate: ["10.0.0.0/8", "192.168.1.7", "fd00::/8"] });
-  for (const address of ["10.255.0.1", "192.168.1.7", "fd12::1", "::ffff:10.0.0.1"]) assert.equal(refuses(guard, address), false);
-  for (const address of ["11.0.0.1", "192.168.1.8", "fc00::1"]) assert.equal(refuses(guard, address), address !== "11.0.0.1");
+  for (const address of ["10.255.0.1", "192.168.1.7", "fd12::1", "::ffff:10.0.0.1"])
+    assert.equal(refuses(guard, address), false);
+  for (const address of ["11.0.0.1", "192.168.1.8", "fc00::1"])
+    assert.equal(refuses(guard, address), address !== "11.0.0.1");
 });
 
 test("all allows everything", () => {
@@ -91,7 +100,10 @@ test("all allows everything", () => {
 });
 
 test("a range that is none is an error that names the setting", () => {
-  assert.throws(() => createEgressGuard({ allowPrivate: ["10.0.0.0/99"] }), /FLOW_HTTP_ALLOW_PRIVATE has "10\.0\.0\.0\/99"/);
+  assert.throws(
+    () => createEgressGuard({ allowPrivate: ["10.0.0.0/99"] }),
+    /FLOW_HTTP_ALLOW_PRIVATE has "10\.0\.0\.0\/99"/,
+  );
 });
 
 test("a name is refused when one of its addresses is private", async () => {
@@ -100,7 +112,10 @@ test("a name is refused when one of its addresses is private", async () => {
 });
 
 test("the addresses that were checked are the ones that are used, of the family asked for", async () => {
-  const guard = createEgressGuard({ allowPrivate: [], resolve: resolver(["1.1.1.1", "2606:4700::1"], ["1.1.1.1", "2606:4700::1"]) });
+  const guard = createEgressGuard({
+    allowPrivate: [],
+    resolve: resolver(["1.1.1.1", "2606:4700::1"], ["1.1.1.1", "2606:4700::1"]),
+  });
   assert.deepEqual(await lookup(guard, "public.example"), ["1.1.1.1", "2606:4700::1"]);
   assert.deepEqual(await lookup(guard, "public.example", 6), ["2606:4700::1"]);
 });

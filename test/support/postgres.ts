@@ -71,7 +71,8 @@ async function startCluster(): Promise<{ server: EmbeddedPostgres; port: number 
       await server.start();
       return { server, port };
     } catch (error) {
-      if (attempt === START_ATTEMPTS) throw new Error(`PostgreSQL did not start: ${output.slice(-2000)}`, { cause: error });
+      if (attempt === START_ATTEMPTS)
+        throw new Error(`PostgreSQL did not start: ${output.slice(-2000)}`, { cause: error });
     }
   }
 }

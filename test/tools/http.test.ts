@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer as createTcpServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { createServer as createTcpServer } from "node:net";
 import { after, before, test } from "node:test";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { createEgressGuard } from "../../src/platform/egress.ts";
@@ -122,8 +122,18 @@ test("a request gives status, lower-case headers, url, seconds and parsed data",
 });
 
 test("params are added to the query: null is dropped, a list repeats", async () => {
-  const { query } = await echo({ endpoint: `${server.origin}/echo?z=0`, url: null, params: { a: 1, b: null, c: ["x", "y"], d: "ä &" } });
-  assert.deepEqual(query, [["z", "0"], ["a", "1"], ["c", "x"], ["c", "y"], ["d", "ä &"]]);
+  const { query } = await echo({
+    endpoint: `${server.origin}/echo?z=0`,
+    url: null,
+    params: { a: 1, b: null, c: ["x", "y"], d: "ä &" },
+  });
+  assert.deepEqual(query, [
+    ["z", "0"],
+    ["a", "1"],
+    ["c", "x"],
+    ["c", "y"],
+    ["d", "ä &"],
+  ]);
 });
 
 test("data is a query for GET and DELETE, and a body for POST", async () => {
@@ -139,8 +149,18 @@ for (const [name, config, type, body] of [
   ["payload", { payload: [1] }, "application/json", "[1]"],
   ["body that is text", { body: "hello" }, "text/plain; charset=utf-8", "hello"],
   ["body that is JSON text", { body: '{"a": 1}' }, "application/json", '{"a": 1}'],
-  ["body with its own type", { body: "<a/>", headers: { "Content-Type": "application/xml" } }, "application/xml", "<a/>"],
-  ["form", { data: { a: "1 2", b: ["x", "y"], c: null }, headers: { "content-type": "application/x-www-form-urlencoded" } }, "application/x-www-form-urlencoded", "a=1+2&b=x&b=y"],
+  [
+    "body with its own type",
+    { body: "<a/>", headers: { "Content-Type": "application/xml" } },
+    "application/xml",
+    "<a/>",
+  ],
+  [
+    "form",
+    { data: { a: "1 2", b: ["x", "y"], c: null }, headers: { "content-type": "application/x-www-form-urlencoded" } },
+    "application/x-www-form-urlencoded",
+    "a=1+2&b=x&b=y",
+  ],
 ] as [string, JsonObject, string, string][]) {
   test(`a POST sends ${name}`, async () => {
     const request = await echo({ method: "POST", ...config });
@@ -171,8 +191,13 @@ for (const [name, auth, header, expected] of [
 }
 
 test("an api_key in the query is sent and does not stand in the result's url", async () => {
-  const result = resultOf(await run({ url: `${server.origin}/echo?a=1`, auth: { type: "api_key", query: "key", key: "s3cret" } }));
-  assert.deepEqual((result.data as JsonObject)["query"], [["a", "1"], ["key", "s3cret"]]);
+  const result = resultOf(
+    await run({ url: `${server.origin}/echo?a=1`, auth: { type: "api_key", query: "key", key: "s3cret" } }),
+  );
+  assert.deepEqual((result.data as JsonObject)["query"], [
+    ["a", "1"],
+    ["key", "s3cret"],
+  ]);
   assert.equal(result.url, `${server.origin}/echo?a=1`);
 });
 
@@ -208,7 +233,12 @@ for (const [name, body, type, expected] of [
   ["text", "hello", "text/plain", "hello"],
   ["broken JSON as text", '{"a": ', "application/json", '{"a": '],
   ["nothing as empty text", "", "application/json", ""],
-  ["integers beyond 2^53 with all digits", '{"id": 12345678901234567890, "s": "98765432109876543210", "n": 9007199254740991, "f": 1234567890123456.75e1}', "application/json", { id: "12345678901234567890", s: "98765432109876543210", n: 9007199254740991, f: 12345678901234567 }],
+  [
+    "integers beyond 2^53 with all digits",
+    '{"id": 12345678901234567890, "s": "98765432109876543210", "n": 9007199254740991, "f": 1234567890123456.75e1}',
+    "application/json",
+    { id: "12345678901234567890", s: "98765432109876543210", n: 9007199254740991, f: 12345678901234567 },
+  ],
   ["a field called __proto__", '{"__proto__": {"x": 1}}', "application/json", JSON.parse('{"__proto__": {"x": 1}}')],
   ["latin-1 text", Buffer.from([0x67, 0x72, 0xfc, 0xdf]), "text/plain; charset=iso-8859-1", "grüß"],
   ["UTF-8 without a type", "grüß", "", "grüß"],
@@ -243,21 +273,23 @@ for (const [name, coding, bytes, code] of [
   ["an unknown coding", "lzma", Buffer.from("x"), "CONTENT_ENCODING"],
   ["a coding repeated without end", "gzip,gzip,gzip,gzip,gzip", gzipSync("x"), "CONTENT_ENCODING"],
 ] as [string, string, Buffer, string][]) {
-  test(`${name} is an error of code ${code}`, async () => {
+  test(`${name} is an error of code ${code}`, async (t) => {
     // The request line has room for 16 KB, so the bomb is served by a server of its own.
     const single = await startHttpServer((_, response) => response.setHeader("content-encoding", coding).end(bytes));
+    t.after(() => single.close());
     const result = await run({ url: single.origin });
     assert.deepEqual([result.error?.kind, result.error?.code, result.error?.retryable], ["client_error", code, false]);
-    await single.close();
   });
 }
 
-test("a body that never ends is cut off at the limit, and so is a declared one", async () => {
+test("a body that never ends is cut off at the limit, and so is a declared one", async (t) => {
   assert.equal((await run({ url: `${server.origin}/flood` })).error?.code, "RESPONSE_TOO_LARGE");
-  const big = await startHttpServer((_, response) => response.setHeader("content-length", LIMIT + 1).end(Buffer.alloc(LIMIT + 1)));
+  const big = await startHttpServer((_, response) =>
+    response.setHeader("content-length", LIMIT + 1).end(Buffer.alloc(LIMIT + 1)),
+  );
+  t.after(() => big.close());
   const { error } = await run({ url: big.origin });
   assert.match(error?.message ?? "", /declares 200001 bytes, more than the limit of 195 KiB/);
-  await big.close();
 });
 
 for (const [status, kind, retryable] of [
@@ -304,11 +336,20 @@ for (const [method, status, expected, body] of [
 }
 
 test("a redirect within the origin keeps the secrets, one to another origin drops them", async () => {
-  const config = { auth: { type: "bearer", token: "t" }, headers: { Cookie: "c=1", "X-My-Token": "s", "X-Trace": "keep" } };
+  const config = {
+    auth: { type: "bearer", token: "t" },
+    headers: { Cookie: "c=1", "X-My-Token": "s", "X-Trace": "keep" },
+  };
   const inside = resultOf(await run({ ...config, url: toUrl("/echo") })).data as unknown as Echo;
-  assert.deepEqual([inside.headers["authorization"], inside.headers["cookie"], inside.headers["x-my-token"]], ["Bearer t", "c=1", "s"]);
+  assert.deepEqual(
+    [inside.headers["authorization"], inside.headers["cookie"], inside.headers["x-my-token"]],
+    ["Bearer t", "c=1", "s"],
+  );
   const outside = resultOf(await run({ ...config, url: toUrl(`${other.origin}/x`) })).data as unknown as Echo;
-  assert.deepEqual([outside.headers["authorization"], outside.headers["cookie"], outside.headers["x-my-token"]], [undefined, undefined, undefined]);
+  assert.deepEqual(
+    [outside.headers["authorization"], outside.headers["cookie"], outside.headers["x-my-token"]],
+    [undefined, undefined, undefined],
+  );
   assert.equal(outside.headers["x-trace"], "keep");
 });
 
@@ -332,16 +373,31 @@ test("a redirect to a scheme that is not http is refused", async () => {
   assert.equal((await run({ url: toUrl("file:///etc/passwd") })).error?.code, "REDIRECT_REFUSED");
 });
 
-test("the guard refuses a private address, by number, by name and behind a redirect", async () => {
-  const open = createHttpTool({ egress: createEgressGuard({ allowPrivate: [`127.0.0.1`], resolve: () => Promise.resolve([{ address: "10.0.0.1", family: 4 }]) }) });
-  for (const url of ["http://169.254.169.254/latest", "http://[::1]/", "http://2130706434/", "http://rebind.example/", toUrl("http://[::ffff:127.0.0.2]/")]) {
+test("the guard refuses a private address, by number, by name and behind a redirect", async (t) => {
+  const open = createHttpTool({
+    egress: createEgressGuard({
+      allowPrivate: [`127.0.0.1`],
+      resolve: () => Promise.resolve([{ address: "10.0.0.1", family: 4 }]),
+    }),
+  });
+  t.after(() => open.close?.());
+  for (const url of [
+    "http://169.254.169.254/latest",
+    "http://[::1]/",
+    "http://2130706434/",
+    "http://rebind.example/",
+    toUrl("http://[::ffff:127.0.0.2]/"),
+  ]) {
     const before = other.requests.length;
     const result = await open.run(toolCall({ url }));
-    assert.deepEqual([result.error?.kind, result.error?.code, result.error?.retryable], ["client_error", "EGRESS_REFUSED", false], url);
+    assert.deepEqual(
+      [result.error?.kind, result.error?.code, result.error?.retryable],
+      ["client_error", "EGRESS_REFUSED", false],
+      url,
+    );
     assert.equal(other.requests.length, before);
   }
   assert.equal((await open.run(toolCall({ url: `${server.origin}/echo` }))).status, "ok");
-  await open.close?.();
 });
 
 test("a refused connection is retryable and says so", async () => {
@@ -350,16 +406,17 @@ test("a refused connection is retryable and says so", async () => {
   assert.match(error?.message ?? "", /Nothing listens there/);
 });
 
-test("a name that does not resolve is a connection error", async () => {
+test("a name that does not resolve is a connection error", async (t) => {
   const missing = createHttpTool({
     egress: createEgressGuard({
       allowPrivate: "all",
-      resolve: () => Promise.reject(Object.assign(new Error("getaddrinfo ENOTFOUND nowhere.invalid"), { code: "ENOTFOUND" })),
+      resolve: () =>
+        Promise.reject(Object.assign(new Error("getaddrinfo ENOTFOUND nowhere.invalid"), { code: "ENOTFOUND" })),
     }),
   });
+  t.after(() => missing.close?.());
   const { error } = await missing.run(toolCall({ url: "http://nowhere.invalid/" }));
   assert.deepEqual([error?.kind, error?.code], ["connection", "ENOTFOUND"]);
-  await missing.close?.();
 });
 
 test("an answer that breaks off is a connection error", async () => {
@@ -367,13 +424,13 @@ test("an answer that breaks off is a connection error", async () => {
   assert.equal(error?.kind, "connection");
 });
 
-test("an answer that is not HTTP is a parse error", async () => {
+test("an answer that is not HTTP is a parse error", async (t) => {
   const rude = createTcpServer((socket) => socket.once("data", () => socket.end("SSH-2.0-OpenSSH\r\n")));
   rude.listen(0, "127.0.0.1");
+  t.after(() => rude.close());
   await once(rude, "listening");
   const { error } = await run({ url: `http://127.0.0.1:${(rude.address() as AddressInfo).port}/` });
   assert.equal(error?.kind, "parse");
-  rude.close();
 });
 
 test("https to a server without TLS is a connection error that says so", async () => {
@@ -397,7 +454,11 @@ for (const [name, config, expected] of [
   ["another scheme", { url: "file:///etc/passwd" }, /scheme file: is not supported/],
   ["a method that is none", { url: "http://a", method: "G ET" }, /key "method": expects a method/],
   ["headers that are no map", { url: "http://a", headers: ["x"] }, /key "headers": expects a map/],
-  ["follow_redirects that is neither", { url: "http://a", follow_redirects: "perhaps" }, /key "follow_redirects": expects true or false/],
+  [
+    "follow_redirects that is neither",
+    { url: "http://a", follow_redirects: "perhaps" },
+    /key "follow_redirects": expects true or false/,
+  ],
   ["an unknown type of auth", { url: "http://a", auth: { type: "digest" } }, /"digest", which HTTP does not know/],
 ] as [string, JsonObject, RegExp][]) {
   test(`${name} is a configuration error that names what is expected`, async () => {

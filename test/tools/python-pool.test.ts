@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -195,6 +196,19 @@ test("code that needs more memory than allowed gets a coded error", async () => 
   }
 });
 
+test("inputs that do not fit into the memory limit are a coded error too", async () => {
+  const small = testTool({ maxCount: 1, memoryLimitBytes: 128 * 1024 ** 2 });
+  const rows = Array.from({ length: 1_000_000 }, (_, id) => ({ id, a: 1, b: 2 }));
+  try {
+    const result = await small.run(pythonCall("result = 1", { input: { rows } }));
+    assert.equal(result.error?.code, "MEMORY_LIMIT", result.error?.message);
+    assert.match(result.error?.message ?? "", /while reading the inputs/);
+    assert.equal((await small.run(pythonCall("result = 1"))).data, 1);
+  } finally {
+    await small.close?.();
+  }
+});
+
 test("a flood of output is bounded, from print and from a child process", async () => {
   const bounded = testTool({ maxCount: 1, maxOutputBytes: 100_000 });
   const floods = [
@@ -232,19 +246,54 @@ test("close ends what runs and refuses what comes", async () => {
 });
 
 test("an idle interpreter does not keep the program running, and ends with it", async () => {
-  const module = new URL("../../src/tools/python.js", import.meta.url).href;
   const call = new URL("./python-call.js", import.meta.url).href;
   const script = `
     const { testTool, pythonCall } = await import(${JSON.stringify(call)});
     const result = await testTool().run(pythonCall("result = os.getpid()"));
     process.stdout.write(String(result.data));`;
-  assert.ok(module);
   const output = await new Promise<string>((resolve, reject) => {
     execFile(process.execPath, ["--input-type=module", "-e", script], { timeout: 30_000 }, (error, stdout) =>
       error === null ? resolve(stdout) : reject(error),
     );
   });
   await gone(Number(output));
+});
+
+test("a running interpreter ends when the program is killed by force", {
+  skip: process.platform !== "linux",
+}, async () => {
+  const call = new URL("./python-call.js", import.meta.url).href;
+  const script = `
+    const { testTool, pythonCall } = await import(${JSON.stringify(call)});
+    const log = (line) => process.stdout.write(line);
+    await testTool().run(pythonCall("print(os.getpid())\\nwhile True: pass", { log }));`;
+  const program = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [pid] = (await once(program.stdout, "data")) as [Buffer];
+  program.kill("SIGKILL");
+  await gone(Number(pid.toString()));
+});
+
+test("idle interpreters beyond the warm ones end soon, the warm ones later", async (context) => {
+  const lazy = testTool({ warmCount: 1, maxCount: 2 });
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  // Both wait for each other's file, so that two interpreters run.
+  const code = "open(mine, 'w').close()\nwhile not os.path.exists(other): time.sleep(0.001)\nresult = os.getpid()";
+  const [a, b] = [join(folder, "a"), join(folder, "b")];
+  const runs = [
+    lazy.run(pythonCall(code, { input: { mine: a, other: b } })),
+    lazy.run(pythonCall(code, { input: { mine: b, other: a } })),
+  ];
+  const pids = (await Promise.all(runs)).map((result) => result.data as number);
+  context.mock.timers.tick(10_000);
+  const warm = await pidOf(lazy);
+  assert.ok(pids.includes(warm));
+  await gone(pids.find((pid) => pid !== warm)!);
+  context.mock.timers.tick(300_000);
+  await gone(warm);
+  assert.ok(!pids.includes(await pidOf(lazy)));
+  await lazy.close?.();
 });
 
 function fakeInterpreter(name: string, script: string): string {

@@ -111,7 +111,7 @@ test("a parameter of main that nothing has is named in the error, with the line 
   assert.match(error.message, /main\(\) needs 'order', .*add it to the task's input \(flow\.yaml:11, in main\)/);
 });
 
-test("an async main binds positional-only parameters, and ** does not repeat them", async () => {
+test("main may have positional-only parameters, and ** does not repeat them", async () => {
   assert.deepEqual(await dataOf("def main(a, /, **rest): return [a, rest]", { a: 1, b: 2 }), [1, { b: 2 }]);
 });
 
@@ -230,6 +230,22 @@ test("nothing of one task reaches the next", async () => {
   } finally {
     await one.close?.();
   }
+});
+
+test("code runs in the working directory of the tool", async () => {
+  const elsewhere = testTool({ workingDirectory: "/" });
+  try {
+    assert.equal((await elsewhere.run(pythonCall("result = os.getcwd()"))).data, "/");
+  } finally {
+    await elsewhere.close?.();
+  }
+});
+
+test("a working directory that does not exist is a configuration error that names it", async () => {
+  const nowhere = testTool({ workingDirectory: "/no/such/folder" });
+  const result = await nowhere.run(pythonCall("result = 1"));
+  assert.equal(result.error?.kind, "configuration");
+  assert.match(result.error?.message ?? "", /working directory \/no\/such\/folder does not exist/);
 });
 
 test("classes of the code can be pickled and described, because their module exists while it runs", async () => {

@@ -12,7 +12,11 @@ const CASES: [string, string, string[]][] = [
   ["a backslash that escapes nothing in a plain string", "select 'a\\'; select 2", ["select 'a\\'", "select 2"]],
   ["a backslash that escapes the quote in E''", "select E'a\\';b'; select 2", ["select E'a\\';b'", "select 2"]],
   ["e'' in lower case", "select e'\\'';select 2", ["select e'\\''", "select 2"]],
-  ["a name that ends in e before a string", "select date'2024-01-01;'; select 2", ["select date'2024-01-01;'", "select 2"]],
+  [
+    "a name that ends in e before a string",
+    "select date'2024-01-01;'; select 2",
+    ["select date'2024-01-01;'", "select 2"],
+  ],
   ["a semicolon in a quoted name", 'select 1 as "a;""b"; select 2', ['select 1 as "a;""b"', "select 2"]],
   ["a line comment", "select 1 -- no; split\n; select 2", ["select 1 -- no; split", "select 2"]],
   ["a block comment", "select /* a;b */ 1; select 2", ["select /* a;b */ 1", "select 2"]],
@@ -20,21 +24,34 @@ const CASES: [string, string, string[]][] = [
   ["a quote in a comment", "select 1 /* it's */; select 2 -- don't\n", ["select 1 /* it's */", "select 2 -- don't"]],
   ["a comment sign in a string", "select '--'; select '/*'; select 3", ["select '--'", "select '/*'", "select 3"]],
   ["a dollar quote", "do $$ begin a; b; end $$; select 2", ["do $$ begin a; b; end $$", "select 2"]],
-  ["a dollar quote with a tag around another", "do $x$ a; $$ b; $$ $x$; select 2", ["do $x$ a; $$ b; $$ $x$", "select 2"]],
+  [
+    "a dollar quote with a tag around another",
+    "do $x$ a; $$ b; $$ $x$; select 2",
+    ["do $x$ a; $$ b; $$ $x$", "select 2"],
+  ],
   ["a dollar inside a name", "select a$b$ from t; select $b$x;y$b$", ["select a$b$ from t", "select $b$x;y$b$"]],
   ["a parameter before a semicolon", "select $1; select $2", ["select $1", "select $2"]],
   ["an open quote to the end", "select 'a; select 2", ["select 'a; select 2"]],
   ["an open dollar quote to the end", "do $$ a; b", ["do $$ a; b"]],
   ["an open comment to the end", "select 1 /* a; b", ["select 1 /* a; b"]],
-  ["semicolons in parentheses", "create rule r as on insert to t do (select 1; select 2); select 3", [
-    "create rule r as on insert to t do (select 1; select 2)",
-    "select 3",
-  ]],
-  ["the body of a begin atomic function", "create or replace function f() returns int begin atomic select 1; select case when true then 2 end; end; select 3", [
-    "create or replace function f() returns int begin atomic select 1; select case when true then 2 end; end",
-    "select 3",
-  ]],
-  ["begin of a transaction, which is no block", "begin; select 1; end; select 2", ["begin", "select 1", "end", "select 2"]],
+  [
+    "semicolons in parentheses",
+    "create rule r as on insert to t do (select 1; select 2); select 3",
+    ["create rule r as on insert to t do (select 1; select 2)", "select 3"],
+  ],
+  [
+    "the body of a begin atomic function",
+    "create or replace function f() returns int begin atomic select 1; select case when true then 2 end; end; select 3",
+    [
+      "create or replace function f() returns int begin atomic select 1; select case when true then 2 end; end",
+      "select 3",
+    ],
+  ],
+  [
+    "begin of a transaction, which is no block",
+    "begin; select 1; end; select 2",
+    ["begin", "select 1", "end", "select 2"],
+  ],
   ["letters of other alphabets", "select 'ü;' as größe; select 2", ["select 'ü;' as größe", "select 2"]],
 ];
 

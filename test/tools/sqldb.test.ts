@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
 import type { JsonObject } from "../../src/schema/json.ts";
@@ -28,7 +28,11 @@ after(async () => {
 
 function credential(data: JsonObject = {}): Record<string, Credential> {
   const { host, port, user, password, database: db_name } = database;
-  const found = { name: "pg", type: "sqldb", data: { db_host: host, db_port: port, db_user: user, db_password: password, db_name, ...data } };
+  const found = {
+    name: "pg",
+    type: "sqldb",
+    data: { db_host: host, db_port: port, db_user: user, db_password: password, db_name, ...data },
+  };
   return { pg: found, default: found };
 }
 
@@ -59,7 +63,8 @@ async function isRunning(text: string): Promise<boolean> {
 
 test("the last statement's rows are the result, every statement's are virtual", async () => {
   const result = await run({
-    command: "create table people (id int, name text); insert into people values (1, 'Ada'), (2, 'Bo'); select * from people order by id;",
+    command:
+      "create table people (id int, name text); insert into people values (1, 'Ada'), (2, 'Bo'); select * from people order by id;",
   });
   assert.deepEqual(result.data, {
     status: "success",
@@ -77,14 +82,24 @@ test("the last statement's rows are the result, every statement's are virtual", 
 });
 
 test("each statement is its own transaction, and nothing runs after the first error", async () => {
-  const result = await run({ commands: ["create table kept (id int primary key)", "insert into kept values (1); insert into kept values (1); insert into kept values (2)"] });
+  const result = await run({
+    commands: [
+      "create table kept (id int primary key)",
+      "insert into kept values (1); insert into kept values (1); insert into kept values (2)",
+    ],
+  });
   assert.equal(result.status, "error");
-  assert.match(result.error?.message ?? "", /^SQL statement 3 of 4 failed: duplicate key.*Key \(id\)=\(1\) already exists\.$/);
+  assert.match(
+    result.error?.message ?? "",
+    /^SQL statement 3 of 4 failed: duplicate key.*Key \(id\)=\(1\) already exists\.$/,
+  );
   assert.deepEqual(await observer`select id from kept`.values().then((rows) => [...rows]), [[1]]);
 });
 
 test("an explicit transaction is kept together", async () => {
-  const result = await run({ command: "create table t1 (id int); begin; insert into t1 values (1); rollback; select count(*) as n from t1" });
+  const result = await run({
+    command: "create table t1 (id int); begin; insert into t1 values (1); rollback; select count(*) as n from t1",
+  });
   assert.equal(result.error, undefined, result.error?.message);
   assert.deepEqual((result.data as JsonObject)["rows"], [{ n: 0 }]);
 });
@@ -92,7 +107,9 @@ test("an explicit transaction is kept together", async () => {
 test("a transaction that is left open is rolled back and reported", async () => {
   const result = await run({ command: "create table t2 (id int); begin; insert into t2 values (1)" });
   assert.equal(result.error?.code, "TRANSACTION_LEFT_OPEN");
-  await until(async () => (await observer`select 1 from pg_stat_activity where state = 'idle in transaction'`).length === 0);
+  await until(
+    async () => (await observer`select 1 from pg_stat_activity where state = 'idle in transaction'`).length === 0,
+  );
   assert.deepEqual(await observer`select id from t2`.values().then((rows) => [...rows]), []);
 });
 
@@ -128,7 +145,9 @@ for (const [expression, expected] of [
 }
 
 test("a time stamp comes in UTC whatever the session's zone is", async () => {
-  const result = await run({ command: "set timezone = 'America/New_York'; select '2024-07-01 00:00:00+00'::timestamptz as value" });
+  const result = await run({
+    command: "set timezone = 'America/New_York'; select '2024-07-01 00:00:00+00'::timestamptz as value",
+  });
   assert.deepEqual((result.data as JsonObject)["rows"], [{ value: "2024-07-01T00:00:00Z" }]);
 });
 
@@ -157,7 +176,11 @@ for (const [expression, param, expected] of [
 }
 
 test("each of several statements takes the parameters that it uses", async () => {
-  const result = await run({ command: "create temp table p (a int, b text); insert into p values ($1, $2); select a from p where b = $2 and a = $1; select $1::int as a", params: [7, "x"] });
+  const result = await run({
+    command:
+      "create temp table p (a int, b text); insert into p values ($1, $2); select a from p where b = $2 and a = $1; select $1::int as a",
+    params: [7, "x"],
+  });
   assert.equal(result.error, undefined, result.error?.message);
   assert.deepEqual((result.virtual?.["command_2"] as JsonObject)["rows"], [{ a: 7 }]);
 });
@@ -168,7 +191,10 @@ test("missing and superfluous parameters are a configuration error", async () =>
     assert.equal(result.error?.kind, "configuration");
     assert.match(result.error?.message ?? "", /parameters up to \$1/);
   }
-  assert.match((await run({ command: "select 1", params: { a: 1 } })).error?.message ?? "", /key "params": expects a list/);
+  assert.match(
+    (await run({ command: "select 1", params: { a: 1 } })).error?.message ?? "",
+    /key "params": expects a list/,
+  );
 });
 
 test("columns of the same name and of dangerous names stay data", async () => {
@@ -199,8 +225,20 @@ for (const [name, config] of [
 }
 
 for (const [name, command, kind, code, retryable] of [
-  ["a unique violation", "create temp table u (a int unique); insert into u values (1), (1)", "db_constraint", "23505", false],
-  ["a null violation", "create temp table n (a int not null); insert into n values (null)", "db_constraint", "23502", false],
+  [
+    "a unique violation",
+    "create temp table u (a int unique); insert into u values (1), (1)",
+    "db_constraint",
+    "23505",
+    false,
+  ],
+  [
+    "a null violation",
+    "create temp table n (a int not null); insert into n values (null)",
+    "db_constraint",
+    "23502",
+    false,
+  ],
   ["a syntax error", "selec 1", "db_error", "42601", false],
   ["an unknown table", "select * from nowhere", "db_error", "42P01", false],
   ["a statement time-out", "set statement_timeout = 20; select pg_sleep(10)", "db_timeout", "57014", false],
@@ -233,7 +271,9 @@ test("of two tasks that block each other one fails as a deadlock that may be ret
   const gate = await observer.reserve();
   await gate`select pg_advisory_lock(77)`;
   const both = Promise.all([lockBoth(1, 2), lockBoth(2, 1)]);
-  await until(async () => (await observer`select 1 from pg_locks where locktype = 'advisory' and not granted`).length === 2);
+  await until(
+    async () => (await observer`select 1 from pg_locks where locktype = 'advisory' and not granted`).length === 2,
+  );
   await gate`select pg_advisory_unlock(77)`;
   gate.release();
   const results = await both;
@@ -272,7 +312,9 @@ test("nothing of a session reaches the next task", async () => {
   const single = createSqldbTool({ connectionsMax: 1 });
   const again = (command: string) => single.run(toolCall({ command }, { auth: credential() }));
   await again("set search_path = elsewhere; create temp table leftover (id int); select pg_advisory_lock(5)");
-  const result = await again("select current_setting('search_path') as path, to_regclass('pg_temp.leftover') as temp, (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks");
+  const result = await again(
+    "select current_setting('search_path') as path, to_regclass('pg_temp.leftover') as temp, (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks",
+  );
   assert.deepEqual((result.data as JsonObject)["rows"], [{ path: '"$user", public', temp: null, locks: 0 }]);
   await single.close?.();
 });
@@ -280,10 +322,17 @@ test("nothing of a session reaches the next task", async () => {
 test("twelve tasks share at most four connections and all get their own answer", async () => {
   const pooled = createSqldbTool({ connectionsMax: 4 });
   const results = await Promise.all(
-    Array.from({ length: 12 }, (_, n) => pooled.run(toolCall({ query: "select $1::int as n, pg_backend_pid() as pid", params: [n] }, { auth: credential() }))),
+    Array.from({ length: 12 }, (_, n) =>
+      pooled.run(
+        toolCall({ query: "select $1::int as n, pg_backend_pid() as pid", params: [n] }, { auth: credential() }),
+      ),
+    ),
   );
   const rows = results.map((result) => (result.data as { rows: { n: number; pid: number }[] }).rows[0]!);
-  assert.deepEqual(rows.map((row) => row.n), Array.from({ length: 12 }, (_, n) => n));
+  assert.deepEqual(
+    rows.map((row) => row.n),
+    Array.from({ length: 12 }, (_, n) => n),
+  );
   assert.ok(new Set(rows.map((row) => row.pid)).size <= 4);
   await pooled.close?.();
 });

@@ -85,7 +85,7 @@ function followAlias(conversion: Conversion, alias: Node & { source: string }, p
   if (target === undefined) {
     const message = `\`*${alias.source}\` refers to no anchor before it`;
     conversion.report("unknown-alias", place, message, "put quotes around a text that begins with *");
-    return place;
+    return asWritten(conversion, place);
   }
   conversion.targets.set(alias, target);
   if (contains(target, alias)) {
@@ -93,6 +93,13 @@ function followAlias(conversion: Conversion, alias: Node & { source: string }, p
     return place;
   }
   return convert(conversion, target, { ...slot, depth: slot.depth + 1, inAlias: true });
+}
+
+/** The value as the text that stands in the document: what the author meant, so that nothing else is reported of it. */
+function asWritten(conversion: Conversion, place: MutablePlace): Place {
+  place.value = conversion.text.slice(place.valueStart, place.valueEnd);
+  place.style = "plain";
+  return place;
 }
 
 function contains(outer: Node, inner: Node): boolean {
@@ -132,29 +139,29 @@ function fillMap(
   place: MutablePlace,
   slot: Slot,
 ): void {
+  const { report } = conversion;
+  // `{{ name }}` without quotes is, to YAML, a map whose only key is a map.
+  if (conversion.text.startsWith("{{", place.valueStart) && pairs.some((pair) => !isScalar(pair.key))) {
+    asWritten(conversion, place);
+    report(
+      "unquoted-template",
+      place,
+      "a template must stand in quotes: YAML reads its braces as a map",
+      QUOTE_TEMPLATE,
+    );
+    return;
+  }
   const value: JsonObject = {};
   const fields = new Map<string, Place>();
   for (const pair of pairs) {
     const start = pair.key?.range?.[0] ?? place.valueStart;
     const key = readKey(conversion, pair, place, start);
-    if (key === undefined) continue;
-    if (fields.has(key)) {
-      conversion.report(
-        "duplicate-key",
-        fields.get(key),
-        `key \`${key}\` is here twice`,
-        "remove one of the two",
-        start,
-      );
-      continue;
-    }
-    const child = convert(conversion, pair.value, {
-      parent: place,
-      key,
-      start,
-      depth: slot.depth + 1,
-      inAlias: slot.inAlias,
-    });
+    const first = key === undefined ? undefined : fields.get(key);
+    if (first !== undefined)
+      report("duplicate-key", first, `key \`${key}\` is here twice`, "remove one of the two", start);
+    if (key === undefined || first !== undefined) continue;
+    const { inAlias } = slot;
+    const child = convert(conversion, pair.value, { parent: place, key, start, depth: slot.depth + 1, inAlias });
     fields.set(key, child);
     value[key] = child.value;
   }
@@ -163,20 +170,14 @@ function fillMap(
 }
 
 /** The key as text, or undefined when it cannot be one (which is reported). */
-function readKey(conversion: Conversion, pair: Pair<Node, Node | null>, map: Place, start: number): string | undefined {
-  const { report } = conversion;
-  if (isScalar(pair.key)) {
-    const key = typeof pair.key.value === "string" ? pair.key.value : (pair.key.source ?? String(pair.key.value));
-    if (key !== "__proto__") return key;
-    report("reserved-key", map, "a key must not be called `__proto__`", "give it another name", start);
+function readKey({ report }: Conversion, pair: Pair<Node, Node | null>, map: Place, start: number): string | undefined {
+  if (!isScalar(pair.key)) {
+    report("bad-key", map, "a key must be text", "put quotes around it", start);
     return undefined;
   }
-  // `{{ name }}` without quotes is, to YAML, a map whose only key is a map.
-  if (conversion.text.startsWith("{{", map.valueStart)) {
-    report("unquoted-template", map, "a template must stand in quotes: YAML reads its braces as a map", QUOTE_TEMPLATE);
-  } else {
-    report("bad-key", map, "a key must be text", "put quotes around it", start);
-  }
+  const key = typeof pair.key.value === "string" ? pair.key.value : (pair.key.source ?? String(pair.key.value));
+  if (key !== "__proto__") return key;
+  report("reserved-key", map, "a key must not be called `__proto__`", "give it another name", start);
   return undefined;
 }
 

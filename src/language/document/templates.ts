@@ -1,6 +1,6 @@
 import type { Needs } from "../needs.ts";
 import { compileCondition, compileTemplate } from "../template.ts";
-import type { Report } from "./findings.ts";
+import { DIAGNOSTICS_LISTED_MAX, type Report } from "./findings.ts";
 import type { Place } from "./place.ts";
 import type { TemplateUse } from "./reading.ts";
 import { textOffset } from "./text-offset.ts";
@@ -16,10 +16,12 @@ export function checkTemplates(document: string, uses: readonly TemplateUse[], r
   return uses.map((use) => {
     const { place, condition } = use;
     const compiled = condition ? compileCondition(place.value) : compileTemplate(place.value);
-    for (const { path, offset, message } of compiled.problems) {
+    for (const [index, { path, offset, message }] of compiled.problems.entries()) {
       const at = follow(place, path);
       const code = UNKNOWN_NAME.test(message) ? "unknown-filter" : "template-syntax";
-      report(code, at, message, undefined, textOffset(document, at, offset));
+      // Finding a character costs a pass over the text: only for as many as are listed.
+      const exact = index < DIAGNOSTICS_LISTED_MAX ? textOffset(document, at, offset) : at.valueStart;
+      report(code, at, message, undefined, exact);
     }
     return { use, needs: compiled.needs };
   });

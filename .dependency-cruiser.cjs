@@ -1,0 +1,102 @@
+// The import table of ARCHITECTURE.md, executable: what each folder of src/ may import. Everything else is an error.
+
+/** Folder → folders of ours it may import (besides itself), and packages and Node modules it may use. */
+const TABLE = {
+  schema: { folders: [], packages: ["valibot"], node: [] },
+  language: { folders: ["schema"], packages: ["yaml", "valibot", "fastest-levenshtein"], node: [] },
+  engine: { folders: ["schema", "language"], packages: [], node: [] },
+  ports: { folders: ["schema"], packages: [], node: [] },
+  platform: { folders: ["schema"], packages: ["ipaddr.js"], node: "any" },
+  adapters: { folders: ["schema", "ports", "platform"], packages: ["valibot"], node: "any" },
+  tools: {
+    folders: ["schema", "ports", "platform"],
+    packages: ["valibot", "undici", "postgres", "@modelcontextprotocol/sdk", "fastest-levenshtein"],
+    node: "any",
+  },
+  worker: { folders: ["schema", "language", "engine", "ports", "tools"], packages: ["json-p3"], node: [] },
+  local: {
+    folders: ["schema", "language", "engine", "ports", "platform", "adapters", "tools", "worker"],
+    packages: [],
+    node: "any",
+  },
+  planning: { folders: ["schema", "language", "engine", "ports", "worker", "local"], packages: [], node: [] },
+  testing: {
+    folders: ["schema", "language", "engine", "ports", "adapters", "tools", "worker", "local"],
+    packages: ["yaml", "valibot"],
+    node: "any",
+  },
+  cli: {
+    folders: [
+      "schema",
+      "language",
+      "engine",
+      "ports",
+      "platform",
+      "adapters",
+      "tools",
+      "worker",
+      "local",
+      "planning",
+      "testing",
+    ],
+    packages: [],
+    node: "any",
+  },
+};
+
+const literally = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+
+const rules = Object.entries(TABLE).flatMap(([folder, { folders, packages, node }]) => {
+  const allowed = [folder, ...folders].map((name) => `^src/${name}/`);
+  const modules = packages.map((name) => `^node_modules/${literally(name)}/`);
+  const from = { path: `^src/${folder}/` };
+  const list = [
+    {
+      name: `${folder}-imports`,
+      comment: `src/${folder}/ may import only: ${[folder, ...folders, ...packages].join(", ")}`,
+      severity: "error",
+      from,
+      to: { pathNot: [...allowed, ...modules], dependencyTypesNot: ["core"] },
+    },
+  ];
+  if (node !== "any") {
+    list.push({
+      name: `${folder}-no-io`,
+      comment: `src/${folder}/ does no I/O: no Node module`,
+      severity: "error",
+      from,
+      to: { dependencyTypes: ["core"], pathNot: folder === "worker" ? ["^node:crypto$"] : [] },
+    });
+  }
+  return list;
+});
+
+module.exports = {
+  forbidden: [
+    ...rules,
+    {
+      name: "no-cycles",
+      comment: "A cycle has no bottom to start reading at",
+      severity: "error",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "src-stands-alone",
+      comment: "src/ does not depend on test/, bench/ or gui/",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^(test|bench|gui|playbooks)/" },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "require", "node", "default"],
+      mainFields: ["main", "types"],
+    },
+  },
+};

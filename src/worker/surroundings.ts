@@ -1,0 +1,20 @@
+import type { ProgramTask } from "../engine/program.ts";
+import type { CommandProgram, WorkerDeps } from "./deps.ts";
+import type { LoadedReferences } from "./references.ts";
+import type { PipelinePlace } from "./scope.ts";
+
+/** One run of one task. */
+export interface TaskRun {
+  task: ProgramTask;
+  /** Run by the retry policy, from 1. */
+  run: number;
+  taskRunId: string;
+  signal: AbortSignal;
+}
+
+/** What running tasks needs: the worker's parts, the playbook, and what was loaded for this command. */
+export interface TaskSurroundings {
+  deps: WorkerDeps;
+  source: CommandProgram;
+  place: PipelinePlace & { references: LoadedReferences };
+}

@@ -1,0 +1,473 @@
+import type { DiagnosticCode } from "../../src/language/document/codes.ts";
+import { HEAD } from "./load-support.ts";
+
+/** One rule of the loader, shown by a document that breaks it. */
+export interface RuleCase {
+  code: DiagnosticCode;
+  name: string;
+  text: string;
+  /** Every diagnostic of the document, in order: `line:column code`. */
+  found: string[];
+  /** Hint of the first diagnostic with the case's code. */
+  hint?: string;
+}
+
+/** A document whose `workflow` begins in line 5. */
+function workflow(steps: string): string {
+  return `${HEAD}workflow:\n${steps}`;
+}
+
+/** A document of one step, whose tool begins in line 7. */
+function tool(text: string): string {
+  return workflow(`  - step: one\n    tool:\n${text}`);
+}
+
+const NOOP = "    tool: { kind: noop }\n";
+const ONE = `workflow: [{ step: one, tool: { kind: noop } }]\n`;
+
+/** Rules about the text (the shape and meaning come after). */
+const TEXT_CASES: RuleCase[] = [
+  {
+    code: "empty-document",
+    name: "a file with comments only has no document",
+    text: "# nothing\n",
+    found: ["1:1 empty-document"],
+    hint: "a playbook begins with `apiVersion: <vendor>/v2` and `kind: Playbook`",
+  },
+  { code: "not-a-map", name: "a list is no playbook", text: "- a\n- b\n", found: ["1:1 not-a-map"] },
+  {
+    code: "not-text",
+    name: "a null character is not YAML",
+    text: "kind: Play\u0000book",
+    found: ["1:11 not-text"],
+    hint: "is this a binary file? In text, write the character as an escape in double quotes",
+  },
+  {
+    code: "yaml-syntax",
+    name: "broken YAML is reported alone, since its structure is a guess",
+    text: "kind: Playbook\nnote: a: b\n",
+    found: ["2:7 yaml-syntax"],
+    hint: "put quotes around a text that contains `: `",
+  },
+  {
+    code: "yaml-syntax",
+    name: "text after an unquoted template is explained as missing quotes",
+    text: "url: {{ base }}/users\n",
+    found: ["1:16 yaml-syntax"],
+    hint: 'put quotes around the template: "{{ … }}"',
+  },
+  {
+    code: "tab-indent",
+    name: "a tab as indentation is named as such",
+    text: "kind: Playbook\nmetadata:\n\tname: x\n",
+    found: ["3:1 tab-indent"],
+    hint: "indent with spaces",
+  },
+  {
+    code: "duplicate-key",
+    name: "a key that is there twice is reported at the second",
+    text: `${HEAD}${ONE}workload:\n  a: 1\n  b: 2\n  a: 3\n`,
+    found: ["8:3 duplicate-key"],
+    hint: "remove one of the two",
+  },
+  {
+    code: "reserved-key",
+    name: "`__proto__` is refused as a key",
+    text: `${HEAD}${ONE}workload: { __proto__: { polluted: true } }\n`,
+    found: ["5:13 reserved-key"],
+  },
+  {
+    code: "unquoted-template",
+    name: "a template without quotes is refused, and nothing else is said about it",
+    text: workflow(`  - step: one\n    when: {{ workload.go }}\n${NOOP}`),
+    found: ["6:11 unquoted-template"],
+    hint: 'put quotes around the template: "{{ … }}"',
+  },
+  {
+    code: "bad-key",
+    name: "a list cannot be a key",
+    text: `${HEAD}${ONE}workload:\n  [a, b]: 1\n`,
+    found: ["6:3 bad-key"],
+  },
+  {
+    code: "unknown-alias",
+    name: "a text that begins with an asterisk needs quotes",
+    text: `${HEAD}${ONE}workload: { files: *.csv }\n`,
+    found: ["5:20 unknown-alias"],
+    hint: "put quotes around a text that begins with *",
+  },
+  {
+    code: "alias-expansion",
+    name: "an alias cannot contain itself",
+    text: `${HEAD}${ONE}workload: { a: &a [1, *a] }\n`,
+    found: ["5:23 alias-expansion"],
+  },
+  {
+    code: "not-json",
+    name: "infinity is no JSON number",
+    text: `${HEAD}${ONE}workload: { a: .inf }\n`,
+    found: ["5:16 not-json"],
+  },
+  {
+    code: "imprecise-number",
+    name: "a whole number beyond 2^53 is doubted",
+    text: `${HEAD}${ONE}workload: { a: 9007199254740993 }\n`,
+    found: ["5:16 imprecise-number"],
+    hint: "put quotes around it to keep every digit",
+  },
+  {
+    code: "several-documents",
+    name: "only the first document of a file is read",
+    text: `${HEAD}${ONE}---\nkind: Other\n`,
+    found: ["5:1 several-documents"],
+  },
+  {
+    code: "yaml-warning",
+    name: "an unknown tag is doubted",
+    text: `${HEAD}${ONE}workload: { a: !secret x }\n`,
+    found: ["5:16 yaml-warning"],
+  },
+];
+
+/** Rules about keys and types. */
+const SHAPE_CASES: RuleCase[] = [
+  {
+    code: "missing-key",
+    name: "every missing key of the document is reported at once",
+    text: "workload: {}\n",
+    found: ["1:1 missing-key", "1:1 missing-key", "1:1 missing-key", "1:1 missing-key"],
+    hint: "add `apiVersion: …`",
+  },
+  {
+    code: "missing-key",
+    name: "a step needs a name, also one that is not empty",
+    text: workflow(`  - desc: x\n${NOOP}  - step: ""\n${NOOP}`),
+    found: ["5:5 missing-key", "7:11 missing-key"],
+  },
+  {
+    code: "missing-key",
+    name: "metadata.name must not be empty",
+    text: `apiVersion: a/v2\nkind: Playbook\nmetadata: { name: " " }\n${ONE}`,
+    found: ["3:19 missing-key"],
+  },
+  { code: "missing-key", name: "a task needs a kind", text: tool("      url: http://a\n"), found: ["7:7 missing-key"] },
+  {
+    code: "missing-key",
+    name: "a rule needs an action",
+    text: tool('      kind: noop\n      spec: { policy: { rules: [{ when: "true" }] } }\n'),
+    found: ["8:34 missing-key"],
+    hint: "add `then: {…}`",
+  },
+  {
+    code: "missing-key",
+    name: "an arc needs a target",
+    text: workflow(`  - step: one\n${NOOP}    next: { arcs: [{ when: "true" }] }\n`),
+    found: ["7:20 missing-key"],
+  },
+  {
+    code: "missing-key",
+    name: "a cursor needs kind and claim, a keychain entry name and kind",
+    text: `${HEAD}keychain: [{}]\nworkflow:\n  - step: one\n${NOOP}    loop: { cursor: {} }\n`,
+    found: ["4:12 missing-key", "4:12 missing-key", "8:21 missing-key", "8:21 missing-key"],
+  },
+  {
+    code: "wrong-type",
+    name: "a number where a name stands must be quoted",
+    text: workflow(`  - step: 1\n${NOOP}`),
+    found: ["5:11 wrong-type"],
+    hint: "put quotes around it",
+  },
+  {
+    code: "wrong-type",
+    name: "types are checked at every level at once",
+    text: `${HEAD}workload: [a]\nexecutor: { spec: { no_next_is_error: maybe } }\nworkflow:\n  - step: one\n    input: text\n    tool: { kind: noop, timeout: [1], auth: 3 }\n`,
+    found: ["4:11 wrong-type", "5:39 wrong-type", "8:12 wrong-type", "9:34 wrong-type", "9:45 wrong-type"],
+  },
+  {
+    code: "wrong-type",
+    name: "a time-out is a number or one whole template",
+    text: tool("      kind: noop\n      timeout: 30s\n"),
+    found: ["8:16 wrong-type"],
+    hint: "write seconds, e.g. 30",
+  },
+  {
+    code: "wrong-value",
+    name: "a word that is none of those allowed is refused with the nearest",
+    text: workflow(`  - step: one\n${NOOP}    loop: { in: [1], spec: { mode: paralel } }\n`),
+    found: ["7:37 wrong-value"],
+    hint: "did you mean `parallel`?",
+  },
+  {
+    code: "wrong-value",
+    name: "kind must be Playbook or Agent",
+    text: `apiVersion: a/v2\nkind: playbook\nmetadata: { name: a }\n${ONE}`,
+    found: ["2:7 wrong-value"],
+    hint: "did you mean `Playbook`?",
+  },
+  {
+    code: "wrong-value",
+    name: "numbers out of range are refused",
+    text: workflow(
+      `  - step: one\n    tool: { kind: noop, timeout: -1 }\n    loop: { in: [1], spec: { max_in_flight: 0, on_error: { tolerate: some } } }\n`,
+    ),
+    found: ["6:34 wrong-value", "7:45 wrong-value", "7:70 wrong-value"],
+  },
+  {
+    code: "wrong-value",
+    name: "a workbook tool is one task",
+    text: `${HEAD}workbook: [{ name: w, tool: [{ kind: noop }, { kind: noop }] }]\n${ONE}`,
+    found: ["4:29 wrong-value"],
+  },
+  {
+    code: "wrong-value",
+    name: "conditions that mix text and templates cannot be joined",
+    text: workflow(
+      `  - step: one\n${NOOP}    next:\n      - { when: "x{{ a }}", then: [one, one] }\n      - { else: [one] }\n`,
+    ),
+    found: ["7:5 legacy-form", "8:9 wrong-value", "8:9 wrong-value", "9:9 wrong-value"].toSpliced(2, 1),
+    hint: "write `next.arcs` with `spec.mode: inclusive`, one arc per target",
+  },
+  {
+    code: "wrong-api-version",
+    name: "apiVersion must end in /v2 behind a vendor",
+    text: `apiVersion: flow/v1\nkind: Playbook\nmetadata: { name: a }\n${ONE}`,
+    found: ["1:13 wrong-api-version"],
+    hint: "write `<vendor>/v2`",
+  },
+  {
+    code: "unknown-key",
+    name: "unknown keys are doubted at every level, each with the nearest known one",
+    text: `${HEAD}worklod: {}\nexecutor: { spec: { entry: one } }\nworkflow:\n  - step: one\n    dsc: x\n    spec: { timeot: 3 }\n    tool: { kind: http, url: http://a, heders: {} }\n    next: { arcs: [{ step: one, arg: {} }] }\n`,
+    found: [
+      "4:1 unknown-key",
+      "5:21 unknown-key",
+      "8:5 unknown-key",
+      "9:13 unknown-key",
+      "10:40 unknown-key",
+      "11:33 unknown-key",
+    ],
+    hint: "did you mean `workload`?",
+  },
+  {
+    code: "unknown-key",
+    name: "merge keys are not part of YAML 1.2",
+    text: workflow(
+      "  - &a { step: one, tool: { kind: noop }, next: two }\n  - { <<: *a, step: two, tool: { kind: noop } }\n",
+    ),
+    found: ["5:43 legacy-form", "6:7 unknown-key"],
+    hint: "YAML 1.2 has no merge keys: write the keys out",
+  },
+  {
+    code: "unknown-kind",
+    name: "an unknown kind is registered with a doubt, and its keys are not judged",
+    text: tool("      kind: htpp\n      whatever: 1\n"),
+    found: ["7:13 unknown-kind"],
+    hint: "did you mean `http`?",
+  },
+  {
+    code: "unknown-kind",
+    name: "so is an unknown kind of keychain entry",
+    text: `${HEAD}keychain: [{ name: k, kind: oauth }]\n${ONE}`,
+    found: ["4:29 unknown-kind"],
+    hint: "did you mean `oauth2`?",
+  },
+];
+
+/** Forms that are gone, and older ones that are still read. */
+const FORM_CASES: RuleCase[] = [
+  {
+    code: "removed-form",
+    name: "the step blocks `case` and `sink` are gone",
+    text: workflow(`  - step: one\n${NOOP}    case: []\n    sink: {}\n`),
+    found: ["7:5 removed-form", "8:5 removed-form"],
+    hint: "write `next: {spec: {mode: exclusive}, arcs: [{step: …, when: …}]}`, or rules in a task's `spec.policy.rules`",
+  },
+  {
+    code: "removed-form",
+    name: "kind `sink` is gone",
+    text: tool("      kind: sink\n"),
+    found: ["7:13 removed-form"],
+    hint: "save with an ordinary task at the end of the list, e.g. `kind: sqldb`",
+  },
+  {
+    code: "removed-form",
+    name: "`eval` is gone, on the task and in its spec",
+    text: tool("      - { kind: noop, eval: [] }\n      - { kind: noop, spec: { eval: [] } }\n"),
+    found: ["7:23 removed-form", "8:31 removed-form"],
+    hint: "write `spec.policy.rules`: a list of `{when, then: {do: …}}`",
+  },
+  {
+    code: "removed-form",
+    name: "`expr` is gone",
+    text: tool("      kind: noop\n      spec: { policy: { rules: [{ expr: a, then: { do: break } }] } }\n"),
+    found: ["8:35 removed-form"],
+    hint: "write the condition as `when`",
+  },
+  {
+    code: "legacy-form",
+    name: "a tool as a text with its keys on the step",
+    text: workflow("  - step: one\n    tool: python\n    code: result = 1\n"),
+    found: ["6:5 legacy-form"],
+    hint: "today: `tool: {kind: …, …}`",
+  },
+  {
+    code: "legacy-form",
+    name: "`retry`, `collection`, `loop.mode` and a path alone",
+    text: workflow(
+      "  - step: one\n    loop: { collection: [1], mode: parallel }\n    tool: { kind: noop, retry: 2, output: { select: [a.b] } }\n",
+    ),
+    found: ["6:13 legacy-form", "6:30 legacy-form", "7:25 legacy-form", "7:54 legacy-form"],
+  },
+  {
+    code: "legacy-form",
+    name: "a rule without `then`",
+    text: tool("      kind: noop\n      spec: { policy: { rules: [{ when: a, do: break }] } }\n"),
+    found: ["8:33 legacy-form"],
+    hint: "today: `{when: …, then: {…}}`",
+  },
+];
+
+/** Rules about what the document means. */
+const MEANING_CASES: RuleCase[] = [
+  {
+    code: "empty-workflow",
+    name: "a workflow has steps",
+    text: `${HEAD}workflow: []\n`,
+    found: ["4:11 empty-workflow"],
+  },
+  {
+    code: "duplicate-step",
+    name: "step names are unique",
+    text: workflow(`  - step: one\n${NOOP}  - step: one\n${NOOP}`),
+    found: ["7:11 duplicate-step"],
+    hint: "the other is in line 5",
+  },
+  {
+    code: "duplicate-label",
+    name: "labels are unique within a step",
+    text: tool(
+      "      - { name: a, kind: noop }\n      - a: { kind: noop }\n      - { kind: noop }\n      - task_2: { kind: noop }\n",
+    ),
+    found: ["8:9 duplicate-label", "10:9 duplicate-label"],
+  },
+  {
+    code: "duplicate-name",
+    name: "names of keychain and workbook entries are unique",
+    text: `${HEAD}keychain: [{ name: k, kind: static }, { name: k, kind: static }]\nworkbook: [{ name: w, tool: { kind: noop } }, { name: w, tool: { kind: noop } }]\n${ONE}`,
+    found: ["4:46 duplicate-name", "5:54 duplicate-name"],
+  },
+  {
+    code: "unknown-step",
+    name: "arcs, entry and final step lead to steps that exist, templates excepted",
+    text: `${HEAD}executor: { spec: { entry_step: stat, final_step: finish } }\nworkflow:\n  - step: start\n${NOOP}    next: { arcs: [{ step: starts }, { step: "{{ ctx.target }}" }] }\n`,
+    found: ["4:33 unknown-step", "4:51 unknown-step", "8:28 unknown-step"],
+    hint: "did you mean `start`?",
+  },
+  {
+    code: "unknown-label",
+    name: "a jump names a task of its step",
+    text: tool(
+      "      - fetch: { kind: noop }\n      - parse: { kind: noop, spec: { policy: { rules: [{ when: a, then: { do: jump, to: fetc } }] } } }\n",
+    ),
+    found: ["8:90 unknown-label"],
+    hint: "did you mean `fetch`?",
+  },
+  {
+    code: "unknown-label",
+    name: "a jump says where to, and the first task has none before it",
+    text: tool(
+      "      - a: { kind: noop, spec: { policy: { rules: [{ when: x, then: { do: jump } }, { else: { do: jump, to: previous } }] } } }\n",
+    ),
+    found: ["7:69 unknown-label", "7:110 unknown-label"],
+  },
+  {
+    code: "unknown-action",
+    name: "a rule does one of five things",
+    text: tool("      kind: noop\n      spec: { policy: { rules: [{ else: { do: retyr } }] } }\n"),
+    found: ["8:47 unknown-action"],
+    hint: "did you mean `retry`?",
+  },
+  {
+    code: "loop-without-collection",
+    name: "a loop has a collection or a cursor",
+    text: workflow(`  - step: one\n${NOOP}    loop: { iterator: x }\n`),
+    found: ["7:11 loop-without-collection"],
+    hint: "add `in: …`",
+  },
+  {
+    code: "loop-without-collection",
+    name: "a loop of mode cursor has a cursor",
+    text: workflow(`  - step: one\n${NOOP}    loop: { in: [1], spec: { mode: cursor } }\n`),
+    found: ["7:11 loop-without-collection"],
+  },
+  {
+    code: "missing-tool",
+    name: "a step without a tool is doubted",
+    text: workflow("  - step: one\n"),
+    found: ["5:5 missing-tool"],
+  },
+  {
+    code: "missing-action",
+    name: "a rule without `do` is doubted",
+    text: tool("      kind: noop\n      spec: { policy: { rules: [{ when: x, then: { set: { a: 1 } } }] } }\n"),
+    found: ["8:50 missing-action"],
+  },
+  {
+    code: "unreachable-step",
+    name: "a step that nothing leads to is doubted, also in a ring of its own",
+    text: workflow(
+      `  - step: start\n${NOOP}    next: { arcs: [{ step: end }] }\n  - step: left\n${NOOP}    next: { arcs: [{ step: right }] }\n  - step: right\n${NOOP}    next: { arcs: [{ step: left }] }\n  - step: end\n${NOOP}`,
+    ),
+    found: ["8:11 unreachable-step", "11:11 unreachable-step"],
+  },
+  {
+    code: "unknown-workbook",
+    name: "a workbook task names a tool of the document",
+    text: `${HEAD}workbook: [{ name: lookup, tool: { kind: noop } }]\nworkflow: [{ step: one, tool: { kind: workbook, name: lookpu } }]\n`,
+    found: ["5:55 unknown-workbook"],
+  },
+];
+
+/** Rules about templates. */
+const TEMPLATE_CASES: RuleCase[] = [
+  {
+    code: "template-syntax",
+    name: "a template that does not parse is doubted at its place in the text",
+    text: tool('      kind: noop\n      a: "x {{ 1 + }}"\n      b: |\n        one\n          {{ 2 * }}\n'),
+    found: ["8:20 template-syntax", "11:18 template-syntax"],
+  },
+  {
+    code: "template-syntax",
+    name: "so is a condition, with or without braces",
+    text: workflow(`  - step: one\n    when: "a =="\n${NOOP}    next: { arcs: [{ step: one, when: "{{ ( }}" }] }\n`),
+    found: ["6:15 template-syntax", "8:44 template-syntax"],
+  },
+  {
+    code: "unknown-filter",
+    name: "a filter that does not exist is named with the nearest",
+    text: tool('      kind: noop\n      a: "{{ workload | tojsn }}"\n'),
+    found: ["8:25 unknown-filter"],
+  },
+  {
+    code: "unknown-variable",
+    name: "a name that is nearly a known one is doubted, wherever it is read",
+    text: `${HEAD}workload: { customer: 1 }\nkeychain: [{ name: api, kind: static }]\nworkflow:\n  - step: fetch\n    tool: { kind: noop, a: "{{ custmer }}", b: "{{ workload.customr }}", c: "{{ keychain.apii.x }}" }\n    set: { total: "{{ fetchh.data }}" }\n    next: { arcs: [{ step: fetch, when: "ctx.totl > 1" }] }\n`,
+    found: [
+      "8:32 unknown-variable",
+      "8:61 unknown-variable",
+      "8:90 unknown-variable",
+      "9:23 unknown-variable",
+      "10:46 unknown-variable",
+    ],
+    hint: "did you mean `customer`?",
+  },
+];
+
+/** Every rule whose document is small; the limits have tests of their own. */
+export const RULE_CASES: readonly RuleCase[] = [
+  ...TEXT_CASES,
+  ...SHAPE_CASES,
+  ...FORM_CASES,
+  ...MEANING_CASES,
+  ...TEMPLATE_CASES,
+];
