@@ -1,16 +1,9 @@
 import { createPythonTool } from "../src/tools/python.ts";
 import type { Tool, ToolCall } from "../src/tools/tool.ts";
-
-/** One line of the benchmark's table. `target` is the most, or for a rate the least, that is good. */
-export interface PythonMeasure {
-  name: string;
-  value: number;
-  unit: string;
-  target: number;
-}
+import { type Measurement, quantile } from "./measurement.ts";
 
 /** Measures the python tool: the first task, a warm one, many at once, and 5 MB both ways. Takes about five seconds. */
-export async function benchPython(): Promise<PythonMeasure[]> {
+export async function benchPython(): Promise<Measurement[]> {
   const tool = createPythonTool();
   try {
     const first = await timed(() => run(tool, "result = n + 1", 0));
@@ -24,12 +17,12 @@ export async function benchPython(): Promise<PythonMeasure[]> {
     const large: number[] = [];
     for (let n = 0; n < 5; n++) large.push(await timed(() => run(tool, "result = n", rows)));
     return [
-      { name: "python: first task, with the start of its interpreter", value: first, unit: "ms", target: 500 },
-      { name: "python: trivial warm task, p50", value: quantile(warm, 0.5), unit: "ms", target: 1 },
-      { name: "python: trivial warm task, p99", value: quantile(warm, 0.99), unit: "ms", target: 5 },
-      { name: "python: warm main(n), p50", value: quantile(main, 0.5), unit: "ms", target: 1 },
+      { name: "python: first task, with the start of its interpreter", value: first, unit: "ms", target: 500, better: "less" },
+      { name: "python: trivial warm task, p50", value: quantile(warm, 0.5), unit: "ms", target: 1, better: "less" },
+      { name: "python: trivial warm task, p99", value: quantile(warm, 0.99), unit: "ms", target: 5, better: "less" },
+      { name: "python: warm main(n), p50", value: quantile(main, 0.5), unit: "ms", target: 1, better: "less" },
       { name: "python: tasks with 64 in flight", value: many / (together / 1_000), unit: "tasks/s", target: 2_000 },
-      { name: "python: 5 MB in and out, p50", value: quantile(large, 0.5), unit: "ms", target: 400 },
+      { name: "python: 5 MB in and out, p50", value: quantile(large, 0.5), unit: "ms", target: 400, better: "less" },
     ];
   } finally {
     await tool.close?.();
@@ -66,9 +59,4 @@ async function run(tool: Tool, code: string, n: ToolCall["input"][string]): Prom
     source: { file: "bench.yaml", codeLine: 1 },
   });
   if (result.status !== "ok") throw new Error(result.error?.message);
-}
-
-function quantile(values: number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
 }

@@ -1,17 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { toJsonSchema } from "@valibot/to-json-schema";
-import {
-  ArcBody,
-  NextForms,
-  PlaybookDocument,
-  PolicyRule,
-  ResultStorage,
-  RuleAction,
-  StepBody,
-  TaskBody,
-  ToolForms,
-} from "../src/schema/document.ts";
+import { ArcBody, NextForms, PlaybookDocument, StepBody } from "../src/schema/document.ts";
+import { PolicyRule, ResultStorage, RuleAction, TaskBody, ToolForms } from "../src/schema/document-task.ts";
 import { KIND_ALIASES } from "../src/schema/playbook.ts";
 import { KIND_KEYS } from "../src/schema/task-kinds.ts";
 

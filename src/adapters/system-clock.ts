@@ -1,6 +1,9 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** The clock of the machine. */
+/** The longest timer there is (2^31 − 1 ms, 24.8 days); a longer one would fire at once. */
+const TIMER_MAX_MS = 2_147_483_647;
+
+/** The clock of the machine. Sleeps of more than 24.8 days end then. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) =>
@@ -16,7 +19,7 @@ export const systemClock: Clock = {
       const timer = setTimeout(() => {
         signal?.removeEventListener("abort", stop);
         resolve();
-      }, ms);
+      }, Math.min(ms, TIMER_MAX_MS));
       signal?.addEventListener("abort", stop, { once: true });
     }),
 };

@@ -17,8 +17,10 @@ export interface CliArgument {
   optional?: true;
   /** Takes all that follow. */
   many?: true;
+  /** What the word may be, for completion and for the error when it is something else. */
+  choices?: readonly string[];
   /** What completion offers. */
-  complete?: "file";
+  complete?: "file" | "command";
 }
 
 /** One command: what `--help`, completion and parsing are made from. */

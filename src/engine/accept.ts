@@ -33,11 +33,12 @@ function acceptReport(command: OpenCommand, event: FlowEvent): Acceptance {
     case "loop.iteration.completed":
     case "loop.iteration.failed":
       if (isOver(command, event.iteration)) return "unknown";
-      return event.type === "loop.iteration.failed" || hasResults(command, event.iteration, event.tasks)
-        ? "accepted"
-        : "early";
+      return hasResults(command, event.iteration, event.tasks) ? "accepted" : "early";
     case "command.completed":
       if (command.iterations !== null) return endedCount(command) >= (event.iterations ?? 0) ? "accepted" : "early";
+      return hasResults(command, 0, event.tasks ?? []) ? "accepted" : "early";
+    case "command.failed":
+      // A failure has a result too, which arcs read: the body of a 404.
       return hasResults(command, 0, event.tasks ?? []) ? "accepted" : "early";
     default:
       return "accepted";

@@ -81,7 +81,8 @@ function issueCommand(
   program: Program,
   env: EngineEnv,
 ): Decision {
-  const run = knownStep(state, event.step)?.run;
+  const known = knownStep(state, event.step);
+  const run = known?.run;
   const step = program.steps.get(event.step);
   const isLoop = event.iterations !== undefined || event.claim === true;
   if (run == null || step === undefined || isLoop) return proceed(state, program, env);
@@ -91,6 +92,7 @@ function issueCommand(
     catalog_id: state.catalogId,
     step: event.step,
     step_run_id: event.step_run_id,
+    step_started_at: known?.startedAt ?? event.at,
     context: commandContext(state, step, run),
   };
   return { ...proceed(state, program, env), commands: [command] };
@@ -207,7 +209,7 @@ function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv)
       handled: "no",
       set: [],
       next: [],
-      duration_ms: at - (startedAt ?? at),
+      duration_ms: Math.max(0, at - (startedAt ?? at)),
     };
   });
   return [...commands, ...steps];

@@ -69,10 +69,11 @@ function started(event: EventOf<"loop.started">): LoopState {
     success: 0,
     failed: 0,
     firstError: null,
+    unrun: 0,
     tail: [],
     tailBytes: 0,
     parts: [],
-    cursor: isCursor ? { maxRows: event.max_rows ?? 1, claiming: false, exhausted: false } : null,
+    cursor: isCursor ? { maxRows: event.max_rows ?? 1, claiming: false, exhausted: false, error: null } : null,
     done: false,
   };
 }
@@ -144,7 +145,7 @@ function commandEnded(
   if (command.claim && loop.cursor !== null) {
     loop.cursor.claiming = false;
     const rows = event.type === "command.completed" ? (event.rows ?? []) : [];
-    if (event.type === "command.failed") loop.firstError ??= event.error;
+    if (event.type === "command.failed") loop.cursor.error = event.error;
     if (rows.length === 0) {
       loop.cursor.exhausted = true;
       loop.total = loop.next;
@@ -157,8 +158,12 @@ function commandEnded(
   const { from, to } = command.iterations;
   for (let index = from; index < to; index += 1) {
     if (hasEnded(command.iterations, index)) continue;
-    if (event.type === "command.failed") count(loop, index, failedIteration(event.error), event.error);
-    else loop.open -= 1;
+    if (event.type === "command.failed") {
+      count(loop, index, failedIteration(event.error), event.error);
+    } else {
+      loop.open -= 1;
+      loop.unrun += 1;
+    }
   }
 }
 

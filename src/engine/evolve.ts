@@ -39,6 +39,7 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
       return evolveLoop(state, event);
     case "loop.iteration.completed":
     case "loop.iteration.failed":
+      if (openCommand(state, event.command_id) === undefined) return state;
       applyWrites(state, event.set);
       return evolveLoop(state, event);
     case "loop.results.stored":

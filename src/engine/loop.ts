@@ -8,7 +8,7 @@ import { commandContext } from "./context.ts";
 import type { EngineEnv } from "./env.ts";
 import { loopStats } from "./evolve-loop.ts";
 import type { ProgramStep } from "./program.ts";
-import type { ExecutionState, LoopState, StepRun } from "./state.ts";
+import { type ExecutionState, type LoopState, type StepRun, stepState } from "./state.ts";
 
 /** Bytes of inline results above which a loop's results move to the store: the default inline limit of a result. */
 export const LOOP_INLINE_BYTES_MAX = 65_536;
@@ -64,16 +64,26 @@ function isTolerated(settings: Loop, loop: LoopState): boolean {
 /** The error with which a finished loop fails its step, or null when it succeeded. */
 export function loopError(step: ProgramStep, loop: LoopState): TaskError | null {
   const settings = step.loop?.loop;
-  if (loop.firstError === null || settings === undefined) return null;
+  if (settings === undefined) return null;
   const { total, failed } = loopStats(loop);
-  // Without a failed iteration it was the claim that failed: that is no share of the rows.
-  if (failed > 0 && isTolerated(settings, loop)) return null;
   const name = step.step.name;
-  const message =
-    failed === 0
-      ? `The claim of step '${name}' failed: ${loop.firstError.message}`
-      : `${failed} of ${total} iterations of step '${name}' failed; the first: ${loop.firstError.message}`;
-  return { ...loop.firstError, message, step: name };
+  const { firstError } = loop;
+  if (firstError !== null && !isTolerated(settings, loop)) {
+    const message = `${failed} of ${total} iterations of step '${name}' failed; the first: ${firstError.message}`;
+    return { ...firstError, message, step: name };
+  }
+  // A claim is no share of the rows: `on_error` does not tolerate it.
+  const claimError = loop.cursor?.error ?? null;
+  if (claimError !== null) {
+    return { ...claimError, message: `The claim of step '${name}' failed: ${claimError.message}`, step: name };
+  }
+  return loop.unrun > 0 ? unrunError(name, loop.unrun, total) : null;
+}
+
+/** A worker stops early after a failure only; without one, iterations that it left out are work that was not done. */
+function unrunError(step: string, unrun: number, total: number): TaskError {
+  const message = `${unrun} of ${total} iterations of step '${step}' were not run: the worker ended its command without them`;
+  return { kind: "unknown", code: "ITERATIONS_NOT_RUN", message, retryable: true, step };
 }
 
 function loopDone(step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv): FlowEvent {
@@ -115,6 +125,7 @@ function commandBase(state: ExecutionState, step: ProgramStep, run: StepRun, id:
     catalog_id: state.catalogId,
     step: step.step.name,
     step_run_id: run.stepRunId,
+    step_started_at: stepState(state, step.step.name).startedAt ?? 0,
     context: commandContext(state, step, run),
   };
 }

@@ -2,7 +2,7 @@ import { FAILURE_NAMES, LOOP_DONE } from "../language/event-name.ts";
 import { mergeNeeds, type Needs } from "../language/needs.ts";
 import { type Condition, compileCondition, compileTemplate, type Template } from "../language/template.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
-import type { Arc, Assignment, Loop, Playbook, PolicyRule, Step, Task } from "../schema/playbook.ts";
+import type { Arc, Assignment, KeychainDefinition, Loop, Playbook, PolicyRule, Step, Task } from "../schema/playbook.ts";
 import { codeNeeds } from "./code-needs.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 
@@ -14,9 +14,17 @@ export interface Program {
   graph: Graph;
   /** Tools of the `workbook` section, by name. */
   workbook: ReadonlyMap<string, ProgramTask>;
+  /** The `keychain` section in its order. */
+  keychain: readonly ProgramKeychainEntry[];
   /** Defaults of the workload in document order. */
   workload: readonly [key: string, value: Template][];
   timeoutMs: Template | undefined;
+}
+
+/** One compiled entry of the keychain: its keys may hold templates, earlier entries among what they read. */
+export interface ProgramKeychainEntry {
+  definition: KeychainDefinition;
+  template: Template;
 }
 
 /** One compiled step. */
@@ -88,9 +96,13 @@ export interface CompiledAssignment {
 /** Compiles a playbook. Templates that do not parse were reported when it was loaded; they stand for themselves here. */
 export function compileProgram(playbook: Playbook): Program {
   const entry = playbook.steps.findIndex((step) => step.name === playbook.entryStep);
+  const keychain = playbook.keychain.map((definition) => ({ definition, template: compileTemplate(definition) }));
+  const keychainNeeds = mergeNeeds(...keychain.map(({ template }) => template.needs));
+  const compile = (step: Step, index: number) => compileStep(playbook, step, index, keychainNeeds);
   return {
     playbook,
-    steps: new Map(playbook.steps.map((step, index) => [step.name, compileStep(playbook, step, index)])),
+    steps: new Map(playbook.steps.map((step, index) => [step.name, compile(step, index)])),
+    keychain,
     graph: buildGraph(playbook, Math.max(entry, 0)),
     workbook: new Map(playbook.workbook.map((task) => [task.label, compileTask(task)])),
     workload: entries(playbook.workload),
@@ -98,7 +110,7 @@ export function compileProgram(playbook: Playbook): Program {
   };
 }
 
-function compileStep(playbook: Playbook, step: Step, index: number): ProgramStep {
+function compileStep(playbook: Playbook, step: Step, index: number, keychain: Needs): ProgramStep {
   const tasks = step.tasks.map(compileTask);
   const input = entries(step.input);
   const loop = step.loop === undefined ? undefined : compileLoop(step.loop);
@@ -117,25 +129,32 @@ function compileStep(playbook: Playbook, step: Step, index: number): ProgramStep
     set: assignments(step.set),
     arcs: step.next.arcs.map(compileArc),
     timeoutMs,
-    needs: stepNeeds(playbook, step, tasks, [
+    needs: stepNeeds(playbook, step, tasks, keychain, [
       ...input.map(([, template]) => template),
       ...(timeoutMs === undefined ? [] : [timeoutMs]),
       ...(loop?.claim === undefined ? [] : [loop.claim.statement, loop.claim.maxRows]),
       ...(loop?.claim?.auth === undefined ? [] : [loop.claim.auth]),
-      ...playbook.keychain.map((entry) => compileTemplate(entry)),
     ]),
   };
 }
 
 /** Everything that the worker evaluates for this step; `when`, collection, step `set` and arcs are the engine's. */
-function stepNeeds(playbook: Playbook, step: Step, tasks: readonly ProgramTask[], own: Template[]): Needs {
+function stepNeeds(
+  playbook: Playbook,
+  step: Step,
+  tasks: readonly ProgramTask[],
+  keychain: Needs,
+  own: Template[],
+): Needs {
   const called = step.tasks.flatMap((task) => (task.kind === "workbook" ? playbook.workbook : []));
   const all = [...tasks, ...called.map(compileTask)];
-  return mergeNeeds(
+  const needs = mergeNeeds(
     ...own.map((template) => template.needs),
     ...all.flatMap((task) => taskTemplates(task).map((template) => template.needs)),
     ...all.map((task) => codeNeeds(task.task)),
   );
+  // Entries are resolved by the worker, which then renders their own templates.
+  return needs.members.has("keychain") ? mergeNeeds(needs, keychain) : needs;
 }
 
 function taskTemplates(task: ProgramTask): { needs: Needs }[] {

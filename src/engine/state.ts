@@ -115,11 +115,13 @@ export interface LoopState {
   success: number;
   failed: number;
   firstError: TaskError | null;
+  /** Iterations that a worker left out of a command which it completed. */
+  unrun: number;
   tail: [number, StoredResult][];
   tailBytes: number;
   parts: LoopPart[];
-  /** Cursor only: `maxRows` of a claim; whether one is under way; whether it gave nothing. */
-  cursor: { maxRows: number; claiming: boolean; exhausted: boolean } | null;
+  /** Cursor only: `maxRows` of a claim; whether one is under way; whether it gave nothing; the error of one that failed. */
+  cursor: { maxRows: number; claiming: boolean; exhausted: boolean; error: TaskError | null } | null;
   /** `loop.done` was written. */
   done: boolean;
 }

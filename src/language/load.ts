@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../schema/diagnostic.ts";
+import { PlaybookDocument } from "../schema/document.ts";
 import type { Playbook } from "../schema/playbook.ts";
 import { createFindings } from "./document/findings.ts";
 import { checkGraph } from "./document/graph.ts";
@@ -44,7 +45,7 @@ function readText(text: string, reading: Reading): Playbook | undefined {
     report("not-a-map", root, "the document is not a map of keys", "a playbook begins with `apiVersion: <vendor>/v2`");
     return undefined;
   }
-  checkShape(root, report);
+  checkShape(root, PlaybookDocument, report);
   const playbook = readPlaybook(reading, root);
   checkGraph(playbook, reading);
   checkVariables(text, playbook, checkTemplates(text, reading.templates, report), report);

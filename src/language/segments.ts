@@ -46,7 +46,16 @@ export type Segment =
  * parse is literal text (language document, section 4.3) and a problem. Never throws.
  */
 export function scan(text: string): { segments: Segment[]; problems: TextProblem[] } {
-  const reader: Reader = { text, problems: [], openGoBlocks: 0 };
+  const reader: Reader = {
+    text,
+    problems: [],
+    openGoBlocks: 0,
+    lastOutputEnd: text.lastIndexOf("}}"),
+    lastTagEnd: text.lastIndexOf("%}"),
+    lastCommentEnd: text.lastIndexOf("#}"),
+    lastEndRaw: text.lastIndexOf("endraw"),
+    isHopeless: false,
+  };
   const segments: Segment[] = [];
   let from = 0;
   let trimNext = false;
@@ -57,7 +66,7 @@ export function scan(text: string): { segments: Segment[]; problems: TextProblem
     if (kept !== "") segments.push({ kind: "text", source, text: kept });
   };
   MARK.lastIndex = 0;
-  for (let mark = MARK.exec(text); mark !== null; mark = MARK.exec(text)) {
+  for (let mark = MARK.exec(text); mark !== null && !reader.isHopeless; mark = MARK.exec(text)) {
     const at = mark.index;
     const read = readMark(reader, at);
     if (read === undefined) continue;
@@ -79,6 +88,13 @@ interface Reader {
   readonly problems: TextProblem[];
   /** Go templates such as `{{range .Items}}` that are still to be closed by `{{end}}`. */
   openGoBlocks: number;
+  /** Where the last closing marks are: a mark behind them is not searched for its end again and again. */
+  readonly lastOutputEnd: number;
+  readonly lastTagEnd: number;
+  readonly lastCommentEnd: number;
+  readonly lastEndRaw: number;
+  /** A problem was found that makes rendering fail, so that the rest need not be read. */
+  isHopeless: boolean;
 }
 
 interface Read {
@@ -101,17 +117,17 @@ function readMark(reader: Reader, at: number): Read | undefined {
 }
 
 /** `{# … #}`. The shell's `${#list[@]}` is none. */
-function readComment({ text }: Reader, at: number): Read | undefined {
+function readComment({ text, lastCommentEnd }: Reader, at: number): Read | undefined {
+  if (text[at - 1] === "$" || lastCommentEnd < at + 2) return undefined;
   const end = text.indexOf("#}", at + 2);
-  if (end < 0 || text[at - 1] === "$") return undefined;
   return { segment: undefined, after: end + 2, trimAfter: text[end - 1] === "-" && end - 1 >= at + 2 };
 }
 
 function readOutput(reader: Reader, at: number): Read | undefined {
   const { text } = reader;
+  if (reader.lastOutputEnd < at + 2) return undefined;
   const close = text.indexOf("}}", at + 2);
-  if (close < 0) return undefined;
-  if (reader.openGoBlocks > 0 && text.slice(at + 2, close).trim() === "end") {
+  if (reader.openGoBlocks > 0 && GO_END.test(text.slice(at, at + 20))) {
     reader.openGoBlocks -= 1;
     return verbatim(text, at, close + 2);
   }
@@ -130,6 +146,7 @@ function readOutput(reader: Reader, at: number): Read | undefined {
   }
 }
 
+const GO_END = /^\{\{-?\s*end\s*-?\}\}/;
 const GO_BLOCK = /^\{\{-?\s*(?:range|if|with|block|define)\s/;
 
 const TAG_WORD = /\s*([A-Za-z_]\w*)/y;
@@ -140,11 +157,11 @@ function readTag(reader: Reader, at: number): Read | undefined {
   const inside = insideOf(text, at);
   TAG_WORD.lastIndex = inside;
   const word = TAG_WORD.exec(text)?.[1];
+  if (word === undefined || reader.lastTagEnd < at + 2) return undefined;
   const close = text.indexOf("%}", at + 2);
-  if (word === undefined || close < 0) return undefined;
   const source = text.slice(at, close + 2);
   try {
-    if (word === "raw") return readRaw(text, at, close + 2);
+    if (word === "raw") return readRaw(reader, at, close + 2);
     const { tokens, after, trimAfter } = tokenize(text, inside, "%}");
     const whole = text.slice(at, after);
     const cursor = cursorOf(tokens);
@@ -193,9 +210,9 @@ function readTargets(cursor: Cursor): string[] {
   return targets;
 }
 
-function readRaw(text: string, at: number, from: number): Read {
+function readRaw({ text, lastEndRaw }: Reader, at: number, from: number): Read {
   END_RAW.lastIndex = from;
-  const end = END_RAW.exec(text);
+  const end = from > lastEndRaw ? null : END_RAW.exec(text);
   if (end === null) throw fault('"{% endraw %}" is missing', at);
   const after = end.index + end[0].length;
   const inside = text.slice(from, end.index);
@@ -222,6 +239,11 @@ function verbatim(text: string, at: number, after: number): Read {
 
 function report(reader: Reader, source: string, at: number, error: unknown): void {
   if (!(error instanceof FlowError)) throw error;
+  reader.isHopeless ||= error.code === "TEMPLATE_BUDGET";
+  if (reader.problems.length >= PROBLEMS_MAX && !reader.isHopeless) return;
   const readable = inContext(error, source);
   reader.problems.push({ offset: Math.max(at, offsetOf(error)), message: readable.message, error: readable });
 }
+
+/** Problems listed for one text; a text with more of them is full of another language's marks. */
+const PROBLEMS_MAX = 100;

@@ -5,10 +5,11 @@ import { render } from "../engine/scope.ts";
 import { type StartRequest, startExecution } from "../engine/start.ts";
 import { type ExecutionState, emptyState, isTerminal } from "../engine/state.ts";
 import type { Command } from "../schema/command.ts";
+import type { Clock } from "../ports/clock.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { own } from "../schema/json.ts";
-import { timedOut } from "../worker/deadline.ts";
+import { after, timedOut } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
 import { loadedReferences } from "../worker/references.ts";
 import { runCommand } from "../worker/run-command.ts";
@@ -93,16 +94,16 @@ export async function runExecution(
   const inject = (event: FlowEvent) => void inOrder(event).catch(finished.reject);
   const cancel = () => inject({ type: "execution.cancelled", at: deps.clock.now(), reason: reasonOf(signal) });
   signal.addEventListener("abort", cancel, { once: true });
-  let timer: NodeJS.Timeout | undefined;
+  let endTimeout = () => {};
   try {
     await inOrder(first);
-    timer = startTimeout(source, state, env(), (error) =>
+    endTimeout = startTimeout(deps.clock, source, state, env(), (error) =>
       inject({ type: "workflow.failed", at: deps.clock.now(), error }),
     );
     if (signal.aborted) cancel();
     await finished.promise;
   } finally {
-    clearTimeout(timer);
+    endTimeout();
     signal.removeEventListener("abort", cancel);
     stop.abort(new FlowError("CANCELLED", "The execution has ended"));
     await Promise.allSettled(running);
@@ -138,17 +139,18 @@ function signalOf<T>(): { promise: Promise<T>; resolve: (value: T) => void; reje
 
 /** `executor.spec.timeout`: fails the run when its time is over. */
 function startTimeout(
+  clock: Clock,
   source: CommandProgram,
   state: ExecutionState,
   env: EngineEnv,
   fail: (error: { kind: "timeout"; code: string; message: string; retryable: boolean }) => void,
-): NodeJS.Timeout | undefined {
+): () => void {
   const template = source.program.timeoutMs;
-  if (template === undefined || isTerminal(state.status)) return undefined;
+  if (template === undefined || isTerminal(state.status)) return () => {};
   const lookup = (name: string) => (name === "workload" ? state.workload : own(state.workload, name));
   const scope = { lookup, names: () => Object.keys(state.workload) };
   const limitMs = Number(render(template, scope, env));
-  if (!(limitMs > 0)) return undefined;
+  if (!(limitMs > 0)) return () => {};
   const { message } = timedOut(`The execution of '${state.path}'`, limitMs);
-  return setTimeout(() => fail({ kind: "timeout", code: "TIMEOUT", message, retryable: false }), limitMs);
+  return after(clock, limitMs, () => fail({ kind: "timeout", code: "TIMEOUT", message, retryable: false }));
 }

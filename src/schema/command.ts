@@ -1,5 +1,4 @@
-import type { JsonObject } from "./json.ts";
-import type { Json } from "./json.ts";
+import type { Json, JsonObject } from "./json.ts";
 import type { StoredResult } from "./result.ts";
 
 /** One piece of work for a worker: a step, some iterations of its loop, or a cursor's claim. */
@@ -9,6 +8,8 @@ export interface Command {
   catalog_id: string;
   step: string;
   step_run_id: string;
+  /** When the step began, milliseconds since 1970: its time-out counts from there, whichever iteration this is. */
+  step_started_at: number;
   /** Present in loops. */
   loop?: CommandLoop;
   /** Present on a cursor's claim: the most rows to take. */

@@ -36,8 +36,26 @@ export function resolveHttpAuth(inline: Json | undefined, credentials: Readonly<
   return auth;
 }
 
-/** The `authorization` header of a user and a password. */
-export function basicAuthorization(username: string, password: string): string {
+/**
+ * Moves the user and password of `https://user:password@host` into `auth`, where none stands there yet: in the URL they
+ * would come to stand in results and messages.
+ */
+export function takeUserInfo(url: URL, auth: HttpAuth): void {
+  if (url.username === "" && url.password === "") return;
+  auth.headers["authorization"] ??= basicAuthorization(percentDecoded(url.username), percentDecoded(url.password));
+  url.username = "";
+  url.password = "";
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function basicAuthorization(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }
 

@@ -2,7 +2,7 @@ import { FormData } from "undici";
 import * as v from "valibot";
 import { isJsonObject, type Json, type JsonObject } from "../schema/json.ts";
 import { AnyJson, BooleanLike, configurationError, MapOfJson, parseConfig, TextLike } from "./config.ts";
-import { basicAuthorization, type HttpAuth, resolveHttpAuth } from "./http-auth.ts";
+import { resolveHttpAuth, takeUserInfo } from "./http-auth.ts";
 import type { ToolCall } from "./tool.ts";
 
 /** A request as it goes out, and again after each redirect. */
@@ -78,8 +78,12 @@ export function readHttpTask(call: ToolCall): HttpTask {
 
   let content = config.json ?? config.body ?? config.payload;
   if (content === undefined && config.data !== undefined) {
-    if (QUERY_METHODS.has(config.method) && isJsonObject(config.data)) appendQuery(url, config.data);
-    else content = config.data;
+    if (!QUERY_METHODS.has(config.method)) content = config.data;
+    else if (isJsonObject(config.data)) appendQuery(url, config.data);
+    else if (typeof config.data === "string") {
+      for (const [name, value] of new URLSearchParams(config.data)) url.searchParams.append(name, value);
+    } else
+      throw configurationError(`The http task's "data" is the query of a ${config.method}: a map or text is expected.`);
   }
   const body = content === undefined ? undefined : encodeBody(content, headers, config.json !== undefined);
 
@@ -114,22 +118,6 @@ function parseUrl(text: string | undefined): URL {
   throw configurationError(
     `The http task cannot request "${shown}": ${reason}. Use a URL beginning with http:// or https://.`,
   );
-}
-
-/** `https://user:password@host` means basic authentication, and must not stand in results and messages. */
-function takeUserInfo(url: URL, auth: HttpAuth): void {
-  if (url.username === "" && url.password === "") return;
-  auth.headers["authorization"] ??= basicAuthorization(percentDecoded(url.username), percentDecoded(url.password));
-  url.username = "";
-  url.password = "";
-}
-
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function setHeader(headers: Record<string, string | string[]>, name: string, value: Json): void {

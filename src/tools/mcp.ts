@@ -1,15 +1,14 @@
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, ErrorCode, ListToolsResultSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
 import type { Agent } from "undici";
-import * as v from "valibot";
 import type { EgressGuard } from "../platform/egress.ts";
 import { messageOf } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../schema/json.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
-import { AnyJson, abortedResult, answering, configurationError, MapOfJson, parseConfig, TextLike } from "./config.ts";
-import { resolveHttpAuth } from "./http-auth.ts";
+import { abortedResult, answering } from "./config.ts";
 import { createGuardedAgent } from "./http-dispatcher.ts";
 import { kindOfStatus, requestFailure, rootCause } from "./http-failure.ts";
+import { type McpTask, readMcpTask } from "./mcp-task.ts";
 import { type McpSession, openMcpSession, TIMEOUT_OFF_MS } from "./mcp-transport.ts";
 import type { Tool, ToolCall } from "./tool.ts";
 
@@ -113,12 +112,12 @@ async function callTool({ client }: McpSession, task: McpTask, signal: AbortSign
     result,
   };
   if (!isError) return { status: "ok", data };
-  const message = `MCP tool "${task.tool}" at ${task.endpoint.origin}${task.endpoint.pathname} failed: ${text.slice(0, 500) || "it gave no reason"}`;
+  const message = `MCP tool "${task.tool}" at ${task.shownEndpoint} failed: ${text.slice(0, 500) || "it gave no reason"}`;
   return { ...failed("client_error", "MCP_TOOL_ERROR", message), data };
 }
 
 function header(task: McpTask, status: string): JsonObject {
-  return { status, server: task.server, endpoint: task.endpoint.href, method: task.method };
+  return { status, server: task.server, endpoint: task.shownEndpoint, method: task.method };
 }
 
 /** JSON-RPC codes that have a name of their own. */
@@ -166,76 +165,4 @@ function mcpFailure(what: string, thrown: unknown): ToolResult {
 function statusOf(error: unknown): number | undefined {
   const code = error instanceof StreamableHTTPError ? error.code : undefined;
   return code !== undefined && code >= 400 ? code : undefined;
-}
-
-interface McpTask {
-  server: string | null;
-  endpoint: URL;
-  method: "health" | "tools/list" | "tools/call";
-  tool: string | undefined;
-  arguments: JsonObject;
-  headers: Record<string, string>;
-}
-
-const McpConfig = v.object({
-  server: v.optional(TextLike),
-  endpoint: v.optional(TextLike),
-  method: v.optional(v.picklist(["health", "tools/list", "tools/call"], "expects health, tools/list or tools/call")),
-  tool: v.optional(TextLike),
-  arguments: v.optional(v.union([v.string(), MapOfJson], "expects a map, or JSON text of one")),
-  headers: v.optional(MapOfJson),
-  auth: v.optional(AnyJson),
-});
-
-function readMcpTask(call: ToolCall): McpTask {
-  const config = parseConfig("mcp", McpConfig, call.config);
-  const method = config.method ?? (config.tool === undefined ? "health" : "tools/call");
-  if (method === "tools/call" && config.tool === undefined) {
-    throw configurationError(
-      'The mcp task has method tools/call and no "tool". Method tools/list shows the server\'s tools.',
-    );
-  }
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(config.headers ?? {})) {
-    if (value !== null) headers[name.toLowerCase()] = typeof value === "object" ? JSON.stringify(value) : String(value);
-  }
-  const auth = resolveHttpAuth(config.auth, call.auth);
-  const endpoint = readEndpoint(config.server, config.endpoint);
-  for (const [name, value] of Object.entries(auth.query)) endpoint.searchParams.set(name, value);
-  return {
-    server: config.server ?? null,
-    endpoint,
-    method,
-    tool: config.tool,
-    arguments: readArguments(config.arguments),
-    headers: { ...headers, ...auth.headers },
-  };
-}
-
-function readEndpoint(server: string | undefined, endpoint: string | undefined): URL {
-  const text = endpoint ?? server;
-  if (text === undefined)
-    throw configurationError('The mcp task has no "endpoint" (the URL of the server) and no "server".');
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol === "http:" || url?.protocol === "https:") return url;
-  if (endpoint === undefined) {
-    throw configurationError(
-      `The mcp task names the server "${text}". Servers registered by name are not available here: give its URL as "endpoint".`,
-    );
-  }
-  throw configurationError(`The mcp task's endpoint "${text.slice(0, 200)}" is not a URL of http or https.`);
-}
-
-function readArguments(value: string | JsonObject | undefined): JsonObject {
-  if (value === undefined || value === "") return {};
-  if (typeof value !== "string") return value;
-  try {
-    const parsed: unknown = JSON.parse(value);
-    if (isJsonObject(parsed)) return parsed;
-  } catch {
-    // Told below, like JSON that is not a map.
-  }
-  throw configurationError(
-    'The mcp task is not configured correctly: key "arguments" expects a map, or JSON text of one.',
-  );
 }

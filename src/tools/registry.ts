@@ -65,7 +65,11 @@ export function createToolRegistry(settings: ToolSettings): ToolRegistry {
       // A module that failed to load has nothing to close; whoever asked for it has the error.
       const tools = await Promise.allSettled(made.values());
       made.clear();
-      await Promise.all(tools.map((tool) => (tool.status === "fulfilled" ? tool.value.close?.() : undefined)));
+      await Promise.all(
+        tools.map(async (tool) => {
+          if (tool.status === "fulfilled") await tool.value.close?.();
+        }),
+      );
     },
   };
 }

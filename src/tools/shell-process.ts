@@ -68,14 +68,15 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
   });
 }
 
-/** A negative id names the whole group. No such group: everything in it has ended. */
+/**
+ * A negative id names the whole group. Never throws: ESRCH says that everything in it has ended, EPERM that what is left
+ * in it belongs to another user now (a setuid program), and nothing else can be done about either.
+ */
 function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, signal);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
+  } catch {}
 }
 
 /** Collects one stream: its first bytes as text, and every line for the log. */

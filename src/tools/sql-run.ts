@@ -1,6 +1,6 @@
 import type postgres from "postgres";
-import type { Json, JsonObject } from "../schema/json.ts";
-import { rowObject, type SqlSession } from "./sql-pool.ts";
+import { type Json, type JsonObject, setOwn } from "../schema/json.ts";
+import type { SqlSession } from "./sql-session.ts";
 import type { SqlStatement } from "./sql-split.ts";
 import { bindParameter } from "./sql-types.ts";
 
@@ -85,6 +85,13 @@ interface StreamedResult {
 
 function isStream(result: object): result is { destroy(): void } {
   return "destroy" in result;
+}
+
+/** A row of the driver's `values()` as an object. A column called `__proto__` stays a column. */
+function rowObject(columns: readonly string[], values: readonly Json[]): Record<string, Json> {
+  const row: Record<string, Json> = {};
+  for (let index = 0; index < columns.length; index += 1) setOwn(row, columns[index]!, values[index] ?? null);
+  return row;
 }
 
 /** About the length as JSON, without writing it. */

@@ -4,8 +4,9 @@ import { failed, type ToolResult } from "../schema/outcome.ts";
 import { AnyJson, abortedResult, answering, configurationError, parseConfig } from "./config.ts";
 import { readSqlConnection, type SqlConnection } from "./sql-connection.ts";
 import { describePlace, type StatementPlace, sqlFailure } from "./sql-failure.ts";
-import { createSqlPools, type SqlPools, type SqlSession } from "./sql-pool.ts";
+import { createSqlPools, type SqlPools } from "./sql-pool.ts";
 import { type RowBudget, runStatement, type StatementResult } from "./sql-run.ts";
+import type { SqlSession } from "./sql-session.ts";
 import { type SqlStatement, splitStatements } from "./sql-split.ts";
 import type { Tool, ToolCall } from "./tool.ts";
 
@@ -55,7 +56,7 @@ async function runTask(call: ToolCall, pools: SqlPools, options: SqldbOptions): 
   session.onNotice = (line) => call.log(line);
   const budget = { rows: options.rowsMax ?? 1_000_000, bytes: options.resultBytesMax ?? 64 * 1024 * 1024 };
   const { result, reusable } = await runStatements(call, task, session, budget, target);
-  session.release(reusable);
+  pools.release(session, reusable);
   return result;
 }
 
@@ -68,13 +69,12 @@ async function runStatements(
   target: string,
 ): Promise<{ result: ToolResult; reusable: boolean }> {
   const results: StatementResult[] = [];
-  const lossesAtStart = session.losses();
   let place: StatementPlace = { statement: task.statements[0]!, number: 1, count: task.statements.length };
   try {
     for (const [index, statement] of task.statements.entries()) {
       place = { statement, number: index + 1, count: task.statements.length };
-      // The first statement may well find the old connection closed; a later one must not begin anew without a word.
-      if (index > 0 && session.losses() !== lossesAtStart) {
+      // What the statements before it left on the connection (a transaction, a temporary table) is gone with it.
+      if (index > 0 && session.lost()) {
         const lost = Object.assign(new Error("it was lost between two statements"), { code: "CONNECTION_CLOSED" });
         return { result: sqlFailure(target, lost, place), reusable: false };
       }
@@ -160,7 +160,7 @@ function readSqlTexts(config: JsonObject): string[] {
 
 /** Each statement takes as many of the parameters as it has placeholders; none may be missing or left over. */
 function checkParameters(statements: readonly SqlStatement[], params: readonly Json[]): void {
-  const used = Math.max(...statements.map((statement) => statement.placeholders));
+  const used = statements.reduce((most, { placeholders }) => Math.max(most, placeholders), 0);
   if (used === params.length) return;
   throw configurationError(
     `The SQL uses parameters up to $${used}, and "params" has ${params.length} value${params.length === 1 ? "" : "s"}: write one value for each of $1, $2, ….`,

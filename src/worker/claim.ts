@@ -69,7 +69,7 @@ async function runClaim(
       names: () => ({}),
       source: { file: source.file },
     });
-  return await withDeadline(call, CLAIM_TIMEOUT_MS, signal, `The claim of step '${step.step.name}'`);
+  return await withDeadline(deps.clock, call, CLAIM_TIMEOUT_MS, signal, `The claim of step '${step.step.name}'`);
 }
 
 function rowsOf(result: ToolResult): Json[] {

@@ -15,7 +15,8 @@ export async function codeNames(references: LoadedReferences, task: Task, scope:
   return await references.evaluate(() => {
     const names: Record<string, unknown> = {};
     for (const name of scope.names()) {
-      const value = scope.lookup(name);
+      // Secrets reach code only through inputs that name them.
+      const value = name === "keychain" ? undefined : scope.lookup(name);
       if (value !== undefined) setOwn(names, name, value instanceof ResultView ? value.forCode() : value);
     }
     return plainValue(names) as JsonObject;

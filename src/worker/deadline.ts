@@ -1,3 +1,4 @@
+import type { Clock } from "../ports/clock.ts";
 import { FlowError } from "../schema/errors.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
 
@@ -9,6 +10,7 @@ const STOP_GRACE_MS = 5_000;
  * that of the stop, whatever the work still answers. Work that does not stop within a grace is left behind.
  */
 export async function withDeadline(
+  clock: Clock,
   work: (signal: AbortSignal) => Promise<ToolResult>,
   timeoutMs: number | undefined,
   signal: AbortSignal,
@@ -19,11 +21,11 @@ export async function withDeadline(
   const stop = () => controller.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
-  const timer = setTimeout(() => controller.abort(timedOut(what, timeoutMs)), Math.min(timeoutMs, TIMER_MAX_MS));
+  const cancel = after(clock, timeoutMs, () => controller.abort(timedOut(what, timeoutMs)));
   try {
     return await untilStopped(work, controller.signal);
   } finally {
-    clearTimeout(timer);
+    cancel();
     signal.removeEventListener("abort", stop);
   }
 }
@@ -49,8 +51,12 @@ async function untilStopped(
   }
 }
 
-/** The longest timer there is (2^31 − 1 ms, 24.8 days); a longer one would fire at once. */
-const TIMER_MAX_MS = 2_147_483_647;
+/** Calls `action` once `ms` milliseconds have passed, unless the function that is returned was called before. */
+export function after(clock: Clock, ms: number, action: () => void): () => void {
+  const controller = new AbortController();
+  clock.sleep(ms, controller.signal).then(action, () => undefined);
+  return () => controller.abort();
+}
 
 /** The reason with which work is aborted when its time is over. */
 export function timedOut(what: string, timeoutMs: number): FlowError {

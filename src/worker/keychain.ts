@@ -1,27 +1,30 @@
+import type { ProgramKeychainEntry } from "../engine/program.ts";
+import type { Template } from "../language/template.ts";
 import { View } from "../language/view.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import { isJsonObject, type JsonObject, own } from "../schema/json.ts";
-import type { KeychainDefinition } from "../schema/playbook.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
 
 /**
  * `keychain` of a step's templates: the entries that they name, in the order of the playbook's list (language document,
- * section 9). An entry that cannot be resolved fails the template that reads it, and no other.
+ * section 9); an entry's own templates may read earlier ones. An entry that cannot be resolved fails the template that
+ * reads it, and no other.
  *
  * @param wanted names of the entries that the templates read; `all` when that cannot be known.
  */
 export async function openKeychain(
-  definitions: readonly KeychainDefinition[],
-  wanted: ReadonlySet<string> | "all" | undefined,
+  entries: readonly ProgramKeychainEntry[],
+  wanted: ReadonlySet<string> | "all",
   credentials: CredentialSource,
-): Promise<View | undefined> {
-  if (wanted === undefined) return undefined;
-  const entries = new Map<string, JsonObject | FlowError>();
-  for (const definition of definitions) {
+  render: (template: Template, keychain: View) => Promise<Json>,
+): Promise<View> {
+  const resolved = new Map<string, JsonObject | FlowError>();
+  const view = new KeychainView(resolved);
+  for (const { definition, template } of entries) {
     if (wanted !== "all" && !wanted.has(definition.name)) continue;
-    entries.set(definition.name, await resolveEntry(definition, credentials));
+    resolved.set(definition.name, await resolveEntry(definition.name, () => render(template, view), credentials));
   }
-  return new KeychainView(entries);
+  return view;
 }
 
 /** `keychain.<name>`; an entry that is missing is an error, not undefined. */
@@ -74,23 +77,28 @@ function notFound(name: string, why = ""): FlowError {
 
 /** Fields that stand in the playbook itself, or those of a credential: the one it names, else the one of its own name. */
 async function resolveEntry(
-  definition: KeychainDefinition,
+  name: string,
+  render: () => Promise<Json>,
   credentials: CredentialSource,
 ): Promise<JsonObject | FlowError> {
-  const { name, kind } = definition;
-  if (kind === "static") {
-    const data = own(definition, "data") ?? own(definition, "map");
-    return isJsonObject(data) ? data : notFound(name, ": a static entry needs 'data', a map of its fields");
-  }
-  const named = own(definition, "credential") ?? (isCredentialKind(kind) ? own(definition, "auth") : undefined);
-  const wanted = typeof named === "string" ? named : name;
   try {
+    const rendered = await render();
+    const definition = isJsonObject(rendered) ? rendered : {};
+    const kind = String(own(definition, "kind") ?? "");
+    if (kind === "static") return staticFields(name, definition);
+    const named = own(definition, "credential") ?? (isCredentialKind(kind) ? own(definition, "auth") : undefined);
+    const wanted = typeof named === "string" ? named : name;
     const credential = await credentials.find(wanted);
     if (credential !== undefined) return credential.data;
     return notFound(name, `: there is no credential '${wanted}', and this runtime does not resolve kind '${kind}'`);
   } catch (error) {
     return notFound(name, `: ${messageOf(error)}`);
   }
+}
+
+function staticFields(name: string, definition: JsonObject): JsonObject | FlowError {
+  const data = own(definition, "data") ?? own(definition, "map");
+  return isJsonObject(data) ? data : notFound(name, ": a static entry needs 'data', a map of its fields");
 }
 
 function isCredentialKind(kind: string): boolean {

@@ -4,7 +4,7 @@ import type { Outcome } from "../language/output-view.ts";
 import type { Scope } from "../language/scope.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import type { CommandRef, FlowEvent, Write } from "../schema/event.ts";
-import { type Json, type JsonObject, setOwn } from "../schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { failed, type TaskError, type ToolResult } from "../schema/outcome.ts";
 import type { StoredResult } from "../schema/result.ts";
 import { abortedResult } from "./deadline.ts";
@@ -204,7 +204,7 @@ async function assign(
       set.push([name, rendered]);
       setOwn(state.pending, name, rendered);
     } else if (to === "iter") {
-      setOwn(state.iteration?.written ?? state.locals, name, rendered);
+      setOwn(state.iteration?.written ?? state.stepScope, name, rendered);
     } else {
       setOwn(state.locals, name, rendered);
     }
@@ -244,8 +244,14 @@ function reports(
     ...(result.error !== undefined && { error: result.error }),
     duration_ms: durationMs,
   };
-  if (result.error === undefined) return [done];
+  if (result.error === undefined) return task.task.kind === "playbook" ? [childDone(run, label, result, at), done] : [done];
   return [{ type: "call.error", at, ...run.ref, task: label, run: runs, error: result.error }, done];
+}
+
+/** A sub-playbook came back. */
+function childDone(run: PipelineRun, task: string, result: ToolResult, at: number): FlowEvent {
+  const child = isJsonObject(result.data) ? own(result.data, "execution_id") : undefined;
+  return { type: "call.done", at, ...run.ref, task, ...(typeof child === "string" && { child_execution_id: child }) };
 }
 
 /** Waits before a retry. The error with which the wait was broken off, or null. */
@@ -289,5 +295,5 @@ export function pipelineMark(step: ProgramStep): { pipeline?: true } {
 
 /** A pipeline before its first task. */
 export function freshState(iteration?: PipelineState["iteration"], pending: JsonObject = {}): PipelineState {
-  return { tasks: new Map(), locals: {}, pending, previous: null, lastGood: null, iteration };
+  return { tasks: new Map(), locals: {}, pending, previous: null, lastGood: null, iteration, stepScope: {} };
 }

@@ -1,10 +1,11 @@
 import type { ProgramStep } from "../engine/program.ts";
+import type { Template } from "../language/template.ts";
 import type { Command } from "../schema/command.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import type { CommandRef } from "../schema/event.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import { claimRows } from "./claim.ts";
-import { timedOut } from "./deadline.ts";
+import { after, timedOut } from "./deadline.ts";
 import type { CommandProgram, Report, WorkerDeps } from "./deps.ts";
 import { runIterations } from "./iterations.ts";
 import { openKeychain } from "./keychain.ts";
@@ -41,6 +42,8 @@ export async function runCommand(
     await report([{ type: "command.failed", at: deps.clock.now(), ...ref, error }]);
     return;
   }
+  const mark = () => void markStarted(deps, ref, report);
+  const endMark = mayLast(step) ? after(deps.clock, STARTED_AFTER_MS, mark) : () => {};
   let limit: Limit | undefined;
   try {
     const around = await surroundings(deps, source, step, command);
@@ -60,8 +63,22 @@ export async function runCommand(
     };
     await report([{ type: "command.failed", at: deps.clock.now(), ...ref, error: failure }]);
   } finally {
+    endMark();
     limit?.end();
   }
+}
+
+/** Work that lasts longer has a `command.started` in the log (decisions, "Event types"); short work saves the row. */
+const STARTED_AFTER_MS = 250;
+
+/** `noop` never lasts; a timer for each of a hundred thousand would be a fifth of its cost. */
+function mayLast(step: ProgramStep): boolean {
+  return step.tasks.some(({ task }) => task.kind !== "noop");
+}
+
+async function markStarted(deps: WorkerDeps, ref: CommandRef, report: Report): Promise<void> {
+  // Nobody waits for this mark, and a report that fails is told to whoever reports next.
+  await report([{ type: "command.started", at: deps.clock.now(), ...ref }]).catch(() => undefined);
 }
 
 async function surroundings(
@@ -71,9 +88,16 @@ async function surroundings(
   command: Command,
 ): Promise<TaskSurroundings> {
   const references = loadedReferences(deps.results);
+  const place = { command, spec: source.program.playbook.spec, references, env: deps.env, keychain: undefined };
   const wanted = step.needs.members.get("keychain");
-  const keychain = await openKeychain(source.program.playbook.keychain, wanted, deps.credentials);
-  return { deps, source, place: { command, spec: source.program.playbook.spec, references, env: deps.env, keychain } };
+  if (wanted === undefined) return { deps, source, place };
+  const render = (template: Template, keychain: unknown) => {
+    const at = { input: () => command.context.input, attempt: 1 };
+    const scope = taskScope({ ...place, keychain }, freshState(), at);
+    return references.evaluate(() => template.render(scope, { now: () => deps.clock.now() }));
+  };
+  const keychain = await openKeychain(source.program.keychain, wanted, deps.credentials, render);
+  return { deps, source, place: { ...place, keychain } };
 }
 
 /** Aborts at a step's own time-out. */
@@ -92,8 +116,10 @@ async function stepDeadline(around: TaskSurroundings, step: ProgramStep, signal:
   if (limitMs === undefined) return { signal, end: () => undefined };
   const controller = new AbortController();
   const expire = () => controller.abort(timedOut(`Step '${step.step.name}'`, limitMs));
-  const timer = setTimeout(expire, limitMs);
-  return { signal: AbortSignal.any([signal, controller.signal]), end: () => clearTimeout(timer) };
+  const leftMs = around.place.command.step_started_at + limitMs - around.deps.clock.now();
+  if (leftMs <= 0) expire();
+  const end = after(around.deps.clock, Math.max(0, leftMs), expire);
+  return { signal: AbortSignal.any([signal, controller.signal]), end };
 }
 
 async function runStep(

@@ -20,6 +20,8 @@ export interface PipelineState {
   /** Last good result, for `_prev`. */
   lastGood: StoredResult | null;
   iteration: Names["iteration"] | undefined;
+  /** What `iter.x` assignments wrote outside a loop: readable as `iter.x` until the step ends. */
+  stepScope: JsonObject;
 }
 
 /** The surroundings of a pipeline, the same for all its tasks. */
@@ -76,6 +78,7 @@ function reserved(place: PipelinePlace, state: PipelineState, at: TemplatePlace)
   const output = at.output ?? (state.previous === null ? undefined : { outcome: state.previous, place: "envelope" });
   return {
     keychain: place.keychain,
+    ...(state.iteration === undefined && Object.keys(state.stepScope).length > 0 && { iter: state.stepScope }),
     _attempt: at.attempt,
     _prev: state.lastGood === null ? undefined : new ResultView(state.lastGood, references),
     ...(output !== undefined && { output: new OutputView(output.outcome, output.place as OutputPlace, references) }),

@@ -104,7 +104,7 @@ async function execute(
   const { command } = place;
   if (task.kind === "playbook") {
     const child = (signal: AbortSignal) => callChild(around, state, prepared.config, prepared.ownInput, run, signal);
-    return await withDeadline(child, prepared.timeoutMs, run.signal, describe(run));
+    return await withDeadline(deps.clock, child, prepared.timeoutMs, run.signal, describe(run));
   }
   const tool = await deps.tools.get(task.kind);
   const names = await codeNames(place.references, task, prepared.scope);
@@ -131,7 +131,7 @@ async function execute(
       names: () => names,
       source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
     });
-  return await withDeadline(call, prepared.timeoutMs ?? defaultTimeout(tool), run.signal, describe(run));
+  return await withDeadline(deps.clock, call, prepared.timeoutMs ?? defaultTimeout(tool), run.signal, describe(run));
 }
 
 function defaultTimeout(tool: Tool): number | undefined {

@@ -82,7 +82,8 @@ workflow:
   - { step: d, next: e }
   - { step: e }
 `)
-    .when(done("a"), done("b", { go: false }))
+    .when(done("a"))
+    .when(done("b", { go: false }))
     .then("step.completed b")
     .when(done("c", { go: false }))
     .then(
@@ -104,7 +105,7 @@ workflow:
   - { step: d }
 `)
     .when(done("a"), done("c"), failed("b"))
-    .is({ open: ["fix", "d"] })
+    .is({ open: ["d", "fix"] })
     .when(done("d"), done("fix"))
     .is({ status: "COMPLETED", steps: { b: "FAILED", fix: "COMPLETED", d: "COMPLETED" } });
 });

@@ -155,7 +155,7 @@ const SHAPE_CASES: RuleCase[] = [
     code: "missing-key",
     name: "a rule needs an action",
     text: tool('      kind: noop\n      spec: { policy: { rules: [{ when: "true" }] } }\n'),
-    found: ["8:34 missing-key"],
+    found: ["8:33 missing-key"],
     hint: "add `then: {…}`",
   },
   {
@@ -194,7 +194,7 @@ const SHAPE_CASES: RuleCase[] = [
     code: "wrong-value",
     name: "a word that is none of those allowed is refused with the nearest",
     text: workflow(`  - step: one\n${NOOP}    loop: { in: [1], spec: { mode: paralel } }\n`),
-    found: ["7:37 wrong-value"],
+    found: ["7:36 wrong-value"],
     hint: "did you mean `parallel`?",
   },
   {
@@ -224,7 +224,7 @@ const SHAPE_CASES: RuleCase[] = [
     text: workflow(
       `  - step: one\n${NOOP}    next:\n      - { when: "x{{ a }}", then: [one, one] }\n      - { else: [one] }\n`,
     ),
-    found: ["7:5 legacy-form", "8:9 wrong-value", "8:9 wrong-value", "9:9 wrong-value"].toSpliced(2, 1),
+    found: ["7:5 legacy-form", "8:18 template-syntax", "9:9 wrong-value"],
     hint: "write `next.arcs` with `spec.mode: inclusive`, one arc per target",
   },
   {
@@ -354,7 +354,7 @@ const MEANING_CASES: RuleCase[] = [
     code: "duplicate-name",
     name: "names of keychain and workbook entries are unique",
     text: `${HEAD}keychain: [{ name: k, kind: static }, { name: k, kind: static }]\nworkbook: [{ name: w, tool: { kind: noop } }, { name: w, tool: { kind: noop } }]\n${ONE}`,
-    found: ["4:46 duplicate-name", "5:54 duplicate-name"],
+    found: ["4:47 duplicate-name", "5:55 duplicate-name"],
   },
   {
     code: "unknown-step",
@@ -369,7 +369,7 @@ const MEANING_CASES: RuleCase[] = [
     text: tool(
       "      - fetch: { kind: noop }\n      - parse: { kind: noop, spec: { policy: { rules: [{ when: a, then: { do: jump, to: fetc } }] } } }\n",
     ),
-    found: ["8:90 unknown-label"],
+    found: ["8:89 unknown-label"],
     hint: "did you mean `fetch`?",
   },
   {
@@ -378,12 +378,12 @@ const MEANING_CASES: RuleCase[] = [
     text: tool(
       "      - a: { kind: noop, spec: { policy: { rules: [{ when: x, then: { do: jump } }, { else: { do: jump, to: previous } }] } } }\n",
     ),
-    found: ["7:69 unknown-label", "7:110 unknown-label"],
+    found: ["7:69 unknown-label", "7:109 unknown-label"],
   },
   {
     code: "unknown-action",
     name: "a rule does one of five things",
-    text: tool("      kind: noop\n      spec: { policy: { rules: [{ else: { do: retyr } }] } }\n"),
+    text: tool("      kind: noop\n      spec: { policy: { rules: [{ else: { do: rety } }] } }\n"),
     found: ["8:47 unknown-action"],
     hint: "did you mean `retry`?",
   },
@@ -433,29 +433,29 @@ const TEMPLATE_CASES: RuleCase[] = [
   {
     code: "template-syntax",
     name: "a template that does not parse is doubted at its place in the text",
-    text: tool('      kind: noop\n      a: "x {{ 1 + }}"\n      b: |\n        one\n          {{ 2 * }}\n'),
-    found: ["8:20 template-syntax", "11:18 template-syntax"],
+    text: tool('      kind: python\n      auth: "x {{ 1 + }}"\n      code: |\n        one\n          {{ 2 * }}\n'),
+    found: ["8:23 template-syntax", "11:18 template-syntax"],
   },
   {
     code: "template-syntax",
     name: "so is a condition, with or without braces",
     text: workflow(`  - step: one\n    when: "a =="\n${NOOP}    next: { arcs: [{ step: one, when: "{{ ( }}" }] }\n`),
-    found: ["6:15 template-syntax", "8:44 template-syntax"],
+    found: ["6:16 template-syntax", "8:45 template-syntax"],
   },
   {
     code: "unknown-filter",
     name: "a filter that does not exist is named with the nearest",
-    text: tool('      kind: noop\n      a: "{{ workload | tojsn }}"\n'),
-    found: ["8:25 unknown-filter"],
+    text: tool('      kind: noop\n      auth: "{{ workload | tojsn }}"\n'),
+    found: ["8:26 unknown-filter"],
   },
   {
     code: "unknown-variable",
     name: "a name that is nearly a known one is doubted, wherever it is read",
-    text: `${HEAD}workload: { customer: 1 }\nkeychain: [{ name: api, kind: static }]\nworkflow:\n  - step: fetch\n    tool: { kind: noop, a: "{{ custmer }}", b: "{{ workload.customr }}", c: "{{ keychain.apii.x }}" }\n    set: { total: "{{ fetchh.data }}" }\n    next: { arcs: [{ step: fetch, when: "ctx.totl > 1" }] }\n`,
+    text: `${HEAD}workload: { customer: 1 }\nkeychain: [{ name: api, kind: static }]\nworkflow:\n  - step: fetch\n    tool: { kind: noop, input: { a: "{{ custmer }}", b: "{{ workload.customr }}", c: "{{ keychain.apii.x }}" } }\n    set: { total: "{{ fetchh.data }}" }\n    next: { arcs: [{ step: fetch, when: "ctx.totl > 1" }] }\n`,
     found: [
-      "8:32 unknown-variable",
-      "8:61 unknown-variable",
-      "8:90 unknown-variable",
+      "8:41 unknown-variable",
+      "8:70 unknown-variable",
+      "8:99 unknown-variable",
       "9:23 unknown-variable",
       "10:46 unknown-variable",
     ],

@@ -44,12 +44,12 @@ describe("rules of the loader", () => {
   });
 
   it("a name that nothing defines is no problem while nothing is like it", () => {
-    const text = `${HEAD}workload: { customer: 1 }\nworkflow: [{ step: one, tool: { kind: noop, a: "{{ elsewhere }}" } }]\n`;
+    const text = `${HEAD}workload: { customer: 1 }\nworkflow: [{ step: one, tool: { kind: noop, auth: "{{ elsewhere }}" } }]\n`;
     assert.deepEqual(loadPlaybook(text, "test.yaml").diagnostics, []);
   });
 
   it("names that a template binds itself are known", () => {
-    const text = `${HEAD}workload: { rows: [] }\nworkflow: [{ step: one, tool: { kind: noop, a: "{% for row in rows %}{{ row }}{% endfor %}" } }]\n`;
+    const text = `${HEAD}workload: { rows: [] }\nworkflow: [{ step: one, tool: { kind: noop, auth: "{% for row in rows %}{{ row }}{% endfor %}" } }]\n`;
     assert.deepEqual(loadPlaybook(text, "test.yaml").diagnostics, []);
   });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createServer as createTcpServer } from "node:net";
 import { after, before, test } from "node:test";
@@ -10,6 +11,7 @@ import type { ToolResult } from "../../src/schema/outcome.ts";
 import { createHttpTool } from "../../src/tools/http.ts";
 import type { Credential } from "../../src/tools/tool.ts";
 import { closedPort, startHttpServer, type TestHttpServer } from "../support/http-server.ts";
+import { TEST_TLS_CERTIFICATE, TEST_TLS_KEY } from "../support/tls.ts";
 import { toolCall } from "../support/tool-call.ts";
 
 const LIMIT = 200_000;
@@ -139,6 +141,10 @@ test("params are added to the query: null is dropped, a list repeats", async () 
 test("data is a query for GET and DELETE, and a body for POST", async () => {
   assert.deepEqual((await echo({ data: { a: 1 } })).query, [["a", "1"]]);
   assert.deepEqual((await echo({ method: "delete", data: { a: 1 } })).query, [["a", "1"]]);
+  assert.deepEqual((await echo({ data: "a=1&b=2" })).query, [
+    ["a", "1"],
+    ["b", "2"],
+  ]);
   const posted = await echo({ method: "POST", data: { a: 1 } });
   assert.deepEqual([posted.query, posted.body], [[], '{"a":1}']);
 });
@@ -235,9 +241,9 @@ for (const [name, body, type, expected] of [
   ["nothing as empty text", "", "application/json", ""],
   [
     "integers beyond 2^53 with all digits",
-    '{"id": 12345678901234567890, "s": "98765432109876543210", "n": 9007199254740991, "f": 1234567890123456.75e1}',
+    '{"id": 12345678901234567890, "s": "98765432109876543210", "n": 9007199254740991, "f": 12345678901234567.5}',
     "application/json",
-    { id: "12345678901234567890", s: "98765432109876543210", n: 9007199254740991, f: 12345678901234567 },
+    { id: "12345678901234567890", s: "98765432109876543210", n: 9007199254740991, f: 12345678901234568 },
   ],
   ["a field called __proto__", '{"__proto__": {"x": 1}}', "application/json", JSON.parse('{"__proto__": {"x": 1}}')],
   ["latin-1 text", Buffer.from([0x67, 0x72, 0xfc, 0xdf]), "text/plain; charset=iso-8859-1", "grüß"],
@@ -437,6 +443,22 @@ test("https to a server without TLS is a connection error that says so", async (
   const { error } = await run({ url: `https://127.0.0.1:${server.port}/` });
   assert.equal(error?.kind, "connection");
   assert.match(error?.message ?? "", /no TLS connection.*Does the server speak https/);
+});
+
+test("a certificate that nobody signed is refused with a way out, and accepted without verify_ssl", async (t) => {
+  const secure = createTlsServer({ key: TEST_TLS_KEY, cert: TEST_TLS_CERTIFICATE }, (_, response) =>
+    response.end("[1]"),
+  );
+  t.after(() => secure.close());
+  secure.listen(0, "127.0.0.1");
+  await once(secure, "listening");
+  const url = `https://127.0.0.1:${(secure.address() as AddressInfo).port}/`;
+  const { error } = await run({ url });
+  assert.deepEqual([error?.kind, error?.code], ["connection", "DEPTH_ZERO_SELF_SIGNED_CERT"]);
+  assert.match(error?.message ?? "", /NODE_EXTRA_CA_CERTS.*verify_ssl: false/);
+  // Text, as a template with more than an expression renders it.
+  assert.deepEqual(resultOf(await run({ url, verify_ssl: "False" })).data, [1]);
+  secure.closeAllConnections();
 });
 
 test("the signal ends a request that waits for its body, as a time-out or a cancellation", async () => {

@@ -127,6 +127,15 @@ test("a credential travels as a header", async (t) => {
   assert.deepEqual([request?.headers.authorization, request?.headers["x-team"]], ["Bearer t0", "a"]);
 });
 
+test("an api_key in the query reaches the server and not the result", async (t) => {
+  const http = await startHttpServer((_, response) => response.writeHead(500).end());
+  t.after(() => http.close());
+  const key = { name: "k", type: "api_key", data: { key: "s3cret", query: "key" } };
+  const result = await run({ endpoint: `${http.origin}/mcp`, method: "health" }, { auth: { k: key, default: key } });
+  assert.equal(http.requests[0]?.url, "/mcp?key=s3cret");
+  assert.doesNotMatch(JSON.stringify(result), /s3cret/);
+});
+
 for (const [name, body, type] of [
   ["a web page", "<html></html>", "text/html"],
   ["JSON that is no message", '{"a": 1}', "application/json"],

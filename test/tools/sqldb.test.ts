@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import type { JsonObject } from "../../src/schema/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/schema/json.ts";
 import type { ToolResult } from "../../src/schema/outcome.ts";
 import { createSqldbTool } from "../../src/tools/sqldb.ts";
 import type { Credential } from "../../src/tools/tool.ts";
@@ -38,6 +38,13 @@ function credential(data: JsonObject = {}): Record<string, Credential> {
 
 function run(config: JsonObject, more: Parameters<typeof toolCall>[1] = {}): Promise<ToolResult> {
   return tool.run(toolCall(config, { auth: credential(), ...more }));
+}
+
+/** What one statement of several gave. */
+function commandOf(result: ToolResult, index: number): JsonObject {
+  const command = result.virtual?.[`command_${index}`];
+  assert.ok(isJsonObject(command), result.error?.message);
+  return command;
 }
 
 async function value(expression: string, params: JsonObject["x"][] = []): Promise<unknown> {
@@ -78,7 +85,7 @@ test("the last statement's rows are the result, every statement's are virtual", 
   });
   assert.deepEqual(result.virtual?.["command_0"], { status: "success", rows: [], row_count: 0, columns: [] });
   assert.deepEqual(result.virtual?.["command_1"], { status: "success", rows: [], row_count: 2, columns: [] });
-  assert.equal((result.virtual?.["command_2"] as JsonObject)["row_count"], 2);
+  assert.equal(commandOf(result, 2)["row_count"], 2);
 });
 
 test("each statement is its own transaction, and nothing runs after the first error", async () => {
@@ -182,7 +189,7 @@ test("each of several statements takes the parameters that it uses", async () =>
     params: [7, "x"],
   });
   assert.equal(result.error, undefined, result.error?.message);
-  assert.deepEqual((result.virtual?.["command_2"] as JsonObject)["rows"], [{ a: 7 }]);
+  assert.deepEqual(commandOf(result, 2)["rows"], [{ a: 7 }]);
 });
 
 test("missing and superfluous parameters are a configuration error", async () => {

@@ -56,15 +56,15 @@ function byOffset(a: Finding, b: Finding): number {
 
 /** The first findings of a severity, and one that counts the rest. */
 function bounded(findings: readonly Finding[], code: "more-errors" | "more-warnings"): Finding[] {
-  const sorted = findings.toSorted(byOffset).filter((finding, index, all) => !sameAs(finding, all[index - 1]));
+  const seen = new Set<string>();
+  const sorted = findings.toSorted(byOffset).filter(({ offset, code, message }) => {
+    const problem = `${offset} ${code} ${message}`;
+    return !seen.has(problem) && seen.add(problem);
+  });
   const rest = sorted[DIAGNOSTICS_LISTED_MAX];
   if (rest === undefined) return sorted;
   const message = `and ${sorted.length - DIAGNOSTICS_LISTED_MAX} more from here on`;
   return [...sorted.slice(0, DIAGNOSTICS_LISTED_MAX), { ...rest, code, message, hint: undefined }];
-}
-
-function sameAs(finding: Finding, other: Finding | undefined): boolean {
-  return other?.offset === finding.offset && other.code === finding.code && other.message === finding.message;
 }
 
 function toDiagnostic(finding: Finding, file: string, locate: Locate): Diagnostic {

@@ -1,4 +1,4 @@
-import { LoopBody, LoopCursor, LoopFrame, LoopSpec, Tolerance } from "../../schema/document.ts";
+import { LoopBody, LoopCursor, LoopFrame, LoopPolicy, LoopSpec, Tolerance } from "../../schema/document.ts";
 import type { Cursor, Loop } from "../../schema/playbook.ts";
 import { canonicalKind } from "../../schema/task-kinds.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
@@ -20,7 +20,7 @@ export function readLoop(reading: Reading, place: Place | undefined): Loop | und
   const maxInFlight = field(spec, "max_in_flight");
   noteTemplate(reading, maxInFlight);
   checkCount(reading, maxInFlight);
-  checkKeys(reading, field(spec, "policy"), { entries: { exec: true } });
+  checkKeys(reading, field(spec, "policy"), LoopPolicy);
   const onError = readOnError(reading, field(spec, "on_error"));
   return {
     ...(cursor === undefined ? { in: collection?.value ?? null } : { cursor }),

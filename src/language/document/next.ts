@@ -1,4 +1,4 @@
-import { ArcBody, NextBody, NextBranch } from "../../schema/document.ts";
+import { ArcBody, NextBody, NextBranch, NextSpec } from "../../schema/document.ts";
 import type { Json } from "../../schema/json.ts";
 import type { Arc, Next } from "../../schema/playbook.ts";
 import { mergeAssignments, readAssignments } from "./assignments.ts";
@@ -33,7 +33,7 @@ export function readNext(reading: Reading, place: Place | undefined): Next {
 function readSpec(reading: Reading, place: Place, next: Next): void {
   checkKeys(reading, place, NextBody);
   const spec = field(place, "spec");
-  checkKeys(reading, spec, { entries: { mode: true, on_no_match: true } });
+  checkKeys(reading, spec, NextSpec);
   if (field(spec, "mode")?.value === "inclusive") next.mode = "inclusive";
   const onNoMatch = textOf(field(spec, "on_no_match"));
   if (onNoMatch === "quiet" || onNoMatch === "error") next.onNoMatch = onNoMatch;

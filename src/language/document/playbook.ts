@@ -1,4 +1,12 @@
-import { ExecutorBody, KeychainEntry, Metadata, PlaybookDocument, WorkbookEntry } from "../../schema/document.ts";
+import {
+  ExecutorBody,
+  ExecutorRequires,
+  ExecutorSpec,
+  KeychainEntry,
+  Metadata,
+  PlaybookDocument,
+  WorkbookEntry,
+} from "../../schema/document.ts";
 import { isJsonObject, type JsonObject } from "../../schema/json.ts";
 import type { Executor, KeychainDefinition, Playbook, Step, Task } from "../../schema/playbook.ts";
 import { readInputs } from "./assignments.ts";
@@ -94,9 +102,9 @@ function readSteps(reading: Reading, workflow: Place | undefined): Step[] {
 
 function readExecutor(reading: Reading, place: Place | undefined): Executor {
   checkKeys(reading, place, ExecutorBody);
-  checkKeys(reading, field(place, "requires"), { entries: { tools: true, features: true } });
+  checkKeys(reading, field(place, "requires"), ExecutorRequires);
   const spec = field(place, "spec");
-  checkKeys(reading, spec, { entries: { entry_step: true, final_step: true, no_next_is_error: true, timeout: true } });
+  checkKeys(reading, spec, ExecutorSpec);
   const final = field(spec, "final_step");
   const finalStep = textOf(final);
   if (final !== undefined && finalStep !== undefined) reading.targets.push({ place: final, name: finalStep });

@@ -1,4 +1,4 @@
-import { ResultField, ResultStorage } from "../../schema/document.ts";
+import { ResultField, ResultStorage } from "../../schema/document-task.ts";
 import type { ResultConfig } from "../../schema/playbook.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
 import { checkKeys, legacy, type Reading } from "./reading.ts";

@@ -1,10 +1,13 @@
-import { AdmitAction, AdmitRule, PolicyRule, RuleAction, WrappedAction } from "../../schema/document.ts";
+import { Admit, AdmitAction, AdmitRule } from "../../schema/document.ts";
+import type { Schema } from "../../schema/document-forms.ts";
+import { PolicyRule, RuleAction, WrappedAction } from "../../schema/document-task.ts";
 import type { AdmitRule as Admission, Backoff, PolicyRule as Rule } from "../../schema/playbook.ts";
 import { POLICY_ACTIONS, type PolicyAction } from "../../schema/playbook.ts";
 import { mergeAssignments, readAssignments } from "./assignments.ts";
 import { didYouMean } from "./hints.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
 import { checkKey, checkKeys, legacy, noteCondition, noteTemplate, type Reading } from "./reading.ts";
+import { checkShape } from "./shape.ts";
 
 /** The rules of `spec.policy.rules` (language document, section 5.5). `labels` are the step's tasks in order. */
 export function readPolicy(
@@ -26,7 +29,7 @@ export function readPolicy(
 
 /** The rules of `spec.policy.admit.rules` (language document, section 2). */
 export function readAdmission(reading: Reading, admit: Place | undefined): Admission[] {
-  checkKeys(reading, admit, { entries: { rules: true } });
+  checkKeys(reading, admit, Admit);
   const rules: Admission[] = [];
   for (const place of field(admit, "rules")?.items ?? []) {
     const parts = readParts(reading, place, AdmitRule, AdmitAction);
@@ -38,9 +41,7 @@ export function readAdmission(reading: Reading, admit: Place | undefined): Admis
   return rules;
 }
 
-interface Schema {
-  readonly entries: Readonly<Record<string, unknown>>;
-}
+type RuleSchema = Schema & { readonly entries: Readonly<Record<string, unknown>> };
 
 interface Parts {
   when: { when?: NonNullable<Rule["when"]> };
@@ -51,7 +52,7 @@ interface Parts {
  * Condition and action of a rule in all its spellings: `{when, then}`, `{else: {then: {…}}}`, `{else: {…}}`,
  * `{else: null, then: {…}}`, and the older `{when, …}` with the action beside the condition.
  */
-function readParts(reading: Reading, place: Place, rule: Schema, action: Schema): Parts | undefined {
+function readParts(reading: Reading, place: Place, rule: RuleSchema, action: RuleSchema): Parts | undefined {
   if (!isMap(place)) return undefined;
   const isElse = place.fields.has("else");
   const otherwise = field(place, "else");
@@ -59,7 +60,10 @@ function readParts(reading: Reading, place: Place, rule: Schema, action: Schema)
   if (wrapped) checkKeys(reading, otherwise, WrappedAction);
   const named = wrapped ? field(otherwise, "then") : (otherwise ?? field(place, "then"));
   const inline = named === undefined && [...place.fields.keys()].some((key) => Object.hasOwn(action.entries, key));
-  if (inline) legacy(reading, place, "a rule without `then`", "`{when: …, then: {…}}`");
+  if (inline) {
+    legacy(reading, place, "a rule without `then`", "`{when: …, then: {…}}`");
+    checkShape(place, action, reading.report);
+  }
   const known = [...Object.keys(rule.entries), ...(inline ? Object.keys(action.entries) : [])];
   for (const [key, entry] of place.fields) checkKey(reading, key, entry, known);
   if (named === undefined && !inline) {

@@ -1,13 +1,12 @@
 import * as v from "valibot";
-import { PlaybookDocument } from "../../schema/document.ts";
 import { isJsonObject, type Json } from "../../schema/json.ts";
 import type { Report } from "./findings.ts";
 import { didYouMean } from "./hints.ts";
 import { describe, type Place } from "./place.ts";
 
-/** Reports every required key that is absent and every value of the wrong type, anywhere in the document. */
-export function checkShape(root: Place, report: Report): void {
-  const outcome = v.safeParse(PlaybookDocument, root.value);
+/** Reports every required key that is absent and every value of the wrong type, anywhere below `root`. */
+export function checkShape(root: Place, schema: v.GenericSchema, report: Report): void {
+  const outcome = v.safeParse(schema, root.value);
   for (const issue of outcome.issues ?? []) reportIssue(issue, root, report);
 }
 

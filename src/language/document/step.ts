@@ -1,4 +1,5 @@
-import { StepBody, StepSpec } from "../../schema/document.ts";
+import { StepBody, StepPolicy, StepSpec } from "../../schema/document.ts";
+import { TaskPolicy } from "../../schema/document-task.ts";
 import type { Step } from "../../schema/playbook.ts";
 import { mergeAssignments, readAssignments, readInputs } from "./assignments.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
@@ -55,6 +56,6 @@ function checkStepKeys(reading: Reading, place: Place, tool: Tool): void {
   for (const [key, entry] of spec?.fields ?? []) {
     checkKey(reading, key, entry, [...Object.keys(StepSpec.entries), ...hoisted]);
   }
-  const policyKeys = ["admit", ...(tool.flat ? ["rules"] : [])];
+  const policyKeys = [...Object.keys(StepPolicy.entries), ...(tool.flat ? Object.keys(TaskPolicy.entries) : [])];
   for (const [key, entry] of field(spec, "policy")?.fields ?? []) checkKey(reading, key, entry, policyKeys);
 }

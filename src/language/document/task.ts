@@ -1,4 +1,4 @@
-import { LegacyRetry, TaskBody, TaskPolicy, TaskSpec } from "../../schema/document.ts";
+import { LegacyRetry, TaskBody, TaskPolicy, TaskSpec } from "../../schema/document-task.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { PARSED_ONLY_KINDS, type PolicyRule, RUNNABLE_KINDS, type Task } from "../../schema/playbook.ts";
 import { canonicalKind, KIND_KEYS, KNOWN_KINDS } from "../../schema/task-kinds.ts";
@@ -9,6 +9,7 @@ import { field, firstField, isMap, type Place, textOf } from "./place.ts";
 import { checkKey, checkKeys, legacy, noteTemplate, positionOf, type Reading } from "./reading.ts";
 import { readResult } from "./result-storage.ts";
 import { readBackoff, readPolicy } from "./rules.ts";
+import { checkShape } from "./shape.ts";
 
 /** A task as it stands in the document, before its keys are read. */
 export interface TaskDraft {
@@ -19,6 +20,8 @@ export interface TaskDraft {
   at: number;
   /** Its keys: those of its map, and those of `spec` that stand for task keys. */
   fields: ReadonlyMap<string, Place>;
+  /** True when not all of its keys stand in one map of the document. */
+  assembled: boolean;
   /** The task's own `spec`. */
   ownSpec?: Place | undefined;
   /** Where the task's keys stand on the step: the step's `spec`, of which only `policy.rules` is the task's. */
@@ -44,6 +47,7 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   const get = (...keys: string[]) => keys.map((key) => present(fields, key)).find((place) => place !== undefined);
   const kind = readKind(reading, get("kind"));
   checkTaskKeys(reading, draft, kind);
+  if (draft.assembled) checkShape(assembled(draft), TaskBody, reading.report);
   const tool = kind === "workbook" ? get("name") : undefined;
   if (tool !== undefined) reading.workbookNames.push({ place: tool, name: textOf(tool) ?? "" });
   checkKeys(reading, field(spec, "policy"), TaskPolicy);
@@ -70,6 +74,14 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   };
 }
 
+/** The task as if its keys stood together: those from the step and from `spec` have not been checked with the document. */
+function assembled({ place, fields, stepSpec }: TaskDraft): Place {
+  const all = new Map(fields);
+  if (stepSpec !== undefined) all.set("spec", stepSpec);
+  const value = Object.fromEntries([...all].map(([key, entry]) => [key, entry.value]));
+  return { ...place, value, fields: all };
+}
+
 function present(fields: ReadonlyMap<string, Place>, key: string): Place | undefined {
   const place = fields.get(key);
   return place === undefined || place.value === null ? undefined : place;
@@ -91,7 +103,7 @@ function readKind(reading: Reading, place: Place | undefined): string {
 }
 
 function checkTaskKeys(reading: Reading, draft: TaskDraft, kind: string): void {
-  const kindKeys = KIND_KEYS[kind];
+  const kindKeys = textOf(draft.fields.get("kind")) === undefined ? undefined : KIND_KEYS[kind];
   const known = [...COMMON_KEYS, ...Object.keys(kindKeys ?? {})];
   for (const [key, entry] of draft.fields) {
     // What runs an unknown kind is not known, so neither are its keys; only what is gone is refused.

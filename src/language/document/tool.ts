@@ -1,4 +1,5 @@
-import { isLabelled, StepBody } from "../../schema/document.ts";
+import { StepBody } from "../../schema/document.ts";
+import { isLabelled } from "../../schema/document-task.ts";
 import type { Task } from "../../schema/playbook.ts";
 import { field, isMap, type Place, textOf } from "./place.ts";
 import { legacy, positionOf, REMOVED_STEP_KEYS, type Reading } from "./reading.ts";
@@ -73,13 +74,9 @@ function draftEntry(entry: Place, defaultLabel: string): TaskDraft[] {
 }
 
 function draft(place: Place, label: string, at: number): TaskDraft {
-  return {
-    label,
-    place,
-    at,
-    fields: hoistSpec(place.fields, place.fields.get("spec")),
-    ownSpec: place.fields.get("spec"),
-  };
+  const ownSpec = place.fields.get("spec");
+  const fields = hoistSpec(place.fields, ownSpec);
+  return { label, place, at, fields, assembled: fields.size > place.fields.size, ownSpec };
 }
 
 const STEP_KEYS: readonly string[] = Object.keys(StepBody.entries);
@@ -101,6 +98,7 @@ function flatDraft(owner: Place, tool: Place, label: string): TaskDraft {
     place: owner,
     at: owner.valueStart,
     fields: hoistSpec(fields, spec && { ...spec, fields: hoistable }),
+    assembled: true,
     stepSpec: spec,
   };
 }

@@ -52,12 +52,12 @@ function compile(node: Node, counter: Counter): Evaluate {
     case "member": {
       const of = inner(node.of);
       const { key } = node;
-      return (run) => memberOf(of(run), key);
+      return (run) => memberOf(of(run), key, run);
     }
     case "index": {
       const of = inner(node.of);
       const key = inner(node.key);
-      return (run) => memberOf(of(run), key(run));
+      return (run) => memberOf(of(run), key(run), run);
     }
     case "list": {
       const items = node.items.map(inner);

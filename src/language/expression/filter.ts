@@ -40,7 +40,7 @@ export function itemsOf(value: unknown, run: Run): readonly unknown[] | undefine
   if (Array.isArray(inner)) return inner;
   if (typeof inner === "string") {
     spendItems(run.budget, inner.length);
-    return [...characters(inner)];
+    return [...characters(inner, run.budget)];
   }
   if (!isMap(inner)) return undefined;
   const keys = Object.keys(inner);

@@ -53,7 +53,7 @@ function choosing(filter: string, wanted: boolean, byAttribute: boolean): Filter
         name === undefined ? undefined : entry("test", PREDICATES, textArgument(run, filter, name, ""), run);
       const items = picked(filter, itemsFor(run, filter, value), undefined, run);
       const kept = items.filter((item) => {
-        const subject = path === undefined ? item : followed(item, path);
+        const subject = path === undefined ? item : followed(item, path, run);
         return (predicate === undefined ? isTrue(subject) : predicate.holds(subject, rest, run)) === wanted;
       });
       spendItems(run.budget, kept.length);

@@ -1,3 +1,4 @@
+import type { FlowError } from "../../schema/errors.ts";
 import { EXPRESSION_MAX, NESTING_MAX } from "./budget.ts";
 import { fault } from "./fault.ts";
 
@@ -35,7 +36,7 @@ export function tokenize(text: string, start: number, closer?: "}}" | "%}"): Tok
     while (isSpace(text.charCodeAt(at))) at += 1;
     const spaced = at > from;
     if (at - start > EXPRESSION_MAX) {
-      throw fault(`it is longer than ${EXPRESSION_MAX} characters`, start, "TEMPLATE_BUDGET");
+      throw tooLong(start);
     }
     if (at >= text.length) {
       if (closer !== undefined) throw fault(`"${closer}" is missing`, at);
@@ -129,9 +130,13 @@ function stringEnd(text: string, at: number): number {
     const code = text.charCodeAt(i);
     if (code === quote) return i + 1;
     if (code === BACKSLASH) i += 1;
-    if (i - at > EXPRESSION_MAX) break;
+    if (i - at > EXPRESSION_MAX) throw tooLong(at);
   }
   throw fault(`the text that starts with ${text[at]} has no end`, at);
+}
+
+function tooLong(at: number): FlowError {
+  return fault(`it is longer than ${EXPRESSION_MAX} characters`, at, "TEMPLATE_BUDGET");
 }
 
 const BACKSLASH = 0x5c;

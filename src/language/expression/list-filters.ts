@@ -1,5 +1,5 @@
 import { setOwn } from "../../schema/json.ts";
-import { spendItems, spendSteps, spendText } from "./budget.ts";
+import { spendItems, spendScan, spendSteps, spendText } from "./budget.ts";
 import { order } from "./equality.ts";
 import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, itemsFor, textArgument, wrongType } from "./filter.ts";
@@ -67,7 +67,7 @@ export const LIST_FILTERS: Readonly<Record<string, Filter>> = {
 
 function endOf(name: string, value: unknown, index: 0 | -1, run: Run): unknown {
   const inner = unwrap(value);
-  if (typeof inner === "string") return characters(inner).at(index);
+  if (typeof inner === "string") return characters(inner, run.budget).at(index);
   return itemsFor(run, name, inner).at(index);
 }
 
@@ -92,13 +92,13 @@ export function picked(name: string, value: unknown, attribute: unknown, run: Ru
   const path = pathOf(attribute, run);
   if (path === undefined) return items;
   spendItems(run.budget, items.length);
-  return items.map((item) => followed(item, path));
+  return items.map((item) => followed(item, path, run));
 }
 
 /** The field of `item` at the end of `path`. */
-export function followed(item: unknown, path: readonly (string | number)[]): unknown {
+export function followed(item: unknown, path: readonly (string | number)[], run: Run): unknown {
   let value = item;
-  for (const key of path) value = memberOf(value, key);
+  for (const key of path) value = memberOf(value, key, run);
   return value;
 }
 
@@ -128,16 +128,18 @@ export function join(items: readonly unknown[], separator: string, run: Run): st
 }
 
 /** Texts by their lower case, unless letter case counts. */
-function folded(value: unknown, sensitive: boolean): unknown {
+function folded(value: unknown, sensitive: boolean, run: Run): unknown {
   const inner = unwrap(value);
-  return typeof inner === "string" && !sensitive ? inner.toLowerCase() : inner;
+  if (typeof inner !== "string" || sensitive) return inner;
+  spendScan(run.budget, inner.length);
+  return inner.toLowerCase();
 }
 
 function sort(value: unknown, reverse: unknown, sensitive: unknown, attribute: unknown, run: Run): unknown[] {
   const items = itemsFor(run, "sort", value);
   spendItems(run.budget, items.length);
   const caseCounts = flagArgument(sensitive, false);
-  const keys = picked("sort", items, attribute, run).map((key) => folded(key, caseCounts));
+  const keys = picked("sort", items, attribute, run).map((key) => folded(key, caseCounts, run));
   const direction = flagArgument(reverse, false) ? -1 : 1;
   const positions = keys.map((_, i) => i);
   // Missing keys come last, so that the comparison stays an order.
@@ -156,7 +158,7 @@ function unique(value: unknown, sensitive: boolean, attribute: unknown, run: Run
   const kept: unknown[] = [];
   const keys = picked("unique", items, attribute, run);
   for (const [i, key] of keys.entries()) {
-    const identity = identityOf(folded(key, sensitive), run);
+    const identity = identityOf(folded(key, sensitive, run), run);
     if (seen.has(identity)) continue;
     seen.add(identity);
     kept.push(items[i]);
@@ -178,10 +180,12 @@ function sortedKeys(value: unknown, run: Run, depth = 0): unknown {
   const inner = unwrap(value);
   if (typeof inner === "boolean") return Number(inner);
   if (typeof inner !== "object" || inner === null || depth > SORT_DEPTH_MAX) return inner;
-  spendSteps(run.budget, 1);
+  spendSteps(run.budget, 4);
   if (Array.isArray(inner)) return inner.map((item) => sortedKeys(item, run, depth + 1));
   const sorted = {};
-  for (const key of Object.keys(inner).sort()) {
+  const keys = Object.keys(inner).sort();
+  spendSteps(run.budget, keys.length);
+  for (const key of keys) {
     setOwn(sorted, key, sortedKeys((inner as Record<string, unknown>)[key], run, depth + 1));
   }
   return sorted;
@@ -197,7 +201,7 @@ function extreme(name: "min" | "max", value: unknown, args: readonly unknown[], 
   let best: number | undefined;
   let bestKey: unknown;
   for (const [i, raw] of keys.entries()) {
-    const key = folded(raw, caseCounts);
+    const key = folded(raw, caseCounts, run);
     if (key === undefined) continue;
     const difference = best === undefined ? 1 : (order(key, bestKey, run) ?? 0);
     if (best === undefined || (name === "min" ? difference < 0 : difference > 0)) {

@@ -9,24 +9,25 @@ import { characters, isMap, kindOf, numeric, unwrap } from "./values.ts";
  * characters of texts (negative indexes count from the end), whatever a view answers. Everything else, and everything
  * that comes from the host language, is undefined.
  */
-export function memberOf(value: unknown, key: unknown): unknown {
-  if (typeof value !== "object") return typeof value === "string" ? characterAt(value, unwrap(key)) : undefined;
+export function memberOf(value: unknown, key: unknown, run: Run): unknown {
   const name = typeof key === "object" ? unwrap(key) : key;
+  if (typeof value === "string") return typeof name === "number" ? characterAt(value, name, run) : undefined;
+  if (typeof value !== "object") return undefined;
   if (value instanceof View) {
     if (typeof name === "string") return value.get(name);
     if (typeof name !== "number") return undefined;
-    return name >= 0 ? value.get(name) : memberOf(unwrap(value), name);
+    return name >= 0 ? value.get(name) : memberOf(unwrap(value), name, run);
   }
-  if (Array.isArray(value))
-    return typeof name === "number" ? value.at(Number.isInteger(name) ? name : Infinity) : undefined;
+  if (Array.isArray(value)) return Number.isInteger(name) ? value.at(name as number) : undefined;
   if (typeof name !== "string" && typeof name !== "number") return undefined;
   return isMap(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-function characterAt(text: string, key: unknown): string | undefined {
-  if (typeof key !== "number" || !Number.isInteger(key)) return undefined;
-  const all = characters(text);
-  return all.at(key);
+function characterAt(text: string, index: number, run: Run): string | undefined {
+  if (!Number.isInteger(index)) return undefined;
+  // A character has at most two units, so that the rest of a long text need not be looked at.
+  const near = index >= 0 ? text.slice(0, 2 * index + 2) : text.slice(2 * index);
+  return characters(near, run.budget).at(index);
 }
 
 /** `value[start:stop:step]` of a list or text, with Python's rules. A slice of undefined is undefined. */
@@ -36,7 +37,7 @@ export function sliceOf(value: unknown, start: unknown, stop: unknown, step: unk
   if (typeof inner !== "string" && !Array.isArray(inner)) {
     throw evaluationError(run, `a slice needs text or a list, and got ${kindOf(inner)}`);
   }
-  const all: string | readonly unknown[] = typeof inner === "string" ? characters(inner) : inner;
+  const all: string | readonly unknown[] = typeof inner === "string" ? characters(inner, run.budget) : inner;
   const stride = bound(step, run) ?? 1;
   if (stride === 0) throw evaluationError(run, "the step of a slice is 0");
   const [from, to] = sliceBounds(bound(start, run), bound(stop, run), stride, all.length);

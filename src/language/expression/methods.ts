@@ -99,7 +99,11 @@ function affix(name: string, fits: (text: string, part: string) => boolean): Met
     const inner = unwrap(part);
     const parts: readonly unknown[] = Array.isArray(inner) ? inner : [inner];
     spendSteps(run.budget, parts.length);
-    return parts.some((one) => fits(text, textArgument(run, name, one, "")));
+    return parts.some((one) => {
+      const affixText = textArgument(run, name, one, "");
+      spendScan(run.budget, affixText.length);
+      return fits(text, affixText);
+    });
   });
 }
 
@@ -131,7 +135,7 @@ function replaceIn(text: string, [from, to, limit]: readonly unknown[], run: Run
 function find(text: string, [part]: readonly unknown[], run: Run): number {
   spendScan(run.budget, text.length);
   const at = text.indexOf(textArgument(run, "find", part, ""));
-  return at < 0 ? -1 : characters(text.slice(0, at)).length;
+  return at < 0 ? -1 : characters(text.slice(0, at), run.budget).length;
 }
 
 function zeroFill(text: string, [width]: readonly unknown[], run: Run): string {
@@ -145,7 +149,7 @@ function zeroFill(text: string, [width]: readonly unknown[], run: Run): string {
 function get(value: unknown, [key, fallback = null]: readonly unknown[], run: Run): unknown {
   if (value === undefined) return undefined;
   if (!(value instanceof View) && !isMap(value)) throw wrongType(run, ".get()", value, "a map");
-  const found = memberOf(value, key);
+  const found = memberOf(value, key, run);
   return found === undefined ? fallback : found;
 }
 

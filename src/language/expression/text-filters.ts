@@ -35,10 +35,13 @@ export const TEXT_FILTERS: Readonly<Record<string, Filter>> = {
     apply: (value, [length, killWords, end, leeway], run) =>
       truncate(
         textFor(run, "truncate", value),
-        countArgument(run, "truncate", length, 255),
-        flagArgument(killWords, false),
-        textArgument(run, "truncate", end, "..."),
-        countArgument(run, "truncate", leeway, 5),
+        {
+          length: countArgument(run, "truncate", length, 255),
+          killWords: flagArgument(killWords, false),
+          end: textArgument(run, "truncate", end, "..."),
+          leeway: countArgument(run, "truncate", leeway, 5),
+        },
+        run,
       ),
   },
   indent: {
@@ -95,7 +98,7 @@ export function strip(text: string, chars: string | undefined, ends: "both" | "s
     return ends === "both" ? text.trim() : ends === "start" ? text.trimStart() : text.trimEnd();
   }
   const stripped = new Set(chars);
-  const all = characters(text);
+  const all = characters(text, run.budget);
   let from = 0;
   let to = all.length;
   if (ends !== "end") while (from < to && stripped.has(all[from]!)) from += 1;
@@ -159,8 +162,15 @@ function words(text: string, maxSplit: number, run: Run): string[] {
   return parts;
 }
 
-function truncate(text: string, length: number, killWords: boolean, end: string, leeway: number): string {
-  const all = characters(text);
+interface Cut {
+  length: number;
+  killWords: boolean;
+  end: string;
+  leeway: number;
+}
+
+function truncate(text: string, { length, killWords, end, leeway }: Cut, run: Run): string {
+  const all = characters(text, run.budget);
   if (all.length <= length + leeway) return text;
   const part = all.slice(0, Math.max(0, length - end.length));
   const cut = typeof part === "string" ? part : part.join("");

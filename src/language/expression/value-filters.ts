@@ -21,7 +21,7 @@ const DEFAULT: Filter = {
 const LENGTH: Filter = {
   apply: (value, _, run) => {
     const inner = unwrap(value);
-    return typeof inner === "string" ? characters(inner).length : itemsFor(run, "length", inner).length;
+    return typeof inner === "string" ? characters(inner, run.budget).length : itemsFor(run, "length", inner).length;
   },
 };
 
@@ -64,7 +64,7 @@ export const VALUE_FILTERS: Readonly<Record<string, Filter>> = {
   attr: {
     parameters: ["name"],
     required: 1,
-    apply: (value, [name]) => memberOf(value, unwrap(name)),
+    apply: (value, [name], run) => memberOf(value, name, run),
   },
   tojson: {
     parameters: ["indent"],
@@ -116,11 +116,12 @@ function toNumber(value: unknown): number | undefined {
 
 function toInteger(value: unknown, base: number): number | undefined {
   if (typeof value === "string" && base !== 10) {
+    if (value.length > NUMBER_TEXT_MAX) return undefined;
     const digits = value
       .trim()
       .toLowerCase()
       .replace(/^([+-]?)0[xbo]/, "$1");
-    const valid = base >= 2 && base <= 36 && digits.length < NUMBER_TEXT_MAX && /^[+-]?[0-9a-z]+$/.test(digits);
+    const valid = base >= 2 && base <= 36 && /^[+-]?[0-9a-z]+$/.test(digits);
     const result = valid ? Number.parseInt(digits, base) : Number.NaN;
     return Number.isFinite(result) ? result : undefined;
   }

@@ -1,6 +1,8 @@
 import type { JsonObject } from "../../schema/json.ts";
 import { isJsonObject } from "../../schema/json.ts";
 import { View } from "../view.ts";
+import type { Budget } from "./budget.ts";
+import { spendItems, spendScan } from "./budget.ts";
 
 /*
  * Values inside an expression: undefined, JSON, and views. Anything else that a scope may hold (an instance of a class,
@@ -51,6 +53,9 @@ export function numeric(value: unknown): number | undefined {
 }
 
 /** The characters of a text; a text without surrogate pairs is its own list of characters. */
-export function characters(text: string): string | readonly string[] {
-  return /[\ud800-\udbff]/.test(text) ? Array.from(text) : text;
+export function characters(text: string, budget: Budget): string | readonly string[] {
+  spendScan(budget, text.length);
+  if (!/[\ud800-\udbff]/.test(text)) return text;
+  spendItems(budget, text.length);
+  return Array.from(text);
 }

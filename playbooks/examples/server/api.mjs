@@ -1,0 +1,138 @@
+#!/usr/bin/env node
+/*
+ * The API that the examples talk to. Nothing but Node is needed:
+ *
+ *   node playbooks/examples/server/api.mjs [--port 8700] [--host 127.0.0.1]
+ *
+ * It prints its address in one line, keeps everything in memory, and ends with Ctrl-C. `--port 0` takes any free port.
+ */
+import { createServer } from "node:http";
+import { parseArgs } from "node:util";
+
+/** Longest body that is read, in bytes. */
+const BODY_BYTES_MAX = 64 * 1024;
+
+const TEAMS = ["build", "data", "sales"];
+const USERS = Array.from({ length: 23 }, (_, index) => ({
+  id: index + 1,
+  name: `User ${String(index + 1).padStart(2, "0")}`,
+  team: TEAMS[index % TEAMS.length],
+  active: index % 4 !== 3,
+}));
+
+const QUOTES = { north: { price: 12.5, days: 4 }, south: { price: 9.9, days: 9 }, west: { price: 14, days: 2 } };
+
+/** Cards with less than this on them are refused. */
+const CARD_LIMIT = 500;
+
+/** Failures still to come, by key of the flaky endpoint. */
+const failuresLeft = new Map();
+/** Payments by their idempotency key. */
+const payments = new Map();
+
+/** `METHOD /path/:name` and what answers it: `[status, body, headers?]`. */
+const ROUTES = {
+  "GET /health": () => [200, { status: "ok" }],
+  "GET /users": listUsers,
+  "GET /flaky/:key": flaky,
+  "GET /quotes/:supplier": ({ params }) =>
+    Object.hasOwn(QUOTES, params.supplier)
+      ? [200, { supplier: params.supplier, ...QUOTES[params.supplier] }]
+      : [404, { error: `There is no supplier '${params.supplier}'` }],
+  "POST /payments": pay,
+};
+
+/** A page of users. `next_cursor` is null on the last one. */
+function listUsers({ query }) {
+  const limit = Math.min(Math.max(Number(query.get("limit") ?? 10) || 10, 1), 100);
+  const from = Number(query.get("cursor") ?? 0) || 0;
+  const to = from + limit;
+  return [200, { users: USERS.slice(from, to), next_cursor: to < USERS.length ? String(to) : null }];
+}
+
+/** Fails as often as `?failures=` says for each key, then answers. `?retry_after=` is sent with each failure. */
+function flaky({ params, query }) {
+  const left = failuresLeft.get(params.key) ?? Number(query.get("failures") ?? 2);
+  if (left <= 0) {
+    failuresLeft.delete(params.key);
+    return [200, { key: params.key, message: "It works again" }];
+  }
+  failuresLeft.set(params.key, left - 1);
+  const retryAfter = query.get("retry_after");
+  return [503, { error: "Try again later" }, retryAfter === null ? {} : { "retry-after": retryAfter }];
+}
+
+/** Charges a card. A repeated idempotency key gives the first answer again and charges nothing. */
+function pay({ headers, body }) {
+  const { order, amount } = body ?? {};
+  if (typeof order !== "string" || typeof amount !== "number") return [422, { error: "order and amount are needed" }];
+  if (amount > CARD_LIMIT) return [402, { error: `The card was refused: ${amount} is over its limit` }];
+  const key = headers["idempotency-key"];
+  const known = key === undefined ? undefined : payments.get(key);
+  const payment = known ?? { payment_id: `pay-${payments.size + 1}`, order, amount };
+  if (key !== undefined) payments.set(key, payment);
+  return [known === undefined ? 201 : 200, payment];
+}
+
+function route(method, path) {
+  const given = path.split("/");
+  for (const [pattern, answer] of Object.entries(ROUTES)) {
+    const [wantedMethod, wantedPath] = pattern.split(" ");
+    const wanted = wantedPath.split("/");
+    if (wantedMethod !== method || wanted.length !== given.length) continue;
+    const params = {};
+    const fits = wanted.every((part, index) => {
+      if (!part.startsWith(":")) return part === given[index];
+      params[part.slice(1)] = decodeURIComponent(given[index]);
+      return given[index] !== "";
+    });
+    if (fits) return { answer, params };
+  }
+  return undefined;
+}
+
+async function readJson(request) {
+  let text = "";
+  for await (const chunk of request) {
+    text += chunk;
+    if (text.length > BODY_BYTES_MAX) throw new Error("the body is too long");
+  }
+  return text === "" ? undefined : JSON.parse(text);
+}
+
+async function handle(request) {
+  const url = new URL(request.url, "http://localhost");
+  const found = route(request.method, url.pathname);
+  if (found === undefined) return [404, { error: `There is no ${request.method} ${url.pathname}` }];
+  const body = await readJson(request);
+  return found.answer({ params: found.params, query: url.searchParams, headers: request.headers, body });
+}
+
+const server = createServer(async (request, response) => {
+  let answer;
+  try {
+    answer = await handle(request);
+  } catch (error) {
+    answer = [400, { error: error.message }];
+  }
+  const [status, body, headers = {}] = answer;
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+});
+
+const { values } = parseArgs({
+  options: { port: { type: "string", default: "8700" }, host: { type: "string", default: "127.0.0.1" } },
+});
+server.on("error", (error) => {
+  process.stderr.write(`The example API cannot listen on ${values.host}:${values.port}: ${error.message}\n`);
+  process.exitCode = 1;
+});
+server.listen(Number(values.port), values.host, () => {
+  process.stdout.write(`Example API: http://${values.host}:${server.address().port}\n`);
+});
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, () => {
+    server.close();
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,171 @@
+import type { CliCommand, CliOption } from "./command.ts";
+
+/** A heading of `flow --help` and the commands beneath it. */
+export interface CommandGroup {
+  title: string;
+  commands: readonly CliCommand[];
+}
+
+const JSON_SWITCH: CliOption = { name: "json", summary: "Print one JSON object on standard output" };
+
+const SET: CliOption = {
+  name: "set",
+  value: "KEY=VALUE",
+  many: true,
+  summary: "Input of the run; may be repeated, later ones win",
+};
+
+const WORKLOAD: CliOption = {
+  name: "workload",
+  value: "JSON|@FILE",
+  summary: "Inputs as one JSON object, or from a file; --set wins over it",
+};
+
+const RUN: CliCommand = {
+  name: "run",
+  summary: "Run a playbook and show each step as it happens",
+  arguments: [{ name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" }],
+  options: [
+    {
+      name: "runtime",
+      value: "WHERE",
+      choices: ["local", "server", "auto"],
+      summary: "local: in this process, without server or database; auto (default): local where no server is set",
+    },
+    SET,
+    WORKLOAD,
+    { name: "target", value: "STEP", summary: "Run no further than this step" },
+    { name: "credentials", value: "FILE", summary: "JSON file {name: {type, data}}; default FLOW_CREDENTIALS_FILE" },
+    { name: "record", value: "FILE", summary: "Write every event to a file, one JSON object per line" },
+    { name: "json", summary: "Print the outcome as one JSON object, alone on standard output" },
+    { name: "quiet", summary: "Show no progress and no output of tools: only warnings, errors and the outcome" },
+    { name: "verbose", summary: "Show tasks, iterations and arcs too" },
+    { name: "no-color", summary: "Use no colours (also: NO_COLOR=1)" },
+  ],
+  details: `Inputs
+  --set KEY=VALUE takes VALUE as JSON when it is JSON (42, true, null, "x", [1, 2], {"a": 1}), else as text. A whole
+  number too large for exact arithmetic (beyond 2^53) stays text. Dots in KEY lead into maps: --set db.port=5433 gives
+  {"db": {"port": 5433}}. Inputs replace whole top-level keys of the document's workload, so that 'db' then holds
+  'port' alone.
+
+Output
+  Progress, warnings and tool output go to standard error, the result goes to standard output, shortened when it is
+  long. With --json standard output holds exactly one object: execution_id, path, status, result, error, started_at,
+  ended_at, duration_ms, steps. Nothing stands there when the run could not begin (exit code 2).
+
+Exit codes
+  0 completed   1 failed   2 invalid document or command line   130 cancelled (Ctrl-C; twice leaves at once)
+
+Examples
+  flow run hello.yaml
+  flow run load.yaml --set day=2026-01-31 --set db.port=5433
+  flow run load.yaml --workload @inputs.json --json | jq .result
+  flow run load.yaml --target fetch --record events.jsonl`,
+  load: async () => (await import("./run.ts")).runPlaybook,
+};
+
+const TEST: CliCommand = {
+  name: "test",
+  summary: "Run *.test.yaml files: mocked tools, virtual clock, expected outcome",
+  arguments: [{ name: "file", summary: "Test files or folders", many: true, complete: "file" }],
+  options: [
+    JSON_SWITCH,
+    { name: "tap", summary: "Print TAP 14 on standard output" },
+    { name: "junit", value: "FILE", summary: "Write a JUnit XML report" },
+    { name: "filter", value: "TEXT", summary: "Run only tests whose name contains this text" },
+  ],
+  details: `Exit codes
+  0 all passed   1 a test failed   2 invalid test file or command line
+
+Examples
+  flow test playbooks/examples
+  flow test load.test.yaml --filter "retries" --tap`,
+  load: async () => (await import("./test.ts")).runTests,
+};
+
+const PLAN: CliCommand = {
+  name: "plan",
+  summary: "Show what would run, with rendered values and masked secrets; calls nothing",
+  arguments: [{ name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" }],
+  options: [SET, WORKLOAD, JSON_SWITCH],
+  details: `Examples
+  flow plan load.yaml --set day=2026-01-31`,
+  load: async () => (await import("./plan.ts")).planPlaybook,
+};
+
+const VALIDATE: CliCommand = {
+  name: "validate",
+  summary: "Check documents and list every problem with its place",
+  arguments: [
+    { name: "file", summary: "Documents, or folders whose .yaml and .yml files are checked", many: true, complete: "file" },
+  ],
+  options: [JSON_SWITCH, { name: "strict", summary: "Count warnings as errors" }],
+  details: `Each problem is one line on standard output: file:line:column  code  message  (hint). With --json one object:
+{valid, errors, warnings}. In folders, *.test.yaml files and YAML that is no playbook are left out.
+
+Exit codes
+  0 valid   2 at least one error (with --strict: or warning), or a file that cannot be read
+
+Examples
+  flow validate load.yaml
+  flow validate playbooks --strict`,
+  load: async () => (await import("./validate.ts")).validateFiles,
+};
+
+const SCHEMA: CliCommand = {
+  name: "schema",
+  summary: "Print the JSON Schema of playbooks, for editors",
+  arguments: [],
+  options: [],
+  details: `Examples
+  flow schema > playbook.schema.json
+  # then, as the first line of a document:
+  # yaml-language-server: $schema=playbook.schema.json`,
+  load: async () => (await import("./schema.ts")).printSchema,
+};
+
+const CONFIG: CliCommand = {
+  name: "config",
+  summary: "Print every setting, its value, its default and where it comes from",
+  arguments: [],
+  options: [JSON_SWITCH],
+  load: async () => (await import("./config.ts")).printConfig,
+};
+
+const COMPLETION: CliCommand = {
+  name: "completion",
+  summary: "Print a completion script for your shell",
+  arguments: [{ name: "shell", summary: "bash, zsh or fish", choices: ["bash", "zsh", "fish"] }],
+  options: [],
+  details: `Examples
+  source <(flow completion bash)                                     # this shell only; add it to ~/.bashrc
+  flow completion zsh > "\${fpath[1]}/_flow"
+  flow completion fish > ~/.config/fish/completions/flow.fish`,
+  load: async () => (await import("./completion.ts")).printCompletion,
+};
+
+const VERSION: CliCommand = {
+  name: "version",
+  summary: "Print the version",
+  arguments: [],
+  options: [],
+  load: async () => (await import("./version.ts")).printVersion,
+};
+
+const HELP: CliCommand = {
+  name: "help",
+  summary: "Explain flow, or one command",
+  arguments: [{ name: "command", summary: "The command to explain", optional: true, complete: "command" }],
+  options: [],
+  load: async () => (await import("./help.ts")).printHelp,
+};
+
+/** Every command, in the order of `flow --help`: the only list there is. */
+export const COMMAND_GROUPS: readonly CommandGroup[] = [
+  { title: "Run", commands: [RUN, TEST] },
+  { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
+  { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },
+];
+
+/** Every command, without its heading. */
+export const COMMANDS: readonly CliCommand[] = COMMAND_GROUPS.flatMap((group) => group.commands);

@@ -1,0 +1,42 @@
+import type { CliCommand, CliIo } from "./command.ts";
+import { EXIT } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
+import { complain } from "./complaint.ts";
+import { parseWords, unknownCommand } from "./parse.ts";
+
+/**
+ * Runs one command line (without `node` and the program's name) and gives its exit code. Never throws: what goes wrong is
+ * told on standard error, without a stack unless FLOW_DEBUG=1.
+ */
+export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
+  try {
+    return await dispatch(argv, io);
+  } catch (error) {
+    return complain(error, io);
+  }
+}
+
+async function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
+  const [first, ...words] = argv;
+  if (first === undefined || first === "--help" || first === "-h") {
+    const { overview } = await import("./help.ts");
+    // Nothing was asked for: that is a wrong command line, explained where errors are.
+    (first === undefined ? io.stderr : io.stdout).write(overview());
+    return first === undefined ? EXIT.usage : EXIT.ok;
+  }
+  const name = first === "--version" ? "version" : first;
+  const command = COMMANDS.find((candidate) => candidate.name === name);
+  if (command === undefined) throw unknownCommand(first, COMMANDS);
+  return await runCommand(command, words, io);
+}
+
+async function runCommand(command: CliCommand, words: readonly string[], io: CliIo): Promise<number> {
+  const parsed = parseWords(command, words);
+  if (parsed.help) {
+    const { commandHelp } = await import("./help.ts");
+    io.stdout.write(commandHelp(command));
+    return EXIT.ok;
+  }
+  const run = await command.load();
+  return await run({ arguments: parsed.arguments, options: parsed.options, io });
+}

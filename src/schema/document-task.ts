@@ -1,0 +1,135 @@
+import * as v from "valibot";
+import {
+  anyMap,
+  assignments,
+  byShape,
+  condition,
+  flag,
+  hasKey,
+  INPUT,
+  key,
+  map,
+  mapOf,
+  numberOrTemplate,
+  required,
+  SECONDS,
+  text,
+  WHEN,
+} from "./document-forms.ts";
+import { isJsonObject } from "./json.ts";
+import { POLICY_ACTIONS } from "./playbook.ts";
+import { KNOWN_KINDS } from "./task-kinds.ts";
+
+/* The part of a playbook document that says what a step does: `tool`, its tasks, their rules and results. */
+
+/** One extracted field of a stored result. */
+export const ResultField = map({
+  path: required(text, "JSONPath of the field in the result."),
+  as: key(text, "Name that the field is read by; default the last name of the path."),
+});
+
+/** How a result is stored: `spec.result`, `output` (language document, section 8). */
+export const ResultStorage = map({
+  inline_max_bytes: key(v.number(), "Largest result that is kept inline, in bytes; default 65,536."),
+  preview_max_bytes: key(v.number(), "Size of the preview of a stored result, in bytes; default 2,048."),
+  store: key(
+    byShape(v.union([text, anyMap]), (value) => (typeof value === "string" ? text : anyMap)),
+    "Where larger results go: `{kind, scope, ttl, compression}`.",
+  ),
+  select: key(v.array(v.union([text, ResultField])), "Fields that stay readable without loading the result."),
+  output_select: key(v.array(v.union([text, ResultField])), "The same as `select`."),
+  accumulate: key(anyMap, "How the parts of several runs are joined: `{strategy, merge_path}`."),
+  sensitive: key(flag, "The result never stands in an event, log or preview."),
+});
+
+/** What a policy rule does (language document, section 5.5). */
+export const RuleAction = map({
+  do: key(v.union([v.picklist(POLICY_ACTIONS), text]), "continue, retry, jump, break or fail."),
+  to: key(text, "Label that `jump` goes to, or `previous`."),
+  attempts: key(numberOrTemplate, "Total runs of the task with `retry`; default 3."),
+  max_attempts: key(numberOrTemplate, "The same as `attempts`."),
+  backoff: key(v.picklist(["none", "fixed", "constant", "linear", "exponential"]), "How the delay grows."),
+  delay: key(numberOrTemplate, "Seconds before the next run."),
+  initial_delay: key(numberOrTemplate, "The same as `delay`."),
+  jitter: key(v.union([flag, numberOrTemplate]), "Spreads the delay: true, or a share from 0 to 1."),
+  max_elapsed: key(numberOrTemplate, "Seconds after which no further run is made."),
+  set: key(assignments, "Assignments made when this rule is chosen."),
+  set_ctx: key(assignments, "Assignments to variables of the execution."),
+  set_iter: key(assignments, "Assignments to variables of the iteration."),
+});
+
+/** `{else: {then: {…}}}`: the action of an `else`, wrapped once more. */
+export const WrappedAction = map({ then: required(RuleAction, "What happens.") });
+
+/** One rule of `spec.policy.rules`; the first that matches decides. */
+export const PolicyRule = map({
+  when: key(condition, WHEN),
+  then: key(RuleAction, "What happens when the condition holds."),
+  else: key(
+    byShape(v.union([RuleAction, WrappedAction]), (value) => (hasKey(value, "then") ? WrappedAction : RuleAction)),
+    "What happens when no rule matched.",
+  ),
+});
+
+/** `spec.policy` of a task. */
+export const TaskPolicy = map({ rules: key(v.array(PolicyRule), "Rules for the task's outcome.") });
+
+/** `spec` of a task. Any other key stands for the task key of the same name. */
+export const TaskSpec = map({
+  policy: key(TaskPolicy, "What follows from the task's outcome."),
+  result: key(ResultStorage, "How the result is stored."),
+  timeout: key(numberOrTemplate, SECONDS),
+});
+
+/** `retry` of earlier versions: one retry rule for errors. */
+export const LegacyRetry = map({
+  max_attempts: key(numberOrTemplate, "Total runs."),
+  attempts: key(numberOrTemplate, "Total runs."),
+  delay: key(numberOrTemplate, SECONDS),
+  initial_delay: key(numberOrTemplate, SECONDS),
+  backoff: RuleAction.entries.backoff,
+});
+
+/** Keys that every task has, whatever its kind (language document, section 3). */
+export const TaskBody = map({
+  kind: required(v.union([v.picklist(KNOWN_KINDS), text]), "What runs the task."),
+  name: key(text, "Label of the task; for kind `workbook` the name of the tool."),
+  desc: key(text, "Free text."),
+  input: key(anyMap, INPUT),
+  args: key(anyMap, "The same as `input`."),
+  auth: key(v.union([text, anyMap]), "Credential: its name, or a map."),
+  credential: key(v.union([text, anyMap]), "The same as `auth`."),
+  timeout: key(numberOrTemplate, SECONDS),
+  timeout_seconds: key(numberOrTemplate, SECONDS),
+  timeout_ms: key(numberOrTemplate, "Milliseconds, as a number or a template."),
+  spec: key(TaskSpec, "Policy, result storage and time-out."),
+  set: key(assignments, "Assignments for the later tasks of the pipeline."),
+  output: key(ResultStorage, "The same as `spec.result`."),
+  output_select: ResultStorage.entries.output_select,
+  retry: key(v.union([v.number(), flag, LegacyRetry]), "Earlier form of a retry rule."),
+});
+
+/** Tasks by label. */
+export const LabelledTasks = mapOf(TaskBody);
+
+const taskEntry = byShape(v.union([TaskBody, LabelledTasks]), (value) =>
+  isLabelled(value) ? LabelledTasks : TaskBody,
+);
+const toolList = v.array(taskEntry);
+
+/** `tool` in all its forms. */
+export const ToolForms = v.union([TaskBody, LabelledTasks, toolList, text]);
+
+/** {@link ToolForms}, by what the value looks like. */
+export const tool = byShape(ToolForms, (value) => {
+  if (typeof value === "string") return text;
+  if (Array.isArray(value)) return toolList;
+  return isJsonObject(value) ? taskEntry : ToolForms;
+});
+
+/** True for a map of tasks by their labels, as opposed to one task: no `kind` of its own, and nothing but maps. */
+export function isLabelled(value: unknown): boolean {
+  if (!isJsonObject(value) || (Object.hasOwn(value, "kind") && !isJsonObject(value["kind"]))) return false;
+  const bodies = Object.values(value).filter((body) => body !== null);
+  return bodies.length > 0 && bodies.every(isJsonObject);
+}

@@ -1,0 +1,26 @@
+/*
+ * A certificate for localhost and 127.0.0.1 that no authority signed, valid until 2126, and its key. For tests only: the
+ * key is public.
+ */
+
+/** Private key, PEM. */
+export const TEST_TLS_KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgIWfcG3MIhdrcewr5
+Rn6UE4uCWz7O1lFHvfpRkePla06hRANCAATvtBKiVjEF4NULErPsKiMZB1YxmvHu
+0z5eMzJ2ubqi5LF7njiPP5gGFNP4/7n6P4CdHiXNtk8Su5dZqJGV1zsm
+-----END PRIVATE KEY-----
+`;
+
+/** Certificate, PEM. */
+export const TEST_TLS_CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUYejG2/ZSqpBxuShbzWDhGj1e1zowCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTAwMDgxOVoYDzIxMjYxMDI4
+MDAwODE5WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAATvtBKiVjEF4NULErPsKiMZB1YxmvHu0z5eMzJ2ubqi5LF7njiPP5gG
+FNP4/7n6P4CdHiXNtk8Su5dZqJGV1zsmo28wbTAdBgNVHQ4EFgQUj7iCsVmXqCfx
+d8S9bAxkeMI74l8wHwYDVR0jBBgwFoAUj7iCsVmXqCfxd8S9bAxkeMI74l8wDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIhAN2D8IET3jel7xhi/7S/kYs5NM8OlAXny82TiXffDF7iAiAX
+PEBGcpsPMjNzeC89jvrBXaPr4Ps+R6GGxwAImgHb3A==
+-----END CERTIFICATE-----
+`;
