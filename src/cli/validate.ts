@@ -62,7 +62,7 @@ async function filesOf(targets: readonly string[], folder: string): Promise<stri
     }
     const below = await playbooksBelow(path);
     if (below.length === 0) {
-      throw new FlowError("NOT_FOUND", `There is no playbook (*.yaml, *.yml with 'apiVersion') in or below ${target}`);
+      throw new FlowError("NOT_FOUND", `There is no playbook (*.yaml or *.yml with 'kind: Playbook') in or below ${target}`);
     }
     files.push(...below);
   }
@@ -91,7 +91,9 @@ async function playbooksBelow(folder: string): Promise<string[]> {
   return files;
 }
 
-/** Folders hold other YAML too (compose files, CI): a playbook is what says `apiVersion` at the start of a line. */
+/** Folders hold other YAML too (compose files, CI): a playbook is what says so, or has a workflow. */
 async function isPlaybook(file: string): Promise<boolean> {
-  return /^["']?apiVersion["']?\s*:/m.test(Buffer.from(await readBytes(file)).toString("utf8"));
+  return MARK.test(Buffer.from(await readBytes(file)).toString("utf8"));
 }
+
+const MARK = /^(?:["']?workflow["']?\s*:|["']?kind["']?\s*:\s*["']?(?:Playbook|Agent)\b)/m;

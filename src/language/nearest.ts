@@ -2,7 +2,8 @@ import { distance } from "fastest-levenshtein";
 
 /**
  * The candidate that `word` was probably meant to be, or undefined when none is close: at most one edit per three
- * letters (and at least one edit allowed), letter case ignored. Ties go to the earlier candidate.
+ * letters (and at least one edit allowed), letter case ignored. The same letters in another order are one edit. Ties go
+ * to the earlier candidate.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > WORD_MAX) return undefined;
@@ -11,13 +12,22 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - word.length) > editsAllowed) continue;
-    const edits = distance(wanted, candidate.toLowerCase());
+    const edits = editsBetween(wanted, candidate.toLowerCase());
     if (edits > editsAllowed || (best !== undefined && edits === editsAllowed)) continue;
     best = candidate;
     editsAllowed = edits;
     if (edits === 0) break;
   }
   return best;
+}
+
+function editsBetween(word: string, other: string): number {
+  const edits = distance(word, other);
+  return edits === 2 && lettersOf(word) === lettersOf(other) ? 1 : edits;
+}
+
+function lettersOf(word: string): string {
+  return [...word].sort().join("");
 }
 
 /** Longer words are no slip of the hand, and the distance costs length times length. */

@@ -71,7 +71,7 @@ export function scan(text: string): { segments: Segment[]; problems: TextProblem
     const read = readMark(reader, at);
     if (read === undefined) continue;
     const { segment, after, trimAfter } = read;
-    addText(at, segment?.kind !== "text" && text[at + 2] === "-");
+    addText(at, read.trimBefore);
     if (segment !== undefined) segments.push(segment);
     from = after;
     trimNext = trimAfter;
@@ -101,6 +101,7 @@ interface Read {
   /** Absent for a comment. */
   segment: Segment | undefined;
   after: number;
+  trimBefore: boolean;
   trimAfter: boolean;
 }
 
@@ -120,7 +121,8 @@ function readMark(reader: Reader, at: number): Read | undefined {
 function readComment({ text, lastCommentEnd }: Reader, at: number): Read | undefined {
   if (text[at - 1] === "$" || lastCommentEnd < at + 2) return undefined;
   const end = text.indexOf("#}", at + 2);
-  return { segment: undefined, after: end + 2, trimAfter: text[end - 1] === "-" && end - 1 >= at + 2 };
+  const trimAfter = text[end - 1] === "-" && end - 1 >= at + 2;
+  return { segment: undefined, after: end + 2, trimBefore: isTrimmed(text, at), trimAfter };
 }
 
 function readOutput(reader: Reader, at: number): Read | undefined {
@@ -137,7 +139,8 @@ function readOutput(reader: Reader, at: number): Read | undefined {
     const source = text.slice(at, after);
     const expression = compiled(source, readChoice(cursor));
     expectEnd(cursor);
-    return { segment: { kind: "output", source, expression }, after, trimAfter };
+    const segment: Segment = { kind: "output", source, expression };
+    return { segment, after, trimBefore: isTrimmed(text, at), trimAfter };
   } catch (error) {
     const source = text.slice(at, close + 2);
     report(reader, source, at, error);
@@ -150,7 +153,7 @@ const GO_END = /^\{\{-?\s*end\s*-?\}\}/;
 const GO_BLOCK = /^\{\{-?\s*(?:range|if|with|block|define)\s/;
 
 const TAG_WORD = /\s*([A-Za-z_]\w*)/y;
-const END_RAW = /\{%-?\s*endraw\s*(-?)%\}/g;
+const END_RAW = /\{%(-?)\s*endraw\s*(-?)%\}/g;
 
 function readTag(reader: Reader, at: number): Read | undefined {
   const { text } = reader;
@@ -168,7 +171,8 @@ function readTag(reader: Reader, at: number): Read | undefined {
     cursor.index = 1;
     const tag = readTagBody(word, cursor, whole, at);
     expectEnd(cursor);
-    return { segment: { kind: "tag", source: whole, at, tag }, after, trimAfter };
+    const segment: Segment = { kind: "tag", source: whole, at, tag };
+    return { segment, after, trimBefore: isTrimmed(text, at), trimAfter };
   } catch (error) {
     report(reader, source, at, error);
     return verbatim(text, at, close + 2);
@@ -215,26 +219,30 @@ function readRaw({ text, lastEndRaw }: Reader, at: number, from: number): Read {
   const end = from > lastEndRaw ? null : END_RAW.exec(text);
   if (end === null) throw fault('"{% endraw %}" is missing', at);
   const after = end.index + end[0].length;
-  const inside = text.slice(from, end.index);
-  return {
-    segment: { kind: "text", source: text.slice(at, after), text: inside },
-    after,
-    trimAfter: end[1] === "-",
-  };
+  let inside = text.slice(from, end.index);
+  if (text[from - 3] === "-") inside = inside.trimStart();
+  if (end[1] === "-") inside = inside.trimEnd();
+  const segment: Segment = { kind: "text", source: text.slice(at, after), text: inside };
+  return { segment, after, trimBefore: isTrimmed(text, at), trimAfter: end[2] === "-" };
 }
 
 function compiled(source: string, root: Node): Compiled {
   return { root, evaluate: compileExpression({ source, root }) };
 }
 
+/** The mark at `at` has a `-`: white space before it is dropped. */
+function isTrimmed(text: string, at: number): boolean {
+  return text[at + 2] === "-";
+}
+
 /** Offset behind the opening mark and its `-`. */
 function insideOf(text: string, at: number): number {
-  return text[at + 2] === "-" ? at + 3 : at + 2;
+  return isTrimmed(text, at) ? at + 3 : at + 2;
 }
 
 function verbatim(text: string, at: number, after: number): Read {
   const source = text.slice(at, after);
-  return { segment: { kind: "text", source, text: source }, after, trimAfter: false };
+  return { segment: { kind: "text", source, text: source }, after, trimBefore: false, trimAfter: false };
 }
 
 function report(reader: Reader, source: string, at: number, error: unknown): void {

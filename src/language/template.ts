@@ -21,6 +21,8 @@ export interface RenderOptions {
   readonly now?: () => number;
   /** Answers `token(…)`. Absent: `token()` is an error. */
   readonly token?: (call: TokenCall) => unknown;
+  /** Applied to the value of a whole template before it becomes JSON: code is given results with their virtual fields. */
+  readonly whole?: (value: unknown) => unknown;
   /** Limits of the whole rendering; those not given have their defaults. */
   readonly limits?: Partial<Limits>;
 }
@@ -154,7 +156,7 @@ function compileTextPart(source: string, path: Path, findings: Findings): Part {
   if (fatal !== undefined) return failing(fatal.error);
   addNeeds(text, findings.needs);
   const { whole, blocks } = text;
-  if (whole !== undefined) return (run) => toJson(whole.evaluate(run), run.budget);
+  if (whole !== undefined) return (run) => toJson(run.whole(whole.evaluate(run)), run.budget);
   // Nothing but marks that are none, or that do not parse.
   if (blocks.every((block) => block.kind === "text")) {
     const fixed = blocks.map((block) => block.text).join("");
@@ -243,5 +245,10 @@ function failing({ code, message, detail }: FlowError): Part {
 }
 
 function openRun(scope: Scope, options: RenderOptions = {}): Run {
-  return { scope, budget: openBudget(options.limits), now: options.now, token: options.token, source: "" };
+  const { limits, now, token, whole = asItIs } = options;
+  return { scope, budget: openBudget(limits), now, token, whole, source: "" };
+}
+
+function asItIs(value: unknown): unknown {
+  return value;
 }

@@ -40,6 +40,7 @@ export function readTests(source: string | Uint8Array, file: string): ReadTests 
     findings.report("not-a-map", root, "the document is not a map of keys", START_HINT);
     return read;
   }
+  checkKeys(TestDocument, root, findings.report);
   const parsed = v.safeParse(TestDocument, root.value);
   for (const issue of parsed.issues ?? []) reportIssue(issue, root, findings.report);
   return parsed.success ? { ...read, root, document: parsed.output } : { ...read, root };
@@ -58,7 +59,7 @@ function asError(diagnostic: Diagnostic): Diagnostic {
 
 function reportIssue(issue: v.BaseIssue<unknown>, root: Place, report: Report): void {
   const keys = (issue.path ?? []).map((item) => item.key as string | number);
-  if (issue.type === "strict_object" && issue.expected === "never") return reportUnknownKey(keys, root, report);
+  if (issue.type === "strict_object" && issue.expected === "never") return;
   if (issue.received === "undefined") {
     const map = placeAt(root, keys.slice(0, -1));
     report("missing-key", map, `${nameOf(map)} has no \`${keys.at(-1)}\``, `add \`${keys.at(-1)}: …\``);
@@ -79,11 +80,35 @@ function reportIssue(issue: v.BaseIssue<unknown>, root: Place, report: Report): 
   report("wrong-type", place, `${nameOf(place)} must be ${expectation(issue.expected)}, not ${describe(value)}`);
 }
 
-function reportUnknownKey(keys: readonly (string | number)[], root: Place, report: Report): void {
-  const place = placeAt(root, keys);
-  const word = String(keys.at(-1));
-  const hint = () => didYouMean(word, knownKeys(keys.slice(0, -1))) ?? SIMILAR_KEYS[word];
-  report("unknown-key", place, `\`${word}\` means nothing here`, hint, place.start);
+/**
+ * Reports every key that the schema does not have. (valibot stops at the first of each map.) The schema is asked for its
+ * parts, so that there is one list of keys.
+ */
+function checkKeys(schema: unknown, place: Place, report: Report): void {
+  const { type, entries, wrapped, item, value, getter } = schema as SchemaParts;
+  if (type === "exact_optional") return checkKeys(wrapped, place, report);
+  if (type === "lazy") return checkKeys(getter?.(place.value), place, report);
+  if (type === "array") for (const part of place.items) checkKeys(item, part, report);
+  if (type === "record") for (const part of place.fields.values()) checkKeys(value, part, report);
+  if (type !== "strict_object" || entries === undefined) return;
+  for (const [key, part] of place.fields) {
+    if (Object.hasOwn(entries, key)) {
+      checkKeys(entries[key], part, report);
+    } else {
+      const hint = () => SIMILAR_KEYS[key] ?? didYouMean(key, Object.keys(entries));
+      report("unknown-key", part, `\`${key}\` means nothing here`, hint, part.start);
+    }
+  }
+}
+
+/** What a schema of {@link TestDocument} may be made of. A pipe has the parts of its first schema. */
+interface SchemaParts {
+  type: string;
+  entries?: Readonly<Record<string, unknown>>;
+  wrapped?: unknown;
+  item?: unknown;
+  value?: unknown;
+  getter?: (value: unknown) => unknown;
 }
 
 /** Words that come to mind first for what has another name. */
@@ -93,34 +118,9 @@ const SIMILAR_KEYS: Readonly<Record<string, string>> = {
   delay: "how long a call lasts is `takes`",
   body: "the body of an answer is `data`",
   response: "the answer is `result`, or for http `data`",
-  vars: "variables are `variables`",
+  vars: "execution variables are `variables`",
   duration_ms: "the virtual duration is `elapsed_seconds`",
-  output: "the result is `result`",
-};
-
-/** The keys of the map at a path: found by asking the schema about an empty key in its place. */
-function knownKeys(path: readonly (string | number)[]): string[] {
-  const last = path.filter((key) => typeof key === "string").at(-1);
-  const section = path.includes("mocks") ? (last === "error" ? "error" : "mock") : (last ?? "document");
-  return KEYS[section] ?? KEYS["test"] ?? [];
-}
-
-const MOCK_KEYS = [
-  ...["when", "result", "data", "rows", "status", "headers", "error", "takes"],
-  ...["expect_input", "expect_config"],
-];
-const SURROUNDING_KEYS = ["workload", "env", "credentials", "mocks", "run_real", "now"];
-const KEYS: Readonly<Record<string, string[]>> = {
-  document: ["playbook", "defaults", "tests"],
-  defaults: SURROUNDING_KEYS,
-  tests: ["name", ...SURROUNDING_KEYS, "target", "expect"],
-  mock: MOCK_KEYS,
-  error: ["kind", "code", "message", "retryable", "status", "details", "step", "task"],
-  expect: [
-    ...["status", "result", "equals", "results", "steps", "skipped", "calls"],
-    ...["variables", "error", "elapsed_seconds"],
-  ],
-  elapsed_seconds: ["min", "max"],
+  output: "the run's result is `result`",
 };
 
 /** The place that a path of keys leads to; the last existing one where the path leaves the document. */

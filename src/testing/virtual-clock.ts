@@ -1,90 +1,63 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { createSteppedClock } from "../adapters/stepped-clock.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** Time that passes only where somebody sleeps. */
+/** Time that passes only where somebody sleeps, beside work that takes real time. */
 export interface VirtualClock extends Clock {
   /** Runs work that takes real time; virtual time stands still until it has ended. */
   hold<T>(work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs until `work` has settled and answers as it does. Whenever nothing else is left to do, time jumps to the moment
+   * at which the first sleeper wakes: five minutes of back-off take microseconds.
+   */
+  runUntil<T>(work: Promise<T>): Promise<T>;
 }
 
-/**
- * A clock for runs that must not wait. Whenever nothing else is left to do in this process, it jumps to the moment at
- * which the first sleeper wakes: five minutes of back-off take microseconds, and the order of events is that of real time.
- */
+/** A virtual clock that stands at `startMs`, milliseconds since 1970 (UTC). */
 export function createVirtualClock(startMs: number): VirtualClock {
-  let now = startMs;
+  const stepped = createSteppedClock(startMs);
   let holds = 0;
-  let turn: NodeJS.Immediate | undefined;
-  /** In the order in which they wake. */
-  const sleepers: Sleeper[] = [];
-
-  const plan = () => {
-    if (holds === 0 && sleepers.length > 0) turn ??= setImmediate(jump);
-  };
-  const jump = () => {
-    turn = undefined;
-    if (holds > 0) return;
-    if (!readsFiles()) {
-      const next = sleepers.shift();
-      if (next === undefined) return;
-      now = Math.max(now, next.at);
-      next.wake();
-    }
-    plan();
-  };
+  let announce = () => undefined as void;
+  const change = () =>
+    new Promise<void>((resolve) => {
+      announce = resolve;
+    });
 
   return {
-    now: () => now,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) {
-          reject(signal.reason);
-          return;
-        }
-        const stop = () => {
-          sleepers.splice(sleepers.indexOf(sleeper), 1);
-          reject(signal?.reason);
-        };
-        const wake = () => {
-          signal?.removeEventListener("abort", stop);
-          resolve();
-        };
-        const sleeper = { at: now + Math.max(0, ms), wake };
-        signal?.addEventListener("abort", stop, { once: true });
-        insert(sleepers, sleeper);
-        plan();
-      }),
+    now: () => stepped.now(),
+    sleep(ms, signal) {
+      const slept = stepped.sleep(ms, signal);
+      announce();
+      return slept;
+    },
     async hold(work) {
       holds += 1;
       try {
         return await work();
       } finally {
         holds -= 1;
-        plan();
+        announce();
+      }
+    },
+    async runUntil(work) {
+      let isOver = false;
+      const end = () => {
+        isOver = true;
+      };
+      const over = work.then(end, end);
+      for (;;) {
+        await nextTurn();
+        if (isOver) return await work;
+        if (readsFiles()) continue;
+        if (holds > 0 || !(await stepped.step())) await Promise.race([over, change()]);
       }
     },
   };
 }
 
-interface Sleeper {
-  at: number;
-  wake: () => void;
-}
-
-/** After those of the same moment: who slept first wakes first. */
-function insert(sleepers: Sleeper[], sleeper: Sleeper): void {
-  let low = 0;
-  let high = sleepers.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sleepers[middle]?.at ?? 0) <= sleeper.at) low = middle + 1;
-    else high = middle;
-  }
-  sleepers.splice(low, 0, sleeper);
-}
-
 /**
- * A run that loads a sub-playbook or a stored result is not idle although no promise of it is ready. Everything else that
- * takes real time is held.
+ * A run that loads a sub-playbook or a stored result is not idle although no promise of it is ready. All else that takes
+ * real time is held.
  */
 function readsFiles(): boolean {
   return process.getActiveResourcesInfo().some((resource) => resource.startsWith("FSReq"));

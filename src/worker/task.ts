@@ -1,5 +1,6 @@
 import type { ProgramTask } from "../engine/program.ts";
 import { ReferenceNeeded } from "../language/references.ts";
+import { ResultView } from "../language/result-view.ts";
 import type { Scope } from "../language/scope.ts";
 import type { Template } from "../language/template.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
@@ -71,6 +72,7 @@ async function renderInput(
 ): Promise<{ input: JsonObject; ownInput: JsonObject }> {
   const { command, references } = around.place;
   const step = around.source.program.steps.get(command.step);
+  const inputOptions = target.task.task.kind === "python" ? { ...options(around), whole: forCode } : options(around);
   const input: JsonObject = {};
   const ownInput: JsonObject = {};
   for (const key of Object.keys(command.context.input)) setOwn(input, key, own(command.context.input, key));
@@ -80,12 +82,17 @@ async function renderInput(
     const seen = { ...input };
     const scope = taskScope(around.place, state, { input: () => seen, attempt: run.run });
     for (const [key, template] of layer) {
-      const value = await references.evaluate(() => template.render(scope, options(around)));
+      const value = await references.evaluate(() => template.render(scope, inputOptions));
       setOwn(input, key, value);
       setOwn(ownInput, key, value);
     }
   }
   return { input, ownInput };
+}
+
+/** Code reads fields by itself: a result has its virtual fields as real ones there. */
+function forCode(value: unknown): unknown {
+  return value instanceof ResultView ? value.forCode() : value;
 }
 
 function options(around: TaskSurroundings) {

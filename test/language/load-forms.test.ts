@@ -190,6 +190,12 @@ describe("forms of a tool", () => {
     assert.deepEqual(essence(step("  - step: one\n").tasks), [{ label: "one", kind: "noop" }]);
   });
 
+  it("the name on a flat workbook step is the tool's", () => {
+    const text = `${HEAD}workbook: [{ name: w, tool: { kind: noop } }]\nworkflow: [{ step: one, tool: workbook, name: w }]\n`;
+    const expected = [{ label: "one", kind: "workbook", config: { name: "w" } }];
+    assert.deepEqual(essence(loadValid(text).steps[0]?.tasks), expected);
+  });
+
   it("of a flat step the task gets its keys and rules, the step keeps the rest", () => {
     const flat = step(
       `  - step: one\n    tool: http\n    url: u\n    auth: c\n    timeout: 2\n    input: { a: 1 }\n    set: { b: 2 }\n    spec: { method: PUT, policy: { rules: [{ else: { do: break } }], admit: { rules: [{ else: { allow: true } }] } } }\n`,

@@ -110,7 +110,7 @@ const TEXT_CASES: RuleCase[] = [
   },
   {
     code: "imprecise-number",
-    name: "a whole number beyond 2^53 is doubted",
+    name: "a whole number beyond 2^53 is a warning",
     text: `${HEAD}${ONE}workload: { a: 9007199254740993 }\n`,
     found: ["5:16 imprecise-number"],
     hint: "put quotes around it to keep every digit",
@@ -123,7 +123,7 @@ const TEXT_CASES: RuleCase[] = [
   },
   {
     code: "yaml-warning",
-    name: "an unknown tag is doubted",
+    name: "an unknown tag is a warning",
     text: `${HEAD}${ONE}workload: { a: !secret x }\n`,
     found: ["5:16 yaml-warning"],
   },
@@ -185,6 +185,21 @@ const SHAPE_CASES: RuleCase[] = [
   },
   {
     code: "wrong-type",
+    name: "the task's keys on a flat step and in a task's spec are checked too",
+    text: workflow(
+      "  - step: one\n    tool: http\n    url: u\n    timeout: [1]\n    spec: { auth: 3, policy: { rules: x } }\n  - step: two\n    tool: { kind: noop, spec: { input: [1] } }\n",
+    ),
+    found: [
+      "6:5 legacy-form",
+      "8:14 wrong-type",
+      "9:19 wrong-type",
+      "9:39 wrong-type",
+      "10:11 unreachable-step",
+      "11:40 wrong-type",
+    ],
+  },
+  {
+    code: "wrong-type",
     name: "a time-out is a number or one whole template",
     text: tool("      kind: noop\n      timeout: 30s\n"),
     found: ["8:16 wrong-type"],
@@ -214,6 +229,21 @@ const SHAPE_CASES: RuleCase[] = [
   },
   {
     code: "wrong-value",
+    name: "so are the numbers of a retry",
+    text: tool(
+      "      kind: noop\n      retry: 0\n      spec: { policy: { rules: [{ then: { do: retry, attempts: 1.5, delay: -1, jitter: 2, max_elapsed: -3 } }] } }\n",
+    ),
+    found: [
+      "8:7 legacy-form",
+      "8:14 wrong-value",
+      "9:64 wrong-value",
+      "9:76 wrong-value",
+      "9:88 wrong-value",
+      "9:104 wrong-value",
+    ],
+  },
+  {
+    code: "wrong-value",
     name: "a workbook tool is one task",
     text: `${HEAD}workbook: [{ name: w, tool: [{ kind: noop }, { kind: noop }] }]\n${ONE}`,
     found: ["4:29 wrong-value"],
@@ -236,7 +266,7 @@ const SHAPE_CASES: RuleCase[] = [
   },
   {
     code: "unknown-key",
-    name: "unknown keys are doubted at every level, each with the nearest known one",
+    name: "unknown keys are warnings at every level, each with the nearest known one",
     text: `${HEAD}worklod: {}\nexecutor: { spec: { entry: one } }\nworkflow:\n  - step: one\n    dsc: x\n    spec: { timeot: 3 }\n    tool: { kind: http, url: http://a, heders: {} }\n    next: { arcs: [{ step: one, arg: {} }] }\n`,
     found: [
       "4:1 unknown-key",
@@ -259,7 +289,7 @@ const SHAPE_CASES: RuleCase[] = [
   },
   {
     code: "unknown-kind",
-    name: "an unknown kind is registered with a doubt, and its keys are not judged",
+    name: "an unknown kind is only a warning, and its keys are not judged",
     text: tool("      kind: htpp\n      whatever: 1\n"),
     found: ["7:13 unknown-kind"],
     hint: "did you mean `http`?",
@@ -390,7 +420,7 @@ const MEANING_CASES: RuleCase[] = [
   {
     code: "loop-without-collection",
     name: "a loop has a collection or a cursor",
-    text: workflow(`  - step: one\n${NOOP}    loop: { iterator: x }\n`),
+    text: workflow(`  - step: one\n${NOOP}    loop: { iterator: x, in: }\n`),
     found: ["7:11 loop-without-collection"],
     hint: "add `in: …`",
   },
@@ -402,19 +432,19 @@ const MEANING_CASES: RuleCase[] = [
   },
   {
     code: "missing-tool",
-    name: "a step without a tool is doubted",
+    name: "a step without a tool is a warning",
     text: workflow("  - step: one\n"),
     found: ["5:5 missing-tool"],
   },
   {
     code: "missing-action",
-    name: "a rule without `do` is doubted",
+    name: "a rule without `do` is a warning",
     text: tool("      kind: noop\n      spec: { policy: { rules: [{ when: x, then: { set: { a: 1 } } }] } }\n"),
     found: ["8:50 missing-action"],
   },
   {
     code: "unreachable-step",
-    name: "a step that nothing leads to is doubted, also in a ring of its own",
+    name: "a step that nothing leads to is a warning, also in a ring of its own",
     text: workflow(
       `  - step: start\n${NOOP}    next: { arcs: [{ step: end }] }\n  - step: left\n${NOOP}    next: { arcs: [{ step: right }] }\n  - step: right\n${NOOP}    next: { arcs: [{ step: left }] }\n  - step: end\n${NOOP}`,
     ),
@@ -432,7 +462,7 @@ const MEANING_CASES: RuleCase[] = [
 const TEMPLATE_CASES: RuleCase[] = [
   {
     code: "template-syntax",
-    name: "a template that does not parse is doubted at its place in the text",
+    name: "a template that does not parse is a warning at its place in the text",
     text: tool('      kind: python\n      auth: "x {{ 1 + }}"\n      code: |\n        one\n          {{ 2 * }}\n'),
     found: ["8:23 template-syntax", "11:18 template-syntax"],
   },
@@ -450,7 +480,7 @@ const TEMPLATE_CASES: RuleCase[] = [
   },
   {
     code: "unknown-variable",
-    name: "a name that is nearly a known one is doubted, wherever it is read",
+    name: "a name that is nearly a known one is a warning, wherever it is read",
     text: `${HEAD}workload: { customer: 1 }\nkeychain: [{ name: api, kind: static }]\nworkflow:\n  - step: fetch\n    tool: { kind: noop, input: { a: "{{ custmer }}", b: "{{ workload.customr }}", c: "{{ keychain.apii.x }}" } }\n    set: { total: "{{ fetchh.data }}" }\n    next: { arcs: [{ step: fetch, when: "ctx.totl > 1" }] }\n`,
     found: [
       "8:41 unknown-variable",

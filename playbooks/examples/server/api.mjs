@@ -92,6 +92,7 @@ function route(method, path) {
 }
 
 async function readJson(request) {
+  request.setEncoding("utf8");
   let text = "";
   for await (const chunk of request) {
     text += chunk;

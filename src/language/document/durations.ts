@@ -1,6 +1,6 @@
 import type { Json } from "../../schema/json.ts";
 import type { Place } from "./place.ts";
-import { noteTemplate, type Reading } from "./reading.ts";
+import { checkRange, noteTemplate, type Reading } from "./reading.ts";
 
 /** What one unit of a duration is in milliseconds. */
 export const SECOND_MS = 1_000;
@@ -14,7 +14,7 @@ export function readDuration(reading: Reading, place: Place | undefined, unitMs:
   const written = place.value;
   const number = typeof written === "string" && written.trim() !== "" ? Number(written) : written;
   if (typeof number === "number" && Number.isFinite(number)) {
-    if (number < 0) reading.report("wrong-value", place, `\`${place.key}\` must not be negative`);
+    checkRange(reading, { ...place, value: number });
     return Math.round(number * unitMs);
   }
   if (typeof written !== "string") return undefined;

@@ -2,7 +2,7 @@ import { LoopBody, LoopCursor, LoopFrame, LoopPolicy, LoopSpec, Tolerance } from
 import type { Cursor, Loop } from "../../schema/playbook.ts";
 import { canonicalKind } from "../../schema/task-kinds.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
-import { checkKeys, legacy, noteTemplate, type Reading } from "./reading.ts";
+import { checkCount, checkKeys, legacy, noteTemplate, type Reading } from "./reading.ts";
 
 /** Reads `loop` of a step (language document, section 6). */
 export function readLoop(reading: Reading, place: Place | undefined): Loop | undefined {
@@ -32,11 +32,11 @@ export function readLoop(reading: Reading, place: Place | undefined): Loop | und
   };
 }
 
-/** `in`, or `collection` of earlier versions. An `in` that is there but empty is a collection too: a step that fails. */
+/** `in`, or `collection` of earlier versions. */
 function readCollection(reading: Reading, loop: Place): Place | undefined {
-  const older = loop.fields.get("collection");
+  const older = field(loop, "collection");
   if (older !== undefined) legacy(reading, older, "`collection`", "`in`");
-  const collection = loop.fields.get("in") ?? older;
+  const collection = field(loop, "in") ?? older;
   noteTemplate(reading, collection);
   return collection;
 }
@@ -71,11 +71,6 @@ function readCursor(reading: Reading, place: Place | undefined, frame: Place | u
     rowConcurrency: value("row_concurrency", 1),
     process: field(frame, "process")?.value === "frame" ? "frame" : "row",
   };
-}
-
-function checkCount(reading: Reading, place: Place | undefined): void {
-  if (typeof place?.value !== "number" || (Number.isInteger(place.value) && place.value > 0)) return;
-  reading.report("wrong-value", place, `\`${place.key}\` must be a whole number from 1, not \`${place.value}\``);
 }
 
 /** `stop`, `continue`, a count, or a share: `5%`, or a fraction below 1. */

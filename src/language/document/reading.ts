@@ -108,3 +108,16 @@ export function checkKey(
 export function legacy(reading: Reading, place: Place, what: string, today: string): void {
   reading.report("legacy-form", place, `${what} is an older form`, `today: ${today}`, place.start);
 }
+
+/** Reports a number that is not a whole one from 1. Templates are left to the run. */
+export function checkCount(reading: Reading, place: Place | undefined): void {
+  if (typeof place?.value !== "number" || (Number.isInteger(place.value) && place.value > 0)) return;
+  reading.report("wrong-value", place, `\`${place.key}\` must be a whole number from 1, not \`${place.value}\``);
+}
+
+/** Reports a number below 0 or above `max`. Templates are left to the run. */
+export function checkRange(reading: Reading, place: Place | undefined, max = Number.POSITIVE_INFINITY): void {
+  if (typeof place?.value !== "number" || (place.value >= 0 && place.value <= max)) return;
+  const range = max === Number.POSITIVE_INFINITY ? "must not be negative" : `must be from 0 to ${max}`;
+  reading.report("wrong-value", place, `\`${place.key}\` ${range}, not \`${place.value}\``);
+}

@@ -6,7 +6,16 @@ import { POLICY_ACTIONS, type PolicyAction } from "../../schema/playbook.ts";
 import { mergeAssignments, readAssignments } from "./assignments.ts";
 import { didYouMean } from "./hints.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
-import { checkKey, checkKeys, legacy, noteCondition, noteTemplate, type Reading } from "./reading.ts";
+import {
+  checkCount,
+  checkKey,
+  checkKeys,
+  checkRange,
+  legacy,
+  noteCondition,
+  noteTemplate,
+  type Reading,
+} from "./reading.ts";
 import { checkShape } from "./shape.ts";
 
 /** The rules of `spec.policy.rules` (language document, section 5.5). `labels` are the step's tasks in order. */
@@ -84,6 +93,10 @@ function readAction(reading: Reading, action: Place): Rule {
   const jitter = field(action, "jitter");
   const maxElapsed = field(action, "max_elapsed");
   for (const place of [attempts, delay, jitter, maxElapsed]) noteTemplate(reading, place);
+  checkCount(reading, attempts);
+  checkRange(reading, delay);
+  checkRange(reading, jitter, 1);
+  checkRange(reading, maxElapsed);
   if (attempts !== undefined) rule.attempts = attempts.value;
   if (delay !== undefined) rule.delay = delay.value;
   if (jitter !== undefined) rule.jitter = jitter.value;

@@ -6,7 +6,16 @@ import { readAssignments, readInputs } from "./assignments.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { didYouMean } from "./hints.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
-import { checkKey, checkKeys, legacy, noteTemplate, positionOf, type Reading } from "./reading.ts";
+import {
+  checkCount,
+  checkKey,
+  checkKeys,
+  checkRange,
+  legacy,
+  noteTemplate,
+  positionOf,
+  type Reading,
+} from "./reading.ts";
 import { readResult } from "./result-storage.ts";
 import { readBackoff, readPolicy } from "./rules.ts";
 import { checkShape } from "./shape.ts";
@@ -144,6 +153,8 @@ function withRetry(reading: Reading, policy: PolicyRule[], retry: Place | undefi
   const backoff = readBackoff(field(retry, "backoff"));
   noteTemplate(reading, attempts);
   noteTemplate(reading, delay);
+  checkCount(reading, attempts);
+  checkRange(reading, delay);
   const rule: PolicyRule = {
     when: "{{ output.status == 'error' }}",
     do: "retry",

@@ -88,8 +88,10 @@ const STEP_KEYS: readonly string[] = Object.keys(StepBody.entries);
 function flatDraft(owner: Place, tool: Place, label: string): TaskDraft {
   const fields = new Map<string, Place>([["kind", tool]]);
   for (const [key, value] of owner.fields) {
-    const taken = STEP_KEYS.includes(key) || key === "name" || key === "kind" || Object.hasOwn(REMOVED_STEP_KEYS, key);
-    if (!taken) fields.set(key, value);
+    // `name` is the owner's, but for kind workbook it is the name of the tool to run.
+    const named = key === "name" && textOf(tool) !== "workbook";
+    const taken = STEP_KEYS.includes(key) || key === "kind" || Object.hasOwn(REMOVED_STEP_KEYS, key);
+    if (!taken && !named) fields.set(key, value);
   }
   const spec = owner.fields.get("spec");
   const hoistable = new Map([...(spec?.fields ?? [])].filter(([key]) => key !== "output"));

@@ -5,7 +5,7 @@ import type { Place } from "./place.ts";
 
 /**
  * Most tokens of a document, about 500 KiB of text that is all structure. It bounds the time that hostile text can take:
- * the reader makes an error object for every token of `},},},…`, which is 12 s for 1 MiB without this limit and 1.5 s
+ * the reader makes an error object for every token of `},},},…`, which is 12 s for 1 MiB without this limit and 1 s
  * with it.
  */
 export const TOKENS_MAX = 100_000;

@@ -47,6 +47,16 @@ export function spendScan(budget: Budget, length: number): void {
   if (length >= 64) spendSteps(budget, length >>> 6);
 }
 
+/**
+ * Takes the steps of looking for a text of `part` characters in one of `length`. The engine's search costs their product
+ * where the texts repeat themselves: 0.17 s were measured for a thousand characters in a million.
+ */
+export function spendSearch(budget: Budget, length: number, part: number): void {
+  if (part > length) return;
+  spendScan(budget, length);
+  if (part > 8) spendSteps(budget, Math.floor(((length - part) * part) / 512));
+}
+
 /** Takes `length` characters of text from the budget. Call it before the text is built. */
 export function spendText(budget: Budget, length: number): void {
   budget.text -= length;

@@ -1,6 +1,8 @@
+import { FlowError } from "../../schema/errors.ts";
 import { setOwn } from "../../schema/json.ts";
 import { spendSteps } from "./budget.ts";
 import { isEqual, isIn, order } from "./equality.ts";
+import { inContext } from "./fault.ts";
 import { FILTERS } from "./filters.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { memberOf, sliceOf } from "./lookup.ts";
@@ -17,13 +19,12 @@ import { isTrue, kindOf, numeric, unwrap } from "./values.ts";
 export type Evaluate = (run: Run) => unknown;
 
 /**
- * Compiles an expression to closures. Throws a fault for a filter, test, method or function that does not exist, and for
- * arguments that one does not take; the offset is that of the syntax tree.
+ * Compiles an expression to closures. Throws `TEMPLATE_ERROR` for a filter, test, method or function that does not exist,
+ * and for arguments that one does not take; `offsetOf` gives the place.
  */
-export function compileExpression(expression: Expression): Evaluate {
+export function compileExpression({ source, root }: Expression): Evaluate {
   const counter = { nodes: 0 };
-  const evaluate = compile(expression.root, counter);
-  const { source } = expression;
+  const evaluate = compileRoot(source, root, counter);
   const steps = counter.nodes;
   // An expression has no loops of its own, so that its steps are counted once and in advance.
   return (run) => {
@@ -31,6 +32,14 @@ export function compileExpression(expression: Expression): Evaluate {
     spendSteps(run.budget, steps);
     return evaluate(run);
   };
+}
+
+function compileRoot(source: string, root: Node, counter: Counter): Evaluate {
+  try {
+    return compile(root, counter);
+  } catch (error) {
+    throw error instanceof FlowError ? inContext(error, source) : error;
+  }
 }
 
 interface Counter {

@@ -1,7 +1,7 @@
 import { own } from "../../schema/json.ts";
 import { View } from "../view.ts";
 import type { Budget } from "./budget.ts";
-import { spendScan, spendSteps, tooDeep, VALUE_DEPTH_MAX } from "./budget.ts";
+import { spendScan, spendSearch, spendSteps, tooDeep, VALUE_DEPTH_MAX } from "./budget.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import { isMap, kindOf, numeric, unwrap } from "./values.ts";
@@ -61,7 +61,7 @@ export function isIn(needle: unknown, haystack: unknown, run: Run): boolean {
   if (typeof inner === "string") {
     if (key === undefined) return false;
     if (typeof key !== "string") throw evaluationError(run, `"in" looks for text in text, and got ${kindOf(key)}`);
-    spendScan(run.budget, inner.length);
+    spendSearch(run.budget, inner.length, key.length);
     return inner.includes(key);
   }
   if (isMap(inner)) return (typeof key === "string" || typeof key === "number") && Object.hasOwn(inner, String(key));

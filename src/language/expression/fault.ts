@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../../schema/errors.ts";
 import { FlowError } from "../../schema/errors.ts";
+import { isJsonObject } from "../../schema/json.ts";
 
 /**
  * An expression that cannot be read: `why`, and the offset of the place in the text that is being read.
@@ -9,16 +10,19 @@ export function fault(why: string, offset: number, code: ErrorCode = "TEMPLATE_E
   return new FlowError(code, why, { detail: { offset } });
 }
 
-/** The same error, naming the text that it is about. */
+/** The same error, naming the text that it is about; an error that names one already is returned as it is. */
 export function inContext(error: FlowError, text: string): FlowError {
-  return new FlowError(error.code, `Cannot read ${excerpt(text)}: ${error.message}`, { detail: error.detail ?? null });
+  const { detail } = error;
+  if (isJsonObject(detail) && "template" in detail) return error;
+  const template = excerpt(text);
+  return new FlowError(error.code, `Cannot read ${template}: ${error.message}`, {
+    detail: { offset: offsetOf(error), template },
+  });
 }
 
 /** Offset of a {@link fault} in its text, in UTF-16 units from 0; 0 for any other error. */
 export function offsetOf(error: FlowError): number {
-  const { detail } = error;
-  if (typeof detail !== "object" || detail === null || Array.isArray(detail)) return 0;
-  const offset = detail["offset"];
+  const offset = isJsonObject(error.detail) ? error.detail["offset"] : undefined;
   return typeof offset === "number" ? offset : 0;
 }
 

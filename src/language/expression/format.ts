@@ -4,7 +4,8 @@ import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import { kindOf, numeric, unwrap } from "./values.ts";
 
-const PLACE = /%([-+0 ]*)(\d*)(?:\.(\d+))?([a-zA-Z%])/g;
+// Bounded repetitions: a text of zeros must not be tried in every division between flags and width.
+const PLACE = /%([-+0 ]{0,4})(\d{0,15})(?:\.(\d{1,15}))?([a-zA-Z%])/g;
 
 /**
  * `"%05.2f of %s" | format(x, y)`: the places `%s %d %i %f %x %X %e %%`, with width, precision and the flags `-`, `0`
@@ -18,9 +19,14 @@ export function formatText(pattern: string, args: readonly unknown[], run: Run):
     spendText(run.budget, part.length);
     text += part;
   };
+  const addPlain = (part: string): void => {
+    if (part.includes("%"))
+      throw evaluationError(run, 'format has a "%" that begins no place; write "%%" for the sign');
+    add(part);
+  };
   for (const match of pattern.matchAll(PLACE)) {
     const [whole, flags = "", width = "", precision, type = ""] = match;
-    add(pattern.slice(from, match.index));
+    addPlain(pattern.slice(from, match.index));
     from = match.index + whole.length;
     if (type === "%") {
       add("%");
@@ -40,7 +46,7 @@ export function formatText(pattern: string, args: readonly unknown[], run: Run):
       ),
     );
   }
-  add(pattern.slice(from));
+  addPlain(pattern.slice(from));
   return text;
 }
 

@@ -108,6 +108,7 @@ export function pathOf(attribute: unknown, run: Run): (string | number)[] | unde
   if (inner === undefined || inner === null) return undefined;
   if (typeof inner === "number") return [inner];
   if (typeof inner !== "string") throw evaluationError(run, `an attribute is a name, not ${kindOf(inner)}`);
+  spendScan(run.budget, inner.length);
   const keys = inner.split(".", PATH_MAX + 1);
   if (keys.length > PATH_MAX) throw evaluationError(run, `an attribute has at most ${PATH_MAX} names`);
   return keys.map((key) => (/^\d{1,9}$/.test(key) ? Number(key) : key));
@@ -170,7 +171,10 @@ function unique(value: unknown, sensitive: boolean, attribute: unknown, run: Run
 /** A value that is the same for equal values only. */
 function identityOf(value: unknown, run: Run): unknown {
   if (typeof value === "boolean") return Number(value);
-  if (typeof value === "string") return `"${value}`;
+  if (typeof value === "string") {
+    spendText(run.budget, value.length);
+    return `"${value}`;
+  }
   if (typeof value !== "object" || value === null) return value;
   return jsonText(sortedKeys(value, run), run.budget);
 }
@@ -180,11 +184,11 @@ function sortedKeys(value: unknown, run: Run, depth = 0): unknown {
   const inner = unwrap(value);
   if (typeof inner === "boolean") return Number(inner);
   if (typeof inner !== "object" || inner === null || depth > SORT_DEPTH_MAX) return inner;
-  spendSteps(run.budget, 4);
+  spendSteps(run.budget, 8);
   if (Array.isArray(inner)) return inner.map((item) => sortedKeys(item, run, depth + 1));
   const sorted = {};
   const keys = Object.keys(inner).sort();
-  spendSteps(run.budget, keys.length);
+  spendSteps(run.budget, 2 * keys.length);
   for (const key of keys) {
     setOwn(sorted, key, sortedKeys((inner as Record<string, unknown>)[key], run, depth + 1));
   }

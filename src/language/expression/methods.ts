@@ -1,5 +1,5 @@
 import { View } from "../view.ts";
-import { spendItems, spendScan, spendSteps, spendText } from "./budget.ts";
+import { spendItems, spendScan, spendSearch, spendSteps, spendText } from "./budget.ts";
 import { isEqual } from "./equality.ts";
 import { countArgument, itemsFor, textArgument, wrongType } from "./filter.ts";
 import { join } from "./list-filters.ts";
@@ -132,9 +132,10 @@ function replaceIn(text: string, [from, to, limit]: readonly unknown[], run: Run
   return replace(text, old, textArgument(run, "replace", to, ""), countArgument(run, "replace", limit, -1), run);
 }
 
-function find(text: string, [part]: readonly unknown[], run: Run): number {
-  spendScan(run.budget, text.length);
-  const at = text.indexOf(textArgument(run, "find", part, ""));
+function find(text: string, [wanted]: readonly unknown[], run: Run): number {
+  const part = textArgument(run, "find", wanted, "");
+  spendSearch(run.budget, text.length, part.length);
+  const at = text.indexOf(part);
   return at < 0 ? -1 : characters(text.slice(0, at), run.budget).length;
 }
 

@@ -6,13 +6,12 @@ import { tokenize } from "./lexer.ts";
 import type { Arguments, BinaryOperator, CompareOperator, Expression, Node } from "./syntax.ts";
 
 /**
- * Parses `text` as one expression (language document, section 4.6). Offsets in nodes and errors count from `at`, the
- * offset of `text` in a longer text. Throws `TEMPLATE_ERROR` when it does not parse and `TEMPLATE_BUDGET` when it is
- * nested more than 200 deep or longer than 256 Ki characters; `offsetOf` gives the place.
+ * Parses `text` as one expression (language document, section 4.6). Throws `TEMPLATE_ERROR` when it does not parse and
+ * `TEMPLATE_BUDGET` when it is nested more than 200 deep or longer than 256 Ki characters; `offsetOf` gives the place.
  */
-export function parseExpression(text: string, at = 0): Expression {
+export function parseExpression(text: string): Expression {
   try {
-    const cursor = cursorOf(tokenize(text, 0).tokens.map((token) => ({ ...token, at: token.at + at })));
+    const cursor = cursorOf(tokenize(text, 0).tokens);
     const root = readChoice(cursor);
     expectEnd(cursor);
     return { source: text, root };

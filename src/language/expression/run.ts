@@ -19,6 +19,8 @@ export interface Run {
   readonly now: (() => number) | undefined;
   /** Answers `token(…)`; absent: `token()` is an error. What it throws reaches the caller unchanged. */
   readonly token: ((call: TokenCall) => unknown) | undefined;
+  /** What becomes of a whole template's value before it is JSON. */
+  readonly whole: (value: unknown) => unknown;
   /** Text of the expression that is being evaluated, for error messages. */
   source: string;
 }

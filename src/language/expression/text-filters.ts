@@ -1,4 +1,4 @@
-import { spendItems, spendScan, spendText } from "./budget.ts";
+import { spendItems, spendSearch, spendSteps, spendText } from "./budget.ts";
 import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, textArgument, textFor, wrongType } from "./filter.ts";
 import { textOf } from "./plain.ts";
@@ -97,6 +97,7 @@ export function strip(text: string, chars: string | undefined, ends: "both" | "s
   if (chars === undefined) {
     return ends === "both" ? text.trim() : ends === "start" ? text.trimStart() : text.trimEnd();
   }
+  spendSteps(run.budget, chars.length);
   const stripped = new Set(chars);
   const all = characters(text, run.budget);
   let from = 0;
@@ -119,8 +120,8 @@ export function replace(text: string, old: string, fresh: string, count: number,
 
 /** How often `part` stands in `text`, without overlaps; an empty part stands at every place. */
 export function occurrences(text: string, part: string, run: Run): number {
-  spendScan(run.budget, text.length);
   if (part === "") return text.length + 1;
+  spendSearch(run.budget, text.length, part.length);
   let count = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count += 1;
   return count;

@@ -104,7 +104,7 @@ function number(name: string, change: (x: number) => number): Filter {
   };
 }
 
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /** The number that a value stands for: a number, a boolean, or text with a decimal number. Undefined when it is none. */
 function toNumber(value: unknown): number | undefined {

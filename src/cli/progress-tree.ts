@@ -1,0 +1,73 @@
+import { logLine, type Progress } from "./progress.ts";
+import { detailLine } from "./progress-lines.ts";
+import type { RunModel } from "./run-model.ts";
+import { createScreen, type Terminal } from "./screen.ts";
+import type { Style } from "./style.ts";
+import { treeLines } from "./tree.ts";
+
+/** Time between two drawings. */
+const FRAME_MS = 100;
+/** Lines for above the tree that are held until the next drawing; a tool that writes faster draws earlier. */
+const PENDING_LINES_MAX = 500;
+/** Lines of the tree that stays when the run is over. */
+const FINAL_LINES_MAX = 200;
+
+/** What a live tree is drawn with; the last two are parts that tests replace. */
+export interface TreeOptions {
+  terminal: Terminal;
+  style: Style;
+  verbose: boolean;
+  now(): number;
+  /** Calls `task` every so often until the function that it gives is called. */
+  every(ms: number, task: () => void): () => void;
+}
+
+/** Progress for terminals: a tree of the steps, drawn in place ten times a second, with tool output above it. */
+export function createTreeProgress(model: RunModel, options: TreeOptions): Progress {
+  const { terminal, style } = options;
+  const screen = createScreen(terminal);
+  let above: string[] = [];
+  let isCancelling = false;
+  let isOver = false;
+
+  const draw = (lines: number) => {
+    const root = model.root();
+    if (root === undefined || isOver) return;
+    // One column stays free: a full line makes some terminals wrap.
+    const view = { now: options.now(), columns: terminal.columns() - 1, lines, style, cancelling: isCancelling };
+    screen.draw(treeLines(root, view), above);
+    above = [];
+  };
+  // The cursor needs a row of its own below the tree.
+  const drawNow = () => draw(terminal.rows() - 1);
+  const add = (line: string) => {
+    above.push(style.dim(line));
+    if (above.length >= PENDING_LINES_MAX) drawNow();
+  };
+  const stopTimer = options.every(FRAME_MS, drawNow);
+
+  return {
+    observe(state, events) {
+      if (!options.verbose) return;
+      const execution = model.execution(state.executionId);
+      if (execution === undefined) return;
+      for (const event of events) {
+        const line = detailLine(execution, event);
+        if (line !== undefined) add(line);
+      }
+    },
+    log: (line) => add(logLine(model, line)),
+    cancelling() {
+      isCancelling = true;
+      drawNow();
+    },
+    stop() {
+      if (isOver) return;
+      stopTimer();
+      isCancelling = false;
+      draw(FINAL_LINES_MAX);
+      isOver = true;
+      screen.end();
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import { resolve } from "node:path";
+import type { ExecutionState } from "../engine/state.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import { type EventRecord, toRecord } from "../schema/event-record.ts";
+
+/** Characters gathered before they are written: one call of the system for some hundred events. */
+const CHUNK_LENGTH = 65_536;
+
+/** The event log of a run as a file. */
+export interface Recorder {
+  observe(state: ExecutionState, events: readonly FlowEvent[]): void;
+  /**
+   * Writes what is left and closes the file; safe to call twice. The error, when the log is not complete: a full disk must
+   * not stop a run that goes well, but its caller has to know.
+   */
+  close(): FlowError | undefined;
+}
+
+/**
+ * Writes every event of a run and its sub-playbooks as one line of JSON (the wire shape of `schema/event-record.ts`), with
+ * numbers that grow over all of them, and `parent_execution_id` on those of sub-playbooks.
+ *
+ * Writing is synchronous on purpose: a run that makes events faster than the disk takes them is held back, instead of
+ * filling the memory, and what was gathered can be written even while the process is leaving.
+ *
+ * Throws `FlowError` FILE_UNREADABLE when the file cannot be made.
+ */
+export function createRecorder(target: string, folder: string): Recorder {
+  const file = resolve(folder, target);
+  let descriptor: number | undefined = open(file, target);
+  let failure: FlowError | undefined;
+  let lines: string[] = [];
+  let length = 0;
+  let eventId = 0;
+
+  const flush = () => {
+    if (descriptor === undefined || failure !== undefined || lines.length === 0) return;
+    try {
+      writeAll(descriptor, Buffer.from(lines.join("")));
+    } catch (cause) {
+      const why = `Cannot write the event log ${target}: ${messageOf(cause)}; it ends before event ${eventId}`;
+      failure = new FlowError("FILE_UNREADABLE", why, { cause });
+    }
+    lines = [];
+    length = 0;
+  };
+
+  return {
+    observe(state, events) {
+      if (failure !== undefined) return;
+      for (const event of events) {
+        eventId += 1;
+        const line = `${JSON.stringify(recordOf(state, event, eventId))}\n`;
+        lines.push(line);
+        length += line.length;
+      }
+      if (length >= CHUNK_LENGTH) flush();
+    },
+    close() {
+      flush();
+      if (descriptor !== undefined) closeSync(descriptor);
+      descriptor = undefined;
+      return failure;
+    },
+  };
+}
+
+function open(file: string, target: string): number {
+  try {
+    return openSync(file, "w");
+  } catch (cause) {
+    throw new FlowError("FILE_UNREADABLE", `Cannot write the event log ${target}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** A write to a pipe may take only a part. */
+function writeAll(descriptor: number, bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
+}
+
+function recordOf(state: ExecutionState, event: FlowEvent, eventId: number): EventRecord {
+  const { executionId, catalogId, path, parent } = state;
+  const record = toRecord(event, { eventId, executionId, catalogId, path });
+  return parent === null ? record : { ...record, parent_execution_id: parent.execution_id };
+}

@@ -1,0 +1,151 @@
+import { type ExecutionState, isTerminal, type StepState, stepState } from "../engine/state.ts";
+import type { EventOf, FlowEvent } from "../schema/event.ts";
+import { own } from "../schema/json.ts";
+import type { TaskError } from "../schema/outcome.ts";
+
+/*
+ * What people are shown of a run and its sub-playbooks, kept up to date event by event. Each event costs the same however
+ * long the run: counters are read from the engine's state when somebody looks, and of the sub-playbooks of a step that
+ * ended only the last is kept, so that a loop that calls a million of them needs no more memory than one.
+ */
+
+/** One execution: the run itself or a sub-playbook. */
+export interface ExecutionRow {
+  /** The engine's own state, which changes as the run goes on. */
+  state: ExecutionState;
+  /** The step that called it; undefined for the run itself. */
+  caller: StepRow | undefined;
+  /** Iteration of the caller's loop that called it. */
+  iteration: number | undefined;
+  /** Steps that have started or were skipped, in that order. */
+  steps: StepRow[];
+  byName: Map<string, StepRow>;
+}
+
+/** One step of an execution. */
+export interface StepRow {
+  name: string;
+  execution: ExecutionRow;
+  state: StepState;
+  /** Its current or last run. */
+  stepRunId: string;
+  /** The highest number of runs that one of its tasks needed in the step's last run; 0 when none has ended. */
+  attempts: number;
+  /** A task that failed and is about to run again, by its policy. */
+  retry: { task: string; run: number; error: TaskError | undefined } | undefined;
+  skipped: "when" | "admission" | "unreached" | undefined;
+  /** Sub-playbooks that run now. */
+  children: Set<ExecutionRow>;
+  /** How many have ended. */
+  childrenEnded: number;
+  /** The last that ended; one that failed stays, so that its cause can be told. */
+  lastChild: ExecutionRow | undefined;
+}
+
+/** A run as it is watched. */
+export interface RunModel {
+  /** The run itself; undefined before its first event. */
+  root(): ExecutionRow | undefined;
+  /** The execution of an id while it runs. */
+  execution(id: string): ExecutionRow | undefined;
+  /** Takes in what has just been folded into `state`. */
+  observe(state: ExecutionState, events: readonly FlowEvent[]): void;
+}
+
+/** An empty model. */
+export function createRunModel(): RunModel {
+  const running = new Map<string, ExecutionRow>();
+  let root: ExecutionRow | undefined;
+  return {
+    root: () => root,
+    execution: (id) => running.get(id),
+    observe(state, events) {
+      let execution = running.get(state.executionId);
+      if (execution === undefined) {
+        execution = newExecution(state, running);
+        root ??= execution;
+        running.set(state.executionId, execution);
+      }
+      for (const event of events) take(execution, event);
+      if (!isTerminal(state.status)) return;
+      running.delete(state.executionId);
+      if (execution.caller !== undefined) endChild(execution.caller, execution);
+    },
+  };
+}
+
+function newExecution(state: ExecutionState, running: ReadonlyMap<string, ExecutionRow>): ExecutionRow {
+  const { parent } = state;
+  const above = parent === null ? undefined : running.get(parent.execution_id);
+  const caller = parent === null ? undefined : above?.byName.get(parent.step);
+  const index = parent?.iter === undefined ? undefined : own(parent.iter, "index");
+  const iteration = typeof index === "number" ? index : undefined;
+  const execution: ExecutionRow = { state, caller, iteration, steps: [], byName: new Map() };
+  caller?.children.add(execution);
+  return execution;
+}
+
+function endChild(caller: StepRow, child: ExecutionRow): void {
+  caller.children.delete(child);
+  caller.childrenEnded += 1;
+  if (caller.lastChild?.state.status !== "FAILED" || child.state.status === "FAILED") caller.lastChild = child;
+}
+
+function take(execution: ExecutionRow, event: FlowEvent): void {
+  switch (event.type) {
+    case "loop.started":
+    case "command.issued":
+      startRow(execution, event);
+      return;
+    case "task.done":
+      taskDone(stepRow(execution, event.step), event);
+      return;
+    case "step.completed":
+    case "step.failed":
+      stepRow(execution, event.step).retry = undefined;
+      return;
+    case "step.skipped":
+      stepRow(execution, event.step).skipped = event.reason;
+      return;
+    default:
+      return;
+  }
+}
+
+/** A command that belongs to a run which is known already (an iteration) starts nothing. */
+function startRow(execution: ExecutionRow, event: EventOf<"loop.started"> | EventOf<"command.issued">): void {
+  const row = stepRow(execution, event.step);
+  if (row.stepRunId === event.step_run_id) return;
+  row.stepRunId = event.step_run_id;
+  row.attempts = 0;
+  row.retry = undefined;
+  row.skipped = undefined;
+  row.childrenEnded = 0;
+  row.lastChild = undefined;
+}
+
+function taskDone(row: StepRow, event: EventOf<"task.done">): void {
+  if (event.run > row.attempts) row.attempts = event.run;
+  if (!event.final) row.retry = { task: event.task, run: event.run + 1, error: event.error };
+  else if (row.retry?.task === event.task) row.retry = undefined;
+}
+
+function stepRow(execution: ExecutionRow, name: string): StepRow {
+  const known = execution.byName.get(name);
+  if (known !== undefined) return known;
+  const row: StepRow = {
+    name,
+    execution,
+    state: stepState(execution.state, name),
+    stepRunId: "",
+    attempts: 0,
+    retry: undefined,
+    skipped: undefined,
+    children: new Set(),
+    childrenEnded: 0,
+    lastChild: undefined,
+  };
+  execution.byName.set(name, row);
+  execution.steps.push(row);
+  return row;
+}

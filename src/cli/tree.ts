@@ -1,0 +1,185 @@
+import { CANCELLING, firstLine, loopProgress, SKIP_REASONS } from "./progress-lines.ts";
+import type { ExecutionRow, StepRow } from "./run-model.ts";
+import { PLAIN, type Style } from "./style.ts";
+import { cleanText, fitText, formatDuration, padText, plural, textWidth } from "./text.ts";
+
+/** What a tree is drawn for. */
+export interface TreeView {
+  /** Milliseconds since 1970. */
+  now: number;
+  /** Columns that a line may take. */
+  columns: number;
+  /** Lines that the tree may take. */
+  lines: number;
+  style: Style;
+  /** A Ctrl-C was pressed. */
+  cancelling: boolean;
+}
+
+/**
+ * The steps of a run as lines, those of sub-playbooks beneath the step that called them. Where there is not room for all:
+ * first what is beneath finished steps goes, then finished steps become one line from the top, then the end is cut.
+ */
+export function treeLines(root: ExecutionRow, view: TreeView): string[] {
+  const entries: Entry[] = [];
+  addSteps(entries, root, { depth: 0, within: false, now: view.now });
+  const room = Math.max(1, view.lines - (view.cancelling ? 1 : 0));
+  const fitted = fit(entries, room);
+  const nameWidth = Math.min(NAME_WIDTH_MAX, Math.max(0, ...fitted.map((entry) => entryWidth(entry))));
+  const lines = fitted.map((entry) => draw(entry, nameWidth, view));
+  if (view.cancelling) lines.push(view.style.notice(fitText(CANCELLING, view.columns)));
+  return lines;
+}
+
+/** Names are filled up to the longest one, but not beyond this. */
+const NAME_WIDTH_MAX = 32;
+/** Sub-playbooks of one loop that are shown at a time. */
+const CHILDREN_SHOWN = 4;
+
+type Look = "running" | "completed" | "failed" | "skipped" | "waiting" | "note";
+
+interface Entry {
+  depth: number;
+  look: Look;
+  name: string;
+  duration: string;
+  detail: string;
+  /** Stands beneath a step that has ended: the first to go. */
+  within: boolean;
+}
+
+interface Place {
+  depth: number;
+  within: boolean;
+  now: number;
+}
+
+function addSteps(entries: Entry[], execution: ExecutionRow, place: Place): void {
+  for (const row of execution.steps) {
+    entries.push(stepEntry(row, place));
+    addChildren(entries, row, { ...place, depth: place.depth + 1, within: place.within || row.state.run === null });
+  }
+}
+
+function addChildren(entries: Entry[], row: StepRow, place: Place): void {
+  if (row.state.loop === null) {
+    const [child] = row.children.size > 0 ? row.children : [row.lastChild];
+    if (child !== undefined) addSteps(entries, child, place);
+    return;
+  }
+  let shown = 0;
+  for (const child of row.children) {
+    if (shown === CHILDREN_SHOWN) break;
+    shown += 1;
+    entries.push(childEntry(child, place));
+    const active = child.steps.filter((step) => step.state.run !== null);
+    for (const step of active) {
+      entries.push(stepEntry(step, { ...place, depth: place.depth + 1 }));
+      addChildren(entries, step, { ...place, depth: place.depth + 2 });
+    }
+  }
+  if (row.children.size > shown) entries.push(note(`and ${row.children.size - shown} more at a time`, place));
+}
+
+function childEntry(child: ExecutionRow, { depth, within, now }: Place): Entry {
+  const index = child.iteration === undefined ? "" : `[${child.iteration}] `;
+  const duration = formatDuration(now - child.state.startedAt);
+  return { depth, look: "running", name: `${index}${cleanText(child.state.path)}`, duration, detail: "", within };
+}
+
+function note(text: string, { depth, within }: Place): Entry {
+  return { depth, look: "note", name: text, duration: "", detail: "", within };
+}
+
+function stepEntry(row: StepRow, { depth, within, now }: Place): Entry {
+  const { state } = row;
+  const look = lookOf(row);
+  const ran = state.startedAt !== null && look !== "skipped" && look !== "waiting";
+  const duration = ran ? formatDuration((state.endedAt ?? now) - (state.startedAt ?? now)) : "";
+  return { depth, look, name: cleanText(row.name), duration, detail: detailOf(row, look), within };
+}
+
+function lookOf({ state }: StepRow): Look {
+  if (state.run !== null) return "running";
+  if (state.status === "COMPLETED") return "completed";
+  if (state.status === "FAILED") return "failed";
+  return state.status === "SKIPPED" ? "skipped" : "waiting";
+}
+
+function detailOf(row: StepRow, look: Look): string {
+  const { state, retry } = row;
+  if (look === "skipped") return row.skipped === undefined ? "skipped" : `skipped: ${SKIP_REASONS[row.skipped]}`;
+  const parts: string[] = [];
+  if (state.loop !== null) parts.push(loopProgress(state.loop));
+  else if (look === "running" && retry !== undefined) {
+    parts.push(`attempt ${retry.run}${retry.error === undefined ? "" : ` after: ${firstLine(retry.error.message)}`}`);
+  } else if (row.attempts > 1) parts.push(plural(row.attempts, "attempt"));
+  if (state.runs > 1) parts.push(`run ${state.runs}`);
+  if (look === "failed") parts.push(state.error?.kind === "cancelled" ? "cancelled" : firstLine(state.error?.message ?? ""));
+  return parts.join("  ");
+}
+
+function fit(entries: readonly Entry[], lines: number): readonly Entry[] {
+  if (entries.length <= lines) return entries;
+  const outer = entries.filter((entry) => !entry.within);
+  if (outer.length <= lines) return outer;
+  const folded = fold(outer, outer.length - lines + 1);
+  if (folded.length <= lines) return folded;
+  const rest = folded.length - lines + 1;
+  return [...folded.slice(0, lines - 1), note(`… ${plural(rest, "more line")}`, { depth: 0, within: false, now: 0 })];
+}
+
+/** Makes one line of the first `count` entries that went well or were skipped. Failed ones stay in sight. */
+function fold(entries: readonly Entry[], count: number): Entry[] {
+  const kept: Entry[] = [];
+  const gone = { completed: 0, skipped: 0 };
+  for (const entry of entries) {
+    const isQuiet = entry.look === "completed" || entry.look === "skipped";
+    if (isQuiet && gone.completed + gone.skipped < count) gone[entry.look as "completed" | "skipped"] += 1;
+    else kept.push(entry);
+  }
+  if (gone.completed + gone.skipped === 0) return kept;
+  const skipped = gone.skipped === 0 ? "" : `, ${gone.skipped} skipped`;
+  const name = `${plural(gone.completed, "step")} completed${skipped}`;
+  return [{ depth: 0, look: "completed", name, duration: "", detail: "", within: false }, ...kept];
+}
+
+function entryWidth(entry: Entry): number {
+  return entry.duration === "" && entry.detail === "" ? 0 : 2 * entry.depth + textWidth(entry.name);
+}
+
+const MARKS: Readonly<Record<Exclude<Look, "running">, string>> = {
+  completed: "✓",
+  failed: "✗",
+  skipped: "−",
+  waiting: "·",
+  note: " ",
+};
+
+const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/** How long one picture of the spinner stays. */
+const SPINNER_MS = 100;
+
+/** Cuts the plain text to the width, then colours it: escape sequences take no columns. */
+function draw(entry: Entry, nameWidth: number, { now, columns, style }: TreeView): string {
+  const paint = PAINTS[entry.look](style);
+  const mark = entry.look === "running" ? (SPINNER[Math.floor(now / SPINNER_MS) % SPINNER.length] ?? "") : MARKS[entry.look];
+  const indent = "  ".repeat(entry.depth);
+  const isBare = entry.duration === "" && entry.detail === "";
+  const name = isBare ? indent + entry.name : padText(indent + entry.name, nameWidth);
+  const rest = isBare ? "" : `  ${entry.duration.padStart(7)}${entry.detail === "" ? "" : `  ${entry.detail}`}`;
+  const text = fitText(`${name}${rest}`, columns - 2);
+  const isDim = entry.look === "skipped" || entry.look === "note" || entry.look === "waiting";
+  const shownName = text.slice(0, name.length);
+  const shownRest = text.slice(name.length);
+  return `${paint(mark)} ${isDim ? style.dim(text) : shownName + (entry.look === "failed" ? style.bad(shownRest) : style.dim(shownRest))}`;
+}
+
+const PAINTS: Readonly<Record<Look, (style: Style) => (text: string) => string>> = {
+  running: (style) => style.busy,
+  completed: (style) => style.good,
+  failed: (style) => style.bad,
+  skipped: (style) => style.dim,
+  waiting: (style) => style.dim,
+  note: () => PLAIN.dim,
+};

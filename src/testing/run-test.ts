@@ -1,0 +1,185 @@
+import { createLocalResults } from "../adapters/local-results.ts";
+import { type ExecutionState, emptyState } from "../engine/state.ts";
+import { ResultView } from "../language/result-view.ts";
+import type { LocalPlaybook } from "../local/catalog.ts";
+import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "../local/execution.ts";
+import { resultOf } from "../local/runtime.ts";
+import type { CredentialSource } from "../ports/credentials.ts";
+import type { WritableResultStore } from "../ports/result-store.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
+import type { StoredResult } from "../schema/result.ts";
+import type { TestCase } from "../schema/test-document.ts";
+import type { Tool } from "../tools/tool.ts";
+import { plainValue } from "../worker/plain.ts";
+import { loadedReferences } from "../worker/references.ts";
+import { childRunner } from "./children.ts";
+import { checkRun, elapsedSeconds, startedSteps } from "./expectations.ts";
+import type { Failure } from "./failure.ts";
+import { instrument } from "./instrument.ts";
+import { createMockTools } from "./mock-tools.ts";
+import type { FindChild } from "./names.ts";
+import { createVirtualClock } from "./virtual-clock.ts";
+
+/** Real time after which a test is stopped: mocks answer at once, so that one that lasts is one that never ends. */
+export const TEST_MS_MAX = 60_000;
+
+/** When the run of a test starts, unless it says. */
+const START = "2026-01-01T00:00:00Z";
+
+/** What a test needs of its surroundings. */
+export interface TestSurroundings {
+  playbook: LocalPlaybook;
+  findChild: FindChild;
+  /** The real tools, for what runs for real. */
+  realTools(results: WritableResultStore): { get(kind: string): Promise<Tool>; close(): Promise<void> };
+  signal: AbortSignal;
+}
+
+/** How a test went. */
+export interface TestOutcome {
+  name: string;
+  /** Empty: it passed. */
+  failures: Failure[];
+  /** Real time it took. */
+  durationMs: number;
+  /** Virtual time of the run. */
+  elapsedSeconds: number;
+  /** Steps that were started, in order. */
+  steps: string[];
+}
+
+/** Runs one test: the real engine and worker, tools that answer what the test says, time that jumps. Never throws. */
+export async function runTest(test: TestCase, around: TestSurroundings): Promise<TestOutcome> {
+  const startedAt = performance.now();
+  const results = createLocalResults();
+  const real = around.realTools(results);
+  const failures: Failure[] = [];
+  let state = emptyState();
+  try {
+    state = await execute(test, around, real, results, failures);
+  } catch (error) {
+    failures.push({ what: "run", message: `the run could not be carried out: ${messageOf(error)}` });
+  } finally {
+    await real.close();
+    await results.close();
+  }
+  const durationMs = Math.round(performance.now() - startedAt);
+  return { name: test.name, failures, durationMs, elapsedSeconds: elapsedSeconds(state), steps: startedSteps(state) };
+}
+
+async function execute(
+  test: TestCase,
+  around: TestSurroundings,
+  real: { get(kind: string): Promise<Tool> },
+  results: WritableResultStore,
+  failures: Failure[],
+): Promise<ExecutionState> {
+  const clock = createVirtualClock(Date.parse(test.now ?? START));
+  const limit = stopAfter(TEST_MS_MAX, around.signal);
+  const giveUp = (failure: Failure) => {
+    if (limit.gaveUp.length === 0) limit.gaveUp.push(failure);
+    limit.stop();
+  };
+  const prefixes = new Map<string, string>();
+  const prefixOf = (executionId: string) => prefixes.get(executionId) ?? "";
+  const tools = createMockTools({
+    mocks: test.mocks ?? {},
+    runReal: test.run_real ?? [],
+    real,
+    clock,
+    prefixOf,
+    giveUp,
+  });
+  let lastId = 0;
+  const deps: LocalDeps = {
+    worker: "test",
+    tools,
+    credentials: credentialsOf(test),
+    children: { run: (request, signal) => children.run(request, signal) },
+    results,
+    clock,
+    // The longest delay that jitter may choose, so that durations are the same in every run.
+    random: () => 0,
+    env: test.env ?? {},
+    newId: () => String(++lastId),
+    capacity: CAPACITY_DEFAULT,
+    observe: () => undefined,
+    log: () => undefined,
+  };
+  const mocked = (playbook: LocalPlaybook, prefix: string): LocalPlaybook => ({
+    ...playbook,
+    program: instrument(playbook.program, (step, task) => tools.isMocked(`${prefix}${step}.${task}`, prefix + step)),
+  });
+  const children = childRunner(deps, { ...around, mocked, prefixes, count: tools.count });
+  const catalogId = around.playbook.program.playbook.path;
+  const target = test.target === undefined ? {} : { target: test.target };
+  try {
+    const request = { executionId: deps.newId(), catalogId, input: test.workload ?? {}, ...target };
+    const running = runExecution(deps, mocked(around.playbook, ""), request, limit.signal);
+    const state = await clock.runUntil(running);
+    await clock.runUntil(children.settled());
+    failures.push(...limit.gaveUp, ...tools.failures);
+    if (limit.gaveUp.length === 0) failures.push(...(await check(test, state, results, tools.calls)));
+    return state;
+  } finally {
+    limit.end();
+  }
+}
+
+async function check(
+  test: TestCase,
+  state: ExecutionState,
+  results: WritableResultStore,
+  calls: ReadonlyMap<string, number>,
+): Promise<Failure[]> {
+  const references = loadedReferences(results);
+  const plain = async (stored: StoredResult | null): Promise<Json | undefined> =>
+    stored === null ? undefined : await references.evaluate(() => plainValue(new ResultView(stored, references)));
+  const expect = test.expect ?? {};
+  const ofSteps: JsonObject = {};
+  for (const step of Object.keys(expect.results ?? {})) {
+    const value = await plain(resultOf(state, step));
+    if (value !== undefined) ofSteps[step] = value;
+  }
+  const wantsResult = expect.result !== undefined || expect.equals !== undefined;
+  const result = wantsResult ? await plain(resultOf(state)) : undefined;
+  return checkRun(expect, { state, result, results: ofSteps, calls });
+}
+
+/** Every credential exists, so that no test needs real ones; those that the test names have its fields. */
+function credentialsOf(test: TestCase): CredentialSource {
+  return {
+    find: (name) => {
+      const given = own(test.credentials ?? {}, name);
+      const fields = isJsonObject(given) ? given : {};
+      const { type, data } = fields;
+      if (typeof type === "string" && isJsonObject(data)) return Promise.resolve({ name, type, data });
+      return Promise.resolve({ name, type: "custom", data: fields });
+    },
+  };
+}
+
+/** A signal that aborts with the caller's, at `stop`, or when the real time is over; and why the test gave up. */
+function stopAfter(ms: number, outer: AbortSignal) {
+  const controller = new AbortController();
+  const gaveUp: Failure[] = [];
+  const stop = () => controller.abort(new FlowError("CANCELLED", "The test was stopped"));
+  const expire = () => {
+    const message = `the run did not end within ${ms / 1000} s of real time and was stopped`;
+    gaveUp.push({ what: "run", message, hint: "does a tool of `run_real` hang, or a loop never end?" });
+    stop();
+  };
+  const timer = setTimeout(expire, ms);
+  const cancel = () => {
+    gaveUp.push({ what: "run", message: "the test was cancelled" });
+    stop();
+  };
+  outer.addEventListener("abort", cancel, { once: true });
+  if (outer.aborted) cancel();
+  const end = () => {
+    clearTimeout(timer);
+    outer.removeEventListener("abort", cancel);
+  };
+  return { signal: controller.signal, gaveUp, stop, end };
+}

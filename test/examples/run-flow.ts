@@ -1,0 +1,77 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import type { Json, JsonObject } from "../../src/schema/json.ts";
+
+/** The checkout: tests run from `<build folder>/test/examples`, while playbooks are read where they are written. */
+export const ROOT = join(import.meta.dirname, "../../..");
+/** Where the examples are, relative to {@link ROOT}. */
+export const EXAMPLES = "playbooks/examples";
+
+const PROGRAM = join(import.meta.dirname, "../../src/main.js");
+
+/** What a command of ours came to. */
+export interface FlowExit {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs `flow <args>` as an author does: the program itself, in the checkout, with no setting of ours but `env`. */
+export async function flow(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<FlowExit> {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { code, stdout, stderr };
+}
+
+/** What `flow run --json` prints (language document, section 11), as far as these tests look. */
+export interface RunReport {
+  status: string;
+  result: Json;
+  error: { kind: string; code: string; message: string; step: string } | null;
+  duration_ms: number;
+  steps: { name: string; status: string; attempts: number; iterations?: JsonObject }[];
+  stderr: string;
+}
+
+/** Runs one example to its end. Throws with what the program said when it gave no report. */
+export async function runExample(
+  name: string,
+  inputs: JsonObject = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<RunReport> {
+  const file = `${EXAMPLES}/${name}.yaml`;
+  const exit = await flow(["run", file, "--runtime", "local", "--json", "--workload", JSON.stringify(inputs)], env);
+  if (exit.stdout === "") throw new Error(`flow run ${file} gave no report and exited with ${exit.code}: ${exit.stderr}`);
+  return { ...JSON.parse(exit.stdout), stderr: exit.stderr };
+}
+
+/** Status of each step by name: what the routing of an example came to. */
+export function statuses(report: RunReport): Record<string, string> {
+  return Object.fromEntries(report.steps.map((step) => [step.name, step.status]));
+}
+
+/** The API server of the examples, started as their README says, on a free port. */
+export async function startExampleApi(): Promise<{ origin: string; close(): Promise<void> }> {
+  const script = join(ROOT, EXAMPLES, "server/api.mjs");
+  const child = spawn(process.execPath, [script, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const origin = /^Example API: (http:\S+)$/.exec(line)?.[1];
+    if (origin === undefined) continue;
+    return {
+      origin,
+      async close() {
+        const exited = once(child, "exit");
+        child.kill("SIGTERM");
+        await exited;
+      },
+    };
+  }
+  throw new Error("The example API ended before it listened");
+}
