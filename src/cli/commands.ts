@@ -24,13 +24,15 @@ const WORKLOAD: CliOption = {
 const RUN: CliCommand = {
   name: "run",
   summary: "Run a playbook and show each step as it happens",
-  arguments: [{ name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" }],
+  arguments: [
+    { name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" },
+  ],
   options: [
     {
       name: "runtime",
       value: "WHERE",
       choices: ["local", "server", "auto"],
-      summary: "local: in this process, without server or database; auto (default): local where no server is set",
+      summary: "Where it runs; auto (the default) is local, in this process, while no server is set",
     },
     SET,
     WORKLOAD,
@@ -86,7 +88,9 @@ Examples
 const PLAN: CliCommand = {
   name: "plan",
   summary: "Show what would run, with rendered values and masked secrets; calls nothing",
-  arguments: [{ name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" }],
+  arguments: [
+    { name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" },
+  ],
   options: [SET, WORKLOAD, JSON_SWITCH],
   details: `Examples
   flow plan load.yaml --set day=2026-01-31`,
@@ -97,7 +101,12 @@ const VALIDATE: CliCommand = {
   name: "validate",
   summary: "Check documents and list every problem with its place",
   arguments: [
-    { name: "file", summary: "Documents, or folders whose .yaml and .yml files are checked", many: true, complete: "file" },
+    {
+      name: "file",
+      summary: "Documents, or folders whose .yaml and .yml files are checked",
+      many: true,
+      complete: "file",
+    },
   ],
   options: [JSON_SWITCH, { name: "strict", summary: "Count warnings as errors" }],
   details: `Each problem is one line on standard output: file:line:column  code  message  (hint). With --json one object:

@@ -1,4 +1,4 @@
-import { formatDiagnostic, type Diagnostic } from "../schema/diagnostic.ts";
+import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
 import { type ErrorCode, FlowError, messageOf } from "../schema/errors.ts";
 import { type CliIo, EXIT } from "./command.ts";
 import { cleanText } from "./text.ts";
@@ -16,7 +16,12 @@ const CALLERS: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Codes that say more than their message does. */
-const CODES_TOLD: ReadonlySet<ErrorCode> = new Set(["TEMPLATE_ERROR", "TEMPLATE_BUDGET", "KEYCHAIN", "REFERENCE_NOT_AVAILABLE"]);
+const CODES_TOLD: ReadonlySet<ErrorCode> = new Set([
+  "TEMPLATE_ERROR",
+  "TEMPLATE_BUDGET",
+  "KEYCHAIN",
+  "REFERENCE_NOT_AVAILABLE",
+]);
 
 /** Tells what went wrong on standard error and gives the exit code. A stack is shown only with FLOW_DEBUG=1. */
 export function complain(error: unknown, io: CliIo): number {

@@ -45,7 +45,12 @@ export function commandHelp(command: CliCommand): string {
   const usage = ["flow", command.name, ...words, ...(command.options.length > 0 ? ["[options]"] : [])].join(" ");
   const sections = [`${command.summary}.`, `Usage: ${usage}`];
   if (command.arguments.length > 0) {
-    sections.push(columns("Arguments", command.arguments.map((argument) => [argument.name, argument.summary])));
+    sections.push(
+      columns(
+        "Arguments",
+        command.arguments.map((argument) => [argument.name, argument.summary]),
+      ),
+    );
   }
   if (command.options.length > 0) {
     sections.push(

@@ -44,7 +44,10 @@ function applySet(inputs: JsonObject, assignment: string): void {
   const equals = assignment.indexOf("=");
   const path = equals < 0 ? [] : assignment.slice(0, equals).trim().split(".");
   if (path.length === 0 || path.includes("")) {
-    throw new FlowError("USAGE", `--set needs KEY=VALUE, as in --set day=2026-01-31 or --set db.port=5433; got '${assignment}'`);
+    throw new FlowError(
+      "USAGE",
+      `--set needs KEY=VALUE, as in --set day=2026-01-31 or --set db.port=5433; got '${assignment}'`,
+    );
   }
   const last = path.pop() ?? "";
   let map = inputs;
@@ -52,7 +55,10 @@ function applySet(inputs: JsonObject, assignment: string): void {
     const inner = own(map, key) ?? {};
     if (!isJsonObject(inner)) {
       const name = path.slice(0, index + 1).join(".");
-      throw new FlowError("USAGE", `--set ${assignment}: '${name}' is ${nameOfKind(inner)} already, it cannot hold '${last}'`);
+      throw new FlowError(
+        "USAGE",
+        `--set ${assignment}: '${name}' is ${nameOfKind(inner)} already, it cannot hold '${last}'`,
+      );
     }
     setOwn(map, key, inner);
     map = inner;
@@ -64,7 +70,8 @@ function applySet(inputs: JsonObject, assignment: string): void {
 function parseValue(text: string): Json {
   try {
     const value: Json = JSON.parse(text);
-    const losesDigits = typeof value === "number" && (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER);
+    const losesDigits =
+      typeof value === "number" && (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER);
     return losesDigits ? text : value;
   } catch {
     return text;

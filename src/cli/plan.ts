@@ -1,1 +1,3 @@
-export async function planPlaybook(): Promise<number> { return 0; }
+export async function planPlaybook(): Promise<number> {
+  return 0;
+}

@@ -112,27 +112,26 @@ export function firstLine(message: string): string {
 
 /** What was last told of a loop. */
 interface LoopNews {
+  stepRunId: string;
   at: number;
   /** Whole tenths. */
   share: number;
 }
 
 function loopLine(execution: ExecutionRow, event: FlowEvent, told: WeakMap<StepRow, LoopNews>): string | undefined {
-  if (event.type === "loop.started") {
-    const row = execution.byName.get(event.step);
-    if (row !== undefined) told.set(row, { at: event.at, share: 0 });
-    return undefined;
-  }
   if (event.type !== "loop.iteration.completed" && event.type !== "loop.iteration.failed") return undefined;
   const row = execution.byName.get(event.step);
   const loop = row?.state.loop;
   if (row === undefined || loop == null || loop.done === loop.total) return undefined;
-  const last = told.get(row) ?? { at: event.at, share: 0 };
-  const silentMs = event.at - last.at;
+  const last = told.get(row);
   const share = loop.total === null ? 0 : Math.floor((loop.done * 10) / loop.total);
-  if (silentMs < LOOP_LINE_MS || (share === last.share && silentMs < LOOP_SILENCE_MS)) return undefined;
-  told.set(row, { at: event.at, share });
-  return `${nameOf(execution, event.step)}: ${loopProgress(loop)}`;
+  if (last?.stepRunId === row.stepRunId) {
+    const silentMs = event.at - last.at;
+    if (silentMs < LOOP_LINE_MS || (share === last.share && silentMs < LOOP_SILENCE_MS)) return undefined;
+  }
+  told.set(row, { stepRunId: row.stepRunId, at: event.at, share });
+  // The first iteration is no news: the step has just been told to have started.
+  return last?.stepRunId === row.stepRunId ? `${nameOf(execution, event.step)}: ${loopProgress(loop)}` : undefined;
 }
 
 /** `1,234/100,000 (3 failed)`; without a total while a cursor goes on. */

@@ -42,7 +42,9 @@ export function boundedResult(stored: StoredResult, bytesMax: number = INLINE_BY
   if (stored.ref !== undefined) return asJson(stored.ref);
   if (stored.tasks !== undefined) {
     const parts = stored.tasks.map(([label, result]) => [label, boundedResult(result, bytesMax)] as const);
-    const whole = stored.tasks.some(([, result]) => result.ref !== undefined) ? undefined : merged(parts.map(([, part]) => part));
+    const whole = stored.tasks.some(([, result]) => result.ref !== undefined)
+      ? undefined
+      : merged(parts.map(([, part]) => part));
     if (whole !== undefined && jsonBytes(whole) <= bytesMax) return whole;
     const byLabel: JsonObject = {};
     for (const [label, part] of parts) setOwn(byLabel, label, part);
@@ -50,8 +52,16 @@ export function boundedResult(stored: StoredResult, bytesMax: number = INLINE_BY
   }
   if (stored.loop !== undefined) {
     const { loop } = stored;
-    const inline = loop.parts.length > 0 ? undefined : loopFields(loop, loop.tail.map(([, result]) => boundedResult(result, bytesMax)));
-    return inline !== undefined && jsonBytes(inline) <= bytesMax ? inline : loopFields(loop, asJson({ parts: loop.parts }));
+    const inline =
+      loop.parts.length > 0
+        ? undefined
+        : loopFields(
+            loop,
+            loop.tail.map(([, result]) => boundedResult(result, bytesMax)),
+          );
+    return inline !== undefined && jsonBytes(inline) <= bytesMax
+      ? inline
+      : loopFields(loop, asJson({ parts: loop.parts }));
   }
   return stored.value ?? null;
 }

@@ -16,7 +16,8 @@ import { openProgress } from "./open-progress.ts";
 import { NO_PROGRESS, type Progress } from "./progress.ts";
 import { createRecorder, type Recorder } from "./record.ts";
 import { createRunModel, type RunModel } from "./run-model.ts";
-import { writeOutcome, writeWarnings } from "./summary.ts";
+import { prepareOutcome, writeWarnings } from "./summary.ts";
+import { cleanText } from "./text.ts";
 import { takeTurns } from "./turns.ts";
 
 /**
@@ -27,7 +28,10 @@ export async function runPlaybook(input: CliInput): Promise<number> {
   const { options, io } = input;
   if (textOption(options, "runtime") === "server") {
     const hint = "This version runs playbooks in its own process: use --runtime local, or leave the option out";
-    throw new FlowError("USAGE", `--runtime server comes with the service, which is not part of this version yet. ${hint}`);
+    throw new FlowError(
+      "USAGE",
+      `--runtime server comes with the service, which is not part of this version yet. ${hint}`,
+    );
   }
   const config = loadConfig(io.environment);
   const inputs = await readInputs(options, io.folder);
@@ -79,7 +83,7 @@ async function buildRuntime(
         allowPrivate: config.httpAllowPrivate,
         store,
         ...(config.workerTools !== "all" && { kinds: config.workerTools }),
-        ...(config.python !== undefined && { python: { interpreter: config.python } }),
+        ...(config.python !== undefined && { python: { pythonPath: config.python } }),
       });
       return takeTurns(tools);
     },
@@ -108,7 +112,10 @@ function allowedEnvironment(config: Config): JsonObject {
 async function loadTarget(runtime: LocalRuntime, target: string, folder: string): Promise<LocalPlaybook> {
   const found = await stat(resolve(folder, target)).catch(() => undefined);
   if (found?.isDirectory() === true) {
-    throw new FlowError("USAGE", `${target} is a folder; name one playbook in it. 'flow validate ${target}' lists what is wrong in all`);
+    throw new FlowError(
+      "USAGE",
+      `${target} is a folder; name one playbook in it. 'flow validate ${target}' lists what is wrong in all`,
+    );
   }
   return await runtime.load(target, folder);
 }
@@ -134,18 +141,25 @@ async function runWatched(
   watch: Watch,
   { options, io }: CliInput,
 ): Promise<number> {
+  const { runtime } = parts;
   const putInOrder = () => {
     watch.progress.stop();
     return watch.recorder?.close();
   };
   const cancelling = () => watch.progress.cancelling();
-  // The second Ctrl-C leaves without coming back here: the cursor has to be shown and the log to be complete all the same.
+  // The second Ctrl-C leaves without coming back here: the cursor is to be shown and the log to be complete all the same.
   process.once("exit", putInOrder);
   io.signal.addEventListener("abort", cancelling, { once: true });
   try {
-    await parts.runtime.run(playbook, request, io.signal);
-    const code = await writeOutcome(playbook, watch, parts.runtime, options, io);
-    return code;
+    await runtime.run(playbook, request, io.signal);
+    const print = await prepareOutcome(watch.model, playbook, runtime.results, options, io);
+    // Sub-playbooks that nobody waited for end before the process does.
+    await runtime.close();
+    const incomplete = putInOrder();
+    const code = print();
+    if (incomplete === undefined) return code;
+    io.stderr.write(`flow: ${cleanText(incomplete.message)}\n`);
+    return code === EXIT.ok ? EXIT.failed : code;
   } finally {
     io.signal.removeEventListener("abort", cancelling);
     process.off("exit", putInOrder);

@@ -34,7 +34,12 @@ export async function runTests({ arguments: targets, options, io }: CliInput): P
     if (!isReport) io.stdout.write(`${style.strong(cleanText(suite.file))}\n`);
     for (const test of suite.tests) {
       if (io.signal.aborted || suite.playbook === undefined) break;
-      const around = { playbook: suite.playbook, findChild: suite.findChild, realTools: realTools(io), signal: io.signal };
+      const around = {
+        playbook: suite.playbook,
+        findChild: suite.findChild,
+        realTools: realTools(io),
+        signal: io.signal,
+      };
       const result = await runTest(test, around);
       outcome.tests.push(result);
       if (!isReport) io.stdout.write(testLines(result, style));
@@ -59,7 +64,10 @@ function filtered(suites: readonly Suite[], text: string | undefined): Suite[] {
     .map((suite) => ({ ...suite, tests: suite.tests.filter(({ name }) => name.toLowerCase().includes(wanted)) }))
     .filter(({ tests }) => tests.length > 0);
   if (chosen.length > 0) return chosen;
-  const count = plural(suites.reduce((sum, { tests }) => sum + tests.length, 0), "test");
+  const count = plural(
+    suites.reduce((sum, { tests }) => sum + tests.length, 0),
+    "test",
+  );
   throw new FlowError("USAGE", `--filter: no test of ${count} has '${text}' in its name`);
 }
 

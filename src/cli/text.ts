@@ -5,7 +5,9 @@ import { stripVTControlCharacters } from "node:util";
  * service or a tool can put anything into a name or a message; none of it may move the cursor or set the title.
  */
 export function cleanText(text: string): string {
-  return PLAIN.test(text) ? text : stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");
+  return PLAIN.test(text)
+    ? text
+    : stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");
 }
 
 const PLAIN = /^[\u0020-\u007e]*$/;

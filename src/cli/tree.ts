@@ -115,7 +115,8 @@ function detailOf(row: StepRow, look: Look): string {
     parts.push(`attempt ${retry.run}${retry.error === undefined ? "" : ` after: ${firstLine(retry.error.message)}`}`);
   } else if (row.attempts > 1) parts.push(plural(row.attempts, "attempt"));
   if (state.runs > 1) parts.push(`run ${state.runs}`);
-  if (look === "failed") parts.push(state.error?.kind === "cancelled" ? "cancelled" : firstLine(state.error?.message ?? ""));
+  if (look === "failed")
+    parts.push(state.error?.kind === "cancelled" ? "cancelled" : firstLine(state.error?.message ?? ""));
   return parts.join("  ");
 }
 
@@ -163,7 +164,8 @@ const SPINNER_MS = 100;
 /** Cuts the plain text to the width, then colours it: escape sequences take no columns. */
 function draw(entry: Entry, nameWidth: number, { now, columns, style }: TreeView): string {
   const paint = PAINTS[entry.look](style);
-  const mark = entry.look === "running" ? (SPINNER[Math.floor(now / SPINNER_MS) % SPINNER.length] ?? "") : MARKS[entry.look];
+  const mark =
+    entry.look === "running" ? (SPINNER[Math.floor(now / SPINNER_MS) % SPINNER.length] ?? "") : MARKS[entry.look];
   const indent = "  ".repeat(entry.depth);
   const isBare = entry.duration === "" && entry.detail === "";
   const name = isBare ? indent + entry.name : padText(indent + entry.name, nameWidth);

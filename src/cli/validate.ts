@@ -62,7 +62,10 @@ async function filesOf(targets: readonly string[], folder: string): Promise<stri
     }
     const below = await playbooksBelow(path);
     if (below.length === 0) {
-      throw new FlowError("NOT_FOUND", `There is no playbook (*.yaml or *.yml with 'kind: Playbook') in or below ${target}`);
+      throw new FlowError(
+        "NOT_FOUND",
+        `There is no playbook (*.yaml or *.yml with 'kind: Playbook') in or below ${target}`,
+      );
     }
     files.push(...below);
   }

@@ -16,7 +16,7 @@ export interface Needs {
 }
 
 /** Names whose fields are listed one by one: they are large, or what they hold has to be loaded. */
-export const MEMBER_ROOTS: ReadonlySet<string> = new Set([
+const MEMBER_ROOTS: ReadonlySet<string> = new Set([
   "workload",
   "ctx",
   "vars",

@@ -28,7 +28,7 @@ export interface RenderOptions {
 }
 
 /** A place of a template that does not parse. */
-export interface TemplateProblem extends TextProblem {
+interface TemplateProblem extends TextProblem {
   /** Keys and indexes from the source to the text that `offset` counts in. */
   readonly path: readonly (string | number)[];
 }

@@ -128,16 +128,21 @@ function checkUnique(document: TestDocument, report: (index: number, name: strin
   }
 }
 
-/** Maps are merged by key, the test's own wins; lists are joined. */
+/**
+ * Maps are merged by key, the test's own wins; lists are joined. A mock wins over `run_real`, so that a test's own
+ * `run_real` takes the default's mock of the same name away.
+ */
 function withDefaults({ defaults }: TestDocument, test: TestCase): TestCase {
   if (defaults === undefined) return test;
+  const mocks = { ...defaults.mocks };
+  for (const name of test.run_real ?? []) delete mocks[name];
   return {
     ...defaults,
     ...test,
     workload: { ...defaults.workload, ...test.workload },
     env: { ...defaults.env, ...test.env },
     credentials: { ...defaults.credentials, ...test.credentials },
-    mocks: { ...defaults.mocks, ...test.mocks },
+    mocks: { ...mocks, ...test.mocks },
     run_real: [...(defaults.run_real ?? []), ...(test.run_real ?? [])],
   };
 }

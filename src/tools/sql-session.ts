@@ -19,7 +19,7 @@ export interface SqlSession {
   /** Stops the statement that runs now, on the server. Never throws: a server that is gone has stopped it already. */
   cancel(): Promise<void>;
   /**
-   * Brings the session back to its first state (`rollback`, `discard all`), so that no setting, lock, role or temporary
+   * Brings the session back to its first state (`discard all`), so that no setting, lock, role or temporary
    * table of one task reaches the next. False when that failed and the session must be dropped.
    */
   reset(): Promise<boolean>;
@@ -50,12 +50,7 @@ export async function openSession(connection: SqlConnection, connectTimeoutMs: n
     async reset() {
       session.onNotice = () => {};
       if (losses > 0) return false;
-      try {
-        await Promise.all([sql.unsafe("rollback"), sql.unsafe("discard all")]);
-        return losses === 0;
-      } catch {
-        return false;
-      }
+      return (await discardState(sql)) && losses === 0;
     },
     drop: () => sql.end({ timeout: 0 }),
   };
@@ -131,6 +126,26 @@ function clientOptions(connection: SqlConnection, connectTimeoutMs: number): Cli
     types: SQL_TYPES,
   };
 }
+
+/** `discard all` is refused inside a transaction, which is then ended first. An idle `rollback` would warn in the server's log. */
+async function discardState(sql: postgres.Sql): Promise<boolean> {
+  try {
+    await sql.unsafe("discard all");
+    return true;
+  } catch (error) {
+    if (!(error instanceof postgres.PostgresError) || !IN_TRANSACTION.has(error.code)) return false;
+  }
+  try {
+    await sql.unsafe("rollback");
+    await sql.unsafe("discard all");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** 25001: a transaction is open; 25P02: it has failed and waits for its rollback. */
+const IN_TRANSACTION = new Set(["25001", "25P02"]);
 
 type ClientOptions = postgres.Options<Record<string, postgres.PostgresType>>;
 

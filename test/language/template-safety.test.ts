@@ -177,7 +177,7 @@ describe("a template that wants too much fails at once", () => {
     ["{% for a in big %}{% for b in big %}{{ long.startswith(twin) }}{% endfor %}{% endfor %}", steps],
     ["{{ ('a' * 500000 ~ 'b' ~ 'a' * 500000) in long * 8 }}", steps],
     ["{{ (long * 8).replace('a' * 50000 ~ 'b' ~ 'a' * 50000, '') }}", steps],
-    ["{{ ('%' ~ '0' * 1000000) | format(1) }}", /./],
+    ["{{ ('%999999999999999s' * 1000) | format(1) }}", text],
     ["{% for a in big %}{% for b in big %}{{ ('1' * 1000 ~ 'x') | int }}{% endfor %}{% endfor %}", text],
     ["{% for a in big %}{% for b in big %}{{ 'a'.strip(long) }}{% endfor %}{% endfor %}", steps],
     ["{% for a in big %}{% for b in big %}{{ [1] | map(attribute=long) }}{% endfor %}{% endfor %}", /./],

@@ -25,6 +25,8 @@ export interface WorkerParts {
   server: Server;
   script: Script;
   payloads: Map<string, Json>;
+  /** Something was thrown where nothing may be: the run is a failure. */
+  broken(error: unknown): void;
 }
 
 /** A virtual worker: the real `runCommand`, in processes that crash and are started again. */
@@ -36,6 +38,14 @@ export interface Worker {
   jump(ms: number): void;
 }
 
+/** What a worker holds between a start and a crash. */
+interface Life {
+  process: Process;
+  running: Map<Claim, AbortController>;
+  /** Claims that were asked for and not answered. */
+  asking: number;
+}
+
 const POLL_MS = 4_000;
 const HEARTBEAT_MS = 5_000;
 const EARLY_RESEND_MS = 150;
@@ -44,16 +54,16 @@ export function createWorker(parts: WorkerParts): Worker {
   const { name, capacity, clock, faults, network, server, script } = parts;
   const { random } = script;
   let offsetMs = 0;
-  let life = start();
+  let life: Life = start();
 
-  function start() {
+  function start(): Life {
     const running = new Map<Claim, AbortController>();
     const process = startProcess(clock, random, faults, () => {
       clock.after(random.between(100, 10_000), () => {
         life = start();
       });
     });
-    const current = { process, running, asking: 0 };
+    const current: Life = { process, running, asking: 0 };
     schedule(process, POLL_MS, () => fill(current));
     schedule(process, HEARTBEAT_MS, () => beat(current));
     fill(current);
@@ -69,8 +79,6 @@ export function createWorker(parts: WorkerParts): Worker {
     });
   }
 
-  type Life = { process: Process; running: Map<Claim, AbortController>; asking: number };
-
   /** Claims until it has as much as it can do, or there is nothing. */
   function fill(current: Life): void {
     const { process, running } = current;
@@ -81,14 +89,18 @@ export function createWorker(parts: WorkerParts): Worker {
       .then((claim) => {
         current.asking -= 1;
         if (claim === undefined || claim === "nothing") return;
-        void carryOut(current, claim);
+        carryOut(current, claim).catch(parts.broken);
         fill(current);
-      });
+      })
+      .catch(parts.broken);
   }
 
   async function carryOut(current: Life, claim: Claim): Promise<void> {
     const { process, running } = current;
     const controller = new AbortController();
+    const older = [...running].find(([other]) => other.command.command_id === claim.command.command_id);
+    // Claimed again by the worker that held it: the server had given up on the first claim.
+    older?.[1].abort(new FlowError("CANCELLED", "claimed again"));
     running.set(claim, controller);
     const reports = createReports(parts, process, claim, controller);
     await process.gate();
@@ -101,15 +113,18 @@ export function createWorker(parts: WorkerParts): Worker {
 
   function beat({ process, running }: Life): void {
     if (running.size === 0) return;
-    const claims = [...running.keys()];
+    // The newest claim of each command: the answer names commands and not claims.
+    const claims = [...new Map([...running.keys()].map((claim) => [claim.command.command_id, claim])).values()];
     void network
       .askOnce(process, () => server.heartbeat(name, claims))
       .then(async (lost) => {
         await process.gate();
-        for (const [claim, controller] of running) {
-          if (lost?.includes(claim.command.command_id)) controller.abort(new FlowError("CANCELLED", "lost"));
+        for (const claim of claims) {
+          const isLost = lost?.includes(claim.command.command_id) ?? false;
+          if (isLost) running.get(claim)?.abort(new FlowError("CANCELLED", "lost"));
         }
-      });
+      })
+      .catch(parts.broken);
   }
 
   function deps(process: Process, claim: Claim): WorkerDeps {

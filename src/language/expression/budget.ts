@@ -11,7 +11,7 @@ export interface Limits {
 }
 
 /** The limits of a rendering that names none. The worst template reaches one of them in less than a second. */
-export const DEFAULT_LIMITS: Limits = { steps: 5_000_000, text: 16 * 1024 * 1024, items: 1_000_000 };
+const DEFAULT_LIMITS: Limits = { steps: 5_000_000, text: 16 * 1024 * 1024, items: 1_000_000 };
 
 /** Deepest nesting that an expression, the blocks of a template or a source document may have. */
 export const NESTING_MAX = 200;

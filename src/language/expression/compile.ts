@@ -105,13 +105,8 @@ function compile(node: Node, counter: Counter): Evaluate {
       const { op } = node;
       return (run) => signed(op, of(run), run);
     }
-    case "slice": {
-      const of = inner(node.of);
-      const [start, stop, step] = [node.start, node.stop, node.step].map((part) =>
-        part === undefined ? nothing : inner(part),
-      );
-      return (run) => sliceOf(of(run), start!(run), stop!(run), step!(run), run);
-    }
+    case "slice":
+      return compileSlice(node, inner);
     case "map":
       return compileMap(node.entries.map(([key, value]) => [inner(key), inner(value)]));
     default:
@@ -120,6 +115,17 @@ function compile(node: Node, counter: Counter): Evaluate {
 }
 
 const nothing: Evaluate = () => undefined;
+
+type SliceNode = Extract<Node, { kind: "slice" }>;
+
+function compileSlice(node: SliceNode, inner: (child: Node) => Evaluate): Evaluate {
+  const bound = (part: Node | undefined): Evaluate => (part === undefined ? nothing : inner(part));
+  const of = inner(node.of);
+  const start = bound(node.start);
+  const stop = bound(node.stop);
+  const step = bound(node.step);
+  return (run) => sliceOf(of(run), start(run), stop(run), step(run), run);
+}
 
 type CallNode = Extract<Node, { kind: "filter" | "test" | "method" | "call" }>;
 

@@ -123,7 +123,10 @@ export function occurrences(text: string, part: string, run: Run): number {
   if (part === "") return text.length + 1;
   spendSearch(run.budget, text.length, part.length);
   let count = 0;
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count += 1;
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
+    spendSteps(run.budget, 1);
+    count += 1;
+  }
   return count;
 }
 

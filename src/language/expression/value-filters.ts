@@ -12,9 +12,10 @@ import { characters, isTrue, numeric, unwrap } from "./values.ts";
 
 const DEFAULT: Filter = {
   parameters: ["default_value", "boolean"],
-  apply: (value, [fallback, boolean]) => {
+  apply: (value, args) => {
+    const [fallback, boolean] = args;
     const missing = flagArgument(boolean, false) ? !isTrue(value) : (unwrap(value) ?? undefined) === undefined;
-    return missing ? (fallback === undefined ? "" : fallback) : value;
+    return missing ? (args.length === 0 ? "" : fallback) : value;
   },
 };
 

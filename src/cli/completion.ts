@@ -1,0 +1,150 @@
+import { type CliCommand, type CliInput, type CliOption, EXIT } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
+
+/** `flow completion bash|zsh|fish`: a script made from the command table. */
+export async function printCompletion({ arguments: [shell], io }: CliInput): Promise<number> {
+  io.stdout.write(SCRIPTS[shell as keyof typeof SCRIPTS]());
+  return EXIT.ok;
+}
+
+const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
+
+/** Options that take a file, by their placeholder. */
+function takesFile(option: CliOption): boolean {
+  return option.value?.includes("FILE") === true;
+}
+
+/** Words that may stand as an argument of the command. */
+function wordsOf(command: CliCommand): readonly string[] {
+  return command.arguments.flatMap((argument) =>
+    argument.complete === "command" ? COMMANDS.map((candidate) => candidate.name) : (argument.choices ?? []),
+  );
+}
+
+function takesFiles(command: CliCommand): boolean {
+  return command.arguments.some((argument) => argument.complete === "file");
+}
+
+function optionNames(command: CliCommand): string[] {
+  return [...command.options, HELP].map((option) => `--${option.name}`);
+}
+
+const HELP: CliOption = { name: "help", summary: "Explain this command" };
+
+function bashScript(): string {
+  const cases = COMMANDS.map((command) => {
+    const values = command.options.filter((option) => option.choices !== undefined || takesFile(option));
+    const valueCases = values.map((option) =>
+      option.choices === undefined
+        ? `        --${option.name}) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;`
+        : `        --${option.name}) COMPREPLY=($(compgen -W "${option.choices.join(" ")}" -- "$current")); return ;;`,
+    );
+    const previous = valueCases.length === 0 ? [] : ['      case "$previous" in', ...valueCases, "      esac"];
+    const files = takesFiles(command)
+      ? ["      compopt -o filenames", '      COMPREPLY=($(compgen -f -- "$current"))']
+      : [`      COMPREPLY=($(compgen -W "${wordsOf(command).join(" ")}" -- "$current"))`];
+    return [
+      `    ${command.name})`,
+      ...previous,
+      "      if [[ $current == -* ]]; then",
+      `        COMPREPLY=($(compgen -W "${optionNames(command).join(" ")}" -- "$current"))`,
+      "        return",
+      "      fi",
+      ...files,
+      "      ;;",
+    ].join("\n");
+  });
+  const names = COMMANDS.map((command) => command.name).join(" ");
+  return `# bash completion of flow: source <(flow completion bash)
+_flow() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]}
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    COMPREPLY=($(compgen -W "${names} --help --version" -- "$current"))
+    return
+  fi
+  case \${COMP_WORDS[1]} in
+${cases.join("\n")}
+  esac
+}
+complete -F _flow flow
+`;
+}
+
+function zshScript(): string {
+  const described = COMMANDS.map((command) => `    ${single(`${command.name}:${command.summary}`)}`);
+  const cases = COMMANDS.map((command) => {
+    const specs = [...command.options, HELP].map((option) => `        ${single(zshOption(option))}`);
+    return [
+      `      ${command.name})`,
+      "        _arguments \\",
+      ...[...specs, ...zshArguments(command)].map(continued),
+      "        ;;",
+    ];
+  });
+  return `#compdef flow
+# zsh completion of flow: flow completion zsh > "\${fpath[1]}/_flow"
+_flow() {
+  local -a commands
+  commands=(
+${described.join("\n")}
+  )
+  if ((CURRENT == 2)); then
+    _describe command commands
+    return
+  fi
+  local command=$words[2]
+  words=("flow $command" "\${(@)words[3,-1]}")
+  ((CURRENT -= 1))
+  case $command in
+${cases.flat().join("\n")}
+  esac
+}
+if [[ $funcstack[1] == _flow ]]; then _flow "$@"; else compdef _flow flow; fi
+`;
+}
+
+function continued(line: string, index: number, all: readonly string[]): string {
+  return index < all.length - 1 ? `${line} \\` : line;
+}
+
+function zshOption(option: CliOption): string {
+  const repeat = option.many === true ? "*" : "";
+  const summary = option.summary.replace(/[[\]\\:]/g, "\\$&");
+  const head = `${repeat}--${option.name}${option.value === undefined ? "" : "="}[${summary}]`;
+  if (option.value === undefined) return head;
+  if (option.choices !== undefined) return `${head}:value:(${option.choices.join(" ")})`;
+  return `${head}:value:${takesFile(option) ? "_files" : ""}`;
+}
+
+function zshArguments(command: CliCommand): string[] {
+  const words = wordsOf(command);
+  if (takesFiles(command)) return [`        ${single("*:file:_files")}`];
+  return words.length === 0 ? [] : [`        ${single(`1:word:(${words.join(" ")})`)}`];
+}
+
+function fishScript(): string {
+  const lines = COMMANDS.flatMap((command) => {
+    const seen = `-n '__fish_seen_subcommand_from ${command.name}'`;
+    const own = [`complete -c flow -n __fish_use_subcommand -a ${command.name} -d ${single(command.summary)}`];
+    if (!takesFiles(command)) own.push(`complete -c flow ${seen} -f -a ${single(wordsOf(command).join(" "))}`);
+    for (const option of [...command.options, HELP]) own.push(`complete -c flow ${seen} ${fishOption(option)}`);
+    return own;
+  });
+  return `# fish completion of flow: flow completion fish > ~/.config/fish/completions/flow.fish
+complete -c flow -n __fish_use_subcommand -f
+${lines.join("\n")}
+`;
+}
+
+function fishOption(option: CliOption): string {
+  const head = `-l ${option.name} -d ${single(option.summary)}`;
+  if (option.value === undefined) return head;
+  if (option.choices !== undefined) return `${head} -x -a ${single(option.choices.join(" "))}`;
+  return `${head} ${takesFile(option) ? "-r -F" : "-x"}`;
+}
+
+/** A word for the shell, taken literally. */
+function single(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

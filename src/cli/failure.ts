@@ -1,0 +1,97 @@
+import type { LocalPlaybook } from "../local/catalog.ts";
+import { shown } from "../local/catalog.ts";
+import type { TaskError, TaskErrorKind } from "../schema/outcome.ts";
+import type { ExecutionRow } from "./run-model.ts";
+import type { Style } from "./style.ts";
+import { cleanText } from "./text.ts";
+
+/** Lines of one cause that are printed: a traceback is, a page of HTML is not. */
+const CAUSE_LINES_MAX = 20;
+
+/**
+ * What failed, where, why, and what to do next: the step and its line in the document, the task and its attempt, the
+ * cause, and for a sub-playbook the same of what failed within it.
+ */
+export function failureLines(run: ExecutionRow, playbook: LocalPlaybook, style: Style): string[] {
+  const { error } = run.state;
+  if (error === null) return [];
+  const rows: [label: string, text: string][] = [...placeRows(error, playbook)];
+  const within = failuresWithin(run, error);
+  for (const { path, error: inner } of within) rows.push(["within", `${cleanText(path)}, ${wordsOf(inner)}`]);
+  const root = within.at(-1)?.error ?? error;
+  rows.push(["cause", `${root.message} (${root.kind}${root.code === "" ? "" : `, ${root.code}`})`]);
+  rows.push(["next", HINTS[root.kind] ?? retryHint(root)]);
+  return rows.flatMap(([label, text]) => labelled(label, text, style));
+}
+
+function placeRows(error: TaskError, playbook: LocalPlaybook): [label: string, text: string][] {
+  const { program, file } = playbook;
+  const rows: [string, string][] = [];
+  if (error.step === undefined) return rows;
+  const step = program.steps.get(error.step)?.step;
+  const at = (position: { line: number } | undefined) =>
+    position === undefined ? "" : ` at ${shown(file)}:${position.line}`;
+  rows.push(["step", `${error.step}${at(step?.position)}`]);
+  if (error.task === undefined) return rows;
+  const task = step?.tasks.find((candidate) => candidate.label === error.task);
+  const kind = task === undefined ? "" : ` (${task.kind})`;
+  const attempt = error.attempt === undefined ? "" : `, attempt ${error.attempt}`;
+  rows.push(["task", `${error.task}${kind}${at(task?.position)}${attempt}`]);
+  return rows;
+}
+
+interface InnerFailure {
+  path: string;
+  error: TaskError;
+}
+
+/** From one `sub_playbook` error to the next: what failed in the sub-playbook, and in its own. */
+function failuresWithin(run: ExecutionRow, error: TaskError): InnerFailure[] {
+  const found: InnerFailure[] = [];
+  let execution = run;
+  let current = error;
+  while (current.kind === "sub_playbook" && current.step !== undefined) {
+    const child = execution.byName.get(current.step)?.lastChild;
+    const inner = child?.state.error;
+    if (child === undefined || inner == null) break;
+    found.push({ path: child.state.path, error: inner });
+    execution = child;
+    current = inner;
+  }
+  return found;
+}
+
+function wordsOf(error: TaskError): string {
+  const step = error.step === undefined ? "" : `step ${cleanText(error.step)}`;
+  const task = error.task === undefined ? "" : `, task ${cleanText(error.task)}`;
+  const attempt = error.attempt === undefined ? "" : `, attempt ${error.attempt}`;
+  return `${step}${task}${attempt}`;
+}
+
+function labelled(label: string, text: string, style: Style): string[] {
+  const all = text.split("\n").map(cleanText);
+  const lines = all.slice(0, CAUSE_LINES_MAX);
+  if (all.length > lines.length) lines.push("…");
+  return lines.map((line, index) => `  ${style.dim((index === 0 ? label : "").padEnd(7))} ${line}`);
+}
+
+const HINTS: Partial<Record<TaskErrorKind, string>> = {
+  timeout: "raise `timeout` of the task or the step, or make the work smaller",
+  auth: "check the task's `auth` and the credential: --credentials FILE, FLOW_CREDENTIALS_FILE or FLOW_CREDENTIAL_<NAME>",
+  not_found: "check the address or name that the task was given; `flow plan` shows what its templates give",
+  schema: "check what the task was given; `flow plan` shows what its templates give",
+  template: "check the template; `flow plan` shows what every template gives",
+  configuration: "correct the task's keys; `flow validate` checks the document",
+  db_constraint: "check the row against the table's constraints",
+  sub_playbook: "run the sub-playbook by itself to see more",
+  policy: "the playbook's own rule failed it: see `spec.policy.rules` of the task",
+};
+
+function retryHint(error: TaskError): string {
+  if (error.retryable && (error.attempt ?? 1) === 1) {
+    return "trying again may help: `spec: {policy: {rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: retry}}]}}`";
+  }
+  return error.retryable
+    ? "the cause may pass: run it again later"
+    : "--verbose shows every task, --record FILE keeps every event";
+}

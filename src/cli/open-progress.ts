@@ -1,0 +1,38 @@
+import type { CliIo, CliValues } from "./command.ts";
+import { NO_PROGRESS, type Progress } from "./progress.ts";
+import { createLineProgress } from "./progress-lines.ts";
+import { createTreeProgress } from "./progress-tree.ts";
+import type { RunModel } from "./run-model.ts";
+import { styleFor } from "./style.ts";
+
+/** Size of a terminal that does not tell its own. */
+const COLUMNS_DEFAULT = 80;
+const ROWS_DEFAULT = 24;
+
+/**
+ * The progress that fits standard error: a live tree on a terminal that can move its cursor, lines elsewhere, nothing with
+ * `--quiet`.
+ */
+export function openProgress(model: RunModel, options: CliValues, io: CliIo): Progress {
+  if (options["quiet"] === true) return NO_PROGRESS;
+  const verbose = options["verbose"] === true;
+  const { stderr } = io;
+  if (stderr.isTTY !== true || io.environment["TERM"] === "dumb") {
+    return createLineProgress(model, verbose, (line) => stderr.write(`${line}\n`));
+  }
+  return createTreeProgress(model, {
+    terminal: {
+      write: (text) => stderr.write(text),
+      columns: () => stderr.columns || COLUMNS_DEFAULT,
+      rows: () => stderr.rows || ROWS_DEFAULT,
+    },
+    style: styleFor(stderr, io, options["no-color"] === true),
+    verbose,
+    now: Date.now,
+    every(ms, task) {
+      // A run that waits for nothing else must not be kept alive by its picture.
+      const timer = setInterval(task, ms).unref();
+      return () => clearInterval(timer);
+    },
+  });
+}

@@ -1,0 +1,43 @@
+import type { Json } from "../schema/json.ts";
+import type { StoredResult } from "../schema/result.ts";
+import { boundedResult } from "./result-json.ts";
+import { cleanText, fitText, formatCount } from "./text.ts";
+
+/** Lines of a result that are printed for people. */
+const LINES_MAX = 40;
+/** Columns of one of them. */
+const LINE_COLUMNS_MAX = 500;
+
+/** A result for people: indented JSON, cut where it is long. Nothing is loaded for it from the store. */
+export interface ResultText {
+  lines: string[];
+  /** What is not shown, and how to see it. */
+  missing: string | undefined;
+}
+
+/** The result as text. */
+export function resultText(stored: StoredResult): ResultText {
+  const { ref, loop } = stored;
+  if (ref !== undefined) {
+    const size = `${formatCount(ref.preview.bytes)} bytes`;
+    if (ref.preview.bytes === 0) return { lines: [], missing: "The result is marked sensitive and is not shown." };
+    return { lines: cut(ref.preview.sample).lines, missing: `… ${size} in all; --json prints the whole result.` };
+  }
+  if (loop !== undefined && loop.parts.length > 0) {
+    const value = { ...loop.stats, status: loop.status };
+    const missing = `The results of ${formatCount(loop.stats.total)} iterations are not shown; --json prints them.`;
+    return { lines: cut(indented(value)).lines, missing };
+  }
+  const { lines, isCut } = cut(indented(boundedResult(stored)));
+  return { lines, missing: isCut ? "… the result is shortened; --json prints the whole." : undefined };
+}
+
+function indented(value: Json): string {
+  return JSON.stringify(value, null, 2);
+}
+
+function cut(text: string): { lines: string[]; isCut: boolean } {
+  const all = text.split("\n");
+  const lines = all.slice(0, LINES_MAX).map((line) => fitText(cleanText(line), LINE_COLUMNS_MAX));
+  return { lines, isCut: all.length > LINES_MAX || all.some((line) => line.length > LINE_COLUMNS_MAX) };
+}

@@ -1,0 +1,70 @@
+import type { LocalPlaybook } from "../local/catalog.ts";
+import { resultOf } from "../local/runtime.ts";
+import type { ResultStore } from "../ports/result-store.ts";
+import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
+import { FlowError } from "../schema/errors.ts";
+import { type CliIo, type CliValues, EXIT } from "./command.ts";
+import { failureLines } from "./failure.ts";
+import { outcomeObject } from "./outcome-object.ts";
+import { resultText } from "./result-text.ts";
+import type { ExecutionRow, RunModel } from "./run-model.ts";
+import { type Style, styleFor } from "./style.ts";
+import { cleanText, formatDuration, plural } from "./text.ts";
+
+/** Warnings of a document that are printed before its run; `flow validate` prints all. */
+const WARNINGS_MAX = 10;
+
+/** Prints a document's warnings to standard error, one line each. */
+export function writeWarnings(warnings: readonly Diagnostic[], io: CliIo): void {
+  for (const warning of warnings.slice(0, WARNINGS_MAX)) {
+    io.stderr.write(`warning: ${cleanText(formatDiagnostic(warning))}\n`);
+  }
+  const rest = warnings.length - WARNINGS_MAX;
+  if (rest > 0) io.stderr.write(`and ${plural(rest, "more warning")}; 'flow validate' lists all\n`);
+}
+
+/**
+ * Gathers what is to be said of a run that has ended, while its results can still be loaded. The function that it gives
+ * prints it and gives the exit code: the result to standard output (with `--json` the whole outcome), how it went to
+ * standard error.
+ */
+export async function prepareOutcome(
+  model: RunModel,
+  playbook: LocalPlaybook,
+  store: ResultStore,
+  options: CliValues,
+  io: CliIo,
+): Promise<() => number> {
+  const run = model.root();
+  if (run === undefined) throw new FlowError("INTERNAL", "The run ended without an event");
+  const { status } = run.state;
+  const style = styleFor(io.stderr, io, options["no-color"] === true);
+  const json = options["json"] === true ? `${JSON.stringify(await outcomeObject(run, store), null, 2)}\n` : undefined;
+  return () => {
+    for (const line of summaryLines(run, playbook, style)) io.stderr.write(`${line}\n`);
+    if (json !== undefined) io.stdout.write(json);
+    else if (status === "COMPLETED") writeResult(run, style, io);
+    if (status === "COMPLETED") return EXIT.ok;
+    return status === "CANCELLED" ? EXIT.cancelled : EXIT.failed;
+  };
+}
+
+function summaryLines(run: ExecutionRow, playbook: LocalPlaybook, style: Style): string[] {
+  const { path, status, startedAt, endedAt, error } = run.state;
+  const name = cleanText(path);
+  const duration = formatDuration((endedAt ?? startedAt) - startedAt);
+  if (status === "COMPLETED") return [`${style.good("✓")} ${style.strong(name)} COMPLETED in ${duration}`];
+  if (status === "CANCELLED") {
+    const reason = error === null ? "" : `: ${cleanText(error.message)}`;
+    return [`${style.notice("■")} ${style.strong(name)} CANCELLED after ${duration}${reason}`];
+  }
+  return [`${style.bad("✗")} ${style.strong(name)} FAILED after ${duration}`, ...failureLines(run, playbook, style)];
+}
+
+function writeResult(run: ExecutionRow, style: Style, io: CliIo): void {
+  const result = resultOf(run.state);
+  if (result === null) return;
+  const { lines, missing } = resultText(result);
+  for (const line of lines) io.stdout.write(`${line}\n`);
+  if (missing !== undefined) io.stderr.write(`${style.dim(missing)}\n`);
+}

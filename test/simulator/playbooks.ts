@@ -1,0 +1,168 @@
+import type { Program } from "../../src/engine/program.ts";
+import type { Json } from "../../src/schema/json.ts";
+import { compile } from "../engine/support/playbook.ts";
+
+/** A playbook to simulate. Its kinds do not matter: every task is scripted (see tools.ts). */
+export interface Simulated {
+  name: string;
+  program: Program;
+  /** Runs in which messages overtake each other would end differently: a label that a jump runs twice is one. */
+  isOrdered: boolean;
+  /** How far its steps come depends on which is faster; how it ends does not. */
+  isRacy: boolean;
+  /** Rows that its cursor's claims give. */
+  rows?: Json[];
+}
+
+const TEXTS: Record<string, string> = {
+  "chain with retries": `
+workflow:
+  - { step: a, tool: { kind: noop, result: { n: 1 } }, set: { ctx.n: "{{ a.n }}" }, next: b }
+  - step: b
+    tool:
+      kind: noop
+      flaky: 2
+      result: { n: "{{ n + 1 }}" }
+      spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 5, backoff: exponential, delay: 0.5, jitter: true } }] } }
+    next: c
+  - { step: c, tool: { kind: noop, result: { n: "{{ b.n + 1 }}" } } }
+`,
+  "diamonds with joins": `
+workflow:
+  - { step: a, next: [b, c, d] }
+  - { step: b, tool: { kind: noop, result: { v: 1 } }, next: { arcs: [{ step: e, set: { from_b: "{{ b.v }}" } }] } }
+  - { step: c, tool: { kind: noop, result: { v: 2 } }, next: c2 }
+  - { step: c2, when: "{{ c.v == 2 }}", tool: { kind: noop, result: { v: 3 } }, next: { arcs: [{ step: e, when: "{{ c2.v == 4 }}" }, { step: z, set: { from_c: "{{ c2.v }}" } }] } }
+  - { step: d, when: false, next: e }
+  - { step: e, tool: { kind: noop, result: { v: "{{ from_b * 10 }}" } }, next: z }
+  - { step: z, tool: { kind: noop, result: { v: "{{ e.v + from_c }}" } } }
+`,
+  "parallel loop": `
+workflow:
+  - step: each
+    loop: { in: 7, iterator: n, spec: { mode: parallel, max_in_flight: 3 } }
+    tool:
+      kind: noop
+      flaky: 1
+      result: { square: "{{ n * n }}" }
+      spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 2, delay: 0.2 } }] } }
+    set: { ctx.all: "{{ output.data | length }}" }
+    next: end
+  - { step: end, tool: { kind: noop, result: { last: "{{ each.results[6].square }}", all: "{{ all }}" } } }
+`,
+  "sequential loop that writes": `
+workflow:
+  - step: each
+    loop: { in: [3, 1, 2], iterator: n }
+    tool: { kind: noop, result: { seen: "{{ sum | default(0) }}" }, set: { ctx.sum: "{{ (sum | default(0)) + n }}" } }
+    next: end
+  - { step: end, tool: { kind: noop, result: { sum: "{{ sum }}", seen: "{{ each.results[2].seen }}" } } }
+`,
+  "local loop that writes": `
+workflow:
+  - step: each
+    loop: { in: 4, iterator: n, spec: { policy: { exec: local } } }
+    tool:
+      - { name: one, kind: noop, result: { v: "{{ n }}" }, set: { x: "{{ output.v + 1 }}" } }
+      - { name: two, kind: noop, result: { w: "{{ x + (sum | default(0)) }}" }, set: { ctx.sum: "{{ (sum | default(0)) + n }}" } }
+    next: end
+  - { step: end, tool: { kind: noop, result: { sum: "{{ sum }}", w: "{{ each.results[3].w }}" } } }
+`,
+  "local parallel loop": `
+workflow:
+  - step: each
+    loop: { in: { a: 1, b: 2, c: 3, d: 4, e: 5 }, iterator: kv, spec: { mode: parallel, max_in_flight: 2, policy: { exec: local } } }
+    tool: { kind: noop, result: { k: "{{ kv.key }}", v: "{{ kv.value }}" } }
+`,
+  "rounds over a join": `
+workflow:
+  - { step: start, tool: { kind: noop, result: { round: 0 } }, set: { ctx.round: 0 }, next: split }
+  - { step: split, next: [left, right] }
+  - { step: left, tool: { kind: noop, result: { n: "{{ round }}" } }, next: join }
+  - { step: right, tool: { kind: noop, result: { n: "{{ round + 1 }}" } }, next: join }
+  - step: join
+    tool: { kind: noop, result: { sum: "{{ left.n + right.n }}" } }
+    next: { arcs: [{ step: split, when: "{{ round < 2 }}", set: { ctx.round: "{{ round + 1 }}" } }, { step: end }] }
+  - { step: end, tool: { kind: noop, result: { sum: "{{ join.sum }}", round: "{{ round }}" } } }
+`,
+  "handled failure": `
+workflow:
+  - { step: a, next: [b, c] }
+  - step: b
+    tool: { kind: noop, fail: true }
+    next: { arcs: [{ step: never }, { step: fix, when: "event.name == 'step.failed'", set: { why: "{{ output.error.code }}" } }] }
+  - { step: never }
+  - { step: c, next: z }
+  - { step: fix, tool: { kind: noop, result: { why: "{{ why }}" } }, next: z }
+  - { step: z, tool: { kind: noop, result: { why: "{{ fix.why }}" } } }
+`,
+  "unhandled failure": `
+workflow:
+  - { step: a, next: [b, each] }
+  - { step: b, tool: { kind: noop, fail: true }, next: never }
+  - { step: each, loop: { in: 5 }, next: never }
+  - { step: never }
+`,
+  "loop with tolerated failures": `
+workflow:
+  - step: some
+    loop: { in: [false, true, false, true, false], iterator: bad, spec: { mode: parallel, max_in_flight: 2, on_error: { tolerate: 2 } } }
+    tool: { kind: noop, fail: "{{ bad }}" }
+    next: { arcs: [{ step: most, when: "event.name == 'loop.done'", set: { failed: "{{ result.stats.failed }}" } }] }
+  - step: most
+    loop: { in: [true, false, true], iterator: bad, spec: { on_error: continue } }
+    tool: { kind: noop, fail: "{{ bad }}" }
+    next: { arcs: [{ step: end, when: "event.name == 'loop.done'" }] }
+  - { step: end, tool: { kind: noop, result: { failed: "{{ failed + most.stats.failed }}" } } }
+`,
+  cursor: `
+workflow:
+  - step: each
+    loop: { cursor: { kind: postgres, claim: "{{ __frame_max_rows }}" }, iterator: row, spec: { mode: cursor, frame: { max_rows: 2, row_concurrency: 2 } } }
+    tool: { kind: noop, result: { id: "{{ row.id }}" } }
+`,
+  "pipeline with a jump": `
+workflow:
+  - step: a
+    tool:
+      - { name: one, kind: noop, result: { n: "{{ (n | default(0)) + 1 }}" }, set: { n: "{{ output.n }}" } }
+      - name: two
+        kind: noop
+        result: { m: "{{ one.n * 10 }}" }
+        spec: { policy: { rules: [{ when: "{{ one.n < 3 }}", then: { do: jump, to: one, set: { "ctx.n": "{{ one.n }}" } } }, { when: "{{ one.n == 3 }}", then: { do: break } }] } }
+      - { name: three, kind: noop }
+`,
+  "large results by reference": `
+workflow:
+  - step: a
+    tool: { kind: noop, result: { big: "{{ 'x' ~ ('y' * 300) }}", n: 4 } }
+    spec: { result: { inline_max_bytes: 100 } }
+    next: { arcs: [{ step: b, when: "{{ (a.big | length) > 300 }}", set: { size: "{{ a.big | length }}" } }] }
+  - { step: b, tool: { kind: noop, result: { n: "{{ a.n }}", size: "{{ size }}", tail: "{{ a.big | last }}" } } }
+`,
+  "loop with results in parts": `
+workflow:
+  - step: each
+    loop: { in: 6, iterator: n, spec: { mode: parallel, max_in_flight: 4 } }
+    tool: { kind: noop, result: { n: "{{ n }}", big: "${"z".repeat(20_000)}" } }
+    next: { arcs: [{ step: end, when: "{{ output.data[0].n == 0 }}" }] }
+  - { step: end, tool: { kind: noop, result: { count: "{{ each.results | length }}", third: "{{ each.results[3].n }}" } } }
+`,
+  "sub-playbook and final step": `
+executor: { spec: { final_step: tidy } }
+workflow:
+  - { step: a, tool: { kind: playbook, path: other, input: { n: 5 } }, next: [b, c] }
+  - { step: b, tool: { kind: noop, result: { n: "{{ a.input.n }}" } } }
+  - { step: c }
+  - { step: tidy, tool: { kind: noop, result: { n: "{{ b.n }}", child: "{{ a.child }}" } } }
+`,
+};
+
+/** The playbooks, compiled once. */
+export const PLAYBOOKS: readonly Simulated[] = Object.entries(TEXTS).map(([name, text]) => ({
+  name,
+  program: compile(text),
+  isOrdered: text.includes("do: jump"),
+  isRacy: name === "unhandled failure",
+  ...(text.includes("cursor:") && { rows: [1, 2, 3, 4, 5].map((id) => ({ id })) }),
+}));
