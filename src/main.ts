@@ -1,14 +1,20 @@
+import { setMaxListeners } from "node:events";
 import { EXIT } from "./cli/command.ts";
 import { runCli } from "./cli/main.ts";
+import { FlowError } from "./schema/errors.ts";
 
 /** How long leftovers (a connection that does not close) may keep the process once its work is done. */
 const LINGER_MS = 2_000;
 
+// Every task in flight listens to the signal of its run, some hundred at a time. Node takes eleven for a leak and would
+// print a warning through the live tree.
+setMaxListeners(0);
+
 const stop = new AbortController();
-const interrupt = () => {
+const interrupt = (signal: NodeJS.Signals) => {
   // The second time somebody means it: leave without waiting for tools. Their own exit hooks still put things in order.
   if (stop.signal.aborted) process.exit(EXIT.cancelled);
-  stop.abort();
+  stop.abort(new FlowError("CANCELLED", `interrupted by ${signal}`));
 };
 process.on("SIGINT", interrupt);
 process.on("SIGTERM", interrupt);

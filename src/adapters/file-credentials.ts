@@ -4,10 +4,15 @@ import type { CredentialSource, StoredCredential } from "../ports/credentials.ts
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { type JsonObject, own } from "../schema/json.ts";
 
-const CredentialSchema = v.looseObject({
-  type: v.string("must be a text: sqldb, basic, bearer, api_key, …"),
-  data: v.record(v.string(), v.any(), "must be a map of the credential's fields"),
-});
+/* Every message is our own: those of the library show what they got, which is a secret. */
+const DATA = "must be a map of the credential's fields";
+const CredentialSchema = v.looseObject(
+  {
+    type: v.string("must be a text: sqldb, basic, bearer, api_key, …"),
+    data: v.record(v.string(DATA), v.any(), DATA),
+  },
+  "is missing: a credential is {type, data}",
+);
 
 /** Prefix of environment variables that hold a credential as JSON: `FLOW_CREDENTIAL_PG_DEMO` is `pg_demo`. */
 const PREFIX = "FLOW_CREDENTIAL_";
@@ -26,7 +31,8 @@ export function createFileCredentials(
     async find(name) {
       const variable = `${PREFIX}${name.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
       const text = environment[variable];
-      if (text !== undefined) return parseCredential(name, parseJson(text, variable), variable);
+      // An empty variable counts as one that is not set, as with every setting.
+      if (text !== undefined && text.trim() !== "") return parseCredential(name, parseJson(text, variable), variable);
       if (file === undefined) return undefined;
       loaded ??= readCredentials(file);
       const entry = own(await loaded, name);
@@ -61,5 +67,6 @@ function parseCredential(name: string, value: unknown, place: string): StoredCre
   if (result.success) return { name, type: result.output.type, data: result.output.data as JsonObject };
   const [issue] = result.issues;
   const key = v.getDotPath(issue) ?? "";
-  throw new FlowError("INVALID_SETTING", `Credential '${name}' in ${place}: '${key || "it"}' ${issue.message}`);
+  const what = key === "" ? "it is no map: a credential is {type, data}" : `'${key}' ${issue.message}`;
+  throw new FlowError("INVALID_SETTING", `Credential '${name}' in ${place}: ${what}`);
 }

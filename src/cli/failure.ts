@@ -1,6 +1,7 @@
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { shown } from "../local/catalog.ts";
 import type { TaskError, TaskErrorKind } from "../schema/outcome.ts";
+import { loopProgress } from "./progress-lines.ts";
 import type { ExecutionRow } from "./run-model.ts";
 import type { Style } from "./style.ts";
 import { cleanText } from "./text.ts";
@@ -15,7 +16,7 @@ const CAUSE_LINES_MAX = 20;
 export function failureLines(run: ExecutionRow, playbook: LocalPlaybook, style: Style): string[] {
   const { error } = run.state;
   if (error === null) return [];
-  const rows: [label: string, text: string][] = [...placeRows(error, playbook)];
+  const rows = placeRows(error, playbook, run);
   const within = failuresWithin(run, error);
   for (const { path, error: inner } of within) rows.push(["within", `${cleanText(path)}, ${wordsOf(inner)}`]);
   const root = within.at(-1)?.error ?? error;
@@ -24,14 +25,16 @@ export function failureLines(run: ExecutionRow, playbook: LocalPlaybook, style: 
   return rows.flatMap(([label, text]) => labelled(label, text, style));
 }
 
-function placeRows(error: TaskError, playbook: LocalPlaybook): [label: string, text: string][] {
+function placeRows(error: TaskError, playbook: LocalPlaybook, run: ExecutionRow): [label: string, text: string][] {
   const { program, file } = playbook;
   const rows: [string, string][] = [];
   if (error.step === undefined) return rows;
   const step = program.steps.get(error.step)?.step;
   const at = (position: { line: number } | undefined) =>
     position === undefined ? "" : ` at ${shown(file)}:${position.line}`;
-  rows.push(["step", `${error.step}${at(step?.position)}`]);
+  const loop = run.byName.get(error.step)?.state.loop;
+  const iterations = loop == null ? "" : `, iterations ${loopProgress(loop)}`;
+  rows.push(["step", `${error.step}${at(step?.position)}${iterations}`]);
   if (error.task === undefined) return rows;
   const task = step?.tasks.find((candidate) => candidate.label === error.task);
   const kind = task === undefined ? "" : ` (${task.kind})`;

@@ -1,3 +1,5 @@
+import { nearest } from "../language/nearest.ts";
+import { FlowError } from "../schema/errors.ts";
 import type { CliCommand, CliIo } from "./command.ts";
 import { EXIT } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
@@ -26,8 +28,14 @@ async function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
   }
   const name = first === "--version" ? "version" : first;
   const command = COMMANDS.find((candidate) => candidate.name === name);
-  if (command === undefined) throw unknownCommand(first, COMMANDS);
+  if (command === undefined) throw first.startsWith("-") ? unknownOption(first) : unknownCommand(first, COMMANDS);
   return await runCommand(command, words, io);
+}
+
+function unknownOption(word: string): FlowError {
+  const near = nearest(word.replace(/^-+/, ""), ["help", "version"]);
+  const hint = near === undefined ? "Options stand after the command; see 'flow --help'." : `Did you mean --${near}?`;
+  return new FlowError("USAGE", `Unknown option ${word}. ${hint}`);
 }
 
 async function runCommand(command: CliCommand, words: readonly string[], io: CliIo): Promise<number> {

@@ -16,10 +16,8 @@ const LOOP_SILENCE_MS = 10_000;
 export function createLineProgress(model: RunModel, verbose: boolean, write: (line: string) => void): Progress {
   const told = new WeakMap<StepRow, LoopNews>();
   return {
-    observe(state, events) {
+    observe(execution, events) {
       for (const event of events) {
-        const execution = model.execution(state.executionId) ?? endedExecution(model, state.executionId);
-        if (execution === undefined) continue;
         const line = stepLine(execution, event) ?? loopLine(execution, event, told);
         if (line !== undefined && (verbose || event.type === "step.failed" || !isWithinLoop(execution))) write(line);
         const detail = verbose ? detailLine(execution, event) : undefined;
@@ -34,12 +32,6 @@ export function createLineProgress(model: RunModel, verbose: boolean, write: (li
 
 /** What stands on the screen between a Ctrl-C and the end. */
 export const CANCELLING = "cancelling: waiting for tools to stop; Ctrl-C again leaves at once";
-
-/** The run itself stays readable after its last event, which ends it. */
-function endedExecution(model: RunModel, id: string): ExecutionRow | undefined {
-  const root = model.root();
-  return root?.state.executionId === id ? root : undefined;
-}
 
 function isWithinLoop(execution: ExecutionRow): boolean {
   const { caller } = execution;

@@ -47,10 +47,8 @@ export function createTreeProgress(model: RunModel, options: TreeOptions): Progr
   const stopTimer = options.every(FRAME_MS, drawNow);
 
   return {
-    observe(state, events) {
+    observe(execution, events) {
       if (!options.verbose) return;
-      const execution = model.execution(state.executionId);
-      if (execution === undefined) return;
       for (const event of events) {
         const line = detailLine(execution, event);
         if (line !== undefined) add(line);

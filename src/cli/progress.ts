@@ -1,4 +1,3 @@
-import type { ExecutionState } from "../engine/state.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import type { TaskLine } from "../worker/deps.ts";
 import type { ExecutionRow, RunModel } from "./run-model.ts";
@@ -7,7 +6,7 @@ import { cleanText } from "./text.ts";
 /** How a run is shown while it goes on: as a tree, as lines, or not at all. */
 export interface Progress {
   /** Called for every event, after the model took it in. Costs the same however long the run is. */
-  observe(state: ExecutionState, events: readonly FlowEvent[]): void;
+  observe(execution: ExecutionRow, events: readonly FlowEvent[]): void;
   /** A line that a tool wrote. */
   log(line: TaskLine): void;
   /** Somebody asked the run to stop; its tools are being stopped. */

@@ -48,8 +48,8 @@ export interface RunModel {
   root(): ExecutionRow | undefined;
   /** The execution of an id while it runs. */
   execution(id: string): ExecutionRow | undefined;
-  /** Takes in what has just been folded into `state`. */
-  observe(state: ExecutionState, events: readonly FlowEvent[]): void;
+  /** Takes in what has just been folded into `state`; gives the execution that it happened to. */
+  observe(state: ExecutionState, events: readonly FlowEvent[]): ExecutionRow;
 }
 
 /** An empty model. */
@@ -67,9 +67,11 @@ export function createRunModel(): RunModel {
         running.set(state.executionId, execution);
       }
       for (const event of events) take(execution, event);
-      if (!isTerminal(state.status)) return;
-      running.delete(state.executionId);
-      if (execution.caller !== undefined) endChild(execution.caller, execution);
+      if (isTerminal(state.status)) {
+        running.delete(state.executionId);
+        if (execution.caller !== undefined) endChild(execution.caller, execution);
+      }
+      return execution;
     },
   };
 }

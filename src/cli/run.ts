@@ -1,5 +1,5 @@
-import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
 import { createFileCredentials } from "../adapters/file-credentials.ts";
 import type { ExecutionState } from "../engine/state.ts";
 import { nearest } from "../language/nearest.ts";
@@ -92,8 +92,7 @@ async function buildRuntime(
     capacity: config.localCapacity,
     observe(state: ExecutionState, events: readonly FlowEvent[]) {
       watch.recorder?.observe(state, events);
-      watch.model.observe(state, events);
-      watch.progress.observe(state, events);
+      watch.progress.observe(watch.model.observe(state, events), events);
     },
     log: (line) => watch.progress.log(line),
   });
@@ -110,12 +109,18 @@ function allowedEnvironment(config: Config): JsonObject {
 }
 
 async function loadTarget(runtime: LocalRuntime, target: string, folder: string): Promise<LocalPlaybook> {
-  const found = await stat(resolve(folder, target)).catch(() => undefined);
+  const path = resolve(folder, target);
+  const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() === true) {
-    throw new FlowError(
-      "USAGE",
-      `${target} is a folder; name one playbook in it. 'flow validate ${target}' lists what is wrong in all`,
-    );
+    const hint = `Name one playbook in it; 'flow validate ${target}' checks all of them`;
+    throw new FlowError("USAGE", `${target} is a folder. ${hint}`);
+  }
+  // What is called like a file is meant as one: no search of all folders below for a document with that path.
+  if (found === undefined && /\.ya?ml$/.test(target)) {
+    const names = await readdir(dirname(path)).catch(() => []);
+    const near = nearest(basename(path), names);
+    const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
+    throw new FlowError("NOT_FOUND", `There is no file ${target}.${hint}`);
   }
   return await runtime.load(target, folder);
 }

@@ -1,6 +1,6 @@
 import { CANCELLING, firstLine, loopProgress, SKIP_REASONS } from "./progress-lines.ts";
 import type { ExecutionRow, StepRow } from "./run-model.ts";
-import { PLAIN, type Style } from "./style.ts";
+import type { Style } from "./style.ts";
 import { cleanText, fitText, formatDuration, padText, plural, textWidth } from "./text.ts";
 
 /** What a tree is drawn for. */
@@ -36,7 +36,7 @@ const NAME_WIDTH_MAX = 32;
 /** Sub-playbooks of one loop that are shown at a time. */
 const CHILDREN_SHOWN = 4;
 
-type Look = "running" | "completed" | "failed" | "skipped" | "waiting" | "note";
+type Look = "running" | "completed" | "failed" | "cancelled" | "skipped" | "waiting" | "note";
 
 interface Entry {
   depth: number;
@@ -102,7 +102,7 @@ function stepEntry(row: StepRow, { depth, within, now }: Place): Entry {
 function lookOf({ state }: StepRow): Look {
   if (state.run !== null) return "running";
   if (state.status === "COMPLETED") return "completed";
-  if (state.status === "FAILED") return "failed";
+  if (state.status === "FAILED") return state.error?.kind === "cancelled" ? "cancelled" : "failed";
   return state.status === "SKIPPED" ? "skipped" : "waiting";
 }
 
@@ -115,8 +115,8 @@ function detailOf(row: StepRow, look: Look): string {
     parts.push(`attempt ${retry.run}${retry.error === undefined ? "" : ` after: ${firstLine(retry.error.message)}`}`);
   } else if (row.attempts > 1) parts.push(plural(row.attempts, "attempt"));
   if (state.runs > 1) parts.push(`run ${state.runs}`);
-  if (look === "failed")
-    parts.push(state.error?.kind === "cancelled" ? "cancelled" : firstLine(state.error?.message ?? ""));
+  if (look === "failed") parts.push(firstLine(state.error?.message ?? ""));
+  if (look === "cancelled") parts.push("cancelled");
   return parts.join("  ");
 }
 
@@ -152,6 +152,7 @@ function entryWidth(entry: Entry): number {
 const MARKS: Readonly<Record<Exclude<Look, "running">, string>> = {
   completed: "✓",
   failed: "✗",
+  cancelled: "■",
   skipped: "−",
   waiting: "·",
   note: " ",
@@ -163,25 +164,28 @@ const SPINNER_MS = 100;
 
 /** Cuts the plain text to the width, then colours it: escape sequences take no columns. */
 function draw(entry: Entry, nameWidth: number, { now, columns, style }: TreeView): string {
-  const paint = PAINTS[entry.look](style);
-  const mark =
-    entry.look === "running" ? (SPINNER[Math.floor(now / SPINNER_MS) % SPINNER.length] ?? "") : MARKS[entry.look];
-  const indent = "  ".repeat(entry.depth);
-  const isBare = entry.duration === "" && entry.detail === "";
-  const name = isBare ? indent + entry.name : padText(indent + entry.name, nameWidth);
-  const rest = isBare ? "" : `  ${entry.duration.padStart(7)}${entry.detail === "" ? "" : `  ${entry.detail}`}`;
-  const text = fitText(`${name}${rest}`, columns - 2);
-  const isDim = entry.look === "skipped" || entry.look === "note" || entry.look === "waiting";
-  const shownName = text.slice(0, name.length);
-  const shownRest = text.slice(name.length);
-  return `${paint(mark)} ${isDim ? style.dim(text) : shownName + (entry.look === "failed" ? style.bad(shownRest) : style.dim(shownRest))}`;
+  const { look, depth, duration, detail } = entry;
+  const spinner = SPINNER[Math.floor(now / SPINNER_MS) % SPINNER.length] ?? "";
+  const indent = "  ".repeat(depth);
+  const isBare = duration === "" && detail === "";
+  const name = isBare ? entry.name : padText(entry.name, nameWidth - 2 * depth);
+  const rest = isBare ? "" : `  ${duration.padStart(DURATION_WIDTH)}${detail === "" ? "" : `  ${detail}`}`;
+  const text = fitText(`${indent}${look === "running" ? spinner : MARKS[look]} ${name}${rest}`, columns);
+  if (look === "skipped" || look === "note" || look === "waiting") return style.dim(text);
+  const [head, tail] = [text.slice(0, indent.length + 1), text.slice(indent.length + 1)];
+  const named = tail.slice(0, name.length + 1);
+  const paintRest = look === "failed" ? style.bad : style.dim;
+  return `${PAINTS[look](style)(head)}${named}${paintRest(tail.slice(name.length + 1))}`;
 }
 
-const PAINTS: Readonly<Record<Look, (style: Style) => (text: string) => string>> = {
+/** Room for `59m 59s`. */
+const DURATION_WIDTH = 7;
+
+type Painted = "running" | "completed" | "failed" | "cancelled";
+
+const PAINTS: Readonly<Record<Painted, (style: Style) => (text: string) => string>> = {
   running: (style) => style.busy,
   completed: (style) => style.good,
   failed: (style) => style.bad,
-  skipped: (style) => style.dim,
-  waiting: (style) => style.dim,
-  note: () => PLAIN.dim,
+  cancelled: (style) => style.notice,
 };

@@ -10,7 +10,7 @@ import { continueLoop, loopError, type StoreWrite } from "./loop.ts";
 import type { Program, ProgramStep } from "./program.ts";
 import { cancelledError } from "./results.ts";
 import { type ExecutionState, isTerminal, knownStep, stepState } from "./state.ts";
-import { unreachedSteps } from "./unreached.ts";
+import { finalStep, unreachedSteps } from "./unreached.ts";
 
 /** What follows from an event. */
 export interface Decision {
@@ -166,15 +166,6 @@ function proceed(state: ExecutionState, program: Program, env: EngineEnv): Decis
   }
   if (error !== null) return eventsOnly([{ type: "workflow.failed", at: env.now, error }]);
   return eventsOnly([{ type: "workflow.completed", at: env.now }]);
-}
-
-/** The final step, where there is one that has not run and nobody asked to stop earlier. */
-function finalStep(state: ExecutionState, program: Program): ProgramStep | undefined {
-  const name = program.playbook.executor.finalStep;
-  if (name === undefined || state.target !== null) return undefined;
-  const known = knownStep(state, name);
-  const isDone = known !== undefined && (known.runs > 0 || known.endedAt !== null);
-  return isDone ? undefined : program.steps.get(name);
 }
 
 /** The run's result: that of the final step or of `end` where one of them ran, else of the step that finished last. */

@@ -32,14 +32,24 @@ function pendingTargets(state: ExecutionState, program: Program, from: number): 
   });
 }
 
-/** The steps that run or wait, and all that may follow them. */
+/** The steps that run, wait or are still to run at the end, and all that may follow them. */
 function reachableSteps(state: ExecutionState, program: Program): Set<number> {
   const alive = new Set<number>();
-  for (const name of [...state.active, ...state.waiting]) {
+  const final = finalStep(state, program);
+  for (const name of [...state.active, ...state.waiting, ...(final === undefined ? [] : [final.step.name])]) {
     const step = program.steps.get(name);
     if (step !== undefined) alive.add(step.index);
   }
   // A set may grow while it is walked: what is added is visited too.
   for (const step of alive) for (const target of program.graph.targets(step)) alive.add(target);
   return alive;
+}
+
+/** The final step, where there is one that has not run and nobody asked to stop earlier. */
+export function finalStep(state: ExecutionState, program: Program): ProgramStep | undefined {
+  const name = program.playbook.executor.finalStep;
+  if (name === undefined || state.target !== null) return undefined;
+  const known = knownStep(state, name);
+  const isDone = known !== undefined && (known.runs > 0 || known.endedAt !== null);
+  return isDone ? undefined : program.steps.get(name);
 }

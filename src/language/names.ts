@@ -201,7 +201,25 @@ class StepsView extends View {
 }
 
 /** The reserved names, for hints and for code that asks for every name. */
-const RESERVED = ["execution_id", "catalog_id", "job", "workload", "vars", "ctx", "steps", "iter", "input", "args"];
+const RESERVED = [
+  "execution_id",
+  "catalog_id",
+  "parent_execution_id",
+  "job",
+  "workload",
+  "vars",
+  "ctx",
+  "steps",
+  "spec",
+  "iter",
+  "loop_index",
+  "input",
+  "args",
+  "env",
+  "outcome",
+  "result",
+  "response",
+];
 
 function* allNames(names: Names): Iterable<string> {
   yield* RESERVED;

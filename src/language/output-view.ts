@@ -1,4 +1,3 @@
-import { isJsonObject } from "../schema/json.ts";
 import type { TaskError, ToolResult } from "../schema/outcome.ts";
 import type { StoredResult } from "../schema/result.ts";
 import { noReferences, type References } from "./references.ts";
@@ -75,15 +74,10 @@ export class OutputView extends View {
   }
 
   #data(): unknown {
-    if (this.#place !== "boundary") return this.#result;
-    const data = this.#result.get("data");
-    return data === undefined || data === this.#result || !hasOwnData(this.#result) ? this.#result : data;
+    const result = this.#result;
+    if (this.#place !== "boundary") return result;
+    // A loop's `data` is virtual and counts all the same.
+    const data = result.stored.loop === undefined ? result.field("data") : result.get("data");
+    return data === undefined ? result : data;
   }
-}
-
-/** True when the result itself has a field `data`; a loop's virtual `data` counts. */
-function hasOwnData(result: ResultView): boolean {
-  if (result.stored.loop !== undefined) return true;
-  const plain = result.stored.tasks === undefined ? result.stored.value : result.plain();
-  return isJsonObject(plain) && Object.hasOwn(plain, "data");
 }

@@ -21,7 +21,7 @@ export class ResultView extends View {
 
   override get(key: string | number): unknown {
     if (typeof key === "number") return itemAt(this.plain(), key);
-    const field = this.#ownField(key);
+    const field = this.field(key);
     if (field !== undefined) return field;
     const virtual = this.#virtualField(key);
     if (virtual !== undefined) return virtual;
@@ -31,7 +31,7 @@ export class ResultView extends View {
       const list = this.plain();
       if (Array.isArray(list)) return list;
     }
-    const data = this.#ownField("data");
+    const data = this.field("data");
     return isJsonObject(data) ? own(data, key) : undefined;
   }
 
@@ -57,7 +57,7 @@ export class ResultView extends View {
   }
 
   #codeField(key: string): unknown {
-    if (key === "body") return this.#ownField("data");
+    if (key === "body") return this.field("data");
     return key === "results" && this.stored.tasks === undefined ? undefined : this.#virtualField(key);
   }
 
@@ -93,7 +93,8 @@ export class ResultView extends View {
     return new ResultListView(loop, this.#references);
   }
 
-  #ownField(key: string): unknown {
+  /** The result's own field, without any virtual one; undefined when it has none. */
+  field(key: string): unknown {
     const { stored } = this;
     if (stored.ref !== undefined) {
       const extracted = own(stored.ref.extracted, key);
@@ -109,7 +110,7 @@ export class ResultView extends View {
       for (let index = stored.tasks.length - 1; index >= 0; index -= 1) {
         const entry = stored.tasks[index];
         if (entry === undefined) continue;
-        const field = new ResultView(entry[1], this.#references).#ownField(key);
+        const field = new ResultView(entry[1], this.#references).field(key);
         if (field !== undefined) return field;
       }
       return undefined;

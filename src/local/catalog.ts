@@ -20,6 +20,8 @@ const SEARCHED_MAX = 5_000;
 /** Reads playbooks from files, each once: a loop that calls the same child a thousand times compiles it once. */
 export function createFileCatalog(): { load(target: string, folder: string): Promise<LocalPlaybook> } {
   const loaded = new Map<string, Promise<LocalPlaybook>>();
+  /** File by folder and target: the search for a catalog path reads every document on its way. */
+  const found = new Map<string, string>();
   return {
     /**
      * Finds a playbook by file path relative to `folder`, with or without ending, else by its `metadata.path` among the
@@ -27,13 +29,15 @@ export function createFileCatalog(): { load(target: string, folder: string): Pro
      * as its detail.
      */
     async load(target, folder) {
-      const file = (await findFile(target, folder)) ?? (await findByPath(target, folder));
+      const place = JSON.stringify([folder, target]);
+      const file = found.get(place) ?? (await findFile(target, folder)) ?? (await findByPath(target, folder));
       if (file === undefined) {
         throw new FlowError(
           "NOT_FOUND",
           `There is no playbook '${target}': no such file in ${shown(folder)}, and no document below it has that metadata.path`,
         );
       }
+      found.set(place, file);
       let entry = loaded.get(file);
       if (entry === undefined) {
         entry = readPlaybookFile(file);

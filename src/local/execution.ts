@@ -65,7 +65,13 @@ export async function runExecution(
   };
   const inOrder = serial(fold);
   const report = async (events: FlowEvent[]) => {
-    for (const event of events) await inOrder(event);
+    try {
+      for (const event of events) await inOrder(event);
+    } catch (error) {
+      // An event that was folded and not followed up leaves the run WAITING FOREVER: it ends here, with the cause.
+      finished.reject(error);
+      throw error;
+    }
   };
 
   const end = () => {

@@ -55,7 +55,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
   const results = createLocalResults();
   const catalog = createFileCatalog();
   const newId = createIds(() => clock.now());
-  const depths = new Map<string, number>();
+  const families = new Map<string, Family>();
   const unattended = new Set<Promise<unknown>>();
 
   const deps: LocalDeps = {
@@ -73,8 +73,20 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     log: options.log ?? (() => undefined),
   };
 
+  const runOne = async (playbook: LocalPlaybook, start: StartRequest, family: Family, signal: AbortSignal) => {
+    families.set(start.executionId, family);
+    try {
+      const state = await runExecution(deps, playbook, start, signal);
+      if (state.status === "CANCELLED") family.cancel.abort(new FlowError("CANCELLED", "The caller was cancelled"));
+      return state;
+    } finally {
+      families.delete(start.executionId);
+    }
+  };
+
   const runChild = async (request: ChildRequest, signal: AbortSignal): Promise<ChildOutcome> => {
-    const depth = (depths.get(request.parent.execution_id) ?? 0) + 1;
+    const parent = families.get(request.parent.execution_id);
+    const depth = (parent?.depth ?? 0) + 1;
     if (depth > CHILD_DEPTH_MAX) {
       throw new FlowError(
         "INVALID_INPUT",
@@ -83,11 +95,15 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     }
     const target = request.path ?? request.catalogId ?? "";
     const playbook = await catalog.load(target, folderOf(request.parentFile));
+    checkReturnStep(playbook, request.returnStep);
     const { path } = playbook.program.playbook;
     const executionId = newId();
-    depths.set(executionId, depth);
     const start: StartRequest = { executionId, catalogId: path, input: request.input, parent: request.parent };
-    const running = runExecution(deps, playbook, start, signal).finally(() => depths.delete(executionId));
+    const root = parent?.root ?? signal;
+    const family = { depth, root, cancel: new AbortController() };
+    // A child that nobody waits for outlives the task that started it, but not the cancellation of its caller.
+    const lifetime = request.async && parent !== undefined ? AbortSignal.any([root, parent.cancel.signal]) : signal;
+    const running = runOne(playbook, start, family, lifetime);
     if (request.async) {
       const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
       unattended.add(attended);
@@ -98,19 +114,33 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
 
   return {
     load: (target, folder) => catalog.load(target, folder),
-    run: (playbook, request, signal) =>
-      runExecution(
-        deps,
-        playbook,
-        { executionId: newId(), catalogId: playbook.program.playbook.path, ...request },
-        signal,
-      ),
+    run: (playbook, request, signal) => {
+      const start = { executionId: newId(), catalogId: playbook.program.playbook.path, ...request };
+      return runOne(playbook, start, { depth: 0, root: signal, cancel: new AbortController() }, signal);
+    },
     results,
     async close() {
       await Promise.all(unattended);
       await results.close();
     },
   };
+}
+
+/** What an execution hands down to the children that it calls. */
+interface Family {
+  /** Sub-playbooks above it. */
+  depth: number;
+  /** Aborted when the run as a whole is cancelled. */
+  root: AbortSignal;
+  /** Aborts the children that nobody waits for, when the execution is cancelled. */
+  cancel: AbortController;
+}
+
+function checkReturnStep(playbook: LocalPlaybook, name: string | undefined): void {
+  const { steps, playbook: document } = playbook.program;
+  if (name === undefined || steps.has(name)) return;
+  const known = [...steps.keys()].join(", ");
+  throw new FlowError("NOT_FOUND", `return_step: playbook '${document.path}' has no step '${name}'; it has: ${known}`);
 }
 
 function outcomeOf(state: ExecutionState, returnStep: string | undefined): ChildOutcome {

@@ -59,7 +59,7 @@ export function readInputs(program: Program, request: JsonObject): Inputs {
 }
 
 /** A given value with what looks secret in it masked; its texts are no templates. */
-function masked(value: JsonObject[string]): Rendered {
+export function masked(value: JsonObject[string]): Rendered {
   const secret: string[] = [];
   const mask = (part: JsonObject[string], path: string): JsonObject[string] => {
     if (Array.isArray(part)) return part.map((item, index) => mask(item, `${path}[${index}]`));
@@ -108,15 +108,17 @@ export interface Spot {
   step: ProgramStep;
   /** The step's inputs and the task's own so far, rendered; absent where none were. */
   own: Rendered;
-  /** Whether the template is evaluated in an iteration of the step's loop. */
-  iterating: boolean;
+  /** What `own` has is all that arrives: nothing comes over an arc. */
+  complete: boolean;
+  /** The template is a task's: it may read the iterator and the labels of tasks. */
+  inTask: boolean;
 }
 
 /** What is known at one spot of a step (language document, section 4.9: the first that has a name gives its value). */
 export function knowledgeAt(inputs: Inputs, spot: Spot): Knowledge {
   const { step } = spot;
   const { value: ownInput } = spot.own;
-  const local = localNames(step);
+  const local = spot.inTask ? localNames(step) : new Set<string>();
   const ownFact = (name: string): Fact | undefined => {
     if (typeof ownInput !== "object" || ownInput === null || !Object.hasOwn(ownInput, name)) return undefined;
     const isPart = (path: string) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
@@ -136,6 +138,7 @@ export function knowledgeAt(inputs: Inputs, spot: Spot): Knowledge {
       if (members !== "all" && members !== undefined) return [...members].map(fact);
       return name === "ctx" ? [{ waits_for: ["ctx"] }, ...inputs.facts.values()] : [...inputs.facts.values()];
     }
+    if ((name === "input" || name === "args") && spot.complete) return [KNOWN, ...Object.keys(ownInput ?? {}).map(ownFact)].filter(isFact);
     if (name === "steps" && members !== "all" && members !== undefined) return [{ waits_for: [...members] }];
     if (RESERVED_NAMES.includes(name)) return [{ waits_for: [name] }];
     const known = ownFact(name);
@@ -144,6 +147,10 @@ export function knowledgeAt(inputs: Inputs, spot: Spot): Knowledge {
   };
   const ownValues = () => (typeof ownInput === "object" && ownInput !== null ? (ownInput as JsonObject) : {});
   return { judge: judgeWith(judgeName), scope: scopeOf(inputs, ownValues) };
+}
+
+function isFact(fact: Fact | undefined): fact is Fact {
+  return fact !== undefined;
 }
 
 type JudgeName = (name: string, members: ReadonlySet<string> | "all" | undefined) => Fact[];

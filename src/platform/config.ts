@@ -1,4 +1,6 @@
 import { FlowError } from "../schema/errors.ts";
+import { RUNNABLE_KINDS } from "../schema/playbook.ts";
+import { canonicalKind } from "../schema/task-kinds.ts";
 
 /** One setting of the program: an environment variable and what it means. */
 export interface SettingDefinition<T> {
@@ -28,13 +30,13 @@ const SETTINGS = {
     name: "FLOW_WORKER_TOOLS",
     meaning: "Kinds of task that may run, comma-separated, or 'all'",
     default: "all",
-    parse: (text) => (isAll(text) ? "all" : list(text)),
+    parse: (text) => (isAll(text) ? "all" : kinds("FLOW_WORKER_TOOLS", list(text))),
   }),
   httpAllowPrivate: setting({
     name: "FLOW_HTTP_ALLOW_PRIVATE",
     meaning: "Private and loopback address ranges that tools may reach: CIDR, comma-separated, or 'all' or 'none'",
     default: "all",
-    parse: (text) => (isAll(text) ? "all" : text === "none" ? [] : list(text)),
+    parse: (text) => (isAll(text) ? "all" : list(text === "none" ? undefined : text)),
   }),
   python: setting({
     name: "FLOW_PYTHON",
@@ -113,12 +115,18 @@ function isAll(text: string | undefined): boolean {
   return text === undefined || text === "all";
 }
 
-function list(text: string | undefined): string[] {
-  if (text === undefined) return [];
-  return text
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
+function list(text: string | undefined): readonly string[] {
+  const parts = (text ?? "").split(",").map((part) => part.trim());
+  return Object.freeze(parts.filter((part) => part !== ""));
+}
+
+/** A kind that is misspelt would be switched off without a word. */
+function kinds(name: string, given: readonly string[]): readonly string[] {
+  const known = given.map(canonicalKind);
+  const unknown = given.filter((_, index) => !(RUNNABLE_KINDS as readonly string[]).includes(known[index] ?? ""));
+  if (unknown.length === 0) return Object.freeze(known);
+  const why = `${unknown.join(", ")} ${unknown.length === 1 ? "is no kind" : "are no kinds"} that this program runs`;
+  throw new FlowError("INVALID_SETTING", `${name}: ${why}; use 'all', or some of ${RUNNABLE_KINDS.join(", ")}`);
 }
 
 function positive(name: string, text: string | undefined, fallback: number): number {

@@ -83,13 +83,15 @@ function envelope(fields: Record<string, unknown>, rest: JsonObject): JsonObject
   if (stored?.value !== undefined) context["value"] = stored.value;
   if (stored?.virtual !== undefined) context["virtual"] = stored.virtual as unknown as Json;
   const reference = stored?.ref as unknown as Json | undefined;
-  return { status: failed ? "error" : "ok", ...(reference !== undefined && { reference }), context };
+  const status = own(fields, "status") ?? (failed ? "error" : "ok");
+  return { status: status as Json, ...(reference !== undefined && { reference }), context };
 }
 
 /** The event that a record was made of. The record must come from {@link toRecord}. */
 export function fromRecord(record: EventRecord): FlowEvent {
   const event: Record<string, unknown> = { type: record.event_type, at: Date.parse(record.created_at) };
   if (record.node_type !== "playbook") event["step"] = record.node_id;
+  if (record.node_type === "task") event["task"] = record.node_name;
   for (const column of COLUMNS) if (record[column] !== undefined) event[column] = record[column];
   const meta = record["meta"];
   if (isJsonObject(meta)) Object.assign(event, meta);

@@ -5,7 +5,7 @@ import type { Json } from "../schema/json.ts";
 import { parseJsonKeepingDigits } from "./json-digits.ts";
 
 /** Why a body cannot be used; `message` continues "the answer …". */
-export interface BodyProblem {
+interface BodyProblem {
   code: "RESPONSE_TOO_LARGE" | "CONTENT_ENCODING";
   message: string;
 }

@@ -4,7 +4,7 @@ import { configurationError } from "./config.ts";
 import type { Credential } from "./tool.ts";
 
 /** How libpq's `sslmode` reads; the default is `prefer`. */
-export const SSL_MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] as const;
+const SSL_MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] as const;
 
 /** Where a PostgreSQL server is and who we are there. */
 export interface SqlConnection {

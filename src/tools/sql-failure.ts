@@ -55,7 +55,7 @@ function serverFailure(target: string, error: postgres.PostgresError, place: Sta
  * Kind of error for a SQLSTATE: 23 constraint, 40P01 deadlock, 57014 cancelled by a statement time-out, 08 and the
  * server's shutdown codes connection, 28 (password, role) auth.
  */
-export function kindOfSqlState(state: string): TaskErrorKind {
+function kindOfSqlState(state: string): TaskErrorKind {
   if (state.startsWith("23")) return "db_constraint";
   if (state === "40P01") return "db_deadlock";
   if (state === "57014") return "db_timeout";

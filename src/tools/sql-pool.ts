@@ -1,16 +1,107 @@
 import { connectionKey, type SqlConnection } from "./sql-connection.ts";
 import { openSession, type SqlSession } from "./sql-session.ts";
 
-/** Sessions by connection, with a bound for each. */
-export interface SqlPools {
+/**
+ * Sessions by connection, with a bound for each. A pool without sessions is forgotten, so that credentials of the past
+ * take no room.
+ */
+export class SqlPools {
+  readonly #options: SqlPoolOptions;
+  readonly #pools = new Map<string, Pool>();
+  /** Every open session, lent or idle, and where it belongs. */
+  readonly #homes = new Map<SqlSession, Pool>();
+  #closed = false;
+
+  constructor(options: SqlPoolOptions) {
+    this.#options = options;
+  }
+
   /** Waits for a free session. Throws what the driver throws when the server cannot be reached, or the signal's reason. */
-  acquire(connection: SqlConnection, signal: AbortSignal): Promise<SqlSession>;
+  async acquire(connection: SqlConnection, signal: AbortSignal): Promise<SqlSession> {
+    signal.throwIfAborted();
+    if (this.#closed) throw closedError();
+    const key = connectionKey(connection);
+    const pool = this.#pools.get(key) ?? { key, connection, size: 0, idle: [], waiting: [] };
+    const free = this.#takeIdle(pool);
+    if (free !== undefined) return free;
+    // Only now: where the last idle session was lost, dropping it has made the map forget the pool.
+    this.#pools.set(key, pool);
+    const coming = pool.size < this.#options.sessionsMax ? this.#open(pool) : wait(pool);
+    return await unlessAborted(coming, signal, (late) => this.release(late, true));
+  }
+
   /** Gives a session back: reset for the next task, or dropped when it is not `reusable`. */
-  release(session: SqlSession, reusable: boolean): void;
-  close(): Promise<void>;
+  release(session: SqlSession, reusable: boolean): void {
+    if (reusable) void session.reset().then((clean) => this.#giveBack(session, clean));
+    else this.#giveBack(session, false);
+  }
+
+  /** Closes every session, lent ones too. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const pool of this.#pools.values()) {
+      for (const { timer } of pool.idle) clearTimeout(timer);
+      for (const waiter of pool.waiting.splice(0)) waiter.reject(closedError());
+    }
+    this.#pools.clear();
+    await Promise.all([...this.#homes.keys()].map((session) => session.drop()));
+  }
+
+  async #open(pool: Pool): Promise<SqlSession> {
+    pool.size += 1;
+    try {
+      const session = await openSession(pool.connection, this.#options.connectTimeoutMs);
+      this.#homes.set(session, pool);
+      return session;
+    } catch (error) {
+      this.#shrink(pool);
+      throw error;
+    }
+  }
+
+  /** To whoever waits, else among the idle ones for a while. */
+  #giveBack(session: SqlSession, usable: boolean): void {
+    const pool = this.#homes.get(session);
+    if (pool === undefined) return;
+    if (!usable || this.#closed) {
+      this.#homes.delete(session);
+      void session.drop();
+      this.#shrink(pool);
+      return;
+    }
+    const waiter = pool.waiting.shift();
+    if (waiter !== undefined) {
+      waiter.resolve(session);
+      return;
+    }
+    const timer = setTimeout(() => {
+      pool.idle = pool.idle.filter((entry) => entry.session !== session);
+      this.#giveBack(session, false);
+    }, this.#options.idleMs);
+    timer.unref();
+    pool.idle.push({ session, timer });
+  }
+
+  /** A session is gone: whoever waits gets a new one. */
+  #shrink(pool: Pool): void {
+    pool.size -= 1;
+    const waiter = pool.waiting.shift();
+    if (waiter !== undefined) this.#open(pool).then(waiter.resolve, waiter.reject);
+    else if (pool.size === 0) this.#pools.delete(pool.key);
+  }
+
+  /** An idle session that the server has not closed meanwhile. */
+  #takeIdle(pool: Pool): SqlSession | undefined {
+    for (let entry = pool.idle.pop(); entry !== undefined; entry = pool.idle.pop()) {
+      clearTimeout(entry.timer);
+      if (!entry.session.lost()) return entry.session;
+      this.#giveBack(entry.session, false);
+    }
+    return undefined;
+  }
 }
 
-/** What {@link createSqlPools} takes. */
+/** What {@link SqlPools} takes. */
 export interface SqlPoolOptions {
   /** Most sessions for one connection (server, user and database). */
   sessionsMax: number;
@@ -20,6 +111,7 @@ export interface SqlPoolOptions {
   connectTimeoutMs: number;
 }
 
+/** The sessions of one connection. */
 interface Pool {
   key: string;
   connection: SqlConnection;
@@ -32,95 +124,6 @@ interface Pool {
 interface Waiter {
   resolve(session: SqlSession): void;
   reject(reason: unknown): void;
-}
-
-/** Builds the pools; a pool without sessions is forgotten, so that they take no room for credentials of the past. */
-export function createSqlPools(options: SqlPoolOptions): SqlPools {
-  const pools = new Map<string, Pool>();
-  const homes = new Map<SqlSession, Pool>();
-  let closed = false;
-
-  async function open(pool: Pool): Promise<SqlSession> {
-    pool.size += 1;
-    try {
-      const session = await openSession(pool.connection, options.connectTimeoutMs);
-      homes.set(session, pool);
-      return session;
-    } catch (error) {
-      shrink(pool);
-      throw error;
-    }
-  }
-
-  /** A session is gone: whoever waits gets a new one. */
-  function shrink(pool: Pool): void {
-    pool.size -= 1;
-    const waiter = pool.waiting.shift();
-    if (waiter !== undefined) open(pool).then(waiter.resolve, waiter.reject);
-    else if (pool.size === 0) pools.delete(pool.key);
-  }
-
-  function giveBack(pool: Pool, session: SqlSession, usable: boolean): void {
-    if (!usable || closed) {
-      homes.delete(session);
-      void session.drop();
-      shrink(pool);
-      return;
-    }
-    const waiter = pool.waiting.shift();
-    if (waiter !== undefined) {
-      waiter.resolve(session);
-      return;
-    }
-    const timer = setTimeout(() => {
-      pool.idle = pool.idle.filter((entry) => entry.session !== session);
-      giveBack(pool, session, false);
-    }, options.idleMs);
-    timer.unref();
-    pool.idle.push({ session, timer });
-  }
-
-  /** An idle session that the server has not closed meanwhile. */
-  function takeIdle(pool: Pool): SqlSession | undefined {
-    for (let entry = pool.idle.pop(); entry !== undefined; entry = pool.idle.pop()) {
-      clearTimeout(entry.timer);
-      if (!entry.session.lost()) return entry.session;
-      giveBack(pool, entry.session, false);
-    }
-    return undefined;
-  }
-
-  function release(session: SqlSession, reusable: boolean): void {
-    const pool = homes.get(session);
-    if (pool === undefined) return;
-    if (!reusable) giveBack(pool, session, false);
-    else void session.reset().then((clean) => giveBack(pool, session, clean));
-  }
-
-  return {
-    release,
-    async acquire(connection, signal) {
-      signal.throwIfAborted();
-      if (closed) throw closedError();
-      const key = connectionKey(connection);
-      const pool = pools.get(key) ?? { key, connection, size: 0, idle: [], waiting: [] };
-      const free = takeIdle(pool);
-      if (free !== undefined) return free;
-      // Only now: where the last idle session was lost, dropping it has made the map forget the pool.
-      pools.set(key, pool);
-      const coming = pool.size < options.sessionsMax ? open(pool) : wait(pool);
-      return await unlessAborted(coming, signal, (late) => release(late, true));
-    },
-    async close() {
-      closed = true;
-      for (const pool of pools.values()) {
-        for (const { timer } of pool.idle) clearTimeout(timer);
-        for (const waiter of pool.waiting.splice(0)) waiter.reject(closedError());
-      }
-      pools.clear();
-      await Promise.all([...homes.keys()].map((session) => session.drop()));
-    },
-  };
 }
 
 function closedError(): Error {

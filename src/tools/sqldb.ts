@@ -4,7 +4,7 @@ import { failed, type ToolResult } from "../schema/outcome.ts";
 import { AnyJson, abortedResult, answering, configurationError, parseConfig } from "./config.ts";
 import { readSqlConnection, type SqlConnection } from "./sql-connection.ts";
 import { describePlace, type StatementPlace, sqlFailure } from "./sql-failure.ts";
-import { createSqlPools, type SqlPools } from "./sql-pool.ts";
+import { SqlPools } from "./sql-pool.ts";
 import { type RowBudget, runStatement, type StatementResult } from "./sql-run.ts";
 import type { SqlSession } from "./sql-session.ts";
 import { type SqlStatement, splitStatements } from "./sql-split.ts";
@@ -31,7 +31,7 @@ export interface SqldbOptions {
  * All statements of a task run on one connection, so temporary tables and settings last for the task, and no longer.
  */
 export function createSqldbTool(options: SqldbOptions = {}): Tool {
-  const pools = createSqlPools({
+  const pools = new SqlPools({
     sessionsMax: options.connectionsMax ?? 4,
     idleMs: options.idleMs ?? 30_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,

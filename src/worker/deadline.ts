@@ -16,14 +16,14 @@ export async function withDeadline(
   signal: AbortSignal,
   what: string,
 ): Promise<ToolResult> {
-  if (timeoutMs === undefined) return await untilStopped(work, signal);
+  if (signal.aborted) return abortedResult(signal);
+  if (timeoutMs === undefined) return await untilStopped(clock, work, signal);
   const controller = new AbortController();
   const stop = () => controller.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
   const cancel = after(clock, timeoutMs, () => controller.abort(timedOut(what, timeoutMs)));
   try {
-    return await untilStopped(work, controller.signal);
+    return await untilStopped(clock, work, controller.signal);
   } finally {
     cancel();
     signal.removeEventListener("abort", stop);
@@ -31,22 +31,28 @@ export async function withDeadline(
 }
 
 async function untilStopped(
+  clock: Clock,
   work: (signal: AbortSignal) => Promise<ToolResult>,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  let grace: NodeJS.Timeout | undefined;
+  let endGrace = () => {};
   let wait = () => {};
   const leftBehind = new Promise<ToolResult>((resolve) => {
     wait = () => {
-      grace = setTimeout(() => resolve(abortedResult(signal)), STOP_GRACE_MS);
+      endGrace = after(clock, STOP_GRACE_MS, () => resolve(abortedResult(signal)));
     };
     signal.addEventListener("abort", wait, { once: true });
   });
   try {
     const result = await Promise.race([work(signal), leftBehind]);
-    return signal.aborted ? abortedResult(signal) : result;
+    // What the work gathered before it was stopped (the output of a shell command) is worth reading.
+    return signal.aborted ? { ...abortedResult(signal), data: result.data } : result;
+  } catch (error) {
+    // A driver that throws when it is told to stop did what it was told.
+    if (signal.aborted) return abortedResult(signal);
+    throw error;
   } finally {
-    clearTimeout(grace);
+    endGrace();
     signal.removeEventListener("abort", wait);
   }
 }

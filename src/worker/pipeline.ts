@@ -93,11 +93,13 @@ async function runOnce(
   const { clock } = around.deps;
   const startedAt = clock.now();
   const taskRunId = `${ref.command_id}-${ref.iteration ?? 0}-${tries.serial}`;
-  const result = await runTask(around, state, { task, run: tries.runs, taskRunId, signal: run.signal });
+  const { input } = around.place.command.context;
+  const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, input };
+  const result = await runTask(around, state, taskRun);
   const durationMs = clock.now() - startedAt;
   const stored = await keep(run, task, taskRunId, result);
   const outcome = outcomeOf(result, stored.result, tries.runs, durationMs);
-  const verdict = await judgeOutcome(run, task, result, outcome, tries, set);
+  const verdict = await judgeOutcome(run, { task, result, outcome, input: taskRun.input }, tries, set);
   const failure =
     verdict.verdict.do === "fail" ? place(verdict.error ?? policyError(task), run, task, tries.runs) : null;
   const continued = result.status === "error" && failure === null && verdict.verdict.do !== "retry";
@@ -145,18 +147,24 @@ function outcomeOf(result: ToolResult, stored: StoredResult, attempt: number, du
   };
 }
 
+/** A task run that has ended, and what it was given. */
+interface Done {
+  task: ProgramTask;
+  result: ToolResult;
+  outcome: Outcome;
+  input: JsonObject;
+}
+
 /** The verdict, with its own and the task's assignments carried out. An assignment that fails fails the task. */
 async function judgeOutcome(
   run: PipelineRun,
-  task: ProgramTask,
-  result: ToolResult,
-  outcome: Outcome,
+  { task, result, outcome, input }: Done,
   tries: RunTries,
   set: Write[],
 ): Promise<{ verdict: Verdict; error: TaskError | undefined }> {
   const { around, state } = run;
   if (run.signal.aborted) return { verdict: { do: "fail", byPolicy: false, set: [] }, error: result.error };
-  const at = { input: () => around.place.command.context.input, attempt: tries.runs };
+  const at = { input: () => input, attempt: tries.runs };
   const { clock, random } = around.deps;
   const options = { now: () => clock.now() };
   const elapsedMs = clock.now() - tries.startedAt;
@@ -293,7 +301,12 @@ export function pipelineMark(step: ProgramStep): { pipeline?: true } {
   return step.step.pipeline && step.tasks.length > 1 ? { pipeline: true } : {};
 }
 
-/** A pipeline before its first task. */
-export function freshState(iteration?: PipelineState["iteration"], pending: JsonObject = {}): PipelineState {
-  return { tasks: new Map(), locals: {}, pending, previous: null, lastGood: null, iteration, stepScope: {} };
+/** A pipeline before its first task. `parent`: the iteration names of the playbook that called this one. */
+export function freshState(
+  iteration?: PipelineState["iteration"],
+  pending: JsonObject = {},
+  parent?: JsonObject,
+): PipelineState {
+  const stepScope = parent === undefined ? {} : { parent };
+  return { tasks: new Map(), locals: {}, pending, previous: null, lastGood: null, iteration, stepScope };
 }

@@ -129,7 +129,8 @@ async function runStep(
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
-  const run: PipelineRun = { around, step, state: freshState(), ref, report, signal };
+  const state = freshState(undefined, {}, around.place.command.context.parent_iter);
+  const run: PipelineRun = { around, step, state, ref, report, signal };
   const end = await runPipeline(run);
   const at = around.deps.clock.now();
   const body = { ...ref, tasks: end.tasks, ...pipelineMark(step), ...(end.set.length > 0 && { set: end.set }) };

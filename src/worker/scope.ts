@@ -20,7 +20,7 @@ export interface PipelineState {
   /** Last good result, for `_prev`. */
   lastGood: StoredResult | null;
   iteration: Names["iteration"] | undefined;
-  /** What `iter.x` assignments wrote outside a loop: readable as `iter.x` until the step ends. */
+  /** `iter` outside a loop: what `iter.x` assignments wrote, until the step ends, and the caller's `parent`. */
   stepScope: JsonObject;
 }
 
@@ -78,7 +78,10 @@ function reserved(place: PipelinePlace, state: PipelineState, at: TemplatePlace)
   const output = at.output ?? (state.previous === null ? undefined : { outcome: state.previous, place: "envelope" });
   return {
     keychain: place.keychain,
-    ...(state.iteration === undefined && Object.keys(state.stepScope).length > 0 && { iter: state.stepScope }),
+    // Asked at each look-up: of several assignments, a later one sees what an earlier one wrote.
+    get iter() {
+      return state.iteration === undefined && Object.keys(state.stepScope).length > 0 ? state.stepScope : undefined;
+    },
     _attempt: at.attempt,
     _prev: state.lastGood === null ? undefined : new ResultView(state.lastGood, references),
     ...(output !== undefined && { output: new OutputView(output.outcome, output.place as OutputPlace, references) }),

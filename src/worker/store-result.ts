@@ -18,7 +18,8 @@ export interface ResultPlace {
 
 /**
  * Keeps a task's result: inline while it is small, else in the store with a reference that carries its scalars, the
- * selected fields and a preview. A sensitive result is never inline and shows nothing of itself.
+ * selected fields and a preview. The selected fields are readable by their names either way. A sensitive result is never
+ * inline and shows nothing of itself.
  */
 export async function storeResult(
   store: WritableResultStore,
@@ -28,20 +29,19 @@ export async function storeResult(
   config: ResultConfig,
 ): Promise<{ result: StoredResult; bytes: number }> {
   const main = await storeValue(store, resultUri(place), data, config);
-  if (virtual === undefined) return main;
   const fields: Record<string, StoredResult> = {};
+  if (main.result.ref === undefined) {
+    const chosen = await selected(data, config);
+    for (const key of Object.keys(chosen)) setOwn(fields, key, { value: own(chosen, key) as Json });
+  }
   let { bytes } = main;
-  for (const key of Object.keys(virtual)) {
-    const field = await storeValue(
-      store,
-      `${resultUri(place)}/${encodeURIComponent(key)}`,
-      virtual[key] ?? null,
-      config,
-    );
+  for (const key of Object.keys(virtual ?? {})) {
+    const ref = `${resultUri(place)}/${encodeURIComponent(key)}`;
+    const field = await storeValue(store, ref, virtual?.[key] ?? null, config);
     setOwn(fields, key, field.result);
     bytes += field.bytes;
   }
-  return { result: { ...main.result, virtual: fields }, bytes };
+  return { result: Object.keys(fields).length === 0 ? main.result : { ...main.result, virtual: fields }, bytes };
 }
 
 /** Bytes that a reference takes in the state, roughly: what a loop's tail is measured by. */

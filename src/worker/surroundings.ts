@@ -1,4 +1,5 @@
 import type { ProgramTask } from "../engine/program.ts";
+import type { JsonObject } from "../schema/json.ts";
 import type { CommandProgram, WorkerDeps } from "./deps.ts";
 import type { LoadedReferences } from "./references.ts";
 import type { PipelinePlace } from "./scope.ts";
@@ -10,6 +11,8 @@ export interface TaskRun {
   run: number;
   taskRunId: string;
   signal: AbortSignal;
+  /** What arrived over the arc, until the task's own inputs are rendered: its rules and its `set` read them too. */
+  input: JsonObject;
 }
 
 /** What running tasks needs: the worker's parts, the playbook, and what was loaded for this command. */

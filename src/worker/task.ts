@@ -48,6 +48,7 @@ async function prepare(
 ): Promise<Prepared> {
   const { references } = around.place;
   const { input, ownInput } = await renderInput(around, state, run, target);
+  run.input = input;
   const scope = taskScope(around.place, state, { input: () => input, attempt: run.run });
   const render = (template: Template) => references.evaluate(() => template.render(scope, options(around)));
   const config = await render(target.task.config);
@@ -182,5 +183,6 @@ const KIND_OF_CODE: Partial<Record<FlowError["code"], TaskErrorKind>> = {
 function preparationFailed(error: unknown): ToolResult {
   if (error instanceof ReferenceNeeded) throw error;
   if (!(error instanceof FlowError)) return failed("unknown", "INTERNAL", messageOf(error));
-  return failed(KIND_OF_CODE[error.code] ?? "configuration", error.code, error.message);
+  const details = error.detail === undefined ? {} : { details: error.detail };
+  return failed(KIND_OF_CODE[error.code] ?? "configuration", error.code, error.message, details);
 }

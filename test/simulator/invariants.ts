@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Program } from "../../src/engine/program.ts";
 import { isTerminal } from "../../src/engine/state.ts";
 import { ResultView } from "../../src/language/result-view.ts";
 import type { EventType, FlowEvent } from "../../src/schema/event.ts";
@@ -22,7 +23,7 @@ export function outcomeOf({ server, payloads, playbook: { isRacy } }: Simulation
   const { state } = server;
   const references = { get: (ref: string) => payloads.get(ref) };
   const result = state.resultStep === null ? null : (state.steps[state.resultStep]?.result ?? null);
-  const steps = Object.entries(state.steps).map(([name, { status, runs, loop, error }]): Json => [
+  const steps = Object.entries(state.steps).map(([name, { status, runs, loop, error }]): [string, Json] => [
     name,
     { status, runs, loop: loop as unknown as Json, error: error?.message ?? null },
   ]);
@@ -42,7 +43,7 @@ function oneEnd({ server }: Simulation): void {
   assert.equal(ends.length, 1, `The run ended ${ends.length} times: ${ends}`);
 }
 
-const ENDS: ReadonlySet<EventType> = new Set(["playbook.completed", "playbook.failed", "execution.cancelled"]);
+const ENDS = new Set<EventType>(["playbook.completed", "playbook.failed", "execution.cancelled"]);
 
 /** 4: claims of a command count up by one, and what is reported between them is of the last. */
 function attemptsGrow(log: readonly FlowEvent[]): void {
@@ -86,7 +87,7 @@ function isStepEnd(event: FlowEvent): event is OneOf<"step.completed" | "step.fa
 }
 
 /** 5: what was reported was done; nothing was done more often than its command was claimed; once where claimed once. */
-function effectsAreCounted({ server, ledger, isInterfered }: Simulation): void {
+function effectsAreCounted({ server, ledger, isInterfered, playbook: { program } }: Simulation): void {
   assert.deepEqual(ledger.breaches, []);
   const claims = new Map([...server.rows].map(([id, { attempt }]) => [id, attempt]));
   for (const [taskRunId, effects] of ledger.effects) {
@@ -101,12 +102,17 @@ function effectsAreCounted({ server, ledger, isInterfered }: Simulation): void {
   }
   if (isInterfered) return;
   for (const event of server.log) {
-    if (event.type !== "task.done" || event.error?.kind === "cancelled") continue;
-    // A sub-playbook is an execution of its own; its side effects are not this one's.
-    const effects = ledger.effects.get(event.task_run_id);
-    const isDone = effects?.some(({ run, attempt }) => run === event.run && attempt === event.attempt);
-    assert.ok(isDone || server.state.steps[event.step]?.result?.value !== undefined, `${event.task_run_id} was reported and never done`);
+    if (event.type !== "task.done" || isChildCall(program, event)) continue;
+    const effects = ledger.effects.get(event.task_run_id) ?? [];
+    const isDone = effects.some(({ run, attempt }) => run === event.run && attempt === event.attempt);
+    assert.ok(isDone, `${event.task_run_id} was reported and never done`);
   }
+}
+
+/** A sub-playbook is an execution of its own: its side effects are not this one's. */
+function isChildCall(program: Program, { step, task }: OneOf<"task.done">): boolean {
+  const tasks = program.steps.get(step)?.tasks ?? [];
+  return tasks.some((other) => other.task.label === task && other.task.kind === "playbook");
 }
 
 /** 6 and 7: no open command, no step that runs or waits, no stored payload that nothing refers to. */

@@ -60,9 +60,9 @@ export function openJournal(parts: ServerParts, written: (events: readonly FlowE
 
   const die = (committed: ExecutionState | undefined) => {
     isDown = true;
+    state = foldLog(log);
+    if (committed !== undefined) assertSame(committed, state);
     clock.after(random.between(50, 6_000), () => {
-      state = foldLog(log);
-      if (committed !== undefined) assertSame(committed, state);
       isDown = false;
     });
   };

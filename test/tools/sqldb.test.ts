@@ -431,3 +431,24 @@ test("sslmode require does not fall back to a plain connection", async () => {
   assert.equal(error?.kind, "db_connection");
   assert.equal((await run({ command: "select 1", sslmode: "maybe" })).error?.kind, "configuration");
 });
+
+test("a task that waits for a connection can be cancelled, and the connection is not lost by that", async () => {
+  const single = createSqldbTool({ connectionsMax: 1 });
+  const controller = new AbortController();
+  const busy = single.run(toolCall({ command: "select pg_sleep(0.3)" }, { auth: credential() }));
+  const waiting = single.run(toolCall({ command: "select 1" }, { auth: credential(), signal: controller.signal }));
+  controller.abort();
+  assert.equal((await waiting).error?.kind, "cancelled");
+  assert.equal((await busy).status, "ok");
+  assert.equal((await single.run(toolCall({ command: "select 1" }, { auth: credential() }))).status, "ok");
+  await single.close?.();
+});
+
+test("a closed tool answers with an error, to those who wait too", async () => {
+  const single = createSqldbTool({ connectionsMax: 1 });
+  const ask = () => single.run(toolCall({ command: "select pg_sleep(30)" }, { auth: credential() }));
+  const both = [ask(), ask()];
+  await until(() => isRunning("select pg_sleep(30)"));
+  await single.close?.();
+  for (const result of [...(await Promise.all(both)), await ask()]) assert.equal(result.error?.kind, "db_connection");
+});

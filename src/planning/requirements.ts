@@ -1,0 +1,84 @@
+import type { LocalPlaybook } from "../local/catalog.ts";
+import { isJsonObject, type Json, own } from "../schema/json.ts";
+import type { KeychainDefinition } from "../schema/playbook.ts";
+import type { CredentialAnswer, KindAnswer, PlannedStep, PlaybookAnswer, Requirements } from "./planned.ts";
+
+/** What there is on this machine. Asked, never used: nothing shows a credential's values, no tool is called. */
+export interface Machine {
+  credential(name: string): Promise<CredentialAnswer>;
+  kind(kind: string): Promise<KindAnswer>;
+  /** A sub-playbook, by the path that a task gives. */
+  playbook(path: string): Promise<PlaybookAnswer>;
+}
+
+/** Collects what the steps that may run need, and asks the machine whether it is there. */
+export async function requirements(playbook: LocalPlaybook, steps: readonly PlannedStep[], machine: Machine): Promise<Requirements> {
+  const credentials = new Map<string, string[]>();
+  const kinds = new Map<string, string[]>();
+  const playbooks = new Map<string, string[]>();
+  const keychain = new Map<KeychainDefinition, string[]>();
+  for (const { name, tasks, loop } of steps.filter(({ reached }) => reached === "yes")) {
+    if (loop?.cursor !== undefined) note(kinds, loop.cursor.kind, name);
+    for (const credential of loop?.cursor?.auth ?? []) note(credentials, credential, name);
+    for (const task of tasks) {
+      note(kinds, task.kind, name);
+      for (const credential of task.auth ?? []) note(credentials, credential, name);
+      const path = isJsonObject(task.config.value) ? task.config.value["path"] : undefined;
+      const isKnown = !(task.config.unknown ?? []).some((entry) => entry.path === "path");
+      if (task.kind === "playbook" && typeof path === "string" && isKnown) note(playbooks, path, name);
+    }
+    for (const entry of keychainOf(playbook, name)) note(keychain, entry, name);
+  }
+  for (const [entry, users] of keychain) {
+    const credential = keychainCredential(entry);
+    if (credential !== undefined) for (const user of users) note(credentials, credential, user);
+  }
+  const ask = async <K, A extends object>(map: Map<K, string[]>, answer: (key: K) => Promise<A>) =>
+    await Promise.all([...map].map(async ([key, used_by]) => ({ key, used_by, ...(await answer(key)) })));
+  return {
+    credentials: (await ask(credentials, machine.credential)).map(({ key, ...rest }) => ({ name: key, ...rest })),
+    keychain: [...keychain].map(([entry, used_by]) => {
+      const credential = keychainCredential(entry);
+      return { name: entry.name, kind: entry.kind, ...(credential !== undefined && { credential }), used_by };
+    }),
+    kinds: (await ask(kinds, machine.kind)).map(({ key, ...rest }) => ({ kind: key, ...rest })),
+    playbooks: (await ask(playbooks, machine.playbook)).map(({ key, ...rest }) => ({ path: key, ...rest })),
+  };
+}
+
+function note<K>(map: Map<K, string[]>, key: K, user: string): void {
+  // A name that only the run can tell is nothing to look for.
+  if (typeof key === "string" && /\{[{%]/.test(key)) return;
+  const users = map.get(key) ?? [];
+  if (!users.includes(user)) map.set(key, [...users, user]);
+}
+
+/** Keychain entries that the templates of a step read. */
+function keychainOf({ program }: LocalPlaybook, step: string): KeychainDefinition[] {
+  const wanted = program.steps.get(step)?.needs.members.get("keychain");
+  if (wanted === undefined) return [];
+  return program.playbook.keychain.filter(({ name }) => wanted === "all" || wanted.has(name));
+}
+
+/** The credential that an entry reads: the one it names, else the one of its own name; a static entry reads none. */
+function keychainCredential(entry: KeychainDefinition): string | undefined {
+  const { name, kind } = entry;
+  if (kind === "static") return undefined;
+  const isCredential = kind === "credential" || kind === "bearer" || kind.endsWith("_credential");
+  const named = own(entry, "credential") ?? (isCredential ? own(entry, "auth") : undefined);
+  return typeof named === "string" ? named : name;
+}
+
+/** Names of the credentials of an `auth` (language document, section 9); an inline one has none. */
+export function credentialNames(auth: Json | undefined): string[] {
+  if (typeof auth === "string") return auth === "" ? [] : [auth];
+  if (!isJsonObject(auth)) return [];
+  const name = own(auth, "credential") ?? own(auth, "name");
+  if (typeof name === "string") return [name];
+  if (typeof own(auth, "type") === "string" || own(auth, "source") !== undefined) return [];
+  return Object.values(auth).flatMap((entry) => {
+    if (typeof entry === "string") return [entry];
+    const inner = isJsonObject(entry) ? (own(entry, "credential") ?? own(entry, "name")) : undefined;
+    return typeof inner === "string" ? [inner] : [];
+  });
+}
