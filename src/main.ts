@@ -18,6 +18,8 @@ const interrupt = (signal: NodeJS.Signals) => {
 };
 process.on("SIGINT", interrupt);
 process.on("SIGTERM", interrupt);
+// The terminal was closed: tools are to be stopped all the same.
+process.on("SIGHUP", interrupt);
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   // A reader that has seen enough (`flow … | head`) is no error, and the work goes on to its own exit code.

@@ -32,7 +32,7 @@ const RUN: CliCommand = {
       name: "runtime",
       value: "WHERE",
       choices: ["local", "server", "auto"],
-      summary: "Where it runs; auto (the default) is local, in this process, while no server is set",
+      summary: "Where it runs; auto, the default: here while no server is set",
     },
     SET,
     WORKLOAD,

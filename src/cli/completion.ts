@@ -74,30 +74,31 @@ complete -F _flow flow
 function zshScript(): string {
   const described = COMMANDS.map((command) => `    ${single(`${command.name}:${command.summary}`)}`);
   const cases = COMMANDS.map((command) => {
-    const specs = [...command.options, HELP].map((option) => `        ${single(zshOption(option))}`);
+    const specs = [...[...command.options, HELP].map(zshOption), ...zshArguments(command)];
+    const lines = specs.map((spec) => `          ${single(spec)}`).map(continued);
     return [
-      `      ${command.name})`,
-      "        _arguments \\",
-      ...[...specs, ...zshArguments(command)].map(continued),
-      "        ;;",
-    ];
+      `        ${command.name})`,
+      "          _arguments \\",
+      ...lines.map((line) => `  ${line}`),
+      "          ;;",
+    ].join("\n");
   });
   return `#compdef flow
 # zsh completion of flow: flow completion zsh > "\${fpath[1]}/_flow"
 _flow() {
+  local curcontext="$curcontext" state line
   local -a commands
   commands=(
 ${described.join("\n")}
   )
-  if ((CURRENT == 2)); then
-    _describe command commands
-    return
-  fi
-  local command=$words[2]
-  words=("flow $command" "\${(@)words[3,-1]}")
-  ((CURRENT -= 1))
-  case $command in
-${cases.flat().join("\n")}
+  _arguments -C '1:command:->command' '*::argument:->argument'
+  case $state in
+    command) _describe command commands ;;
+    argument)
+      case $line[1] in
+${cases.join("\n")}
+      esac
+      ;;
   esac
 }
 if [[ $funcstack[1] == _flow ]]; then _flow "$@"; else compdef _flow flow; fi
@@ -119,8 +120,8 @@ function zshOption(option: CliOption): string {
 
 function zshArguments(command: CliCommand): string[] {
   const words = wordsOf(command);
-  if (takesFiles(command)) return [`        ${single("*:file:_files")}`];
-  return words.length === 0 ? [] : [`        ${single(`1:word:(${words.join(" ")})`)}`];
+  if (takesFiles(command)) return ["*:file:_files"];
+  return words.length === 0 ? [] : [`1:word:(${words.join(" ")})`];
 }
 
 function fishScript(): string {

@@ -1,11 +1,14 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { FlowError, messageOf } from "../schema/errors.ts";
 
 /**
- * Reads a file of this package by its path from the package's root, wherever the package is installed. Throws `FlowError`
- * FILE_UNREADABLE.
+ * Reads a file of this package by its path from the package's root. The root is the nearest folder above the running code
+ * that has a `package.json`: compiled files and bundled ones lie at different depths below it.
+ *
+ * Throws `FlowError` FILE_UNREADABLE.
  */
 export async function readPackageFile(path: string): Promise<string> {
   const file = join(packageRoot(), path);
@@ -17,9 +20,12 @@ export async function readPackageFile(path: string): Promise<string> {
   }
 }
 
-/** The nearest folder above this code that has a package.json: bundled and compiled code lie at different depths. */
 function packageRoot(): string {
-  let folder = import.meta.dirname;
-  while (!existsSync(join(folder, "package.json")) && dirname(folder) !== folder) folder = dirname(folder);
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "package.json"))) {
+    const above = dirname(folder);
+    if (above === folder) break;
+    folder = above;
+  }
   return folder;
 }

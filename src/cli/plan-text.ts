@@ -127,7 +127,7 @@ function valueText(rendered: Rendered, path: string, style: Style): string {
   const isHere = (at: string) => at === path || at.startsWith(`${path}.`) || at.startsWith(`${path}[`);
   const waits = (rendered.unknown ?? []).filter((entry) => isHere(entry.path)).flatMap((entry) => entry.waits_for);
   const errors = (rendered.errors ?? []).filter((entry) => isHere(entry.path)).map(({ message }) => message);
-  const text = clip(clean(rendered.value));
+  const text = oneLine(rendered.value);
   const parts = [rendered.secret?.some(isHere) ? style.notice(text) : text];
   if (waits.length > 0) parts.push(placeholder([...new Set(waits)], style));
   if (errors.length > 0) parts.push(style.bad(clean(errors.join("; "))));
@@ -143,7 +143,7 @@ function durationText(rendered: Rendered): string {
 }
 
 function assignmentLines(set: JsonObject): string[] {
-  return Object.entries(set).map(([name, value]) => `${clean(name)} = ${clip(clean(value))}`);
+  return Object.entries(set).map(([name, value]) => `${clean(name)} = ${oneLine(value)}`);
 }
 
 function skippedLine(step: PlannedStep, style: Style): string {
@@ -183,8 +183,12 @@ function clean(value: Json): string {
   return cleanText(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-function clip(text: string): string {
-  return text.length > VALUE_CHARACTERS_MAX ? `${text.slice(0, VALUE_CHARACTERS_MAX)}…` : text;
+/** A value on one line: of code and statements the first line that says something, and how many follow. */
+function oneLine(value: Json): string {
+  const lines = typeof value === "string" ? value.trim().split("\n") : [clean(value)];
+  const first = clean(lines[0] ?? "");
+  const clipped = first.length > VALUE_CHARACTERS_MAX ? `${first.slice(0, VALUE_CHARACTERS_MAX)}…` : first;
+  return lines.length === 1 ? clipped : `${clipped} … (${plural(lines.length - 1, "more line")})`;
 }
 
 function indent(lines: readonly string[]): string[] {

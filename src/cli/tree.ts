@@ -25,14 +25,16 @@ export function treeLines(root: ExecutionRow, view: TreeView): string[] {
   addSteps(entries, root, { depth: 0, within: false, now: view.now });
   const room = Math.max(1, view.lines - (view.cancelling ? 1 : 0));
   const fitted = fit(entries, room);
-  const nameWidth = Math.min(NAME_WIDTH_MAX, Math.max(0, ...fitted.map((entry) => entryWidth(entry))));
+  const longest = Math.max(0, ...fitted.map(entryWidth));
+  const nameWidth = Math.min(longest, NAME_WIDTH_MAX, Math.max(NAME_WIDTH_MIN, Math.floor(view.columns / 2)));
   const lines = fitted.map((entry) => draw(entry, nameWidth, view));
   if (view.cancelling) lines.push(view.style.notice(fitText(CANCELLING, view.columns)));
   return lines;
 }
 
-/** Names are filled up to the longest one, but not beyond this. */
-const NAME_WIDTH_MAX = 32;
+/** Names are filled up to the longest one, and cut beyond this or half of a narrow terminal. */
+const NAME_WIDTH_MAX = 40;
+const NAME_WIDTH_MIN = 8;
 /** Sub-playbooks of one loop that are shown at a time. */
 const CHILDREN_SHOWN = 4;
 
@@ -168,7 +170,7 @@ function draw(entry: Entry, nameWidth: number, { now, columns, style }: TreeView
   const spinner = SPINNER[Math.floor(now / SPINNER_MS) % SPINNER.length] ?? "";
   const indent = "  ".repeat(depth);
   const isBare = duration === "" && detail === "";
-  const name = isBare ? entry.name : padText(entry.name, nameWidth - 2 * depth);
+  const name = isBare ? entry.name : padText(fitText(entry.name, nameWidth - 2 * depth), nameWidth - 2 * depth);
   const rest = isBare ? "" : `  ${duration.padStart(DURATION_WIDTH)}${detail === "" ? "" : `  ${detail}`}`;
   const text = fitText(`${indent}${look === "running" ? spinner : MARKS[look]} ${name}${rest}`, columns);
   if (look === "skipped" || look === "note" || look === "waiting") return style.dim(text);

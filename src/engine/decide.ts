@@ -7,7 +7,7 @@ import { commandContext } from "./context.ts";
 import type { EngineEnv } from "./env.ts";
 import { loopResult } from "./evolve-loop.ts";
 import { continueLoop, loopError, type StoreWrite } from "./loop.ts";
-import type { Program, ProgramStep } from "./program.ts";
+import type { Program } from "./program.ts";
 import { cancelledError } from "./results.ts";
 import { type ExecutionState, isTerminal, knownStep, stepState } from "./state.ts";
 import { finalStep, unreachedSteps } from "./unreached.ts";

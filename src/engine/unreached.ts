@@ -22,11 +22,11 @@ export function unreachedSteps(state: ExecutionState, program: Program, ended: P
   return names.map((step) => ({ type: "step.skipped", at: env.now, step, reason: "unreached", set: [], next: [] }));
 }
 
-/** Targets to which nothing has happened. The final step is none: it runs at the end, whoever else leads to it. */
+/** Targets to which nothing has happened. */
 function pendingTargets(state: ExecutionState, program: Program, from: number): number[] {
   return program.graph.targets(from).filter((target) => {
     const name = program.playbook.steps[target]?.name;
-    if (name === undefined || name === program.playbook.executor.finalStep) return false;
+    if (name === undefined) return false;
     const known = knownStep(state, name);
     return known === undefined || (known.status === "PENDING" && known.token === null && known.run === null);
   });

@@ -1,8 +1,5 @@
 import { View } from "./view.ts";
 
-/** Where a step ended, as its arcs see it. */
-export type Boundary = "step.done" | "step.failed" | "step.skipped";
-
 /** Spellings of the same boundary (language document, section 7). */
 const SUCCESS = ["step.done", "call.done", "step.exit", "task.done"];
 

@@ -7,6 +7,7 @@ import type { ChildOutcome, ChildRequest } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
+import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
@@ -94,7 +95,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
       );
     }
     const target = request.path ?? request.catalogId ?? "";
-    const playbook = await catalog.load(target, folderOf(request.parentFile));
+    const playbook = await catalog.load(target, folderOf(request.parentFile)).catch(sayFirstError);
     checkReturnStep(playbook, request.returnStep);
     const { path } = playbook.program.playbook;
     const executionId = newId();
@@ -134,6 +135,15 @@ interface Family {
   root: AbortSignal;
   /** Aborts the children that nobody waits for, when the execution is cancelled. */
   cancel: AbortController;
+}
+
+/** A task's error is one message: of an invalid document it says the first problem, not only how many there are. */
+function sayFirstError(error: unknown): never {
+  if (!(error instanceof FlowError) || error.code !== "INVALID_PLAYBOOK") throw error;
+  const diagnostics = error.detail as unknown as Diagnostic[];
+  const first = diagnostics.find(({ severity }) => severity === "error");
+  const said = first === undefined ? "" : `; the first: ${formatDiagnostic(first)}`;
+  throw new FlowError(error.code, `${error.message}${said}`, { cause: error });
 }
 
 function checkReturnStep(playbook: LocalPlaybook, name: string | undefined): void {

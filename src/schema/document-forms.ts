@@ -67,7 +67,7 @@ export const numberOrTemplate = v.union([v.number(), v.string()]);
 /** What may stand where a condition is tested. */
 export const condition = v.union([v.boolean(), v.string(), v.number()]);
 /** Values by the name they are assigned to. */
-export const assignments = anyMap;
+export const assignments = mapOf(v.unknown());
 
 /** Description of a condition. */
 export const WHEN = "Condition: a template, or an expression without braces.";

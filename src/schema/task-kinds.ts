@@ -16,11 +16,17 @@ const SQL: KindKeys = {
   queries_b64: "`queries`, base64-encoded.",
   cmd_b64: "`cmd`, base64-encoded.",
   cmds_b64: "`cmds`, base64-encoded.",
-  script: "SQL from elsewhere: `{uri, source: {type, …}}`.",
+  script: "The same as `command`.",
+  sql: "The same as `command`.",
   params: "Values of the placeholders `$1`, `$2`, …",
-  pool: "Settings of the connection pool.",
-  connection: "Connection keys (`host`, `port`, `user`, `database`, …) instead of a credential.",
+  pool: "Read and passed over: the worker keeps a bounded pool for each credential itself.",
   connection_string: "Connection address instead of a credential.",
+  host: "Database host; this and the next keys win over the credential's.",
+  port: "Database port; default 5432.",
+  user: "Database user.",
+  password: "Password; better in a credential.",
+  database: "Database name; default the user's.",
+  sslmode: "disable, prefer, require or verify-full.",
 };
 
 /**
@@ -33,7 +39,6 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     code_b64: "`code`, base64-encoded.",
     script: "Code from elsewhere: `{uri, source: {type: inline | file | http, …}}`.",
     libs: "Modules to import by alias; a list names packages.",
-    memory_limit_mb: "Memory that the interpreter may use, in MiB.",
   },
   http: {
     method: "HTTP method; default GET.",
@@ -45,7 +50,6 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     body: "Body: text, or JSON.",
     payload: "The same as `body`.",
     data: "Query parameters for GET and DELETE, else the body.",
-    form: "Form fields.",
     verify_ssl: "Whether the server's certificate is checked; default true.",
     follow_redirects: "Whether redirects are followed; default true.",
     idempotency_key: "Sent as `Idempotency-Key`; unsafe methods have a stable one by default.",
@@ -75,6 +79,7 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     method: "health, tools/list or tools/call.",
     tool: "Tool to call.",
     arguments: "Arguments of the tool: a map, or JSON text.",
+    headers: "Request headers.",
   },
   artifact: {
     action: "get.",

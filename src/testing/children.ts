@@ -13,6 +13,8 @@ export interface ChildSurroundings {
   /** Prefix of names by execution; written here. */
   prefixes: Map<string, string>;
   count(name: string): void;
+  /** Of the test: a child that nobody waits for outlives the task that started it. */
+  signal: AbortSignal;
 }
 
 /** Runs the sub-playbooks of a test as the local runtime does, with mocks by the path of calling steps. */
@@ -26,11 +28,12 @@ export function childRunner(deps: LocalDeps, around: ChildSurroundings): ChildRu
         throw new FlowError("INVALID_INPUT", `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`);
       }
       const playbook = await around.findChild(request.path ?? request.catalogId ?? "", request.parentFile);
+      checkReturnStep(playbook, request.returnStep);
       const { path } = playbook.program.playbook;
       const executionId = deps.newId();
       around.prefixes.set(executionId, `${step}/`);
       const start = { executionId, catalogId: path, input: request.input, parent: request.parent };
-      const running = runExecution(deps, around.mocked(playbook, `${step}/`), start, signal);
+      const running = runExecution(deps, around.mocked(playbook, `${step}/`), start, request.async ? around.signal : signal);
       if (request.async) {
         const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
         unattended.add(attended);
@@ -44,4 +47,10 @@ export function childRunner(deps: LocalDeps, around: ChildSurroundings): ChildRu
       await Promise.all(unattended);
     },
   };
+}
+
+function checkReturnStep({ program }: LocalPlaybook, name: string | undefined): void {
+  if (name === undefined || program.steps.has(name)) return;
+  const known = [...program.steps.keys()].join(", ");
+  throw new FlowError("NOT_FOUND", `return_step: playbook '${program.playbook.path}' has no step '${name}'; it has: ${known}`);
 }

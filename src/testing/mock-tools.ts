@@ -7,11 +7,11 @@ import { failed, type ToolResult } from "../schema/outcome.ts";
 import { canonicalKind } from "../schema/task-kinds.ts";
 import type { MockAnswer } from "../schema/test-document.ts";
 import type { Tool, ToolCall } from "../tools/tool.ts";
-import { abortedResult, timedOut } from "../worker/deadline.ts";
+import { abortedResult } from "../worker/deadline.ts";
 import { answerResult, MOCKED_PLAYBOOK } from "./answer.ts";
 import { missing } from "./compare.ts";
 import type { Failure } from "./failure.ts";
-import { type CallNotes, takeNotes } from "./instrument.ts";
+import { takeNotes } from "./instrument.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 
 /** Calls of one run after which it is given up: a loop that a mock never ends. */
@@ -67,16 +67,16 @@ export function createMockTools(options: MockToolsOptions): MockTools {
     total += 1;
     if (total > CALLS_MAX) return stop(endless(task, total));
     if (total % CALLS_PER_TURN === 0) await clock.hold(() => nextTurn());
-    const { config, notes } = takeNotes(call.config);
+    const { config, iter } = takeNotes(call.config);
     // A claim is no task of the step: what its tasks answer would be no rows, or rows without end.
     const found = mockOf(task, isClaim(call) ? task : step);
     if (found?.mock === undefined) {
       if (!isReal(kind, step, task)) return stop(unmocked(kind, step, call));
       const tool = await options.real.get(kind);
-      return await clock.hold(() => tool.run({ ...call, config }));
+      return await clock.hold(() => tool.run({ ...call, config }), call.signal);
     }
     const list = Array.isArray(found.mock) ? found.mock : [found.mock];
-    return await answer({ kind, call: { ...call, config }, notes, name: found.name, list });
+    return await answer({ kind, call: { ...call, config }, iter, name: found.name, list });
   };
 
   const isReal = (kind: string, step: string, task: string) =>
@@ -112,21 +112,23 @@ export function createMockTools(options: MockToolsOptions): MockTools {
     return index;
   };
 
-  const take = async (said: MockAnswer, { kind, call, notes }: MockedCall): Promise<ToolResult> => {
-    const what = `Task '${call.task}' (${kind})`;
-    const takesMs = (said.takes ?? 0) * 1000;
-    if (takesMs === 0) return answerResult(said, kind, call.config, what);
-    const limitMs = notes.timeoutMs ?? (await defaultTimeout(kind)) ?? Number.POSITIVE_INFINITY;
-    await clock.sleep(Math.min(takesMs, limitMs), call.signal);
-    if (takesMs > limitMs) return failed("timeout", "TIMEOUT", timedOut(what, limitMs).message);
-    return answerResult(said, kind, call.config, what);
+  const take = async (said: MockAnswer, { kind, call }: MockedCall): Promise<ToolResult> => {
+    // A call that takes longer than its time-out is aborted by the worker, as a real one is.
+    if (said.takes !== undefined) await clock.sleep(said.takes * 1000, call.signal);
+    return answerResult(said, kind, call.config, `Task '${call.task}' (${kind})`);
   };
 
-  const defaultTimeout = async (kind: string) =>
-    kind === MOCKED_PLAYBOOK ? undefined : (await clock.hold(() => options.real.get(kind))).defaultTimeoutMs;
+  /** Calls last no time unless a mock says so: only then it matters how long a kind may take by default. */
+  const lasts = Object.values(options.mocks).some((mock) => [mock].flat().some(({ takes }) => takes !== undefined));
+  const get = async (kind: string): Promise<Tool> => {
+    const tool = { run: (call: ToolCall) => run(kind, call) };
+    if (!lasts || kind === MOCKED_PLAYBOOK) return tool;
+    const { defaultTimeoutMs } = await clock.hold(() => options.real.get(kind));
+    return defaultTimeoutMs === undefined ? tool : { ...tool, defaultTimeoutMs };
+  };
 
   return {
-    get: (kind) => Promise.resolve({ run: (call) => run(kind, call) }),
+    get,
     isMocked: (name, step) => mockOf(name, step) !== undefined,
     count,
     calls,
@@ -136,9 +138,10 @@ export function createMockTools(options: MockToolsOptions): MockTools {
 
 interface MockedCall {
   kind: string;
-  /** Its config is without notes. */
+  /** Its config is that of the document. */
   call: ToolCall;
-  notes: CallNotes;
+  /** Names of the iteration. */
+  iter: JsonObject;
   /** Name of the mock. */
   name: string;
   list: readonly MockAnswer[];
@@ -157,8 +160,7 @@ function choose(
 }
 
 /** What the templates of an answer may read. */
-function namesOf({ call, notes }: MockedCall, number: number): Record<string, unknown> {
-  const { iter } = notes;
+function namesOf({ call, iter }: MockedCall, number: number): Record<string, unknown> {
   const own = { input: call.input, config: call.config, iter, call: number, attempt: call.attempt };
   return { ...iter, ...call.input, ...own, loop_index: iter["index"] };
 }

@@ -111,7 +111,7 @@ async function execute(
     ...playbook,
     program: instrument(playbook.program, (step, task) => tools.isMocked(`${prefix}${step}.${task}`, prefix + step)),
   });
-  const children = childRunner(deps, { ...around, mocked, prefixes, count: tools.count });
+  const children = childRunner(deps, { ...around, mocked, prefixes, count: tools.count, signal: limit.signal });
   const catalogId = around.playbook.program.playbook.path;
   const target = test.target === undefined ? {} : { target: test.target };
   try {

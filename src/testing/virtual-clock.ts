@@ -4,8 +4,8 @@ import type { Clock } from "../ports/clock.ts";
 
 /** Time that passes only where somebody sleeps, beside work that takes real time. */
 export interface VirtualClock extends Clock {
-  /** Runs work that takes real time; virtual time stands still until it has ended. */
-  hold<T>(work: () => Promise<T>): Promise<T>;
+  /** Runs work that takes real time; virtual time stands still until it has ended, or `signal` tells it to. */
+  hold<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
    * Runs until `work` has settled and answers as it does. Whenever nothing else is left to do, time jumps to the moment
    * at which the first sleeper wakes: five minutes of back-off take microseconds.
@@ -30,13 +30,20 @@ export function createVirtualClock(startMs: number): VirtualClock {
       announce();
       return slept;
     },
-    async hold(work) {
+    async hold(work, signal) {
+      let isHeld = true;
+      const release = () => {
+        if (isHeld) holds -= 1;
+        isHeld = false;
+        announce();
+      };
       holds += 1;
+      signal?.addEventListener("abort", release, { once: true });
       try {
         return await work();
       } finally {
-        holds -= 1;
-        announce();
+        signal?.removeEventListener("abort", release);
+        release();
       }
     },
     async runUntil(work) {
@@ -60,5 +67,5 @@ export function createVirtualClock(startMs: number): VirtualClock {
  * real time is held.
  */
 function readsFiles(): boolean {
-  return process.getActiveResourcesInfo().some((resource) => resource.startsWith("FSReq"));
+  return process.getActiveResourcesInfo().some((resource) => /^(FSReq|CloseReq)/.test(resource));
 }

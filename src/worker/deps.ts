@@ -7,6 +7,9 @@ import type { FlowEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Tool } from "../tools/tool.ts";
 
+/** Task runs of one pipeline, retries and jumps included, after which it fails: an endless jump must end. */
+export const TASK_RUNS_MAX = 1_000_000;
+
 /** What running a command needs from its surroundings. */
 export interface WorkerDeps {
   /** Name of this worker, as it stands in events. */
@@ -16,6 +19,8 @@ export interface WorkerDeps {
   children: ChildRunner;
   results: WritableResultStore;
   clock: Clock;
+  /** Task runs of one pipeline after which it fails; default {@link TASK_RUNS_MAX}. */
+  taskRunsMax?: number;
   /** A number in [0, 1). */
   random(): number;
   /** The allow-listed environment, readable as `env` in templates. */

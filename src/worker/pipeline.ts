@@ -8,14 +8,11 @@ import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema
 import { failed, type TaskError, type ToolResult } from "../schema/outcome.ts";
 import type { StoredResult } from "../schema/result.ts";
 import { abortedResult } from "./deadline.ts";
-import type { Report } from "./deps.ts";
+import { type Report, TASK_RUNS_MAX } from "./deps.ts";
 import { type PipelineState, type TemplatePlace, taskScope } from "./scope.ts";
 import { storeResult } from "./store-result.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
 import { runTask } from "./task.ts";
-
-/** Task runs of one pipeline, retries and jumps included, after which it fails: an endless jump must end. */
-export const TASK_RUNS_MAX = 1_000_000;
 
 /** How a pipeline ended. */
 export interface PipelineEnd {
@@ -44,13 +41,14 @@ export interface PipelineRun {
  */
 export async function runPipeline(run: PipelineRun): Promise<PipelineEnd> {
   const { step, state } = run;
+  const runsMax = run.around.deps.taskRunsMax ?? TASK_RUNS_MAX;
   const set: Write[] = [];
   let position = 0;
   let tries = freshTries(run, 0);
   for (let runs = 1; position < step.tasks.length; runs += 1) {
     const task = step.tasks[position];
     if (task === undefined) break;
-    if (runs > TASK_RUNS_MAX) return ended(state, set, tooManyRuns(run, task));
+    if (runs > runsMax) return ended(state, set, tooManyRuns(run, task, runsMax));
     tries.runs += 1;
     const done = await runOnce(run, task, tries, set);
     if (done.verdict.do === "retry") {
@@ -291,8 +289,8 @@ function policyError(task: ProgramTask): TaskError {
   return { kind: "policy", code: "POLICY", message, retryable: false };
 }
 
-function tooManyRuns(run: PipelineRun, task: ProgramTask): TaskError {
-  const message = `Task '${task.task.label}' was about to make run ${TASK_RUNS_MAX + 1} of this pipeline; a jump or retry never ends`;
+function tooManyRuns(run: PipelineRun, task: ProgramTask, runsMax: number): TaskError {
+  const message = `Task '${task.task.label}' was about to make run ${runsMax + 1} of this pipeline; a jump or retry never ends`;
   return place({ kind: "policy", code: "TASK_RUNS_MAX", message, retryable: false }, run, task, 1);
 }
 

@@ -183,6 +183,5 @@ const KIND_OF_CODE: Partial<Record<FlowError["code"], TaskErrorKind>> = {
 function preparationFailed(error: unknown): ToolResult {
   if (error instanceof ReferenceNeeded) throw error;
   if (!(error instanceof FlowError)) return failed("unknown", "INTERNAL", messageOf(error));
-  const details = error.detail === undefined ? {} : { details: error.detail };
-  return failed(KIND_OF_CODE[error.code] ?? "configuration", error.code, error.message, details);
+  return failed(KIND_OF_CODE[error.code] ?? "configuration", error.code, error.message);
 }

@@ -15,7 +15,7 @@ import { workflow } from "./support/workflow.ts";
 
 // Random workflows under random workers. A failure prints the seed; `FLOW_SEED=<seed>` runs with it again.
 
-const RUNS = 300;
+const RUNS = Number(process.env["FLOW_PROPERTY_RUNS"] ?? 300);
 const seed = Number(process.env["FLOW_SEED"] ?? Date.now() % 1_000_000_000);
 
 /** Checks a property of every run of every workflow. */

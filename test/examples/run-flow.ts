@@ -13,7 +13,7 @@ export const EXAMPLES = "playbooks/examples";
 const PROGRAM = join(import.meta.dirname, "../../src/main.js");
 
 /** What a command of ours came to. */
-export interface FlowExit {
+interface FlowExit {
   code: number | null;
   stdout: string;
   stderr: string;
@@ -25,6 +25,8 @@ export async function flow(args: readonly string[], env: Readonly<Record<string,
     cwd: ROOT,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
+    // A run that hangs fails its own test, and not the whole file much later.
+    timeout: 120_000,
   });
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   return { code, stdout, stderr };
@@ -48,7 +50,8 @@ export async function runExample(
 ): Promise<RunReport> {
   const file = `${EXAMPLES}/${name}.yaml`;
   const exit = await flow(["run", file, "--runtime", "local", "--json", "--workload", JSON.stringify(inputs)], env);
-  if (exit.stdout === "") throw new Error(`flow run ${file} gave no report and exited with ${exit.code}: ${exit.stderr}`);
+  if (exit.stdout === "")
+    throw new Error(`flow run ${file} gave no report and exited with ${exit.code}: ${exit.stderr}`);
   return { ...JSON.parse(exit.stdout), stderr: exit.stderr };
 }
 

@@ -115,6 +115,21 @@ workflow:
     next: { arcs: [{ step: end, when: "event.name == 'loop.done'" }] }
   - { step: end, tool: { kind: noop, result: { failed: "{{ failed + most.stats.failed }}" } } }
 `,
+  "local loop that stops at a failure": `
+workflow:
+  - step: each
+    loop: { in: [0, 0, 1, 0], iterator: bad, spec: { policy: { exec: local } } }
+    tool: { kind: noop, fail: "{{ bad == 1 }}", result: { n: "{{ iter.index }}" } }
+    next: { arcs: [{ step: end, when: "event.name == 'step.failed'" }] }
+  - { step: end, tool: { kind: noop, result: { stats: "{{ each.stats }}", first: "{{ each.results[0].n }}" } } }
+`,
+  "failure that leads back": `
+workflow:
+  - { step: start, tool: { kind: noop, result: { tries: "{{ tries | default(0) }}" } }, next: work }
+  - step: work
+    tool: { kind: noop, fail: "{{ (tries | default(0)) < 2 }}", result: { after: "{{ tries }}" } }
+    next: { arcs: [{ step: start, when: "event.name == 'step.failed'", set: { ctx.tries: "{{ (tries | default(0)) + 1 }}" } }] }
+`,
   cursor: `
 workflow:
   - step: each

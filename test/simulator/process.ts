@@ -13,6 +13,9 @@ export interface Process {
   gate(): Promise<void>;
 }
 
+/** Longer than a lease, and shorter than the minute that a cursor's claim may take before it counts as failed. */
+const FREEZE_MS = [5_000, 50_000] as const;
+
 const NEVER = new Promise<never>(() => {});
 
 /** Starts a process. `died` is called when it crashes. */
@@ -25,7 +28,7 @@ export function startProcess(clock: SteppedClock, random: Random, faults: Faults
         process.alive = false;
         died();
       }
-      if (process.alive && faults.happens("freeze")) process.frozenUntil = clock.now() + random.between(5_000, 90_000);
+      if (process.alive && faults.happens("freeze")) process.frozenUntil = clock.now() + random.between(...FREEZE_MS);
       while (process.alive && process.frozenUntil > clock.now()) await clock.sleep(process.frozenUntil - clock.now());
       if (!process.alive) await NEVER;
     },

@@ -33,6 +33,11 @@ export interface Server {
   claim(worker: string): Claim | "nothing" | undefined;
   /** Takes a report once for each key, as the interface specification has it for event batches. */
   report(key: string, events: readonly FlowEvent[]): Answer | undefined;
+  /**
+   * Whether this claim may still store results: one that was lost must not, since a later claim of the command stores
+   * under the same references.
+   */
+  holds(claim: Claim): boolean;
   /** Renews leases; answers the commands that are not the worker's any more. */
   heartbeat(worker: string, running: readonly Claim[]): string[] | undefined;
   /** An event from outside the workers: a person cancels, the run's time is over. */
@@ -85,6 +90,10 @@ export function createServer(parts: ServerParts, announce: () => void): Server {
         if (answer === "taken") transaction.onCommit(() => taken.add(key));
         return answer;
       });
+    },
+    holds({ command, attempt }) {
+      const row = rows.get(command.command_id);
+      return row?.status === "CLAIMED" && row.attempt === attempt;
     },
     heartbeat(worker, running) {
       if (journal.isDown) return undefined;

@@ -152,6 +152,7 @@ export function createWorker(parts: WorkerParts): Worker {
         load: (ref) => guarded(() => payload(parts.payloads, ref)),
         save: (ref, json) =>
           guarded(() => {
+            if (!server.holds(claim)) throw new FlowError("CANCELLED", `${ref} is another claim's to store`);
             parts.payloads.set(ref, JSON.parse(json));
             return { sha256: "", bytes: json.length };
           }),

@@ -25,6 +25,8 @@ export interface BenchOptions {
   tools?: Scripts;
   credentials?: Record<string, Omit<StoredCredential, "name">> | CredentialSource;
   env?: JsonObject;
+  /** Time-out of every scripted kind. */
+  defaultTimeoutMs?: number;
   /** Documents beside the playbook, by file name; the head of a document is put before each. */
   files?: Record<string, string>;
   capacity?: number;
@@ -91,7 +93,7 @@ export function setup(t: TestContext, options: BenchOptions = {}): Bench {
         isLost(ref)
           ? Promise.reject(new FlowError("REFERENCE_NOT_AVAILABLE", `The result ${ref} is not available: lost by the test`))
           : load(ref);
-      return scriptedTools(options.tools ?? {}, calls);
+      return scriptedTools(options.tools ?? {}, calls, options.defaultTimeoutMs);
     },
     credentials: credentialSource(options.credentials),
     clock,

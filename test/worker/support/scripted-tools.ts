@@ -13,7 +13,11 @@ export type Script = ToolResult[] | ((call: Call) => ToolResult | Promise<ToolRe
 export type Scripts = Record<string, Script>;
 
 /** Tools that answer from scripts. `noop` and kinds that nothing runs are the real ones. */
-export function scriptedTools(scripts: Scripts, calls: Call[]): { get(kind: string): Promise<Tool> } {
+export function scriptedTools(
+  scripts: Scripts,
+  calls: Call[],
+  defaultTimeoutMs?: number,
+): { get(kind: string): Promise<Tool> } {
   const real = createToolRegistry({ allowPrivate: "all", store: { load: () => Promise.resolve(null) } });
   const turns = new Map<string, number>();
   const answer = (call: Call): ToolResult | Promise<ToolResult> => {
@@ -29,6 +33,7 @@ export function scriptedTools(scripts: Scripts, calls: Call[]): { get(kind: stri
     async get(kind) {
       if (!SCRIPTED.has(kind)) return await real.get(kind);
       return {
+        ...(defaultTimeoutMs !== undefined && { defaultTimeoutMs }),
         run(given) {
           const call = { ...given, kind };
           calls.push(call);

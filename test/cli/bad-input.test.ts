@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { flow, folderWith, playbookText } from "../support/cli-process.ts";
+
+const GOOD = playbookText("good", "  - step: start\n    tool: {kind: noop}\n");
+
+/** Command lines that are wrong, and what must be said about each. */
+const CASES: readonly [what: string, args: readonly string[], said: RegExp][] = [
+  ["no command", [], /^flow runs playbooks/],
+  ["an unknown command", ["rnu", "good.yaml"], /no command 'rnu'.*'flow run'/],
+  ["an unknown option before the command", ["--verion"], /Unknown option --verion\. Did you mean --version\?/],
+  ["an unknown option", ["run", "good.yaml", "--taget", "x"], /Unknown option --taget, did you mean --target\?/],
+  ["an unknown short option", ["run", "good.yaml", "-x"], /Unknown option -x/],
+  ["an option without its value", ["run", "good.yaml", "--target"], /--target needs a value: --target STEP/],
+  ["an option in place of a value", ["run", "good.yaml", "--target", "--json"], /--target needs a value/],
+  ["a switch with a value", ["run", "good.yaml", "--json=yes"], /--json is a switch/],
+  ["an option given twice", ["run", "good.yaml", "--target=a", "--target=b"], /--target was given twice/],
+  ["no playbook", ["run"], /'flow run' needs <playbook>/],
+  ["two playbooks", ["run", "good.yaml", "other.yaml"], /'flow run' does not take 'other\.yaml'/],
+  ["a missing file", ["run", "goood.yaml"], /There is no file goood\.yaml\. Did you mean 'good\.yaml'\?/],
+  ["a missing catalog path", ["run", "demo/none"], /There is no playbook 'demo\/none'/],
+  ["a folder", ["run", "folder"], /folder is a folder\. Name one playbook/],
+  ["text that is no YAML", ["run", "broken.yaml"], /^broken\.yaml:\d+:\d+ {2}\S+ {2}/m],
+  ["a document of another kind", ["run", "other.yaml"], /^other\.yaml:\d+:\d+ {2}\S+ {2}/m],
+  ["--set without a value", ["run", "good.yaml", "--set", "day"], /--set needs KEY=VALUE.*got 'day'/],
+  ["--set without a key", ["run", "good.yaml", "--set", "=1"], /--set needs KEY=VALUE/],
+  ["--set with an empty part", ["run", "good.yaml", "--set", "a..b=1"], /--set needs KEY=VALUE/],
+  ["--set into what is no map", ["run", "good.yaml", "--set", "a=1", "--set", "a.b=2"], /'a' is a number already/],
+  ["a workload that is no JSON", ["run", "good.yaml", "--workload", "{day"], /--workload is not JSON: /],
+  ["a workload that is no object", ["run", "good.yaml", "--workload", "[1]"], /must be one JSON object.*a list/],
+  [
+    "a workload file that is missing",
+    ["run", "good.yaml", "--workload", "@none.json"],
+    /Cannot read the file of --workload @none/,
+  ],
+  ["an unknown target", ["run", "good.yaml", "--target", "strat"], /no step 'strat'\. Did you mean 'start'\?/],
+  ["an unknown runtime", ["run", "good.yaml", "--runtime", "lokal"], /must be one of local, server, auto.*'local'/],
+  ["the runtime that is not there yet", ["run", "good.yaml", "--runtime", "server"], /comes with the service/],
+  ["a credentials file that is missing", ["run", "good.yaml", "--credentials", "none.json"], /Cannot read none\.json/],
+  [
+    "an event log that cannot be made",
+    ["run", "good.yaml", "--record", "no/where"],
+    /Cannot write the event log no\/where/,
+  ],
+  ["a file to validate that is missing", ["validate", "none.yaml"], /Cannot read none\.yaml/],
+  ["a folder to validate without playbooks", ["validate", "folder"], /no playbook .* in or below folder/],
+  ["an unknown shell", ["completion", "tcsh"], /must be one of bash, zsh, fish/],
+  ["an unknown command to explain", ["help", "rnu"], /no command 'rnu'/],
+];
+
+for (const [what, args, said] of CASES) {
+  test(`${what} is told in one message, with exit code 2 and no stack trace`, async (t) => {
+    const folder = await folderWith(t, {
+      "good.yaml": GOOD,
+      "broken.yaml": "workflow: [\n",
+      "other.yaml": GOOD.replace("Playbook", "Deployment"),
+    });
+    await mkdir(join(folder, "folder"));
+    const { code, stdout, stderr } = await flow(folder, args);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, said);
+    assert.equal(stdout, "");
+    assert.doesNotMatch(stderr, /^\s+at .*:\d+:\d+\)?$/m);
+  });
+}
+
+test("a setting that cannot be used is named", async (t) => {
+  const folder = await folderWith(t, { "good.yaml": GOOD });
+  const { code, stderr } = await flow(folder, ["run", "good.yaml"], { FLOW_LOCAL_CAPACITY: "many" });
+  assert.equal(code, 2);
+  assert.match(stderr, /^flow: FLOW_LOCAL_CAPACITY must be/);
+});
+
+test("what a document puts into names cannot reach the terminal as escape sequences", async (t) => {
+  const folder = await folderWith(t, {});
+  const text = playbookText(
+    "evil",
+    '  - step: "a\\e]0;title\\a\\e[2Jb"\n    tool: {kind: noop}\n    next: {arcs: [{step: c}]}\n',
+  );
+  await writeFile(join(folder, "evil.yaml"), text);
+  const { stderr } = await flow(folder, ["run", "evil.yaml"]);
+  assert.match(stderr, /evil\.yaml:/);
+  assert.doesNotMatch(stderr, /[\u001b\u0007]/);
+});

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLocalResults } from "../../src/adapters/local-results.ts";
+import { boundedResult, wholeResult } from "../../src/cli/result-json.ts";
+import { resultText } from "../../src/cli/result-text.ts";
+import type { Json } from "../../src/schema/json.ts";
+import type { ResultRef, StoredResult } from "../../src/schema/result.ts";
+
+test("a pipeline's result is the merge of its tasks' fields, references loaded", async () => {
+  const store = createLocalResults();
+  await store.save("noetl://a", '{"x": 2, "y": 3}');
+  const stored: StoredResult = {
+    tasks: [
+      ["first", { value: { x: 1, z: 1 } }],
+      ["second", { ref: reference("noetl://a") }],
+    ],
+  };
+  assert.deepEqual(await wholeResult(stored, store), { x: 2, z: 1, y: 3 });
+  assert.deepEqual(boundedResult(stored), { first: { x: 1, z: 1 }, second: reference("noetl://a") });
+});
+
+test("a loop's result has its stored parts in collection order", async () => {
+  const store = createLocalResults();
+  const part: Json = [[0, { value: "a" }] as unknown as Json, [2, { value: "c" }] as unknown as Json];
+  await store.save("noetl://part", JSON.stringify(part));
+  const stored: StoredResult = {
+    loop: {
+      status: "completed",
+      stats: { total: 3, success: 3, failed: 0 },
+      tail: [[1, { value: "b" }]],
+      parts: [{ ref: "noetl://part", count: 2, min: 0, max: 2, bytes: 10 }],
+    },
+  };
+  const whole = (await wholeResult(stored, store)) as { results: Json; iterations: number };
+  assert.deepEqual(whole.results, ["a", "b", "c"]);
+  assert.equal(whole.iterations, 3);
+  const bounded = boundedResult(stored) as { results: { parts: { ref: string }[] } };
+  assert.equal(bounded.results.parts[0]?.ref, "noetl://part");
+});
+
+test("a sensitive result is never loaded to be shown", async () => {
+  const store = createLocalResults();
+  await store.save("noetl://secret", '{"token": "secret-text"}');
+  const stored: StoredResult = { ref: reference("noetl://secret", true) };
+  assert.doesNotMatch(JSON.stringify(await wholeResult(stored, store)), /secret-text/);
+  assert.match(resultText(stored).missing ?? "", /sensitive/);
+  const pipeline: StoredResult = {
+    tasks: [
+      ["login", stored],
+      ["count", { value: { n: 1 } }],
+    ],
+  };
+  assert.deepEqual(await wholeResult(pipeline, store), { n: 1 });
+});
+
+test("a long result is cut for people and says so", () => {
+  const { lines, missing } = resultText({ value: Array.from({ length: 1_000 }, (_, index) => index) });
+  assert.ok(lines.length <= 40);
+  assert.match(missing ?? "", /--json prints the whole/);
+  assert.equal(resultText({ value: { a: 1 } }).missing, undefined);
+});
+
+test("a result that is missing from the store is an error that names it", async () => {
+  const stored: StoredResult = { ref: reference("noetl://gone") };
+  await assert.rejects(wholeResult(stored, createLocalResults()), /noetl:\/\/gone/);
+});
+
+function reference(ref: string, sensitive = false): ResultRef {
+  return {
+    kind: "result_ref",
+    ref,
+    store: "disk",
+    scope: "permanent",
+    meta: { content_type: "application/json", bytes: 20, sha256: "" },
+    extracted: {},
+    preview: sensitive ? { truncated: true, bytes: 0, sample: "" } : { truncated: false, bytes: 20, sample: "{}" },
+  };
+}

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cleanText, fitText, formatCount, formatDuration, textWidth } from "../../src/cli/text.ts";
+
+test("durations are short and exact enough at every size", () => {
+  const cases: [number, string][] = [
+    [0, "0ms"],
+    [999.4, "999ms"],
+    [999.6, "1.0s"],
+    [1_250, "1.3s"],
+    [59_949, "59.9s"],
+    [59_999, "1m 00s"],
+    [125_000, "2m 05s"],
+    [3_599_600, "1h 00m"],
+    [3_725_000, "1h 02m"],
+    [-5, "0ms"],
+  ];
+  for (const [ms, text] of cases) assert.equal(formatDuration(ms), text);
+});
+
+test("counts have their thousands apart", () => {
+  assert.deepEqual([0, 999, 1_000, 1_234_567].map(formatCount), ["0", "999", "1,000", "1,234,567"]);
+});
+
+test("width counts columns, not characters", () => {
+  assert.equal(textWidth("abc"), 3);
+  assert.equal(textWidth("步骤"), 4);
+  assert.equal(textWidth("e\u0301"), 1);
+  assert.equal(textWidth("🚀"), 2);
+});
+
+test("text is cut at columns, never within a wide character", () => {
+  assert.equal(fitText("abcdef", 6), "abcdef");
+  assert.equal(fitText("abcdef", 5), "abcd…");
+  assert.equal(fitText("步骤步骤", 5), "步骤…");
+  assert.equal(fitText("步骤步骤", 4), "步…");
+  assert.equal(fitText("abc", 0), "");
+});
+
+test("nothing that moves a cursor survives cleaning", () => {
+  assert.equal(cleanText("a\u001b[31mb\u001b[0mc"), "abc");
+  assert.equal(cleanText("a\tb\r\nc\u0007"), "a b  c ");
+  assert.equal(cleanText("Grüße, 世界"), "Grüße, 世界");
+});

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import type { Json } from "../../src/schema/json.ts";
+import { type FaultPlan, NO_FAULTS } from "./faults.ts";
+import { assertInvariants, outcomeOf } from "./invariants.ts";
+import { PLAYBOOKS, type Simulated } from "./playbooks.ts";
+import { simulate } from "./simulate.ts";
+
+/** A run that broke an invariant. */
+export interface Failure {
+  seed: number;
+  playbook: string;
+  message: string;
+}
+
+/** What many runs came to. */
+export interface Summary {
+  runs: number;
+  failures: Failure[];
+  /** Faults of all runs, by kind. */
+  faults: Record<keyof FaultPlan, number>;
+  /** Claims after the first: a worker was lost, or taken for lost. */
+  reclaims: number;
+}
+
+/** Failures after which the rest is not worth the time. */
+const FAILURES_MAX = 5;
+
+/** The playbook that a seed runs when none is named. */
+export function playbookOf(seed: number): Simulated {
+  const playbook = PLAYBOOKS[seed % PLAYBOOKS.length];
+  assert.ok(playbook);
+  return playbook;
+}
+
+/** Runs a seed and checks everything: the invariants, and that it ended as a run without faults does. Throws what fails. */
+export async function runSeed(seed: number, playbook: Simulated, summary?: Summary): Promise<void> {
+  const run = await simulate(playbook, seed);
+  assertInvariants(run);
+  if (!run.isInterfered) {
+    assert.deepEqual(outcomeOf(run), await expectedOutcome(playbook), "It ended otherwise than without faults");
+  }
+  if (summary === undefined) return;
+  summary.runs += 1;
+  for (const kind of Object.keys(run.faults.counts) as (keyof FaultPlan)[]) summary.faults[kind] += run.faults.counts[kind];
+  for (const { attempt } of run.server.rows.values()) summary.reclaims += Math.max(0, attempt - 1);
+}
+
+const outcomes = new Map<string, Promise<Json>>();
+
+/** What the playbook comes to when nothing goes wrong. */
+function expectedOutcome(playbook: Simulated): Promise<Json> {
+  let outcome = outcomes.get(playbook.name);
+  outcome ??= simulate(playbook).then((run) => {
+    assertInvariants(run);
+    return outcomeOf(run);
+  });
+  outcomes.set(playbook.name, outcome);
+  return outcome;
+}
+
+/** Runs every `stride`-th seed from `first` to `last`. */
+export async function runSeeds(first: number, last: number, stride: number): Promise<Summary> {
+  const summary: Summary = { runs: 0, failures: [], faults: { ...NO_FAULTS }, reclaims: 0 };
+  for (let seed = first; seed <= last && summary.failures.length < FAILURES_MAX; seed += stride) {
+    const playbook = playbookOf(seed);
+    try {
+      await runSeed(seed, playbook, summary);
+    } catch (error) {
+      const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      summary.failures.push({ seed, playbook: playbook.name, message });
+    }
+  }
+  return summary;
+}

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLocalResults } from "../../src/adapters/local-results.ts";
+import { createSteppedClock } from "../../src/adapters/stepped-clock.ts";
+import type { Command } from "../../src/schema/command.ts";
+import { FlowError } from "../../src/schema/errors.ts";
+import type { FlowEvent } from "../../src/schema/event.ts";
+import type { WorkerDeps } from "../../src/worker/deps.ts";
+import { runCommand } from "../../src/worker/run-command.ts";
+import { compile } from "../engine/support/playbook.ts";
+import { ok, scriptedTools, type Scripts } from "./support/scripted-tools.ts";
+
+// One claimed command, without an engine: whatever happens, it is reported to its end.
+
+interface Given {
+  tools?: Scripts;
+  deps?: Partial<WorkerDeps>;
+  command?: Partial<Command>;
+  signal?: AbortSignal;
+  report?: (event: FlowEvent) => void;
+}
+
+async function work(text: string, given: Given = {}): Promise<FlowEvent[]> {
+  const clock = createSteppedClock(1_767_225_600_000);
+  const events: FlowEvent[] = [];
+  const deps: WorkerDeps = {
+    worker: "w1",
+    tools: scriptedTools(given.tools ?? {}, []),
+    credentials: { find: () => Promise.resolve(undefined) },
+    children: { run: () => Promise.reject(new Error("no children here")) },
+    results: createLocalResults(),
+    clock,
+    random: () => 0,
+    env: {},
+    log: () => undefined,
+    ...given.deps,
+  };
+  const command: Command = {
+    command_id: "100",
+    execution_id: "1",
+    catalog_id: "test",
+    step: "s",
+    step_run_id: "99",
+    step_started_at: clock.now(),
+    context: { workload: {}, vars: {}, steps: {}, input: {} },
+    ...given.command,
+  };
+  const source = { program: compile(text), file: "test.yaml" };
+  const report = async (list: FlowEvent[]) => {
+    for (const event of list) {
+      given.report?.(event);
+      events.push(event);
+    }
+  };
+  const signal = given.signal ?? new AbortController().signal;
+  await clock.runUntil(runCommand(deps, source, { command, attempt: 3 }, report, signal));
+  return events;
+}
+
+const ONE = "workflow: [{ step: s, tool: { kind: http } }]";
+
+test("every event names the command, its claim and the worker", async () => {
+  const events = await work(ONE);
+  assert.deepEqual(events.map(({ type }) => type), ["task.done", "command.completed"]);
+  for (const event of events) {
+    const { command_id, attempt, step, worker } = event as FlowEvent & Record<string, unknown>;
+    assert.deepEqual({ command_id, attempt, step, worker }, { command_id: "100", attempt: 3, step: "s", worker: "w1" });
+  }
+});
+
+test("a jump that never ends fails its command when the task runs are used up", async () => {
+  const text = `
+workflow:
+  - step: s
+    tool: [{ a: { kind: noop, spec: { policy: { rules: [{ else: { then: { do: jump, to: a } } }] } } } }]
+`;
+  const events = await work(text, { deps: { taskRunsMax: 50 } });
+  const last = events.at(-1);
+  assert.equal(last?.type, "command.failed");
+  assert.equal(last.error.code, "TASK_RUNS_MAX");
+  assert.match(last.error.message, /'a' was about to make run 51/);
+  assert.equal(events.filter(({ type }) => type === "task.done").length, 50);
+});
+
+test("a command for a step that the playbook does not have fails", async () => {
+  const [event, ...more] = await work(ONE, { command: { step: "gone" } });
+  assert.deepEqual(more, []);
+  assert.equal(event?.type, "command.failed");
+  assert.match(event.error.message, /step 'gone', which this version of the playbook does not have/);
+});
+
+test("work that lasts longer than 250 ms is marked as started, shorter work is not", async () => {
+  const clocked = (ms: number) => async (): Promise<string[]> => {
+    const clock = createSteppedClock(0);
+    const tools = { s: () => clock.sleep(ms).then(() => ok({})) };
+    const events: FlowEvent[] = [];
+    const report = async (list: FlowEvent[]) => void events.push(...list);
+    const deps = { clock, tools: scriptedTools(tools, []), results: createLocalResults() } as unknown as WorkerDeps;
+    const context = { workload: {}, vars: {}, steps: {}, input: {} };
+    const command = { command_id: "1", execution_id: "1", catalog_id: "c", step: "s", step_run_id: "1", step_started_at: 0, context };
+    const signal = new AbortController().signal;
+    await clock.runUntil(runCommand(deps, { program: compile(ONE), file: "f" }, { command, attempt: 1 }, report, signal));
+    return events.map(({ type }) => type);
+  };
+  assert.deepEqual(await clocked(249)(), ["task.done", "command.completed"]);
+  assert.deepEqual(await clocked(251)(), ["command.started", "task.done", "command.completed"]);
+});
+
+test("a result that cannot be stored fails the command", async () => {
+  const results = {
+    ...createLocalResults(),
+    save: () => Promise.reject(new FlowError("INTERNAL", "no space left on the device")),
+  };
+  const events = await work("workflow: [{ step: s, tool: { kind: http, spec: { result: { inline_max_bytes: 1 } } } }]", { deps: { results } });
+  const last = events.at(-1);
+  assert.equal(last?.type, "command.failed");
+  assert.match(last.error.message, /no space left/);
+});
+
+test("a command whose signal is aborted already calls no tool and fails as cancelled", async () => {
+  const called: string[] = [];
+  const events = await work(ONE, { signal: AbortSignal.abort(), tools: { s: () => (called.push("s"), ok({})) } });
+  const last = events.at(-1);
+  assert.equal(last?.type, "command.failed");
+  assert.equal(last.error.kind, "cancelled");
+  assert.deepEqual(called, []);
+});
+
+test("a tool is not called when the signal is aborted while its task is prepared", async () => {
+  const stop = new AbortController();
+  const called: string[] = [];
+  const credentials = {
+    find: (name: string) => {
+      stop.abort();
+      return Promise.resolve({ name, type: "bearer", data: {} });
+    },
+  };
+  const events = await work("workflow: [{ step: s, tool: { kind: http, auth: api } }]", {
+    signal: stop.signal,
+    deps: { credentials },
+    tools: { s: () => (called.push("s"), ok({})) },
+  });
+  assert.deepEqual(called, []);
+  const last = events.at(-1);
+  assert.equal(last?.type === "command.failed" && last.error.kind, "cancelled");
+});
+
+test("iterations that a stopped command leaves out are not counted as run", async () => {
+  const stop = new AbortController();
+  const loop = { from: 5, items: ["a", "b", "c"], max_in_flight: 1, stop_on_error: true };
+  const text = "workflow: [{ step: s, loop: { in: [], iterator: x }, tool: { kind: http } }]";
+  const events = await work(text, {
+    command: { loop },
+    signal: stop.signal,
+    tools: { s: () => (stop.abort(), ok({})) },
+  });
+  const ends = events.filter(({ type }) => type.startsWith("loop.iteration"));
+  assert.deepEqual(ends.map((event) => "iteration" in event && event.iteration), [5]);
+  const last = events.at(-1);
+  assert.equal(last?.type === "command.completed" && last.iterations, 1);
+});
