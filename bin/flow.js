@@ -1,3 +1,3 @@
 #!/usr/bin/env node
 // The published entry: the compiled program. `npm ci` compiles it (script "prepare").
-import "../dist/src/main.js";
+import "../dist/flow/main.js";

@@ -1,16 +1,15 @@
 import { setMaxListeners } from "node:events";
-import { EXIT } from "./cli/command.ts";
+import { type CliIo, EXIT } from "./cli/command.ts";
+import { complain } from "./cli/complaint.ts";
 import { runCli } from "./cli/main.ts";
 import { FlowError } from "./schema/errors.ts";
 
 /** How long leftovers (a connection that does not close) may keep the process once its work is done. */
 const LINGER_MS = 2_000;
 
-// Every task in flight listens to the signal of its run, some hundred at a time. Node takes eleven for a leak and would
-// print a warning through the live tree.
-setMaxListeners(0);
-
 const stop = new AbortController();
+// Every execution listens to it, children too. Node takes eleven for a leak and would print a warning through the tree.
+setMaxListeners(0, stop.signal);
 const interrupt = (signal: NodeJS.Signals) => {
   // The second time somebody means it: leave without waiting for tools. Their own exit hooks still put things in order.
   if (stop.signal.aborted) process.exit(EXIT.cancelled);
@@ -30,11 +29,15 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 // Nobody is left to tell.
 process.stderr.on("error", () => undefined);
 
-process.exitCode = await runCli(process.argv.slice(2), {
+const io: CliIo = {
   stdout: process.stdout,
   stderr: process.stderr,
   environment: process.env,
   folder: process.cwd(),
   signal: stop.signal,
-});
+};
+// An error that no promise carries (an event nobody listens to) is told as any other, and ends the process.
+process.on("uncaughtException", (error) => process.exit(complain(error, io)));
+
+process.exitCode = await runCli(process.argv.slice(2), io);
 setTimeout(() => process.exit(), LINGER_MS).unref();

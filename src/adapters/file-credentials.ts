@@ -2,14 +2,13 @@ import { readFile } from "node:fs/promises";
 import * as v from "valibot";
 import type { CredentialSource, StoredCredential } from "../ports/credentials.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import { type JsonObject, own } from "../schema/json.ts";
+import { isJsonObject, type JsonObject, own } from "../schema/json.ts";
 
 /* Every message is our own: those of the library show what they got, which is a secret. */
-const DATA = "must be a map of the credential's fields";
 const CredentialSchema = v.looseObject(
   {
     type: v.string("must be a text: sqldb, basic, bearer, api_key, …"),
-    data: v.record(v.string(DATA), v.any(), DATA),
+    data: v.custom<JsonObject>(isJsonObject, "must be a map of the credential's fields"),
   },
   "is missing: a credential is {type, data}",
 );
@@ -64,7 +63,7 @@ function parseJson(text: string, place: string): unknown {
 
 function parseCredential(name: string, value: unknown, place: string): StoredCredential {
   const result = v.safeParse(CredentialSchema, value);
-  if (result.success) return { name, type: result.output.type, data: result.output.data as JsonObject };
+  if (result.success) return { name, type: result.output.type, data: result.output.data };
   const [issue] = result.issues;
   const key = v.getDotPath(issue) ?? "";
   const what = key === "" ? "it is no map: a credential is {type, data}" : `'${key}' ${issue.message}`;

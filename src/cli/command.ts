@@ -36,6 +36,12 @@ export interface CliCommand {
   load(): Promise<(input: CliInput) => Promise<number>>;
 }
 
+/** A heading of `flow --help` and the commands beneath it. */
+export interface CommandGroup {
+  title: string;
+  commands: readonly CliCommand[];
+}
+
 /** What a command is given. */
 export interface CliInput {
   arguments: string[];

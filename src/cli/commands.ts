@@ -1,10 +1,4 @@
-import type { CliCommand, CliOption } from "./command.ts";
-
-/** A heading of `flow --help` and the commands beneath it. */
-export interface CommandGroup {
-  title: string;
-  commands: readonly CliCommand[];
-}
+import type { CliCommand, CliOption, CommandGroup } from "./command.ts";
 
 const JSON_SWITCH: CliOption = { name: "json", summary: "Print one JSON object on standard output" };
 
@@ -20,6 +14,8 @@ const WORKLOAD: CliOption = {
   value: "JSON|@FILE",
   summary: "Inputs as one JSON object, or from a file; --set wins over it",
 };
+
+const NO_COLOR: CliOption = { name: "no-color", summary: "Use no colours (also: NO_COLOR=1)" };
 
 const RUN: CliCommand = {
   name: "run",
@@ -42,7 +38,7 @@ const RUN: CliCommand = {
     { name: "json", summary: "Print the outcome as one JSON object, alone on standard output" },
     { name: "quiet", summary: "Show no progress and no output of tools: only warnings, errors and the outcome" },
     { name: "verbose", summary: "Show tasks, iterations and arcs too" },
-    { name: "no-color", summary: "Use no colours (also: NO_COLOR=1)" },
+    NO_COLOR,
   ],
   details: `Inputs
   --set KEY=VALUE takes VALUE as JSON when it is JSON (42, true, null, "x", [1, 2], {"a": 1}), else as text. A whole
@@ -91,7 +87,7 @@ const PLAN: CliCommand = {
   arguments: [
     { name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" },
   ],
-  options: [SET, WORKLOAD, JSON_SWITCH],
+  options: [SET, WORKLOAD, JSON_SWITCH, NO_COLOR],
   details: `Examples
   flow plan load.yaml --set day=2026-01-31`,
   load: async () => (await import("./plan.ts")).planPlaybook,
@@ -150,7 +146,10 @@ const COMPLETION: CliCommand = {
   source <(flow completion bash)                                     # this shell only; add it to ~/.bashrc
   flow completion zsh > "\${fpath[1]}/_flow"
   flow completion fish > ~/.config/fish/completions/flow.fish`,
-  load: async () => (await import("./completion.ts")).printCompletion,
+  load: async () => {
+    const { printCompletion } = await import("./completion.ts");
+    return (input) => printCompletion(input, COMMANDS);
+  },
 };
 
 const VERSION: CliCommand = {
@@ -166,7 +165,10 @@ const HELP: CliCommand = {
   summary: "Explain flow, or one command",
   arguments: [{ name: "command", summary: "The command to explain", optional: true, complete: "command" }],
   options: [],
-  load: async () => (await import("./help.ts")).printHelp,
+  load: async () => {
+    const { printHelp } = await import("./help.ts");
+    return (input) => printHelp(input, COMMAND_GROUPS);
+  },
 };
 
 /** Every command, in the order of `flow --help`: the only list there is. */

@@ -1,9 +1,10 @@
 import { type CliCommand, type CliInput, type CliOption, EXIT } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
 
 /** `flow completion bash|zsh|fish`: a script made from the command table. */
-export async function printCompletion({ arguments: [shell], io }: CliInput): Promise<number> {
-  io.stdout.write(SCRIPTS[shell as keyof typeof SCRIPTS]());
+export async function printCompletion(input: CliInput, commands: readonly CliCommand[]): Promise<number> {
+  const [shell] = input.arguments;
+  // The command's definition lets no other word through.
+  input.io.stdout.write(SCRIPTS[shell as keyof typeof SCRIPTS](commands));
   return EXIT.ok;
 }
 
@@ -15,9 +16,9 @@ function takesFile(option: CliOption): boolean {
 }
 
 /** Words that may stand as an argument of the command. */
-function wordsOf(command: CliCommand): readonly string[] {
+function wordsOf(command: CliCommand, commands: readonly CliCommand[]): readonly string[] {
   return command.arguments.flatMap((argument) =>
-    argument.complete === "command" ? COMMANDS.map((candidate) => candidate.name) : (argument.choices ?? []),
+    argument.complete === "command" ? commands.map((candidate) => candidate.name) : (argument.choices ?? []),
   );
 }
 
@@ -31,8 +32,8 @@ function optionNames(command: CliCommand): string[] {
 
 const HELP: CliOption = { name: "help", summary: "Explain this command" };
 
-function bashScript(): string {
-  const cases = COMMANDS.map((command) => {
+function bashScript(commands: readonly CliCommand[]): string {
+  const cases = commands.map((command) => {
     const values = command.options.filter((option) => option.choices !== undefined || takesFile(option));
     const valueCases = values.map((option) =>
       option.choices === undefined
@@ -42,7 +43,7 @@ function bashScript(): string {
     const previous = valueCases.length === 0 ? [] : ['      case "$previous" in', ...valueCases, "      esac"];
     const files = takesFiles(command)
       ? ["      compopt -o filenames", '      COMPREPLY=($(compgen -f -- "$current"))']
-      : [`      COMPREPLY=($(compgen -W "${wordsOf(command).join(" ")}" -- "$current"))`];
+      : [`      COMPREPLY=($(compgen -W "${wordsOf(command, commands).join(" ")}" -- "$current"))`];
     return [
       `    ${command.name})`,
       ...previous,
@@ -54,7 +55,7 @@ function bashScript(): string {
       "      ;;",
     ].join("\n");
   });
-  const names = COMMANDS.map((command) => command.name).join(" ");
+  const names = commands.map((command) => command.name).join(" ");
   return `# bash completion of flow: source <(flow completion bash)
 _flow() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]}
@@ -71,10 +72,10 @@ complete -F _flow flow
 `;
 }
 
-function zshScript(): string {
-  const described = COMMANDS.map((command) => `    ${single(`${command.name}:${command.summary}`)}`);
-  const cases = COMMANDS.map((command) => {
-    const specs = [...[...command.options, HELP].map(zshOption), ...zshArguments(command)];
+function zshScript(commands: readonly CliCommand[]): string {
+  const described = commands.map((command) => `    ${single(`${command.name}:${command.summary}`)}`);
+  const cases = commands.map((command) => {
+    const specs = [...[...command.options, HELP].map(zshOption), ...zshArguments(command, commands)];
     const lines = specs.map((spec) => `          ${single(spec)}`).map(continued);
     return [
       `        ${command.name})`,
@@ -118,17 +119,18 @@ function zshOption(option: CliOption): string {
   return `${head}:value:${takesFile(option) ? "_files" : ""}`;
 }
 
-function zshArguments(command: CliCommand): string[] {
-  const words = wordsOf(command);
+function zshArguments(command: CliCommand, commands: readonly CliCommand[]): string[] {
+  const words = wordsOf(command, commands);
   if (takesFiles(command)) return ["*:file:_files"];
   return words.length === 0 ? [] : [`1:word:(${words.join(" ")})`];
 }
 
-function fishScript(): string {
-  const lines = COMMANDS.flatMap((command) => {
+function fishScript(commands: readonly CliCommand[]): string {
+  const lines = commands.flatMap((command) => {
     const seen = `-n '__fish_seen_subcommand_from ${command.name}'`;
     const own = [`complete -c flow -n __fish_use_subcommand -a ${command.name} -d ${single(command.summary)}`];
-    if (!takesFiles(command)) own.push(`complete -c flow ${seen} -f -a ${single(wordsOf(command).join(" "))}`);
+    if (!takesFiles(command))
+      own.push(`complete -c flow ${seen} -f -a ${single(wordsOf(command, commands).join(" "))}`);
     for (const option of [...command.options, HELP]) own.push(`complete -c flow ${seen} ${fishOption(option)}`);
     return own;
   });

@@ -21,7 +21,7 @@ export function failureLines(run: ExecutionRow, playbook: LocalPlaybook, style: 
   for (const { path, error: inner } of within) rows.push(["within", `${cleanText(path)}, ${wordsOf(inner)}`]);
   const root = within.at(-1)?.error ?? error;
   rows.push(["cause", `${root.message} (${root.kind}${root.code === "" ? "" : `, ${root.code}`})`]);
-  rows.push(["next", HINTS[root.kind] ?? retryHint(root)]);
+  rows.push(["next", HINTS_BY_CODE[root.code] ?? HINTS[root.kind] ?? retryHint(root)]);
   return rows.flatMap(([label, text]) => labelled(label, text, style));
 }
 
@@ -77,6 +77,14 @@ function labelled(label: string, text: string, style: Style): string[] {
   if (all.length > lines.length) lines.push("…");
   return lines.map((line, index) => `  ${style.dim((index === 0 ? label : "").padEnd(7))} ${line}`);
 }
+
+const CREDENTIAL_HINT = "check the credential: --credentials FILE, FLOW_CREDENTIALS_FILE or FLOW_CREDENTIAL_<NAME>";
+
+/** Codes that say more than their kind. */
+const HINTS_BY_CODE: Readonly<Record<string, string>> = {
+  FILE_UNREADABLE: CREDENTIAL_HINT,
+  INVALID_SETTING: CREDENTIAL_HINT,
+};
 
 const HINTS: Partial<Record<TaskErrorKind, string>> = {
   timeout: "raise `timeout` of the task or the step, or make the work smaller",

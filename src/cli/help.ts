@@ -1,25 +1,24 @@
-import type { CliCommand, CliInput } from "./command.ts";
-import { EXIT } from "./command.ts";
-import { COMMAND_GROUPS, COMMANDS } from "./commands.ts";
+import { type CliCommand, type CliInput, type CommandGroup, EXIT } from "./command.ts";
 import { placeholder, unknownCommand } from "./parse.ts";
 
 /** `flow help [command]`. Throws `FlowError` USAGE for a command that does not exist. */
-export async function printHelp(input: CliInput): Promise<number> {
+export async function printHelp(input: CliInput, groups: readonly CommandGroup[]): Promise<number> {
   const [name] = input.arguments;
   if (name === undefined) {
-    input.io.stdout.write(overview());
+    input.io.stdout.write(overview(groups));
     return EXIT.ok;
   }
-  const command = COMMANDS.find((candidate) => candidate.name === name);
-  if (command === undefined) throw unknownCommand(name, COMMANDS);
+  const commands = groups.flatMap((group) => group.commands);
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command === undefined) throw unknownCommand(name, commands);
   input.io.stdout.write(commandHelp(command));
   return EXIT.ok;
 }
 
 /** `flow --help`: what flow is, its commands, how to begin. */
-export function overview(): string {
-  const width = Math.max(...COMMANDS.map((command) => command.name.length));
-  const groups = COMMAND_GROUPS.map(({ title, commands }) => {
+export function overview(groups: readonly CommandGroup[]): string {
+  const width = Math.max(...groups.flatMap(({ commands }) => commands.map((command) => command.name.length)));
+  const sections = groups.map(({ title, commands }) => {
     const lines = commands.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`);
     return [title, ...lines].join("\n");
   });
@@ -28,7 +27,7 @@ commands and other playbooks, with loops, retries and conditions. One program, n
 
 Usage: flow <command> [arguments] [options]
 
-${groups.join("\n\n")}
+${sections.join("\n\n")}
 
 Examples
   flow run hello.yaml                       run a playbook here and watch it

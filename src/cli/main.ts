@@ -2,7 +2,7 @@ import { nearest } from "../language/nearest.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { CliCommand, CliIo } from "./command.ts";
 import { EXIT } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
+import { COMMAND_GROUPS, COMMANDS } from "./commands.ts";
 import { complain } from "./complaint.ts";
 import { parseWords, unknownCommand } from "./parse.ts";
 
@@ -23,7 +23,7 @@ async function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
   if (first === undefined || first === "--help" || first === "-h") {
     const { overview } = await import("./help.ts");
     // Nothing was asked for: that is a wrong command line, explained where errors are.
-    (first === undefined ? io.stderr : io.stdout).write(overview());
+    (first === undefined ? io.stderr : io.stdout).write(overview(COMMAND_GROUPS));
     return first === undefined ? EXIT.usage : EXIT.ok;
   }
   const name = first === "--version" ? "version" : first;

@@ -17,7 +17,8 @@ export function planText(plan: Plan, style: Style): string {
   }
   if (plan.timeout_ms !== undefined) lines.push("", `time-out  ${durationText(plan.timeout_ms)}`);
   for (const [index, step] of reached.entries()) lines.push("", ...stepLines(step, index + 1, plan, style));
-  if (others.length > 0) lines.push("", style.strong("not reached"), ...indent(others.map((step) => skippedLine(step, style))));
+  if (others.length > 0)
+    lines.push("", style.strong("not reached"), ...indent(others.map((step) => skippedLine(step, style))));
   lines.push(...needLines(plan, style));
   return `${lines.join("\n")}\n`;
 }
@@ -29,21 +30,29 @@ function stepLines(step: PlannedStep, number: number, plan: Plan, style: Style):
   const isSkipped = step.guard?.value === false;
   const head = `${style.strong(`${number}. ${clean(step.name)}`)}  ${style.busy(kind)}`;
   const roles = [step.name === plan.entry_step ? "entry" : "", step.name === plan.final_step ? "final step" : ""];
-  const notes = [...roles, step.after.length > 1 ? `waits for ${step.after.join(", ")}` : ""].filter((note) => note !== "");
+  const notes = [...roles, step.after.length > 1 ? `waits for ${step.after.join(", ")}` : ""].filter(
+    (note) => note !== "",
+  );
   const lines = [notes.length === 0 ? head : `${head}  ${style.dim(clean(notes.join("; ")))}`];
   const details: string[] = [];
   if (step.desc !== undefined) details.push(style.dim(clean(step.desc.split("\n")[0] ?? "")));
   if (step.guard !== undefined) {
-    details.push(`when  ${conditionText(step.guard, style)}${isSkipped ? style.notice("  (skipped; its arcs are still taken)") : ""}`);
+    details.push(
+      `when  ${conditionText(step.guard, style)}${isSkipped ? style.notice("  (skipped; its arcs are still taken)") : ""}`,
+    );
   }
   for (const { when, allow } of step.admit ?? []) {
     const condition = when === undefined ? "otherwise" : conditionText(when, style);
-    details.push(`admit  ${condition}: ${allow.value === false ? "no" : allow.value === true ? "yes" : clean(allow.when)}`);
+    details.push(
+      `admit  ${condition}: ${allow.value === false ? "no" : allow.value === true ? "yes" : clean(allow.when)}`,
+    );
   }
   if (step.loop !== undefined) details.push(...loopLines(step.loop, style));
   if (step.input !== undefined) details.push("input", ...indent(fieldLines(step.input, style)));
   if (single !== undefined) details.push(...taskLines(single, style));
-  else for (const task of step.tasks) details.push(`${clean(task.label)}  ${style.busy(clean(task.kind))}`, ...indent(taskLines(task, style)));
+  else
+    for (const task of step.tasks)
+      details.push(`${clean(task.label)}  ${style.busy(clean(task.kind))}`, ...indent(taskLines(task, style)));
   if (step.timeout_ms !== undefined) details.push(`time-out  ${durationText(step.timeout_ms)}`);
   if (step.set !== undefined) details.push("set", ...indent(assignmentLines(step.set)));
   for (const arc of step.next?.arcs ?? []) details.push(arcLine(arc, style));
@@ -55,7 +64,10 @@ function loopLines(loop: PlannedLoop, style: Style): string[] {
   const how = `as ${clean(loop.iterator)}, ${clean(loop.mode)}${inFlight}`;
   if (loop.cursor !== undefined) {
     const auth = loop.cursor.auth.length === 0 ? "" : ` with ${clean(loop.cursor.auth.join(", "))}`;
-    return [`loop  over rows claimed by ${clean(loop.cursor.kind)}${auth}, ${how}`, ...indent([`claim  ${valueText(loop.cursor.claim, "", style)}`])];
+    return [
+      `loop  over rows claimed by ${clean(loop.cursor.kind)}${auth}, ${how}`,
+      ...indent([`claim  ${valueText(loop.cursor.claim, "", style)}`]),
+    ];
   }
   const error = loop.in?.errors?.[0]?.message;
   if (loop.count !== undefined) return [`loop  ${plural(loop.count, "time")}, ${how}`];
@@ -155,9 +167,15 @@ function needLines(plan: Plan, style: Style): string[] {
   const mark = (ok: boolean) => (ok ? style.good("✓") : style.bad("✗"));
   const by = (users: readonly string[]) => style.dim(clean(`for ${users.join(", ")}`));
   const why = (reason: string | undefined) => (reason === undefined ? "" : `  ${clean(reason)}`);
-  const section = (title: string, lines: string[]) => (lines.length === 0 ? [] : ["", style.strong(title), ...indent(lines)]);
+  const section = (title: string, lines: string[]) =>
+    lines.length === 0 ? [] : ["", style.strong(title), ...indent(lines)];
   return [
-    ...section("tools", plan.kinds.map(({ kind, available, reason, used_by }) => `${mark(available)} ${clean(kind)}  ${by(used_by)}${why(reason)}`)),
+    ...section(
+      "tools",
+      plan.kinds.map(
+        ({ kind, available, reason, used_by }) => `${mark(available)} ${clean(kind)}  ${by(used_by)}${why(reason)}`,
+      ),
+    ),
     ...section(
       "credentials",
       plan.credentials.map(({ name, found, type, reason, used_by }) => {
@@ -174,7 +192,10 @@ function needLines(plan: Plan, style: Style): string[] {
     ),
     ...section(
       "sub-playbooks",
-      plan.playbooks.map(({ path, found, file, reason, used_by }) => `${mark(found)} ${clean(path)}  ${by(used_by)}${why(found ? file : reason)}`),
+      plan.playbooks.map(
+        ({ path, found, file, reason, used_by }) =>
+          `${mark(found)} ${clean(path)}  ${by(used_by)}${why(found ? file : reason)}`,
+      ),
     ),
   ];
 }

@@ -2,10 +2,10 @@ import { access, constants } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
 import { createFileCredentials } from "../adapters/file-credentials.ts";
 import { createFileCatalog, folderOf, shown } from "../local/catalog.ts";
-import { type Config, loadConfig } from "../platform/config.ts";
 import { planRun } from "../planning/plan.ts";
 import type { KindAnswer } from "../planning/planned.ts";
 import type { Machine } from "../planning/requirements.ts";
+import { type Config, loadConfig } from "../platform/config.ts";
 import { formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../schema/playbook.ts";
@@ -59,7 +59,8 @@ async function canRun(kind: string, config: Config): Promise<KindAnswer> {
     return { available: false, reason: `add ${kind} to FLOW_WORKER_TOOLS` };
   }
   const program = kind === "python" ? (config.python ?? "python3") : kind === "shell" ? "/bin/sh" : undefined;
-  if (program === undefined || (await findProgram(program, config.environment["PATH"] ?? ""))) return { available: true };
+  if (program === undefined || (await findProgram(program, config.environment["PATH"] ?? "")))
+    return { available: true };
   const hint = kind === "python" ? "; install Python 3.8 or later, or set FLOW_PYTHON" : "";
   return { available: false, reason: `there is no program ${program}${hint}` };
 }
@@ -68,7 +69,13 @@ async function findProgram(program: string, path: string): Promise<boolean> {
   const isPath = isAbsolute(program) || program.includes("/");
   const candidates = isPath ? [program] : path.split(delimiter).map((folder) => join(folder, program));
   for (const file of candidates) {
-    if (await access(file, constants.X_OK).then(() => true, () => false)) return true;
+    if (
+      await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return true;
   }
   return false;
 }

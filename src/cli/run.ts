@@ -18,7 +18,6 @@ import { createRecorder, type Recorder } from "./record.ts";
 import { createRunModel, type RunModel } from "./run-model.ts";
 import { prepareOutcome, writeWarnings } from "./summary.ts";
 import { cleanText } from "./text.ts";
-import { takeTurns } from "./turns.ts";
 
 /**
  * `flow run`: one playbook from its document to its outcome, in this process. Gives the exit code; throws `FlowError` for
@@ -85,7 +84,7 @@ async function buildRuntime(
         ...(config.workerTools !== "all" && { kinds: config.workerTools }),
         ...(config.python !== undefined && { python: { pythonPath: config.python } }),
       });
-      return takeTurns(tools);
+      return tools;
     },
     credentials: createFileCredentials(credentialsFile, config.environment),
     env: allowedEnvironment(config),

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { loadConfig } from "../platform/config.ts";
-import type { WritableResultStore } from "../ports/result-store.ts";
+import type { ResultStore } from "../ports/result-store.ts";
 import { formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { failureText } from "../testing/failure.ts";
@@ -9,7 +9,7 @@ import { junitReport } from "../testing/junit.ts";
 import { runTest, type TestOutcome } from "../testing/run-test.ts";
 import { findTestFiles, loadSuite, type Suite } from "../testing/suite.ts";
 import { type SuiteOutcome, tapReport } from "../testing/tap.ts";
-import { createToolRegistry } from "../tools/registry.ts";
+import { createToolRegistry, type ToolRegistry } from "../tools/registry.ts";
 import { type CliInput, type CliIo, EXIT, textOption } from "./command.ts";
 import { type Style, styleFor } from "./style.ts";
 import { cleanText, formatDuration, plural } from "./text.ts";
@@ -27,27 +27,30 @@ export async function runTests({ arguments: targets, options, io }: CliInput): P
 
   const isReport = options["json"] === true || options["tap"] === true;
   const style = styleFor(io.stdout, io, false);
+  const tools = openRealTools(io);
   const outcomes: SuiteOutcome[] = [];
-  for (const suite of chosen) {
-    const outcome: SuiteOutcome = { file: suite.file, tests: [] };
-    outcomes.push(outcome);
-    if (!isReport) io.stdout.write(`${style.strong(cleanText(suite.file))}\n`);
-    for (const test of suite.tests) {
-      if (io.signal.aborted || suite.playbook === undefined) break;
-      const around = {
-        playbook: suite.playbook,
-        findChild: suite.findChild,
-        realTools: realTools(io),
-        signal: io.signal,
-      };
-      const result = await runTest(test, around);
-      outcome.tests.push(result);
-      if (!isReport) io.stdout.write(testLines(result, style));
-    }
+  try {
+    for (const suite of chosen) outcomes.push(await runSuite(suite, tools, io, isReport ? undefined : style));
+  } finally {
+    await tools.close();
   }
   if (io.signal.aborted) return EXIT.cancelled;
   await report(outcomes, isReport, style, { arguments: targets, options, io });
   return outcomes.some(({ tests }) => tests.some(({ failures }) => failures.length > 0)) ? EXIT.failed : EXIT.ok;
+}
+
+/** Runs the tests of one document, one after the other; with a style, tells each as it ends. */
+async function runSuite(suite: Suite, tools: RealTools, io: CliIo, style: Style | undefined): Promise<SuiteOutcome> {
+  const { file, playbook, findChild } = suite;
+  const outcome: SuiteOutcome = { file, tests: [] };
+  if (style !== undefined) io.stdout.write(`${style.strong(cleanText(file))}\n`);
+  for (const test of suite.tests) {
+    if (io.signal.aborted || playbook === undefined) break;
+    const result = await runTest(test, { playbook, findChild, realTools: tools.of, signal: io.signal });
+    outcome.tests.push(result);
+    if (style !== undefined) io.stdout.write(testLines(result, style));
+  }
+  return outcome;
 }
 
 /** Writes every problem of the documents; true when one is an error. */
@@ -71,16 +74,39 @@ function filtered(suites: readonly Suite[], text: string | undefined): Suite[] {
   throw new FlowError("USAGE", `--filter: no test of ${count} has '${text}' in its name`);
 }
 
-/** Real tools, for the kinds and steps that a test lets run. */
-function realTools(io: CliIo) {
-  return (store: WritableResultStore) => {
-    const config = loadConfig(io.environment);
-    return createToolRegistry({
-      allowPrivate: config.httpAllowPrivate,
-      store,
-      ...(config.workerTools !== "all" && { kinds: config.workerTools }),
-      ...(config.python !== undefined && { python: { pythonPath: config.python } }),
-    });
+/** The real tools of all tests. */
+interface RealTools {
+  /** The tools for a test whose results are in this store. */
+  of(results: ResultStore): ToolRegistry;
+  close(): Promise<void>;
+}
+
+/**
+ * Real tools, for the kinds and steps that a test lets run. One set for all tests, since a Python interpreter takes a third
+ * of a second to start; tests run one after the other, so that stored results are those of the test that runs.
+ */
+function openRealTools(io: CliIo): RealTools {
+  const config = loadConfig(io.environment);
+  let current: ResultStore | undefined;
+  const store: ResultStore = {
+    async load(ref) {
+      if (current === undefined)
+        throw new FlowError("REFERENCE_NOT_AVAILABLE", `The result ${ref} is of no test that runs`);
+      return await current.load(ref);
+    },
+  };
+  const registry = createToolRegistry({
+    allowPrivate: config.httpAllowPrivate,
+    store,
+    ...(config.workerTools !== "all" && { kinds: config.workerTools }),
+    ...(config.python !== undefined && { python: { pythonPath: config.python } }),
+  });
+  return {
+    of(results: ResultStore) {
+      current = results;
+      return registry;
+    },
+    close: () => registry.close(),
   };
 }
 

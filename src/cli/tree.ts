@@ -24,10 +24,10 @@ export function treeLines(root: ExecutionRow, view: TreeView): string[] {
   const entries: Entry[] = [];
   addSteps(entries, root, { depth: 0, within: false, now: view.now });
   const room = Math.max(1, view.lines - (view.cancelling ? 1 : 0));
-  const fitted = fit(entries, room);
-  const longest = Math.max(0, ...fitted.map(entryWidth));
+  const fitted = fit(entries, room).map(({ words, ...entry }): Line => ({ ...entry, ...words() }));
+  const longest = Math.max(0, ...fitted.map(lineWidth));
   const nameWidth = Math.min(longest, NAME_WIDTH_MAX, Math.max(NAME_WIDTH_MIN, Math.floor(view.columns / 2)));
-  const lines = fitted.map((entry) => draw(entry, nameWidth, view));
+  const lines = fitted.map((line) => draw(line, nameWidth, view));
   if (view.cancelling) lines.push(view.style.notice(fitText(CANCELLING, view.columns)));
   return lines;
 }
@@ -43,11 +43,16 @@ type Look = "running" | "completed" | "failed" | "cancelled" | "skipped" | "wait
 interface Entry {
   depth: number;
   look: Look;
+  /** Stands beneath a step that has ended: the first to go. */
+  within: boolean;
+  /** What it says. Asked only of what there is room for: most of ten thousand steps are not drawn. */
+  words(): Words;
+}
+
+interface Words {
   name: string;
   duration: string;
   detail: string;
-  /** Stands beneath a step that has ended: the first to go. */
-  within: boolean;
 }
 
 interface Place {
@@ -85,20 +90,27 @@ function addChildren(entries: Entry[], row: StepRow, place: Place): void {
 
 function childEntry(child: ExecutionRow, { depth, within, now }: Place): Entry {
   const index = child.iteration === undefined ? "" : `[${child.iteration}] `;
-  const duration = formatDuration(now - child.state.startedAt);
-  return { depth, look: "running", name: `${index}${cleanText(child.state.path)}`, duration, detail: "", within };
+  const words = () => ({
+    name: `${index}${cleanText(child.state.path)}`,
+    duration: formatDuration(now - child.state.startedAt),
+    detail: "",
+  });
+  return { depth, look: "running", within, words };
 }
 
-function note(text: string, { depth, within }: Place): Entry {
-  return { depth, look: "note", name: text, duration: "", detail: "", within };
+function note(name: string, { depth, within }: Omit<Place, "now">): Entry {
+  return { depth, look: "note", within, words: () => ({ name, duration: "", detail: "" }) };
 }
 
 function stepEntry(row: StepRow, { depth, within, now }: Place): Entry {
-  const { state } = row;
   const look = lookOf(row);
-  const ran = state.startedAt !== null && look !== "skipped" && look !== "waiting";
-  const duration = ran ? formatDuration((state.endedAt ?? now) - (state.startedAt ?? now)) : "";
-  return { depth, look, name: cleanText(row.name), duration, detail: detailOf(row, look), within };
+  const words = () => {
+    const { startedAt, endedAt } = row.state;
+    const ran = startedAt !== null && look !== "skipped" && look !== "waiting";
+    const duration = ran ? formatDuration((endedAt ?? now) - startedAt) : "";
+    return { name: cleanText(row.name), duration, detail: detailOf(row, look) };
+  };
+  return { depth, look, within, words };
 }
 
 function lookOf({ state }: StepRow): Look {
@@ -129,7 +141,7 @@ function fit(entries: readonly Entry[], lines: number): readonly Entry[] {
   const folded = fold(outer, outer.length - lines + 1);
   if (folded.length <= lines) return folded;
   const rest = folded.length - lines + 1;
-  return [...folded.slice(0, lines - 1), note(`… ${plural(rest, "more line")}`, { depth: 0, within: false, now: 0 })];
+  return [...folded.slice(0, lines - 1), note(`… ${plural(rest, "more line")}`, { depth: 0, within: false })];
 }
 
 /** Makes one line of the first `count` entries that went well or were skipped. Failed ones stay in sight. */
@@ -144,11 +156,14 @@ function fold(entries: readonly Entry[], count: number): Entry[] {
   if (gone.completed + gone.skipped === 0) return kept;
   const skipped = gone.skipped === 0 ? "" : `, ${gone.skipped} skipped`;
   const name = `${plural(gone.completed, "step")} completed${skipped}`;
-  return [{ depth: 0, look: "completed", name, duration: "", detail: "", within: false }, ...kept];
+  return [{ depth: 0, look: "completed", within: false, words: () => ({ name, duration: "", detail: "" }) }, ...kept];
 }
 
-function entryWidth(entry: Entry): number {
-  return entry.duration === "" && entry.detail === "" ? 0 : 2 * entry.depth + textWidth(entry.name);
+/** An entry with what it says. */
+type Line = Omit<Entry, "words"> & Words;
+
+function lineWidth(line: Line): number {
+  return line.duration === "" && line.detail === "" ? 0 : 2 * line.depth + textWidth(line.name);
 }
 
 const MARKS: Readonly<Record<Exclude<Look, "running">, string>> = {
@@ -165,12 +180,12 @@ const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", 
 const SPINNER_MS = 100;
 
 /** Cuts the plain text to the width, then colours it: escape sequences take no columns. */
-function draw(entry: Entry, nameWidth: number, { now, columns, style }: TreeView): string {
-  const { look, depth, duration, detail } = entry;
+function draw(line: Line, nameWidth: number, { now, columns, style }: TreeView): string {
+  const { look, depth, duration, detail } = line;
   const spinner = SPINNER[Math.floor(now / SPINNER_MS) % SPINNER.length] ?? "";
   const indent = "  ".repeat(depth);
   const isBare = duration === "" && detail === "";
-  const name = isBare ? entry.name : padText(fitText(entry.name, nameWidth - 2 * depth), nameWidth - 2 * depth);
+  const name = isBare ? line.name : padText(fitText(line.name, nameWidth - 2 * depth), nameWidth - 2 * depth);
   const rest = isBare ? "" : `  ${duration.padStart(DURATION_WIDTH)}${detail === "" ? "" : `  ${detail}`}`;
   const text = fitText(`${indent}${look === "running" ? spinner : MARKS[look]} ${name}${rest}`, columns);
   if (look === "skipped" || look === "note" || look === "waiting") return style.dim(text);

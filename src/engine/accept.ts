@@ -18,7 +18,8 @@ export type Acceptance = "accepted" | "late" | "unknown" | "stale" | "early";
 /** Judges an event that a worker or a caller sent. Events that the engine itself decided need no judgement. */
 export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
   if (isTerminal(state.status)) return "late";
-  if (!("command_id" in event) || event.type === "command.issued" || event.type === "command.cancelled") return "accepted";
+  if (!("command_id" in event) || event.type === "command.issued" || event.type === "command.cancelled")
+    return "accepted";
   const command = openCommand(state, event.command_id);
   if (command === undefined) return "unknown";
   if (event.type === "command.claimed") return event.attempt > command.attempt ? "accepted" : "stale";

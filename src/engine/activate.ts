@@ -58,7 +58,15 @@ export function startStep(
     return endStep(state, program, { ...end, error: templateError(error, step.step.name, "guard") }, env);
   }
   if (step.loop === undefined) {
-    return [{ type: "command.issued", at: env.now, command_id: env.newId(), step: step.step.name, step_run_id: end.stepRunId }];
+    return [
+      {
+        type: "command.issued",
+        at: env.now,
+        command_id: env.newId(),
+        step: step.step.name,
+        step_run_id: end.stepRunId,
+      },
+    ];
   }
   try {
     return [loopStarted(step, end.stepRunId, scope, env)];
@@ -95,7 +103,9 @@ function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: En
 function positive(value: Json, step: string): number {
   const number = typeof value === "string" ? Number(value) : value;
   if (typeof number === "number" && Number.isInteger(number) && number >= 1) return number;
-  throw new Error(`the number of iterations in flight of step '${step}' must be a whole number from 1, got ${JSON.stringify(value)}`);
+  throw new Error(
+    `the number of iterations in flight of step '${step}' must be a whole number from 1, got ${JSON.stringify(value)}`,
+  );
 }
 
 /** The collection as items (language document, section 6): a list, a map's pairs, rows, JSON text, or a number. */

@@ -52,7 +52,10 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
     case "workflow.completed":
       return eventsOnly([completed(state, program, env)]);
     case "workflow.failed":
-      return eventsOnly([...stopEverything(state, event.error, env), { ...event, type: "playbook.failed", at: env.now }]);
+      return eventsOnly([
+        ...stopEverything(state, event.error, env),
+        { ...event, type: "playbook.failed", at: env.now },
+      ]);
     case "execution.cancelled":
       return eventsOnly(stopEverything(state, cancelledError(event.reason), env));
     case "command.claimed":

@@ -104,7 +104,13 @@ function startRun(state: ExecutionState, name: string, stepRunId: string, at: nu
   step.endedAt = null;
   step.error = null;
   step.loop = null;
-  step.run = { stepRunId, input: token?.input ?? {}, from: token?.from ?? state.lastCompleted, loop: null, ended: null };
+  step.run = {
+    stepRunId,
+    input: token?.input ?? {},
+    from: token?.from ?? state.lastCompleted,
+    loop: null,
+    ended: null,
+  };
   state.active.push(name);
 }
 

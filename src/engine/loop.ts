@@ -142,7 +142,14 @@ function issueIterations(state: ExecutionState, step: ProgramStep, run: StepRun,
     const size = inOne ? left : 1;
     const id = env.newId();
     const iterations = { from: next, to: next + size };
-    events.push({ type: "command.issued", at: env.now, command_id: id, step: step.step.name, step_run_id: run.stepRunId, iterations });
+    events.push({
+      type: "command.issued",
+      at: env.now,
+      command_id: id,
+      step: step.step.name,
+      step_run_id: run.stepRunId,
+      iterations,
+    });
     commands.push({
       ...commandBase(state, step, run, id),
       loop: {
@@ -181,7 +188,13 @@ function storeTail(state: ExecutionState, step: ProgramStep, run: StepRun, loop:
     max: tail.at(-1)?.[0] ?? 0,
     bytes: loop.tailBytes,
   };
-  const stored: FlowEvent = { type: "loop.results.stored", at: env.now, step: step.step.name, step_run_id: run.stepRunId, part };
+  const stored: FlowEvent = {
+    type: "loop.results.stored",
+    at: env.now,
+    step: step.step.name,
+    step_run_id: run.stepRunId,
+    part,
+  };
   return { events: [stored], commands: [], writes: [{ ref, value: asJson(tail) }] };
 }
 

@@ -1,5 +1,5 @@
-import type { Scope } from "../language/scope.ts";
 import { ReferenceNeeded } from "../language/references.ts";
+import type { Scope } from "../language/scope.ts";
 import type { RenderOptions, Template } from "../language/template.ts";
 import type { ToolResult } from "../schema/outcome.ts";
 import type { CompiledAssignment, ProgramRule } from "./program.ts";

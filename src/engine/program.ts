@@ -2,7 +2,16 @@ import { FAILURE_NAMES, LOOP_DONE } from "../language/event-name.ts";
 import { mergeNeeds, type Needs } from "../language/needs.ts";
 import { type Condition, compileCondition, compileTemplate, type Template } from "../language/template.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
-import type { Arc, Assignment, KeychainDefinition, Loop, Playbook, PolicyRule, Step, Task } from "../schema/playbook.ts";
+import type {
+  Arc,
+  Assignment,
+  KeychainDefinition,
+  Loop,
+  Playbook,
+  PolicyRule,
+  Step,
+  Task,
+} from "../schema/playbook.ts";
 import { codeNeeds } from "./code-needs.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 

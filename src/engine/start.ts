@@ -1,6 +1,6 @@
 import { nameScope } from "../language/names.ts";
-import type { EventOf, ParentRef } from "../schema/event.ts";
 import { FlowError } from "../schema/errors.ts";
+import type { EventOf, ParentRef } from "../schema/event.ts";
 import { type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { EngineEnv } from "./env.ts";
 import type { Program } from "./program.ts";
@@ -23,7 +23,11 @@ export interface StartRequest {
  *
  * Throws `FlowError` when a default cannot be rendered, or when the target is no step.
  */
-export function startExecution(request: StartRequest, program: Program, env: EngineEnv): EventOf<"playbook.initialized"> {
+export function startExecution(
+  request: StartRequest,
+  program: Program,
+  env: EngineEnv,
+): EventOf<"playbook.initialized"> {
   const { target } = request;
   if (target !== undefined && !program.steps.has(target)) {
     const known = [...program.steps.keys()].join(", ");

@@ -8,7 +8,12 @@ import { type ExecutionState, knownStep } from "./state.ts";
  * forward or back. They become SKIPPED, so that a person sees what did not run. All of them at once, what follows only
  * skipped steps included: the skips themselves lead to nothing further.
  */
-export function unreachedSteps(state: ExecutionState, program: Program, ended: ProgramStep, env: EngineEnv): FlowEvent[] {
+export function unreachedSteps(
+  state: ExecutionState,
+  program: Program,
+  ended: ProgramStep,
+  env: EngineEnv,
+): FlowEvent[] {
   if (state.failure !== null) return [];
   const targets = pendingTargets(state, program, ended.index);
   // Most steps end with every target told to run: only where one was not, the graph is walked.

@@ -1,7 +1,8 @@
 import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { compileProgram } from "../engine/program.ts";
 import { loadPlaybook } from "../language/load.ts";
+import { nearest } from "../language/nearest.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import type { Json } from "../schema/json.ts";
@@ -32,9 +33,10 @@ export function createFileCatalog(): { load(target: string, folder: string): Pro
       const place = JSON.stringify([folder, target]);
       const file = found.get(place) ?? (await findFile(target, folder)) ?? (await findByPath(target, folder));
       if (file === undefined) {
+        const near = await nearFile(target, folder);
         throw new FlowError(
           "NOT_FOUND",
-          `There is no playbook '${target}': no such file in ${shown(folder)}, and no document below it has that metadata.path`,
+          `There is no playbook '${target}': no such file in ${shown(folder)}, and no document below it has that metadata.path${near}`,
         );
       }
       found.set(place, file);
@@ -80,6 +82,15 @@ async function findFile(target: string, folder: string): Promise<string | undefi
     if (found?.isFile()) return file;
   }
   return undefined;
+}
+
+/** "; did you mean …" when a document beside the missing one is called nearly the same. */
+async function nearFile(target: string, folder: string): Promise<string> {
+  const beside = dirname(resolve(folder, target));
+  const files = (await readdir(beside).catch(() => [])).filter((name) => /\.ya?ml$/.test(name));
+  const wanted = basename(target);
+  const near = nearest(wanted, files) ?? nearest(`${wanted}.yaml`, files);
+  return near === undefined ? "" : `; did you mean '${join(dirname(target), near)}'?`;
 }
 
 async function findByPath(target: string, folder: string): Promise<string | undefined> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { type Acceptance, accept } from "../engine/accept.ts";
 import { beginAdvance, continueAdvance } from "../engine/advance.ts";
 import type { EngineEnv } from "../engine/env.ts";
@@ -16,6 +17,12 @@ import { runCommand } from "../worker/run-command.ts";
 
 /** Commands of one execution that run at a time in this process. */
 export const CAPACITY_DEFAULT = 64;
+
+/**
+ * Work done in one go before timers, signals and sockets get their turn. Tools that answer at once (`noop`) would otherwise
+ * run 100,000 iterations as one chain of promises, during which no Ctrl-C arrives and nothing is drawn.
+ */
+const TURN_MS = 20;
 
 /** What an execution in memory needs. */
 export interface LocalDeps extends WorkerDeps {
@@ -49,6 +56,8 @@ export async function runExecution(
   const queue: Command[] = [];
   const running = new Set<Promise<void>>();
   const stop = new AbortController();
+  // Every tool that runs listens to it, and how many there are is the capacity's affair.
+  setMaxListeners(0, stop.signal);
   const finished = signalOf<void>();
 
   const fold = async (event: FlowEvent): Promise<Acceptance> => {
@@ -91,7 +100,12 @@ export async function runExecution(
       });
     }
   };
+  let turnBegan = performance.now();
   const runOne = async (command: Command) => {
+    if (performance.now() - turnBegan > TURN_MS) {
+      await new Promise(setImmediate);
+      turnBegan = performance.now();
+    }
     const ref = { command_id: command.command_id, attempt: 1, step: command.step, worker: deps.worker };
     await report([{ type: "command.claimed", at: deps.clock.now(), ...ref }]);
     await runCommand(deps, source, { command, attempt: 1 }, report, stop.signal);

@@ -97,6 +97,8 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     const target = request.path ?? request.catalogId ?? "";
     const playbook = await catalog.load(target, folderOf(request.parentFile)).catch(sayFirstError);
     checkReturnStep(playbook, request.returnStep);
+    // The caller's time may have run out while the document was read.
+    signal.throwIfAborted();
     const { path } = playbook.program.playbook;
     const executionId = newId();
     const start: StartRequest = { executionId, catalogId: path, input: request.input, parent: request.parent };

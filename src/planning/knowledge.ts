@@ -138,7 +138,8 @@ export function knowledgeAt(inputs: Inputs, spot: Spot): Knowledge {
       if (members !== "all" && members !== undefined) return [...members].map(fact);
       return name === "ctx" ? [{ waits_for: ["ctx"] }, ...inputs.facts.values()] : [...inputs.facts.values()];
     }
-    if ((name === "input" || name === "args") && spot.complete) return [KNOWN, ...Object.keys(ownInput ?? {}).map(ownFact)].filter(isFact);
+    if ((name === "input" || name === "args") && spot.complete)
+      return [KNOWN, ...Object.keys(ownInput ?? {}).map(ownFact)].filter(isFact);
     if (name === "steps" && members !== "all" && members !== undefined) return [{ waits_for: [...members] }];
     if (RESERVED_NAMES.includes(name)) return [{ waits_for: [name] }];
     const known = ownFact(name);

@@ -20,7 +20,12 @@ export async function planRun(playbook: LocalPlaybook, request: JsonObject, mach
   const steps = walk.order.map((step) => {
     const name = step.step.name;
     const after = walk.before.get(name) ?? [];
-    return planStep(inputs, step, { reached: walk.reach.get(name) ?? "yes", after, arcs: walk.arcs.get(name) ?? [] }, conditions);
+    return planStep(
+      inputs,
+      step,
+      { reached: walk.reach.get(name) ?? "yes", after, arcs: walk.arcs.get(name) ?? [] },
+      conditions,
+    );
   });
   const { executor, entryStep, name, path } = program.playbook;
   const anywhere = spotOf(inputs, walk.order[0], false);

@@ -1,7 +1,7 @@
-import { compileTemplate, type Template } from "../language/template.ts";
 import type { Needs } from "../language/needs.ts";
 import type { Scope } from "../language/scope.ts";
 import { scan } from "../language/segments.ts";
+import { compileTemplate, type Template } from "../language/template.ts";
 import { messageOf } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject, setOwn } from "../schema/json.ts";
 
@@ -72,7 +72,8 @@ export function looksSecret(key: string, value: Json): boolean {
   return typeof value === "string" && value !== "" && SECRET_KEY.test(key) && compileTemplate(value).constant;
 }
 
-const SECRET_KEY = /(^|[_-])(password|passwd|passphrase|secret|token|api[_-]?key|private[_-]?key|authorization|cookie)$/i;
+const SECRET_KEY =
+  /(^|[_-])(password|passwd|passphrase|secret|token|api[_-]?key|private[_-]?key|authorization|cookie)$/i;
 
 function renderText(source: string, path: string, rendering: Rendering): Json {
   const whole = compileTemplate(source);

@@ -12,7 +12,11 @@ export interface Machine {
 }
 
 /** Collects what the steps that may run need, and asks the machine whether it is there. */
-export async function requirements(playbook: LocalPlaybook, steps: readonly PlannedStep[], machine: Machine): Promise<Requirements> {
+export async function requirements(
+  playbook: LocalPlaybook,
+  steps: readonly PlannedStep[],
+  machine: Machine,
+): Promise<Requirements> {
   const credentials = new Map<string, string[]>();
   const kinds = new Map<string, string[]>();
   const playbooks = new Map<string, string[]>();

@@ -111,7 +111,8 @@ function upstreams(
     if (!reached.has(name)) continue;
     for (const [index, { arc }] of step.arcs.entries()) {
       const target = program.steps.get(arc.step);
-      if (target === undefined || arcs.get(name)?.[index] === "no" || program.graph.isBack(step.index, target.index)) continue;
+      if (target === undefined || arcs.get(name)?.[index] === "no" || program.graph.isBack(step.index, target.index))
+        continue;
       const list = before.get(arc.step) ?? [];
       if (!list.includes(name)) before.set(arc.step, [...list, name]);
     }

@@ -82,6 +82,11 @@ export function loadConfig(environment: Readonly<NodeJS.ProcessEnv> = process.en
   return Object.freeze({ ...Object.fromEntries(entries), environment }) as Config;
 }
 
+/** The environment that this process was started with, for tools that pass a few names of it on. */
+export function inheritedEnvironment(): Readonly<NodeJS.ProcessEnv> {
+  return process.env;
+}
+
 /** One setting as `flow config` prints it. */
 export interface SettingReport {
   name: string;

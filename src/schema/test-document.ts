@@ -89,8 +89,9 @@ export const Expectations = v.strictObject({
     "The run failed with this.",
   ),
   elapsed_seconds: key(
-    v.lazy((value): v.GenericSchema<unknown, number | v.InferOutput<typeof range>> =>
-      typeof value === "object" ? range : seconds,
+    v.lazy(
+      (value): v.GenericSchema<unknown, number | v.InferOutput<typeof range>> =>
+        typeof value === "object" ? range : seconds,
     ),
     "Virtual duration of the run in seconds: a number, or `{min, max}`.",
   ),

@@ -48,16 +48,16 @@ function httpAnswer(answer: MockAnswer, config: JsonObject, what: string): ToolR
 
 function httpData(answer: MockAnswer, status: number, config: JsonObject): JsonObject {
   const url = config["url"] ?? config["endpoint"] ?? "";
-  return { status_code: status, headers: answer.headers ?? {}, url, elapsed: answer.takes ?? 0, data: answer.data ?? null };
+  return {
+    status_code: status,
+    headers: answer.headers ?? {},
+    url,
+    elapsed: answer.takes ?? 0,
+    data: answer.data ?? null,
+  };
 }
 
-function errorAnswer(
-  answer: MockAnswer,
-  error: MockError,
-  kind: string,
-  config: JsonObject,
-  what: string,
-): ToolResult {
+function errorAnswer(answer: MockAnswer, error: MockError, kind: string, config: JsonObject, what: string): ToolResult {
   const status = error.status ?? answer.status;
   const errorKind = error.kind ?? (status === undefined ? "unknown" : kindOfStatus(status));
   const code = error.code ?? (status === undefined ? errorKind.toUpperCase() : `HTTP_${status}`);
@@ -78,7 +78,8 @@ function errorAnswer(
 
 /** Language document, section 5.4. */
 function isRetryable(kind: TaskErrorKind, code: string, status: number | undefined): boolean {
-  if (["connection", "timeout", "rate_limit", "server_error", "db_connection", "db_deadlock"].includes(kind)) return true;
+  if (["connection", "timeout", "rate_limit", "server_error", "db_connection", "db_deadlock"].includes(kind))
+    return true;
   if (status !== undefined) return status === 429 || status >= 500;
   return kind.startsWith("db_") && /^(08|40|53)/.test(code);
 }

@@ -25,7 +25,10 @@ export function childRunner(deps: LocalDeps, around: ChildSurroundings): ChildRu
       const step = (around.prefixes.get(request.parent.execution_id) ?? "") + request.parent.step;
       around.count(step);
       if (step.split("/").length > CHILD_DEPTH_MAX) {
-        throw new FlowError("INVALID_INPUT", `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`);
+        throw new FlowError(
+          "INVALID_INPUT",
+          `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`,
+        );
       }
       const playbook = await around.findChild(request.path ?? request.catalogId ?? "", request.parentFile);
       checkReturnStep(playbook, request.returnStep);
@@ -33,7 +36,12 @@ export function childRunner(deps: LocalDeps, around: ChildSurroundings): ChildRu
       const executionId = deps.newId();
       around.prefixes.set(executionId, `${step}/`);
       const start = { executionId, catalogId: path, input: request.input, parent: request.parent };
-      const running = runExecution(deps, around.mocked(playbook, `${step}/`), start, request.async ? around.signal : signal);
+      const running = runExecution(
+        deps,
+        around.mocked(playbook, `${step}/`),
+        start,
+        request.async ? around.signal : signal,
+      );
       if (request.async) {
         const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
         unattended.add(attended);
@@ -52,5 +60,8 @@ export function childRunner(deps: LocalDeps, around: ChildSurroundings): ChildRu
 function checkReturnStep({ program }: LocalPlaybook, name: string | undefined): void {
   if (name === undefined || program.steps.has(name)) return;
   const known = [...program.steps.keys()].join(", ");
-  throw new FlowError("NOT_FOUND", `return_step: playbook '${program.playbook.path}' has no step '${name}'; it has: ${known}`);
+  throw new FlowError(
+    "NOT_FOUND",
+    `return_step: playbook '${program.playbook.path}' has no step '${name}'; it has: ${known}`,
+  );
 }

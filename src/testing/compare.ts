@@ -46,7 +46,8 @@ function compare(expected: Json, actual: Json | undefined, path: string, exact: 
     }
   } else if (Array.isArray(expected) && Array.isArray(actual)) {
     if (expected.length !== actual.length) found.push({ path, expected, actual });
-    else for (const [index, item] of expected.entries()) compare(item, actual[index], `${path}[${index}]`, exact, found);
+    else
+      for (const [index, item] of expected.entries()) compare(item, actual[index], `${path}[${index}]`, exact, found);
   } else if (!sameScalar(expected, actual, exact)) {
     found.push({ path, expected, actual });
   }

@@ -86,8 +86,8 @@ function reportIssue(issue: v.BaseIssue<unknown>, root: Place, report: Report): 
  */
 function checkKeys(schema: unknown, place: Place, report: Report): void {
   const { type, entries, wrapped, item, value, getter } = schema as SchemaParts;
-  if (type === "exact_optional") return checkKeys(wrapped, place, report);
-  if (type === "lazy") return checkKeys(getter?.(place.value), place, report);
+  if (type === "exact_optional") checkKeys(wrapped, place, report);
+  if (type === "lazy") checkKeys(getter?.(place.value), place, report);
   if (type === "array") for (const part of place.items) checkKeys(item, part, report);
   if (type === "record") for (const part of place.fields.values()) checkKeys(value, part, report);
   if (type !== "strict_object" || entries === undefined) return;

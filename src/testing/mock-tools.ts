@@ -1,17 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { objectScope } from "../language/scope.ts";
-import { compileCondition, compileTemplate } from "../language/template.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
-import type { Json, JsonObject } from "../schema/json.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
 import { canonicalKind } from "../schema/task-kinds.ts";
 import type { MockAnswer } from "../schema/test-document.ts";
 import type { Tool, ToolCall } from "../tools/tool.ts";
-import { abortedResult } from "../worker/deadline.ts";
-import { answerResult, MOCKED_PLAYBOOK } from "./answer.ts";
-import { missing } from "./compare.ts";
+import { MOCKED_PLAYBOOK } from "./answer.ts";
 import type { Failure } from "./failure.ts";
 import { takeNotes } from "./instrument.ts";
+import { answerCall } from "./mocked-call.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 
 /** Calls of one run after which it is given up: a loop that a mock never ends. */
@@ -29,6 +24,8 @@ export interface MockToolsOptions {
   clock: VirtualClock;
   /** Name of the calling step in front of the names of a sub-playbook: `enrich/`; empty for the playbook itself. */
   prefixOf(executionId: string): string;
+  /** Default {@link CALLS_MAX}. */
+  callsMax?: number;
   /** The test cannot go on: stop the run. */
   giveUp(failure: Failure): void;
 }
@@ -36,9 +33,9 @@ export interface MockToolsOptions {
 /** The tools of one test, and what became of them. */
 export interface MockTools {
   get(kind: string): Promise<Tool>;
-  isMocked(name: string, step: string): boolean;
-  /** Notes a call that no tool sees: a sub-playbook's. */
-  count(name: string): void;
+  isMocked(task: string, step: string): boolean;
+  /** Counts a call that no tool sees, a sub-playbook's, and gives its number. */
+  count(name: string): number;
   /** Calls so far by step and by `step.task`. */
   calls: Map<string, number>;
   /** Calls that were not as the mock expects. */
@@ -47,79 +44,54 @@ export interface MockTools {
 
 /** Tools that answer what the test says. `noop` and what `runReal` names run for real, on real time. */
 export function createMockTools(options: MockToolsOptions): MockTools {
-  const { clock } = options;
+  const { clock, mocks, callsMax = CALLS_MAX } = options;
   const calls = new Map<string, number>();
-  const failures: Failure[] = [];
   const answered = new Map<string, number>();
+  const failures: Failure[] = [];
   let total = 0;
 
-  const mockOf = (task: string, step: string) => {
-    const name = Object.hasOwn(options.mocks, task) ? task : step;
-    return Object.hasOwn(options.mocks, name) ? { name, mock: options.mocks[name] } : undefined;
+  const count = (name: string) => {
+    const number = (calls.get(name) ?? 0) + 1;
+    calls.set(name, number);
+    return number;
   };
-  const count = (name: string) => void calls.set(name, (calls.get(name) ?? 0) + 1);
-
-  const run = async (kind: string, call: ToolCall): Promise<ToolResult> => {
-    const step = options.prefixOf(call.executionId) + call.step;
-    const task = `${step}.${call.task}`;
-    count(step);
-    count(task);
-    total += 1;
-    if (total > CALLS_MAX) return stop(endless(task, total));
-    if (total % CALLS_PER_TURN === 0) await clock.hold(() => nextTurn());
-    const { config, iter } = takeNotes(call.config);
-    // A claim is no task of the step: what its tasks answer would be no rows, or rows without end.
-    const found = mockOf(task, isClaim(call) ? task : step);
-    if (found?.mock === undefined) {
-      if (!isReal(kind, step, task)) return stop(unmocked(kind, step, call));
-      const tool = await options.real.get(kind);
-      return await clock.hold(() => tool.run({ ...call, config }), call.signal);
-    }
-    const list = Array.isArray(found.mock) ? found.mock : [found.mock];
-    return await answer({ kind, call: { ...call, config }, iter, name: found.name, list });
-  };
-
-  const isReal = (kind: string, step: string, task: string) =>
-    kind === "noop" || options.runReal.some((word) => word === task || word === step || canonicalKind(word) === kind);
-
-  const stop = (failure: Failure): ToolResult => {
-    options.giveUp(failure);
-    return failed("configuration", "TEST", failure.message);
-  };
-
-  const answer = async (mocked: MockedCall): Promise<ToolResult> => {
-    const { name, call, list } = mocked;
-    const number = (calls.get(`${options.prefixOf(call.executionId)}${call.step}.${call.task}`) ?? 1) as number;
-    const scope = objectScope(namesOf(mocked, number));
-    try {
-      const chosen = choose(list, () => next(name), (when) => compileCondition(when).test(scope));
-      if (chosen === undefined) return stop(noAnswer(name, mocked));
-      failures.push(...unexpected(chosen, mocked, number));
-      const { when: _, expect_input: __, expect_config: ___, ...said } = chosen;
-      const rendered = compileTemplate(said as unknown as Json).render(scope, { now: () => clock.now() });
-      return await take(rendered as unknown as MockAnswer, mocked);
-    } catch (error) {
-      if (call.signal.aborted) return abortedResult(call.signal);
-      const why = error instanceof FlowError ? error.message : messageOf(error);
-      return stop({ what: `mocks.${name}`, message: `this answer cannot be given: ${why}` });
-    }
-  };
-
-  /** 0-based number of the answer that is next in line. */
-  const next = (name: string) => {
+  /** 0-based number of the answer that is next in the line of a mock. */
+  const inLine = (name: string) => {
     const index = answered.get(name) ?? 0;
     answered.set(name, index + 1);
     return index;
   };
+  const giveUp = (failure: Failure): ToolResult => {
+    options.giveUp(failure);
+    return failed("configuration", "TEST", failure.message);
+  };
 
-  const take = async (said: MockAnswer, { kind, call }: MockedCall): Promise<ToolResult> => {
-    // A call that takes longer than its time-out is aborted by the worker, as a real one is.
-    if (said.takes !== undefined) await clock.sleep(said.takes * 1000, call.signal);
-    return answerResult(said, kind, call.config, `Task '${call.task}' (${kind})`);
+  const run = async (kind: string, given: ToolCall): Promise<ToolResult> => {
+    const step = options.prefixOf(given.executionId) + given.step;
+    const task = `${step}.${given.task}`;
+    count(step);
+    const number = count(task);
+    total += 1;
+    if (total > callsMax) return giveUp(endless(task, total));
+    if (total % CALLS_PER_TURN === 0) await clock.hold(() => nextTurn());
+    const { config, iter } = takeNotes(given.config);
+    const call = { ...given, config };
+    const name = mockName(mocks, task, answersForStep(kind, call) ? step : task);
+    const mock = name === undefined ? undefined : mocks[name];
+    if (name === undefined || mock === undefined) {
+      if (!isReal(options.runReal, kind, step, task)) return giveUp(unmocked(kind, step, call));
+      const tool = await options.real.get(kind);
+      return await clock.hold(() => tool.run(call), call.signal);
+    }
+    const answers = Array.isArray(mock) ? mock : [mock];
+    const answer = await answerCall({ kind, call, iter, number, name, answers }, () => inLine(name), clock);
+    if ("impossible" in answer) return giveUp(answer.impossible);
+    failures.push(...answer.failures);
+    return answer.result;
   };
 
   /** Calls last no time unless a mock says so: only then it matters how long a kind may take by default. */
-  const lasts = Object.values(options.mocks).some((mock) => [mock].flat().some(({ takes }) => takes !== undefined));
+  const lasts = Object.values(mocks).some((mock) => [mock].flat().some(({ takes }) => takes !== undefined));
   const get = async (kind: string): Promise<Tool> => {
     const tool = { run: (call: ToolCall) => run(kind, call) };
     if (!lasts || kind === MOCKED_PLAYBOOK) return tool;
@@ -127,54 +99,25 @@ export function createMockTools(options: MockToolsOptions): MockTools {
     return defaultTimeoutMs === undefined ? tool : { ...tool, defaultTimeoutMs };
   };
 
-  return {
-    get,
-    isMocked: (name, step) => mockOf(name, step) !== undefined,
-    count,
-    calls,
-    failures,
-  };
+  const isMocked = (task: string, step: string) => mockName(mocks, task, step) !== undefined;
+  return { get, isMocked, count, calls, failures };
 }
 
-interface MockedCall {
-  kind: string;
-  /** Its config is that of the document. */
-  call: ToolCall;
-  /** Names of the iteration. */
-  iter: JsonObject;
-  /** Name of the mock. */
-  name: string;
-  list: readonly MockAnswer[];
+/** The mock of a task: its own, else its step's. */
+function mockName(mocks: MockToolsOptions["mocks"], task: string, step: string): string | undefined {
+  return [task, step].find((name) => Object.hasOwn(mocks, name));
 }
 
-/** The first answer whose `when` holds, else the one in line among those without `when`; its last repeats. */
-function choose(
-  list: readonly MockAnswer[],
-  next: () => number,
-  holds: (when: Json) => boolean,
-): MockAnswer | undefined {
-  const conditional = list.find((answer) => answer.when !== undefined && holds(answer.when));
-  if (conditional !== undefined) return conditional;
-  const inLine = list.filter((answer) => answer.when === undefined);
-  return inLine.length === 0 ? undefined : inLine[Math.min(next(), inLine.length - 1)];
+/**
+ * Whether the mock of a step answers for this call. Not for a cursor's claim, which is no task and would get no rows, or
+ * rows without end; and not for a `noop` in a list of tasks, which is there to assign and to decide.
+ */
+function answersForStep(kind: string, call: ToolCall): boolean {
+  return !isClaim(call) && (kind !== "noop" || call.task === call.step);
 }
 
-/** What the templates of an answer may read. */
-function namesOf({ call, iter }: MockedCall, number: number): Record<string, unknown> {
-  const own = { input: call.input, config: call.config, iter, call: number, attempt: call.attempt };
-  return { ...iter, ...call.input, ...own, loop_index: iter["index"] };
-}
-
-function unexpected(answer: MockAnswer, { call, name }: MockedCall, number: number): Failure[] {
-  const what = `mocks.${name}, call ${number}`;
-  const compare = (part: string, expected: JsonObject | undefined, actual: JsonObject) =>
-    expected === undefined
-      ? []
-      : missing(expected, actual).map(({ path, ...values }) => ({ what, message: `${part} ${path}`.trim(), ...values }));
-  return [
-    ...compare("input", answer.expect_input, call.input),
-    ...compare("config", answer.expect_config, call.config),
-  ];
+function isReal(words: readonly string[], kind: string, step: string, task: string): boolean {
+  return kind === "noop" || words.some((word) => word === task || word === step || canonicalKind(word) === kind);
 }
 
 /** The label under which the worker makes a cursor's claims. */
@@ -202,15 +145,6 @@ function unmocked(kind: string, step: string, call: ToolCall): Failure {
       `    ${name}: ${suggestion}`,
       `or let it run: \`run_real: [${name}]\``,
     ].join("\n"),
-  };
-}
-
-function noAnswer(name: string, { call }: MockedCall): Failure {
-  const input = JSON.stringify(call.input);
-  return {
-    what: `mocks.${name}`,
-    message: `no answer's \`when\` holds for this call; its input is ${input.length > 300 ? `${input.slice(0, 300)}…` : input}`,
-    hint: "add an answer without `when` for every other call",
   };
 }
 

@@ -39,11 +39,13 @@ async function collect(
     const name = prefix + step.step.name;
     const kinds = kindsOf(playbook.program, step);
     names.steps.set(name, kinds);
-    for (const [index, { task }] of step.tasks.entries()) names.tasks.set(`${name}.${task.label}`, kinds[index] ?? task.kind);
+    for (const [index, { task }] of step.tasks.entries())
+      names.tasks.set(`${name}.${task.label}`, kinds[index] ?? task.kind);
     const { cursor } = step.step.loop ?? {};
     if (cursor !== undefined) names.tasks.set(`${name}.claim`, cursor.kind);
     for (const path of childPaths(step)) {
-      const child = depth < DEPTH_MAX ? await findChild(path, playbook.file).catch(() => undefined) : undefined;
+      const child =
+        path !== "" && depth < DEPTH_MAX ? await findChild(path, playbook.file).catch(() => undefined) : undefined;
       if (child === undefined) names.open.push(`${name}/`);
       else await collect(child, `${name}/`, depth + 1, findChild, names);
     }

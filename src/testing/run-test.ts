@@ -31,8 +31,10 @@ const START = "2026-01-01T00:00:00Z";
 export interface TestSurroundings {
   playbook: LocalPlaybook;
   findChild: FindChild;
-  /** The real tools, for what runs for real. */
-  realTools(results: WritableResultStore): { get(kind: string): Promise<Tool>; close(): Promise<void> };
+  /** Calls after which a test is given up; default 100,000. */
+  callsMax?: number;
+  /** The real tools, for what runs for real, reading results of this test from its store. */
+  realTools(results: WritableResultStore): { get(kind: string): Promise<Tool> };
   signal: AbortSignal;
 }
 
@@ -61,7 +63,6 @@ export async function runTest(test: TestCase, around: TestSurroundings): Promise
   } catch (error) {
     failures.push({ what: "run", message: `the run could not be carried out: ${messageOf(error)}` });
   } finally {
-    await real.close();
     await results.close();
   }
   const durationMs = Math.round(performance.now() - startedAt);
@@ -90,6 +91,7 @@ async function execute(
     clock,
     prefixOf,
     giveUp,
+    ...(around.callsMax !== undefined && { callsMax: around.callsMax }),
   });
   let lastId = 0;
   const deps: LocalDeps = {

@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { createFileCatalog, folderOf, readBytes, shown } from "../local/catalog.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
+import { createFileCatalog, folderOf, readBytes, shown } from "../local/catalog.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { KNOWN_KINDS } from "../schema/task-kinds.ts";
@@ -74,9 +74,17 @@ export async function loadSuite(file: string): Promise<Suite> {
   const names = await taskNames(playbook, findChild);
   checkNames(document, names, (keys, problem) => {
     const place = placeAt(root, keys);
-    report("unknown-step", place, problem.message, problem.hint, typeof place.key === "string" ? place.start : undefined);
+    report(
+      "unknown-step",
+      place,
+      problem.message,
+      problem.hint,
+      typeof place.key === "string" ? place.start : undefined,
+    );
   });
-  checkUnique(document, (index, name) => report("duplicate-name", placeAt(root, ["tests", index, "name"]), `two tests are called \`${name}\``));
+  checkUnique(document, (index, name) =>
+    report("duplicate-name", placeAt(root, ["tests", index, "name"]), `two tests are called \`${name}\``),
+  );
   const diagnostics = read.diagnostics();
   if (diagnostics.some(({ severity }) => severity === "error")) return { ...suite, diagnostics };
   return { ...suite, playbook, diagnostics, tests: document.tests.map((test) => withDefaults(document, test)) };

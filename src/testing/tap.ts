@@ -13,7 +13,7 @@ export function tapReport(suites: readonly SuiteOutcome[]): string {
   const lines = ["TAP version 14", `1..${tests.length}`];
   for (const [index, { file, test }] of tests.entries()) {
     const ok = test.failures.length === 0;
-    lines.push(`${ok ? "ok" : "not ok"} ${index + 1} - ${escape(test.name)}`);
+    lines.push(`${ok ? "ok" : "not ok"} ${index + 1} - ${escapeDescription(test.name)}`);
     lines.push("  ---", `  file: ${JSON.stringify(file)}`, `  duration_ms: ${test.durationMs}`);
     if (!ok) lines.push("  failures:", ...test.failures.flatMap(failureLines));
     lines.push("  ...");
@@ -33,6 +33,6 @@ function failureLines(failure: Failure): string[] {
 }
 
 /** In a description `#` starts a directive, and a line break ends it. */
-function escape(text: string): string {
+function escapeDescription(text: string): string {
   return text.replace(/[\r\n\t]+/g, " ").replace(/[\\#]/g, "\\$&");
 }

@@ -17,7 +17,7 @@ export interface VirtualClock extends Clock {
 export function createVirtualClock(startMs: number): VirtualClock {
   const stepped = createSteppedClock(startMs);
   let holds = 0;
-  let announce = () => undefined as void;
+  let announce: () => void = () => undefined;
   const change = () =>
     new Promise<void>((resolve) => {
       announce = resolve;

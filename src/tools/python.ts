@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { inheritedEnvironment } from "../platform/config.ts";
 import { FlowError } from "../schema/errors.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
 import { abortedResult, answering } from "./config.ts";
@@ -20,7 +21,7 @@ export interface PythonToolOptions {
   memoryLimitBytes?: number;
   /** Output of one task that reaches its log, and its `stdout`; the rest is dropped. Default 1 MiB. */
   maxOutputBytes?: number;
-  /** Environment of this program, of which an interpreter sees a few names only. Default `process.env`. */
+  /** Environment of this program, of which an interpreter sees a few names only. Default: the one it was started with. */
   env?: Readonly<Record<string, string | undefined>>;
   /** Where code runs, and what its relative paths start from. Default: the working directory of this program. */
   workingDirectory?: string;
@@ -38,7 +39,7 @@ export function createPythonTool(options: PythonToolOptions = {}): Tool {
   const maxCount = options.maxCount ?? Math.max(2, availableParallelism());
   const pool = createPythonPool({
     pythonPath: options.pythonPath ?? "python3",
-    env: pythonEnvironment(options.env ?? process.env),
+    env: pythonEnvironment(options.env ?? inheritedEnvironment()),
     workingDirectory: options.workingDirectory ?? process.cwd(),
     warmCount: options.warmCount ?? 2,
     maxCount,

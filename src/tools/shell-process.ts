@@ -35,6 +35,8 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
+    const group = child.pid;
+    if (group !== undefined) watchGroup(group);
     let killTimer: NodeJS.Timeout | undefined;
     let drainTimer: NodeJS.Timeout | undefined;
     const onAbort = () => {
@@ -52,6 +54,7 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
       clearTimeout(killTimer);
       // In the same turn in which the shell was reaped, so that its id cannot belong to another group yet.
       signalGroup(child.pid, "SIGKILL");
+      if (group !== undefined) runningGroups.delete(group);
       drainTimer = setTimeout(() => {
         child.stdout.destroy();
         child.stderr.destroy();
@@ -65,6 +68,19 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
     });
     if (options.signal.aborted) onAbort();
     else options.signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** Groups that run now. A process of ours that leaves in a hurry (a second Ctrl-C) ends them on its way out. */
+const runningGroups = new Set<number>();
+let isWatching = false;
+
+function watchGroup(group: number): void {
+  runningGroups.add(group);
+  if (isWatching) return;
+  isWatching = true;
+  process.once("exit", () => {
+    for (const running of runningGroups) signalGroup(running, "SIGKILL");
   });
 }
 

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
+import { inheritedEnvironment } from "../platform/config.ts";
 import { messageOf } from "../schema/errors.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
@@ -9,7 +10,10 @@ import type { Tool, ToolCall } from "./tool.ts";
 
 /** What {@link createShellTool} takes. */
 export interface ShellOptions {
-  /** The environment of this process; commands get PATH, HOME, LANG, LC_ALL, TZ and TMPDIR of it and nothing else. */
+  /**
+   * The environment of this process, default the one it was started with; commands get PATH, HOME, LANG, LC_ALL, TZ and
+   * TMPDIR of it and nothing else.
+   */
   env?: Readonly<Record<string, string | undefined>>;
   /** Where commands run, and what a relative `cwd` is relative to. Default: this process's folder. */
   workFolder?: string;
@@ -131,7 +135,7 @@ function readShellTask(call: ToolCall, options: ShellOptions): ShellTask {
   return {
     commands,
     cwd: resolve(options.workFolder ?? process.cwd(), config.cwd ?? "."),
-    env: { ...baseEnvironment(options.env ?? {}), ...taskEnvironment(config.env ?? {}) },
+    env: { ...baseEnvironment(options.env ?? inheritedEnvironment()), ...taskEnvironment(config.env ?? {}) },
   };
 }
 

@@ -47,6 +47,6 @@ async function find(source: CredentialSource, name: string): Promise<Credential>
   if (credential !== undefined) return credential;
   throw new FlowError(
     "NOT_FOUND",
-    `There is no credential '${name}'; register it, or for a local run add it to the file that FLOW_CREDENTIALS_FILE names`,
+    `There is no credential '${name}'; register it, or for a local run set FLOW_CREDENTIAL_<NAME> or add it to the file that FLOW_CREDENTIALS_FILE names`,
   );
 }

@@ -84,3 +84,17 @@ test("what a document puts into names cannot reach the terminal as escape sequen
   assert.match(stderr, /evil\.yaml:/);
   assert.doesNotMatch(stderr, /[\u001b\u0007]/);
 });
+
+test("a fault of the program is one line and exit code 1; FLOW_DEBUG=1 shows where it happened", async (t) => {
+  const slow = playbookText("slow", '  - step: wait\n    tool: {kind: shell, cmd: "exec sleep 5"}\n');
+  const folder = await folderWith(t, { "slow.yaml": slow });
+  // Throws where no promise carries it, as soon as the program listens for such errors.
+  const code = "setInterval(()=>{if(process.listenerCount(`uncaughtException`)>0)throw(new(Error)(`boom`))},5)";
+  const fault = { NODE_OPTIONS: `--import=data:text/javascript,${code}` };
+  const plain = await flow(folder, ["run", "slow.yaml"], fault);
+  assert.equal(plain.code, 1, plain.stderr);
+  assert.match(plain.stderr, /^flow: unexpected error: boom$/m);
+  assert.doesNotMatch(plain.stderr, /^\s+at /m);
+  const debug = await flow(folder, ["run", "slow.yaml"], { ...fault, FLOW_DEBUG: "1" });
+  assert.match(debug.stderr, /^\s+at /m);
+});

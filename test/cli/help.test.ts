@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { flow, folderWith } from "../support/cli-process.ts";
+import { flow, folderWith, MAIN } from "../support/cli-process.ts";
 
 const exec = promisify(execFile);
 
@@ -39,6 +39,13 @@ test("schema prints the JSON Schema of playbooks from anywhere", async (t) => {
   const { code, stdout } = await flow(await folderWith(t, {}), ["schema"]);
   assert.equal(code, 0);
   assert.equal((JSON.parse(stdout) as { title: string }).title, "Playbook");
+});
+
+test("a reader that has seen enough is no error", async (t) => {
+  const folder = await folderWith(t, {});
+  const script = `"$0" "$1" schema | head -c 1 > first; echo "\${PIPESTATUS[0]}"`;
+  const { stdout, stderr } = await exec("bash", ["-c", script, process.execPath, MAIN], { cwd: folder });
+  assert.deepEqual([stdout, stderr], ["0\n", ""]);
 });
 
 test("config tells each setting's value and where it comes from", async (t) => {

@@ -4,7 +4,7 @@ import { accept } from "../../src/engine/accept.ts";
 import { evolve } from "../../src/engine/evolve.ts";
 import type { FlowEvent } from "../../src/schema/event.ts";
 import { type Given, given } from "./support/given.ts";
-import { cancelled, claimed, done, raw, type Report } from "./support/reports.ts";
+import { cancelled, claimed, done, type Report, raw } from "./support/reports.ts";
 
 // Decisions, "Event batches"; reliability: late, duplicated, stale and early reports change nothing.
 
@@ -29,14 +29,13 @@ test("every report is refused once the run is over", () => {
 });
 
 test("a report for a command that never was is unknown", () => {
-  given(CHAIN).refuses("unknown", ({ now }) => [{ type: "command.completed", at: now, command_id: "999", attempt: 1, step: "a" }]);
+  given(CHAIN).refuses("unknown", ({ now }) => [
+    { type: "command.completed", at: now, command_id: "999", attempt: 1, step: "a" },
+  ]);
 });
 
 test("a claim must raise the attempt", () => {
-  given(CHAIN)
-    .when(claimed("a", 1))
-    .refuses("stale", claimed("a", 1), claimed("a", 0))
-    .when(claimed("a", 2));
+  given(CHAIN).when(claimed("a", 1)).refuses("stale", claimed("a", 1), claimed("a", 0)).when(claimed("a", 2));
 });
 
 test("after another claim, reports with the old attempt are stale, the new worker's are not", () => {
@@ -72,7 +71,10 @@ test("a failure is early too: its result is what the arcs read", () => {
   assert.ok(taskDone && end?.type === "command.completed");
   const error = { kind: "not_found", code: "HTTP_404", message: "no", retryable: false } as const;
   const failure: FlowEvent = { ...end, type: "command.failed", error };
-  run.refuses("early", raw(failure)).when(raw(taskDone, failure)).is({ results: { a: { status: 404 } } });
+  run
+    .refuses("early", raw(failure))
+    .when(raw(taskDone, failure))
+    .is({ results: { a: { status: 404 } } });
 });
 
 const LOOP = "workflow: [{ step: each, loop: { in: 3, spec: { mode: parallel, policy: { exec: local } } } }]";
@@ -104,7 +106,15 @@ test("an iteration outside its command is unknown", () => {
   given("workflow: [{ step: each, loop: { in: 3 } }]")
     .when(claimed("each"))
     .refuses("unknown", ({ state, now }) => [
-      { type: "loop.iteration.completed", at: now, command_id: Object.keys(state.commands)[0] ?? "", attempt: 1, step: "each", iteration: 1, tasks: [] },
+      {
+        type: "loop.iteration.completed",
+        at: now,
+        command_id: Object.keys(state.commands)[0] ?? "",
+        attempt: 1,
+        step: "each",
+        iteration: 1,
+        tasks: [],
+      },
     ]);
 });
 
@@ -117,7 +127,17 @@ test("a new claim voids the results of unfinished work and keeps the iterations 
   run
     .refuses("unknown", done("each", "again", { iteration: 0 }))
     .when(done("each", "second", { iteration: 1 }), done("each", "third", { iteration: 2 }))
-    .is({ status: "COMPLETED", results: { each: { results: ["first", "second", "third"], stats: { total: 3, success: 3, failed: 0 }, iterations: 3, status: "completed" } } });
+    .is({
+      status: "COMPLETED",
+      results: {
+        each: {
+          results: ["first", "second", "third"],
+          stats: { total: 3, success: 3, failed: 0 },
+          iterations: 3,
+          status: "completed",
+        },
+      },
+    });
 });
 
 test("the number of claims can be read as the step's attempts", () => {
@@ -131,7 +151,18 @@ test("evolve leaves the state alone for events that do not apply", () => {
   const ref = { command_id: "999", attempt: 1, step: "a" };
   const strays: FlowEvent[] = [
     { type: "command.claimed", at: 1, ...ref },
-    { type: "task.done", at: 1, ...ref, task: "a", task_run_id: "r", status: "ok", run: 1, final: true, result: { value: 2 }, duration_ms: 1 },
+    {
+      type: "task.done",
+      at: 1,
+      ...ref,
+      task: "a",
+      task_run_id: "r",
+      status: "ok",
+      run: 1,
+      final: true,
+      result: { value: 2 },
+      duration_ms: 1,
+    },
     { type: "command.completed", at: 1, ...ref, tasks: ["a"], set: [["x", 2]] },
     { type: "loop.iteration.completed", at: 1, ...ref, iteration: 0, tasks: [], set: [["x", 3]] },
     { type: "command.cancelled", at: 1, command_id: "999", step: "a", reason: "" },

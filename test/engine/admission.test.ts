@@ -80,7 +80,11 @@ workflow:
 `;
 
 test("the first admission rule that matches decides", () => {
-  given(ADMITTED, { input: { load: 95 } }).then("workflow.initialized a", "step.skipped a (admission) -> b", "command.issued b");
+  given(ADMITTED, { input: { load: 95 } }).then(
+    "workflow.initialized a",
+    "step.skipped a (admission) -> b",
+    "command.issued b",
+  );
   given(ADMITTED, { input: { load: 60 } }).is({ open: ["a"] });
 });
 

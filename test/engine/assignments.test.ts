@@ -93,7 +93,14 @@ workflow:
     next: { arcs: [{ step: b, when: "{{ put.v == 2 }}" }] }
   - { step: b }
 `)
-    .when(done("a", null, { tasks: [["get", { v: 1 }], ["put", { v: 2 }]] }))
+    .when(
+      done("a", null, {
+        tasks: [
+          ["get", { v: 1 }],
+          ["put", { v: 2 }],
+        ],
+      }),
+    )
     .is({ open: ["b"], vars: { x: 3, merged: 2, first: 1 } });
 });
 
@@ -157,7 +164,19 @@ workflow:
   - { step: c, tool: { kind: noop, result: { v: "{{ used + a.n + y }}", prev: "{{ result.n }}" } } }
 `,
     { input: {} },
-  ).when(done("a", { n: 1 }, { set: [["y", 3], ["z", 4]] }), done("b", { n: 2 }));
+  ).when(
+    done(
+      "a",
+      { n: 1 },
+      {
+        set: [
+          ["y", 3],
+          ["z", 4],
+        ],
+      },
+    ),
+    done("b", { n: 2 }),
+  );
   const context = commands.at(-1)?.context;
   assert.deepEqual(context?.workload, { used: 1 });
   assert.deepEqual(context?.vars, { y: 3 });

@@ -28,10 +28,21 @@ test("a cursor claims, works the rows off, and claims again until there are none
     .when(rows("each", [{ id: 3 }]))
     .then("command.issued each[2]")
     .when(done("each", "c"), rows("each", []))
-    .then("command.issued each claim", "loop.done each 3/3", "step.completed each", "workflow.completed", "playbook.completed each")
+    .then(
+      "command.issued each claim",
+      "loop.done each 3/3",
+      "step.completed each",
+      "workflow.completed",
+      "playbook.completed each",
+    )
     .is({
       status: "COMPLETED",
-      result: { results: ["b", "a", "c"], stats: { total: 3, success: 3, failed: 0 }, iterations: 3, status: "completed" },
+      result: {
+        results: ["b", "a", "c"],
+        stats: { total: 3, success: 3, failed: 0 },
+        iterations: 3,
+        status: "completed",
+      },
     });
 });
 
@@ -58,7 +69,9 @@ test("process: frame makes one iteration of the rows", () => {
 });
 
 test("a claim that fails fails the step", () => {
-  given(cursor("")).when(failed("each", "no such table")).is({ status: "FAILED", error: /claim of step 'each' failed: no such table/ });
+  given(cursor(""))
+    .when(failed("each", "no such table"))
+    .is({ status: "FAILED", error: /claim of step 'each' failed: no such table/ });
 });
 
 test("a claim that fails after rows that went well fails the step", () => {
@@ -89,7 +102,14 @@ test("a claim that was claimed again is answered by the second worker alone", ()
   given(cursor(""))
     .when(claimed("each"), claimed("each"))
     .refuses("stale", ({ state, now }) => [
-      { type: "command.completed", at: now, command_id: Object.keys(state.commands)[0] ?? "", attempt: 1, step: "each", rows: [1] },
+      {
+        type: "command.completed",
+        at: now,
+        command_id: Object.keys(state.commands)[0] ?? "",
+        attempt: 1,
+        step: "each",
+        rows: [1],
+      },
     ])
     .when(rows("each", []))
     .is({ status: "COMPLETED" });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compile } from "./support/playbook.ts";
-import { countingEnv, given } from "./support/given.ts";
-import { cancelled, claimed, done, failed, rows, timedOut } from "./support/reports.ts";
 import { startExecution } from "../../src/engine/start.ts";
+import { countingEnv, given } from "./support/given.ts";
+import { compile } from "./support/playbook.ts";
+import { cancelled, claimed, done, failed, rows, timedOut } from "./support/reports.ts";
 
 // Language document, section 7: how a run ends, and what its result is.
 
@@ -73,15 +73,18 @@ test("the final step does not run after an unhandled failure", () => {
 });
 
 test("a run with a target goes no further than that step", () => {
-  given("executor: { spec: { final_step: tidy } }\nworkflow: [{ step: a, next: b }, { step: b, next: c }, { step: c }, { step: tidy }]", {
-    target: "b",
-  })
+  given(
+    "executor: { spec: { final_step: tidy } }\nworkflow: [{ step: a, next: b }, { step: b, next: c }, { step: c }, { step: tidy }]",
+    {
+      target: "b",
+    },
+  )
     .when(done("a"), done("b", { n: 1 }))
     .is({ status: "COMPLETED", result: { n: 1 }, steps: { b: "COMPLETED", tidy: "PENDING" } });
 });
 
 test("a target that fails, fails the run although an arc would have taken it", () => {
-  given('workflow: [{ step: a, next: { arcs: [{ step: b, when: "event.name == \'step.failed\'" }] } }, { step: b }]', {
+  given("workflow: [{ step: a, next: { arcs: [{ step: b, when: \"event.name == 'step.failed'\" }] } }, { step: b }]", {
     target: "a",
   })
     .when(failed("a"))
@@ -130,7 +133,12 @@ test("cancelling ends every command and every running step, and starts nothing",
       "step.failed each (no)",
       "step.failed cur (no)",
     )
-    .is({ status: "CANCELLED", error: /no longer needed/, steps: { b: "FAILED", each: "FAILED", c: "PENDING" }, open: [] });
+    .is({
+      status: "CANCELLED",
+      error: /no longer needed/,
+      steps: { b: "FAILED", each: "FAILED", c: "PENDING" },
+      open: [],
+    });
 });
 
 test("cancelling before anything was claimed works too", () => {
@@ -138,11 +146,14 @@ test("cancelling before anything was claimed works too", () => {
 });
 
 test("a run whose time is over fails with that error, and everything in it ends", () => {
-  const { state } = given(RUNNING).when(done("a"), claimed("b")).when(timedOut()).is({
-    status: "FAILED",
-    error: /the run took too long/,
-    open: [],
-  });
+  const { state } = given(RUNNING)
+    .when(done("a"), claimed("b"))
+    .when(timedOut())
+    .is({
+      status: "FAILED",
+      error: /the run took too long/,
+      open: [],
+    });
   assert.equal(state.error?.kind, "timeout");
   assert.equal(state.steps["b"]?.error?.kind, "timeout");
 });

@@ -16,13 +16,22 @@ workflow:
 test("a sequential loop starts no further iteration after a failure", () => {
   given(loop(3, "{}"))
     .when(done("each", "x"), failed("each"))
-    .then("command.issued each[1]", "loop.done each 1/3", "step.failed each (no)", "workflow.failed unknown", "playbook.failed unknown")
+    .then(
+      "command.issued each[1]",
+      "loop.done each 1/3",
+      "step.failed each (no)",
+      "workflow.failed unknown",
+      "playbook.failed unknown",
+    )
     .is({
       status: "FAILED",
       error: /1 of 3 iterations of step 'each' failed; the first: boom/,
       results: {
         each: {
-          results: ["x", { status: "error", error: { kind: "unknown", code: "BOOM", message: "boom", retryable: false } }],
+          results: [
+            "x",
+            { status: "error", error: { kind: "unknown", code: "BOOM", message: "boom", retryable: false } },
+          ],
           stats: { total: 3, success: 1, failed: 1 },
           iterations: 2,
           status: "failed",
@@ -63,7 +72,13 @@ test("tolerate n completes the loop while no more than n fail", () => {
 test("tolerate n stops the loop at the failure that is one too many", () => {
   given(loop(4, "{ on_error: { tolerate: 1 } }"))
     .when(failed("each"), failed("each"))
-    .then("command.issued each[1]", "loop.done each 0/4", "step.failed each (no)", "workflow.failed unknown", "playbook.failed unknown");
+    .then(
+      "command.issued each[1]",
+      "loop.done each 0/4",
+      "step.failed each (no)",
+      "workflow.failed unknown",
+      "playbook.failed unknown",
+    );
 });
 
 test("tolerate % counts in the whole loop", () => {
@@ -111,7 +126,9 @@ test("the final step runs before such a run ends FAILED", () => {
 });
 
 test("an arc without a condition is not tried when the loop failed", () => {
-  given(loop(1, "{}", "good")).when(failed("each")).is({ status: "FAILED", steps: { good: "PENDING" } });
+  given(loop(1, "{}", "good"))
+    .when(failed("each"))
+    .is({ status: "FAILED", steps: { good: "PENDING" } });
 });
 
 test("a loop command that fails as a whole fails the iterations it had not reported", () => {
@@ -135,7 +152,14 @@ test("a loop command that ends early without a failure has not done the loop's w
   given(loop(3, "{ policy: { exec: local } }"))
     .when(done("each", "x", { iteration: 0 }))
     .when(({ state, now }) => [
-      { type: "command.completed", at: now, command_id: Object.keys(state.commands)[0] ?? "", attempt: 1, step: "each", iterations: 1 },
+      {
+        type: "command.completed",
+        at: now,
+        command_id: Object.keys(state.commands)[0] ?? "",
+        attempt: 1,
+        step: "each",
+        iterations: 1,
+      },
     ])
     .is({ status: "FAILED", error: /2 of 3 iterations of step 'each' were not run/ });
 });

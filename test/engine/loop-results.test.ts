@@ -22,7 +22,10 @@ test("results beyond the inline limit leave the state in parts", () => {
     ],
   );
   assert.equal(result?.tail.length, 2);
-  assert.deepEqual([...run.stored.keys()], result?.parts.map(({ ref }) => ref));
+  assert.deepEqual(
+    [...run.stored.keys()],
+    result?.parts.map(({ ref }) => ref),
+  );
   assert.ok(result?.parts.every(({ ref }) => ref.startsWith("noetl://execution/1/step/each/task/loop/run/")));
 });
 

@@ -18,7 +18,14 @@ workflow:
 
 const COLLECTIONS: [string, Json, Json[]][] = [
   ["a list as it is", ["a", "b"], ["a", "b"]],
-  ["a map as one item per key and value", { a: 1, b: 2 }, [{ key: "a", value: 1 }, { key: "b", value: 2 }]],
+  [
+    "a map as one item per key and value",
+    { a: 1, b: 2 },
+    [
+      { key: "a", value: 1 },
+      { key: "b", value: 2 },
+    ],
+  ],
   ["a result with rows as its rows", { rows: [{ id: 1 }], row_count: 1 }, [{ id: 1 }]],
   ["a JSON text as its list", "[1, 2]", [1, 2]],
   ["any other text as one item", "a,b", ["a,b"]],
@@ -93,7 +100,12 @@ test("a parallel loop issues all at once; its results stand in collection order"
     .when(done("each", "C", { iteration: 2 }), done("each", "A", { iteration: 0 }), done("each", "B", { iteration: 1 }))
     .is({
       status: "COMPLETED",
-      result: { results: ["A", "B", "C"], stats: { total: 3, success: 3, failed: 0 }, iterations: 3, status: "completed" },
+      result: {
+        results: ["A", "B", "C"],
+        stats: { total: 3, success: 3, failed: 0 },
+        iterations: 3,
+        status: "completed",
+      },
     });
 });
 
@@ -178,7 +190,13 @@ workflow:
     next: { arcs: [{ step: each, when: "{{ not n }}", set: { n: 1 } }] }
 `)
     .when(done("each", "x"), done("each", "y"))
-    .then("command.issued each[1]", "loop.done each 2/2", "step.completed each -> each", "loop.started each 1", "command.issued each[0]")
+    .then(
+      "command.issued each[1]",
+      "loop.done each 2/2",
+      "step.completed each -> each",
+      "loop.started each 1",
+      "command.issued each[0]",
+    )
     .when(done("each", "z"))
     .is({ status: "COMPLETED", result: doneWith(["z"]) });
 });

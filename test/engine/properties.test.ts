@@ -6,7 +6,7 @@ import { decide } from "../../src/engine/decide.ts";
 import type { EngineEnv } from "../../src/engine/env.ts";
 import { evolve } from "../../src/engine/evolve.ts";
 import type { Program } from "../../src/engine/program.ts";
-import { emptyState, type ExecutionState } from "../../src/engine/state.ts";
+import { type ExecutionState, emptyState } from "../../src/engine/state.ts";
 import type { FlowEvent } from "../../src/schema/event.ts";
 import { drive } from "./support/drive.ts";
 import { compile } from "./support/playbook.ts";
@@ -124,7 +124,8 @@ property("an event that was taken once changes nothing when it comes again", (pr
 property("without arcs that lead back no step runs twice", (program, driver, hasBackArcs) => {
   if (hasBackArcs) return;
   const { state } = drive(program, driver);
-  for (const [name, step] of Object.entries(state.steps)) assert.ok(step.runs <= 1, `Step ${name} ran ${step.runs} times`);
+  for (const [name, step] of Object.entries(state.steps))
+    assert.ok(step.runs <= 1, `Step ${name} ran ${step.runs} times`);
 });
 
 property("a step starts over a forward arc only when nothing that leads to it runs", (program, driver, hasBackArcs) => {
@@ -133,12 +134,16 @@ property("a step starts over a forward arc only when nothing that leads to it ru
   const running = new Set<string>();
   for (const event of log) {
     if (event.type === "step.completed" || event.type === "step.failed") running.delete(event.step);
-    const isStart = event.type === "loop.started" || (event.type === "command.issued" && event.iterations === undefined);
+    const isStart =
+      event.type === "loop.started" || (event.type === "command.issued" && event.iterations === undefined);
     if (!isStart) continue;
     const index = program.steps.get(event.step)?.index ?? -1;
     for (const other of running) {
       const from = program.steps.get(other)?.index ?? -1;
-      assert.ok(!program.graph.reaches(from, index), `Step ${event.step} started while ${other} ran, which leads to it`);
+      assert.ok(
+        !program.graph.reaches(from, index),
+        `Step ${event.step} started while ${other} ran, which leads to it`,
+      );
     }
     running.add(event.step);
   }
@@ -149,6 +154,7 @@ property("a step that was skipped as unreached does not run afterwards", (progra
   const skipped = new Set<string>();
   for (const event of log) {
     if (event.type === "step.skipped" && event.reason === "unreached") skipped.add(event.step);
-    if (event.type === "command.issued") assert.ok(!skipped.has(event.step), `Step ${event.step} ran after it was skipped`);
+    if (event.type === "command.issued")
+      assert.ok(!skipped.has(event.step), `Step ${event.step} ran after it was skipped`);
   }
 });

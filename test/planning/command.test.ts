@@ -47,7 +47,7 @@ test("a plan shows every step with what is known, in an order in which they can 
     /^1\. fetch {2}http {2}entry$/m,
     /^ {3}loop {2}4 times, as page, parallel, at most 2 at a time$/m,
     /^ {3}url +https:\/\/api\.test\/users\?page=\{\{ page \}\}&key=\[secret\] {2}‹needs page›$/m,
-    /^ {3}headers\.Authorization +\[secret\]$/m,
+    /^ {3}headers\.Authorization +Bearer \[secret\]$/m,
     /^ {3}auth {2}api_login$/m,
     /^ {3}time-out {2}10\.0s$/m,
     /^ {3}policy {2}when output\.error: retry, at most 5 runs, exponential delay 2 s$/m,
@@ -80,10 +80,16 @@ test("--json is one object with every step, task and need", async (t) => {
   const folder = workspace(t, { "main.yaml": PLAYBOOK });
   const run = await command(planPlaybook, folder, ["main.yaml"], { json: true, workload: '{"pages": 1}' });
   const plan = JSON.parse(run.stdout);
-  assert.deepEqual(plan.steps.map(({ name }: { name: string }) => name), ["fetch", "save", "failed"]);
+  assert.deepEqual(
+    plan.steps.map(({ name }: { name: string }) => name),
+    ["fetch", "save", "failed"],
+  );
   assert.equal(plan.steps[0].loop.count, 1);
   assert.deepEqual(plan.steps[0].tasks[0].auth, ["api_login"]);
-  assert.deepEqual(plan.credentials.map(({ found }: { found: boolean }) => found), [false, false]);
+  assert.deepEqual(
+    plan.credentials.map(({ found }: { found: boolean }) => found),
+    [false, false],
+  );
   assert.deepEqual(Object.keys(plan).sort(), [
     ...["credentials", "entry_step", "file", "keychain", "kinds", "name", "path", "playbooks", "steps"],
     ...["warnings", "workload"],

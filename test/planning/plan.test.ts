@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compileProgram } from "../../src/engine/program.ts";
 import { loadPlaybook } from "../../src/language/load.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
 import { planRun } from "../../src/planning/plan.ts";
 import type { Plan, PlannedStep } from "../../src/planning/planned.ts";
+import type { Rendered } from "../../src/planning/render.ts";
+import { isJsonObject, type JsonObject } from "../../src/schema/json.ts";
 
 /** Plans a playbook of which `text` is all that follows the header; nothing is on the machine but `http` and `noop`. */
 async function plan(text: string, request: JsonObject = {}): Promise<Plan> {
@@ -24,19 +25,29 @@ function stepOf({ steps }: Plan, name: string): PlannedStep {
   return found;
 }
 
+function fieldsOf(rendered: Rendered | undefined): JsonObject {
+  assert.ok(isJsonObject(rendered?.value));
+  return rendered.value;
+}
+
 const ONE_TASK = (config: string) => `workflow:\n  - {step: a, tool: {kind: http, ${config}}}\n`;
 
 test("what depends on inputs alone is rendered, with its native type", async () => {
-  const made = await plan(`workload: {host: x, url: "http://{{ host }}", n: 2}\n${ONE_TASK('url: "{{ url }}/{{ n }}", json: {n: "{{ n * 2 }}"}')}`);
+  const made = await plan(
+    `workload: {host: x, url: "http://{{ host }}", n: 2}\n${ONE_TASK('url: "{{ url }}/{{ n }}", json: {n: "{{ n * 2 }}"}')}`,
+  );
   const [task] = stepOf(made, "a").tasks;
   assert.deepEqual(task?.config, { value: { url: "http://x/2", json: { n: 4 } } });
 });
 
 test("the request's inputs win, also in the defaults that are made of them, and are no templates themselves", async () => {
-  const made = await plan(`workload: {host: x, url: "http://{{ host }}"}\n${ONE_TASK('url: "{{ url }}", b: "{{ raw }}"')}`, {
-    host: "y",
-    raw: "{{ host }}",
-  });
+  const made = await plan(
+    `workload: {host: x, url: "http://{{ host }}"}\n${ONE_TASK('url: "{{ url }}", b: "{{ raw }}"')}`,
+    {
+      host: "y",
+      raw: "{{ host }}",
+    },
+  );
   assert.deepEqual(stepOf(made, "a").tasks[0]?.config.value, { url: "http://y", b: "{{ host }}" });
 });
 
@@ -48,9 +59,8 @@ workflow:
     loop: {in: "{{ a.data.users }}", iterator: user}
     tool: {kind: http, url: "http://{{ host }}/{{ user.id }}/{{ page }}", json: {a: "{{ a.data }}", b: "{{ seen }}", c: "{{ steps.a }}", at: "{{ now() }}"}}
 `);
-  const { config } = stepOf(made, "b").tasks[0] ?? {};
-  const { url } = config?.value as JsonObject;
-  assert.equal(url, "http://x/{{ user.id }}/{{ page }}", "the known part is rendered");
+  const config = stepOf(made, "b").tasks[0]?.config;
+  assert.equal(fieldsOf(config)["url"], "http://x/{{ user.id }}/{{ page }}", "the known part is rendered");
   assert.deepEqual(config?.unknown, [
     { path: "url", waits_for: ["user", "page"] },
     { path: "json.a", waits_for: ["a"] },
@@ -118,12 +128,14 @@ test("a template that fails is told where it stands, and the rest is planned", a
   const made = await plan(`workload: {n: text}\n${ONE_TASK('url: "{{ n | keys }}", b: 1')}`);
   const config = stepOf(made, "a").tasks[0]?.config;
   assert.equal(config?.errors?.[0]?.path, "url");
-  assert.deepEqual((config?.value as JsonObject)["b"], 1);
+  assert.equal(fieldsOf(config)["b"], 1);
 });
 
 test("loops say how often they run where that is known", async () => {
   const loop = async (collection: string) => {
-    const made = await plan(`workload: {ids: [1, 2], map: {a: 1}, none: null}\nworkflow:\n  - {step: a, loop: {in: ${collection}}, tool: {kind: noop}}\n`);
+    const made = await plan(
+      `workload: {ids: [1, 2], map: {a: 1}, none: null}\nworkflow:\n  - {step: a, loop: {in: ${collection}}, tool: {kind: noop}}\n`,
+    );
     const { count, in: over } = stepOf(made, "a").loop ?? {};
     return count ?? over?.errors?.[0]?.message ?? over?.unknown;
   };
@@ -131,7 +143,10 @@ test("loops say how often they run where that is known", async () => {
   assert.equal(await loop('"{{ map }}"'), 1);
   assert.equal(await loop("7"), 7);
   assert.match(String(await loop('"{{ none }}"')), /collection of step 'a' is null/);
-  assert.deepEqual(await loop('"{{ later }}"'), "the collection of step 'a' is null or undefined; 'loop.in' must give a list, a map, a text or a number");
+  assert.deepEqual(
+    await loop('"{{ later }}"'),
+    "the collection of step 'a' is null or undefined; 'loop.in' must give a list, a map, a text or a number",
+  );
 });
 
 const BRANCHES = `
@@ -163,9 +178,15 @@ test("arcs and guards that depend on inputs alone are decided, and what they exc
     other: "no",
     orphan: "never",
   });
-  assert.deepEqual(stepOf(made, "start").next?.arcs.map(({ fires }) => fires), ["no", "yes", "no"]);
+  assert.deepEqual(
+    stepOf(made, "start").next?.arcs.map(({ fires }) => fires),
+    ["no", "yes", "no"],
+  );
   assert.deepEqual(stepOf(made, "fast").guard, { when: "{{ mode == 'never' }}", value: false });
-  assert.deepEqual(stepOf(made, "fast").next?.arcs.map(({ fires }) => fires), ["maybe", "yes"]);
+  assert.deepEqual(
+    stepOf(made, "fast").next?.arcs.map(({ fires }) => fires),
+    ["maybe", "yes"],
+  );
   assert.deepEqual(stepOf(made, "join").after, ["fast", "failed"]);
   assert.equal(stepOf(made, "failed").next?.arcs[1]?.back, true);
 });
@@ -191,7 +212,10 @@ workflow:
   - {step: long, next: {arcs: [{step: longer}]}}
   - {step: longer, next: {arcs: [{step: join}]}}
 `);
-  assert.deepEqual(made.steps.map(({ name }) => name), ["start", "long", "longer", "join", "report"]);
+  assert.deepEqual(
+    made.steps.map(({ name }) => name),
+    ["start", "long", "longer", "join", "report"],
+  );
 });
 
 test("a target that is a template leaves every step reachable", async () => {
@@ -219,12 +243,15 @@ workflow:
       - five: {kind: playbook, path: child}
       - six: {kind: playbook, path: "{{ row.path }}"}
 `);
-  assert.deepEqual(made.credentials.map(({ name, found }) => [name, found]), [
-    ["queue", false],
-    ["pg_prod", false],
-    ["there", true],
-    ["gone", false],
-  ]);
+  assert.deepEqual(
+    made.credentials.map(({ name, found }) => [name, found]),
+    [
+      ["queue", false],
+      ["pg_prod", false],
+      ["there", true],
+      ["gone", false],
+    ],
+  );
   assert.deepEqual(made.keychain, [
     { name: "api", kind: "bearer", credential: "there", used_by: ["a"] },
     { name: "fixed", kind: "static", used_by: ["a"] },

@@ -15,6 +15,7 @@ export function assertInvariants(run: Simulation): void {
   attemptsGrow(run.server.log);
   oneResultPerCommand(run);
   effectsAreCounted(run);
+  storedIsReported(run);
   nothingIsLeft(run);
 }
 
@@ -113,6 +114,16 @@ function effectsAreCounted({ server, ledger, isInterfered, playbook: { program }
 function isChildCall(program: Program, { step, task }: OneOf<"task.done">): boolean {
   const tasks = program.steps.get(step)?.tasks ?? [];
   return tasks.some((other) => other.task.label === task && other.task.kind === "playbook");
+}
+
+/** What is stored is what was reported, and not what a worker stored that had lost its claim. */
+function storedIsReported({ server, ledger, isInterfered }: Simulation): void {
+  const reported = new Map<string, string>();
+  for (const event of server.log) {
+    const reference = event.type === "task.done" ? event.result?.ref : undefined;
+    if (reference !== undefined) reported.set(reference.ref, reference.meta.sha256);
+  }
+  if (!isInterfered) assert.deepEqual(ledger.stored, reported, "Results were stored over by another claim");
 }
 
 /** 6 and 7: no open command, no step that runs or waits, no stored payload that nothing refers to. */

@@ -4,7 +4,7 @@ import type { SteppedClock } from "../../src/adapters/stepped-clock.ts";
 import { type Advance, beginAdvance, continueAdvance } from "../../src/engine/advance.ts";
 import { evolve } from "../../src/engine/evolve.ts";
 import type { Program } from "../../src/engine/program.ts";
-import { emptyState, type ExecutionState } from "../../src/engine/state.ts";
+import { type ExecutionState, emptyState } from "../../src/engine/state.ts";
 import { ReferenceNeeded } from "../../src/language/references.ts";
 import type { Command } from "../../src/schema/command.ts";
 import type { FlowEvent } from "../../src/schema/event.ts";
@@ -44,7 +44,10 @@ export interface Journal {
 }
 
 /** Opens an empty journal. `written` is called with all that a transaction wrote. */
-export function openJournal(parts: ServerParts, written: (events: readonly FlowEvent[], commands: readonly Command[]) => void): Journal {
+export function openJournal(
+  parts: ServerParts,
+  written: (events: readonly FlowEvent[], commands: readonly Command[]) => void,
+): Journal {
   const { clock, random, faults, payloads } = parts;
   const log: FlowEvent[] = [];
   let state = emptyState();

@@ -11,6 +11,10 @@ export interface Ledger {
   leave(claim: string): void;
   /** The side effect itself. */
   record(taskRunId: string, effect: Effect): void;
+  /** A payload was stored; the checksum says by which claim. */
+  store(ref: string, sha256: string): void;
+  /** Checksum by reference of what is stored now. */
+  readonly stored: ReadonlyMap<string, string>;
   readonly effects: ReadonlyMap<string, readonly Effect[]>;
   /** What must not have happened: noted, since whatever a tool throws is taken for a failure of its work. */
   readonly breaches: readonly string[];
@@ -20,6 +24,7 @@ export function openLedger(): Ledger {
   const all = new Map<string, Effect[]>();
   const running = new Map<string, number>();
   const breaches: string[] = [];
+  const stored = new Map<string, string>();
   return {
     enter(claim, limit) {
       const now = (running.get(claim) ?? 0) + 1;
@@ -32,6 +37,8 @@ export function openLedger(): Ledger {
       if (list === undefined) all.set(taskRunId, [effect]);
       else list.push(effect);
     },
+    store: (ref, sha256) => void stored.set(ref, sha256),
+    stored,
     effects: all,
     breaches,
   };

@@ -41,7 +41,8 @@ export async function runSeed(seed: number, playbook: Simulated, summary?: Summa
   }
   if (summary === undefined) return;
   summary.runs += 1;
-  for (const kind of Object.keys(run.faults.counts) as (keyof FaultPlan)[]) summary.faults[kind] += run.faults.counts[kind];
+  for (const kind of Object.keys(run.faults.counts) as (keyof FaultPlan)[])
+    summary.faults[kind] += run.faults.counts[kind];
   for (const { attempt } of run.server.rows.values()) summary.reclaims += Math.max(0, attempt - 1);
 }
 

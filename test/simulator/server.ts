@@ -121,7 +121,13 @@ function claimable(rows: ReadonlyMap<string, CommandRow>, now: number): CommandR
   );
 }
 
-function claimRow(state: ExecutionState, row: CommandRow, worker: string, now: number, transaction: Transaction): Claim {
+function claimRow(
+  state: ExecutionState,
+  row: CommandRow,
+  worker: string,
+  now: number,
+  transaction: Transaction,
+): Claim {
   const { command } = row;
   const attempt = row.attempt + 1;
   const event: FlowEvent = {
@@ -153,7 +159,11 @@ function judge(state: ExecutionState, events: readonly FlowEvent[], { fold }: Tr
     } else if (verdict === "early") {
       assert.equal(folded, 0, "A report is early in its middle: half of it was taken");
       return "early";
-    } else if (verdict !== "unknown" || !("command_id" in event) || openCommand(state, event.command_id) === undefined) {
+    } else if (
+      verdict !== "unknown" ||
+      !("command_id" in event) ||
+      openCommand(state, event.command_id) === undefined
+    ) {
       assert.equal(folded, 0, "A report is refused in its middle: half of it was taken");
       return "refused";
     }
@@ -162,7 +172,8 @@ function judge(state: ExecutionState, events: readonly FlowEvent[], { fold }: Tr
 }
 
 function endRow(rows: ReadonlyMap<string, CommandRow>, event: FlowEvent): void {
-  if (event.type !== "command.completed" && event.type !== "command.failed" && event.type !== "command.cancelled") return;
+  if (event.type !== "command.completed" && event.type !== "command.failed" && event.type !== "command.cancelled")
+    return;
   const row = rows.get(event.command_id);
   assert.ok(row !== undefined, `Command ${event.command_id} ended and was never issued`);
   // Invariant 3: exactly one end.

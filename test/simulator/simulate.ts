@@ -48,7 +48,19 @@ export async function simulate(playbook: Simulated, seed?: number): Promise<Simu
     const capacity = random.between(1, 3);
     const broken = (error: unknown) => errors.push(error);
     workers.push(
-      createWorker({ name: `w${index}`, capacity, eager, program, clock, faults, network, server, script, payloads, broken }),
+      createWorker({
+        name: `w${index}`,
+        capacity,
+        eager,
+        program,
+        clock,
+        faults,
+        network,
+        server,
+        script,
+        payloads,
+        broken,
+      }),
     );
   }
   server.start();
@@ -69,12 +81,21 @@ function interfere(server: Server, clock: SteppedClock, random: Random): boolean
   const at = clock.now();
   const event: FlowEvent = random.chance(0.5)
     ? { type: "execution.cancelled", at, reason: "somebody asked for it" }
-    : { type: "workflow.failed", at, error: { kind: "timeout", code: "TIMEOUT", message: "too long", retryable: false } };
+    : {
+        type: "workflow.failed",
+        at,
+        error: { kind: "timeout", code: "TIMEOUT", message: "too long", retryable: false },
+      };
   clock.after(random.between(0, 20_000), () => server.interfere(event));
   return true;
 }
 
-function jumpNowAndThen(clock: SteppedClock, random: Random, faults: Faults, clocks: { jump(ms: number): void }[]): void {
+function jumpNowAndThen(
+  clock: SteppedClock,
+  random: Random,
+  faults: Faults,
+  clocks: { jump(ms: number): void }[],
+): void {
   if (faults.plan.jump === 0) return;
   clock.after(10_000, () => {
     if (faults.happens("jump")) random.pick(clocks).jump(random.between(-90_000, 90_000));

@@ -18,7 +18,10 @@ const SEEDS = Number(process.env["FLOW_SIMULATOR_SEEDS"] ?? 10_000);
 const only = process.env["FLOW_SEED"];
 
 /** Seeds that failed once, with the playbook that they ran. */
-const REGRESSIONS: [seed: number, playbook: string, why: string][] = [];
+const REGRESSIONS: [seed: number, playbook: string, why: string][] = [
+  [1459, "large results by reference", "a worker that had lost its claim stored over its successor's result"],
+  [1355, "local parallel loop", "a worker took the loss of an earlier claim for that of the one it held"],
+];
 
 for (const playbook of PLAYBOOKS) {
   test(`simulated without faults: ${playbook.name}`, async () => {

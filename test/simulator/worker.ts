@@ -154,7 +154,10 @@ export function createWorker(parts: WorkerParts): Worker {
           guarded(() => {
             if (!server.holds(claim)) throw new FlowError("CANCELLED", `${ref} is another claim's to store`);
             parts.payloads.set(ref, JSON.parse(json));
-            return { sha256: "", bytes: json.length };
+            // Each claim's payload counts as another, as the answers of real tools are.
+            const sha256 = `${claim.command.command_id}#${claim.attempt}`;
+            script.ledger.store(ref, sha256);
+            return { sha256, bytes: json.length };
           }),
       },
       clock: {

@@ -6,7 +6,8 @@ import type { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 
-const MAIN = fileURLToPath(new URL("../../src/main.js", import.meta.url));
+/** The compiled program. */
+export const MAIN = fileURLToPath(new URL("../../src/main.js", import.meta.url));
 
 /** A `flow` process that has ended. */
 export interface CliEnd {

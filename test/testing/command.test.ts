@@ -26,7 +26,10 @@ test("all passed is exit 0, a failure is exit 1 and shows both values", async (t
   assert.match(good.stdout, /✓ passes[\s\S]*1 test passed/);
   const bad = await command(runTests, folderWith(t, FAILING), ["main.test.yaml"]);
   assert.equal(bad.code, 1);
-  assert.match(bad.stdout, /✗ fails[\s\S]*expect\.result\.n\n +expected {2}"\]\]>\\n\.\.\."\n +actual {4}1\n[\s\S]*1 failed, 1 passed/);
+  assert.match(
+    bad.stdout,
+    /✗ fails[\s\S]*expect\.result\.n\n +expected {2}"\]\]>\\n\.\.\."\n +actual {4}1\n[\s\S]*1 failed, 1 passed/,
+  );
   assert.equal(bad.stdout.includes("\u0007"), false, "no control character reaches the terminal");
 });
 
@@ -35,13 +38,17 @@ test("an invalid document is exit 2, all problems on standard error, and no test
     "main.yaml": PLAYBOOK,
     "main.test.yaml": PASSING,
     "other.test.yaml": "playbook: main.yaml\ntests:\n  - {name: a, mocks: {strat: {}}, expcet: {}}\n",
-    "third.test.yaml": "playbook: main.yaml\ntests:\n  - {name: a, mocks: {strat: {}, start.nope: {}}, expect: {steps: [stat], calls: {x: 1}}, run_real: [pyhton]}\n",
+    "third.test.yaml":
+      "playbook: main.yaml\ntests:\n  - {name: a, mocks: {strat: {}, start.nope: {}}, expect: {steps: [stat], calls: {x: 1}}, run_real: [pyhton]}\n",
   });
   const run = await command(runTests, folder, ["."]);
   assert.equal(run.code, 2);
   assert.equal(run.stdout, "");
   assert.match(run.stderr, /other\.test\.yaml:3:\d+ {2}unknown-key {2}`expcet`.*did you mean `expect`/);
-  assert.match(run.stderr, /third\.test\.yaml:3:\d+ {2}unknown-step {2}the playbook has no step `strat` {2}\(did you mean `start`\?\)/);
+  assert.match(
+    run.stderr,
+    /third\.test\.yaml:3:\d+ {2}unknown-step {2}the playbook has no step `strat` {2}\(did you mean `start`\?\)/,
+  );
   assert.match(run.stderr, /no step `stat`[\s\S]*no step `x`/);
   assert.match(run.stderr, /no step `pyhton` {2}\(did you mean `python`\?\)/);
 });
@@ -112,12 +119,16 @@ test("--junit writes well-formed XML whatever names and values hold", async (t) 
   const folder = folderWith(t, FAILING);
   const run = await command(runTests, folder, ["main.test.yaml"], { junit: "out.xml" });
   assert.equal(run.code, 1);
-  const read = "import sys, xml.etree.ElementTree as e; r = e.parse(sys.argv[1]).getroot(); c = r.find('.//testcase'); print(r.get('tests'), r.get('failures'), c.get('name'), c.find('failure').text)";
+  const read =
+    "import sys, xml.etree.ElementTree as e; r = e.parse(sys.argv[1]).getroot(); c = r.find('.//testcase'); print(r.get('tests'), r.get('failures'), c.get('name'), c.find('failure').text)";
   const parsed = spawnSync("python3", ["-c", read, join(folder, "out.xml")], { encoding: "utf8" });
   assert.equal(parsed.status, 0, parsed.stderr);
   assert.match(parsed.stdout, /^2 1 fails # <&"\ufffd> ok expect\.result\.n/);
   assert.match(readFileSync(join(folder, "out.xml"), "utf8"), /\]\]&gt;/);
-  await assert.rejects(command(runTests, folder, ["main.test.yaml"], { junit: "no/such/folder.xml" }), /Cannot write the report/);
+  await assert.rejects(
+    command(runTests, folder, ["main.test.yaml"], { junit: "no/such/folder.xml" }),
+    /Cannot write the report/,
+  );
 });
 
 test("a run that is cancelled is exit 130 and tells no result", async (t) => {
@@ -146,5 +157,32 @@ tests:
   - {name: real, run_real: [calc], expect: {result: {calc: {real: true}}}}
 `;
   const run = await command(runTests, workspace(t, { "main.yaml": playbook, "main.test.yaml": tests }), ["."]);
+  assert.equal(run.code, 0, run.stdout + run.stderr);
+});
+
+test("the example of the guide passes as it stands there", async (t) => {
+  const guide = readFileSync(new URL("../../../docs/testing-playbooks.md", import.meta.url), "utf8");
+  const example = /^```yaml\n# fetch_users\.test\.yaml\n(.*?)^```$/ms.exec(guide)?.[1];
+  assert.ok(example, "the guide begins with fetch_users.test.yaml");
+  const playbook = `apiVersion: demo/v2
+kind: Playbook
+metadata: {name: fetch_users}
+workload: {base_url: ""}
+workflow:
+  - {step: start, next: {arcs: [{step: fetch}]}}
+  - step: fetch
+    tool:
+      kind: http
+      url: "{{ base_url }}/users"
+      spec:
+        policy:
+          rules: [{when: "output.error.retryable", then: {do: retry, backoff: fixed, delay: 300}}]
+    set: {count: "{{ result.data.users | length }}"}
+    next: {arcs: [{step: notify}]}
+  - {step: notify, tool: {kind: http, method: POST, url: "{{ base_url }}", json: {count: "{{ count }}"}}, next: {arcs: [{step: end}]}}
+  - {step: end, tool: {kind: noop, result: {count: "{{ count }}"}}}
+`;
+  const folder = workspace(t, { "fetch_users.yaml": playbook, "fetch_users.test.yaml": example });
+  const run = await command(runTests, folder, ["fetch_users.test.yaml"]);
   assert.equal(run.code, 0, run.stdout + run.stderr);
 });

@@ -43,5 +43,11 @@ test("a key that JavaScript objects inherit is not there", () => {
 
 test("the differences of a long list are bounded", () => {
   const long = Array.from({ length: 10_000 }, (_, index) => index);
-  assert.equal(missing(long, long.map((item) => item + 1)).length, DIFFERENCES_MAX);
+  assert.equal(
+    missing(
+      long,
+      long.map((item) => item + 1),
+    ).length,
+    DIFFERENCES_MAX,
+  );
 });

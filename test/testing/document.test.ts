@@ -8,11 +8,14 @@ const shown = ({ line, column, code }: Diagnostic) => `${line}:${column} ${code}
 
 test("a valid document is read with its types", () => {
   const { document, diagnostics } = readTests(
-    'tests:\n  - name: works\n    mocks: {a: {status: 503}, b: [{data: null}, {error: {kind: timeout}}]}\n    expect: {elapsed_seconds: {max: 3}}\n',
+    "tests:\n  - name: works\n    mocks: {a: {status: 503}, b: [{data: null}, {error: {kind: timeout}}]}\n    expect: {elapsed_seconds: {max: 3}}\n",
     "x.test.yaml",
   );
   assert.deepEqual(diagnostics(), []);
-  assert.deepEqual(document?.tests[0]?.mocks, { a: { status: 503 }, b: [{ data: null }, { error: { kind: "timeout" } }] });
+  assert.deepEqual(document?.tests[0]?.mocks, {
+    a: { status: 503 },
+    b: [{ data: null }, { error: { kind: "timeout" } }],
+  });
 });
 
 test("all problems are told at once, each with its place", () => {
@@ -50,7 +53,10 @@ test("an unknown key is an error with the key that was meant", () => {
 
 test("an answer says its result in one way only", () => {
   assert.match(problems("tests: [{name: a, mocks: {b: {result: 1, data: 2}}}]")[0]?.message ?? "", /more than one of/);
-  assert.match(problems("tests: [{name: a, mocks: {b: {error: {}, rows: []}}}]")[0]?.message ?? "", /an `error` and a result/);
+  assert.match(
+    problems("tests: [{name: a, mocks: {b: {error: {}, rows: []}}}]")[0]?.message ?? "",
+    /an `error` and a result/,
+  );
   assert.match(problems("tests: [{name: a, mocks: {b: []}}]")[0]?.message ?? "", /no answer/);
 });
 
@@ -64,7 +70,10 @@ for (const [what, text, code] of [
 ] as const) {
   test(`${what} is refused as ${code}`, () => {
     const list = problems(text);
-    assert.ok(list.some((problem) => problem.code === code), JSON.stringify(list));
+    assert.ok(
+      list.some((problem) => problem.code === code),
+      JSON.stringify(list),
+    );
     assert.equal(readTests(text, "x.test.yaml").document, undefined);
   });
 }

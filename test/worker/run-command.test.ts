@@ -25,7 +25,7 @@ async function work(text: string, given: Given = {}): Promise<FlowEvent[]> {
   const events: FlowEvent[] = [];
   const deps: WorkerDeps = {
     worker: "w1",
-    tools: scriptedTools(given.tools ?? {}, []),
+    tools: scriptedTools(given.tools ?? {}, () => undefined),
     credentials: { find: () => Promise.resolve(undefined) },
     children: { run: () => Promise.reject(new Error("no children here")) },
     results: createLocalResults(),
@@ -95,7 +95,7 @@ test("work that lasts longer than 250 ms is marked as started, shorter work is n
     const tools = { s: () => clock.sleep(ms).then(() => ok({})) };
     const events: FlowEvent[] = [];
     const report = async (list: FlowEvent[]) => void events.push(...list);
-    const deps = { clock, tools: scriptedTools(tools, []), results: createLocalResults() } as unknown as WorkerDeps;
+    const deps = { clock, tools: scriptedTools(tools, () => undefined), results: createLocalResults() } as unknown as WorkerDeps;
     const context = { workload: {}, vars: {}, steps: {}, input: {} };
     const command = { command_id: "1", execution_id: "1", catalog_id: "c", step: "s", step_run_id: "1", step_started_at: 0, context };
     const signal = new AbortController().signal;

@@ -52,7 +52,7 @@ workflow:
   const [call] = calls;
   assert.deepEqual([call?.executionId, call?.step, call?.task, call?.attempt], [ran.state.executionId, "calls", "code", 1]);
   assert.equal(call?.source.file, `${folder}/main.yaml`);
-  assert.equal(call?.source.codeLine, 9);
+  assert.equal(call?.source.codeLine, 10);
 });
 
 test("task run ids are unique over steps, iterations and runs of a step", async (t) => {

@@ -18,7 +18,8 @@ export function readYaml(text: string, report: Report): Place | undefined {
   const documents = compose(text, report);
   if (documents === undefined) return undefined;
   const [document, second] = documents;
-  for (const problem of [...document.errors, ...document.warnings]) reportProblem(problem, text, report);
+  const errors = document.errors.slice(0, SYNTAX_ERRORS_MAX);
+  for (const problem of [...errors, ...document.warnings]) reportProblem(problem, text, report);
   // What the reader made of broken text is a guess: problems of its structure would be noise.
   if (document.errors.length > 0) return undefined;
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
@@ -31,6 +32,9 @@ export function readYaml(text: string, report: Report): Place | undefined {
   }
   return convertDocument(document, text, report);
 }
+
+/** One slip makes the reader stumble over much of what follows: the first errors are the ones to mend. */
+const SYNTAX_ERRORS_MAX = 5;
 
 const START_HINT = "a playbook begins with `apiVersion: <vendor>/v2` and `kind: Playbook`";
 

@@ -4,7 +4,7 @@ import { beginAdvance, continueAdvance } from "../../../src/engine/advance.ts";
 import type { EngineEnv } from "../../../src/engine/env.ts";
 import type { Program } from "../../../src/engine/program.ts";
 import { startExecution } from "../../../src/engine/start.ts";
-import { emptyState, type ExecutionState, isTerminal, type OpenCommand } from "../../../src/engine/state.ts";
+import { type ExecutionState, emptyState, isTerminal, type OpenCommand } from "../../../src/engine/state.ts";
 import type { FlowEvent } from "../../../src/schema/event.ts";
 import { type Random, seededRandom } from "../../simulator/random.ts";
 import { countingEnv } from "./given.ts";
@@ -67,7 +67,9 @@ function move(state: ExecutionState, random: Random, now: number): FlowEvent[] {
   if (isFailed && random.chance(0.2)) return [{ type: "command.failed", at: now, ...ref, error }];
   const iteration = openIteration(command, random);
   if (iteration === undefined && command.iterations !== null) {
-    return [{ type: "command.completed", at: now, ...ref, iterations: command.iterations.to - command.iterations.from }];
+    return [
+      { type: "command.completed", at: now, ...ref, iterations: command.iterations.to - command.iterations.from },
+    ];
   }
   const result = { value: { v: random.between(0, 3) } };
   const done: FlowEvent = {
@@ -84,7 +86,12 @@ function move(state: ExecutionState, random: Random, now: number): FlowEvent[] {
     bytes: 10,
     duration_ms: 1,
   };
-  const body = { at: now, ...ref, tasks: [step], ...(random.chance(0.3) && { set: [["x", random.between(0, 9)] as [string, number]] }) };
+  const body = {
+    at: now,
+    ...ref,
+    tasks: [step],
+    ...(random.chance(0.3) && { set: [["x", random.between(0, 9)] as [string, number]] }),
+  };
   if (iteration !== undefined) {
     if (isFailed) return [done, { type: "loop.iteration.failed", ...body, iteration, error }];
     return [done, { type: "loop.iteration.completed", ...body, iteration }];

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { accept, type Acceptance } from "../../../src/engine/accept.ts";
+import { type Acceptance, accept } from "../../../src/engine/accept.ts";
 import { advance } from "../../../src/engine/advance.ts";
 import type { EngineEnv } from "../../../src/engine/env.ts";
 import { evolve } from "../../../src/engine/evolve.ts";
 import type { Program } from "../../../src/engine/program.ts";
 import { type StartRequest, startExecution } from "../../../src/engine/start.ts";
-import { emptyState, type ExecutionState, isTerminal } from "../../../src/engine/state.ts";
+import { type ExecutionState, emptyState, isTerminal } from "../../../src/engine/state.ts";
 import { ResultView } from "../../../src/language/result-view.ts";
 import type { Command } from "../../../src/schema/command.ts";
 import type { FlowEvent } from "../../../src/schema/event.ts";

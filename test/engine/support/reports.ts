@@ -40,7 +40,9 @@ export function failed(step: string, error: Partial<TaskError> | string = "boom"
 export function claimed(step: string, attempt?: number, iteration?: number): Report {
   return ({ state, now }) => {
     const [command_id, command] = openCommandOf(state, step, iteration);
-    return [{ type: "command.claimed", at: now, command_id, step, attempt: attempt ?? command.attempt + 1, worker: "w" }];
+    return [
+      { type: "command.claimed", at: now, command_id, step, attempt: attempt ?? command.attempt + 1, worker: "w" },
+    ];
   };
 }
 
@@ -106,8 +108,12 @@ function ended(
     return [...work, { type: "command.failed", at: now, ...ref, ...body, error }];
   }
   const end = { at: now, ...ref, iteration: place.iteration, ...body };
-  work.push(error === null ? { type: "loop.iteration.completed", ...end } : { type: "loop.iteration.failed", ...end, error });
-  return isLast(command) ? [...work, { type: "command.completed", at: now, ...ref, iterations: countOf(command) }] : work;
+  work.push(
+    error === null ? { type: "loop.iteration.completed", ...end } : { type: "loop.iteration.failed", ...end, error },
+  );
+  return isLast(command)
+    ? [...work, { type: "command.completed", at: now, ...ref, iterations: countOf(command) }]
+    : work;
 }
 
 function isLast(command: OpenCommand): boolean {
@@ -136,6 +142,9 @@ export function openCommandOf(state: ExecutionState, step: string, iteration?: n
       (iteration === undefined || (iterations !== null && iterations.from <= iteration && iteration < iterations.to)),
   );
   const open = Object.values(state.commands).map(({ step: name }) => name);
-  assert.ok(found, `Step '${step}' has no open command${iteration === undefined ? "" : ` for iteration ${iteration}`}; open: ${open}`);
+  assert.ok(
+    found,
+    `Step '${step}' has no open command${iteration === undefined ? "" : ` for iteration ${iteration}`}; open: ${open}`,
+  );
   return found;
 }

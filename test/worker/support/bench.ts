@@ -27,6 +27,8 @@ export interface BenchOptions {
   env?: JsonObject;
   /** Time-out of every scripted kind. */
   defaultTimeoutMs?: number;
+  /** Called for every call of a scripted tool, before it answers. */
+  onCall?: (call: Call) => void;
   /** Documents beside the playbook, by file name; the head of a document is put before each. */
   files?: Record<string, string>;
   capacity?: number;
@@ -93,7 +95,11 @@ export function setup(t: TestContext, options: BenchOptions = {}): Bench {
         isLost(ref)
           ? Promise.reject(new FlowError("REFERENCE_NOT_AVAILABLE", `The result ${ref} is not available: lost by the test`))
           : load(ref);
-      return scriptedTools(options.tools ?? {}, calls, options.defaultTimeoutMs);
+      const onCall = (call: Call) => {
+        calls.push(call);
+        options.onCall?.(call);
+      };
+      return scriptedTools(options.tools ?? {}, onCall, options.defaultTimeoutMs);
     },
     credentials: credentialSource(options.credentials),
     clock,
@@ -168,7 +174,7 @@ function compilePlaybook(text: string, file: string): LocalPlaybook {
 
 function withHead(text: string): string {
   if (text.startsWith("apiVersion")) return text;
-  const name = text.includes("\nmetadata:") ? "" : "metadata: { name: test }\n";
+  const name = /^metadata:/m.test(text) ? "" : "metadata: { name: test }\n";
   return HEAD + name + text.trimStart();
 }
 

@@ -15,7 +15,7 @@ export type Scripts = Record<string, Script>;
 /** Tools that answer from scripts. `noop` and kinds that nothing runs are the real ones. */
 export function scriptedTools(
   scripts: Scripts,
-  calls: Call[],
+  onCall: (call: Call) => void,
   defaultTimeoutMs?: number,
 ): { get(kind: string): Promise<Tool> } {
   const real = createToolRegistry({ allowPrivate: "all", store: { load: () => Promise.resolve(null) } });
@@ -36,7 +36,7 @@ export function scriptedTools(
         ...(defaultTimeoutMs !== undefined && { defaultTimeoutMs }),
         run(given) {
           const call = { ...given, kind };
-          calls.push(call);
+          onCall(call);
           return Promise.resolve(answer(call));
         },
       };
