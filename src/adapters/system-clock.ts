@@ -16,10 +16,13 @@ export const systemClock: Clock = {
         clearTimeout(timer);
         reject(signal?.reason);
       };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener("abort", stop);
-        resolve();
-      }, Math.min(ms, TIMER_MAX_MS));
+      const timer = setTimeout(
+        () => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        },
+        Math.min(ms, TIMER_MAX_MS),
+      );
       signal?.addEventListener("abort", stop, { once: true });
     }),
 };

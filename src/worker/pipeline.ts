@@ -116,13 +116,21 @@ async function keep(run: PipelineRun, task: ProgramTask, taskRunId: string, resu
     executionId: place.command.execution_id,
     step: place.command.step,
     task: task.task.label,
-    taskRunId,
+    taskRunId: runOfAttempt(taskRunId, run.ref.attempt),
   };
   return await storeResult(deps.results, where, data, result.virtual, {
     ...config,
     select: [...run.step.step.result.select, ...task.task.result.select],
     sensitive: run.step.step.result.sensitive || task.task.result.sensitive,
   });
+}
+
+/**
+ * A worker that lost its claim may go on for a while: what it stores must not replace what its successor stored. So each
+ * claim has references of its own. (The idempotency key of calls stays the same for all.)
+ */
+function runOfAttempt(taskRunId: string, attempt: number): string {
+  return attempt > 1 ? `${taskRunId}-${attempt}` : taskRunId;
 }
 
 function errorValue(result: ToolResult): Json {
@@ -250,8 +258,10 @@ function reports(
     ...(result.error !== undefined && { error: result.error }),
     duration_ms: durationMs,
   };
-  if (result.error === undefined) return task.task.kind === "playbook" ? [childDone(run, label, result, at), done] : [done];
-  return [{ type: "call.error", at, ...run.ref, task: label, run: runs, error: result.error }, done];
+  if (result.error !== undefined) {
+    return [{ type: "call.error", at, ...run.ref, task: label, run: runs, error: result.error }, done];
+  }
+  return task.task.kind === "playbook" ? [childDone(run, label, result, at), done] : [done];
 }
 
 /** A sub-playbook came back. */

@@ -50,7 +50,13 @@ test("a file that changes is not read again, and one that nobody asks for is not
 
 test("a file that cannot be read is told with its name", async () => {
   const work = createFileCredentials("/nowhere/credentials.json", {}).find("pg");
-  await assert.rejects(work, (error) => error instanceof FlowError && error.code === "FILE_UNREADABLE" && error.message.includes("/nowhere/credentials.json"));
+  await assert.rejects(
+    work,
+    (error) =>
+      error instanceof FlowError &&
+      error.code === "FILE_UNREADABLE" &&
+      error.message.includes("/nowhere/credentials.json"),
+  );
 });
 
 for (const [what, content, message] of [
@@ -60,11 +66,27 @@ for (const [what, content, message] of [
   ["has a text as credential", { pg: CANARY }, /Credential 'pg' in .*: it is no map: a credential is \{type, data\}$/],
   ["has a list as credential", { pg: [CANARY] }, /Credential 'pg' in .*/],
   ["has null as credential", { pg: null }, /Credential 'pg' in .*/],
-  ["has a credential without type", { pg: { data: { token: CANARY } } }, /Credential 'pg' in .*: 'type' is missing: a credential is \{type, data\}$/],
-  ["has a credential without data", { pg: { type: "bearer", token: CANARY } }, /Credential 'pg' in .*: 'data' is missing/],
+  [
+    "has a credential without type",
+    { pg: { data: { token: CANARY } } },
+    /Credential 'pg' in .*: 'type' is missing: a credential is \{type, data\}$/,
+  ],
+  [
+    "has a credential without data",
+    { pg: { type: "bearer", token: CANARY } },
+    /Credential 'pg' in .*: 'data' is missing/,
+  ],
   ["has a type that is no text", { pg: { type: [CANARY], data: {} } }, /'type' must be a text: sqldb, /],
-  ["has data that is a text", { pg: { type: "bearer", data: CANARY } }, /'data' must be a map of the credential's fields$/],
-  ["has data that is a list", { pg: { type: "bearer", data: [CANARY] } }, /'data' must be a map of the credential's fields$/],
+  [
+    "has data that is a text",
+    { pg: { type: "bearer", data: CANARY } },
+    /'data' must be a map of the credential's fields$/,
+  ],
+  [
+    "has data that is a list",
+    { pg: { type: "bearer", data: [CANARY] } },
+    /'data' must be a map of the credential's fields$/,
+  ],
 ] as const) {
   test(`a file that ${what} is refused without showing a value`, async (t) => {
     const work = createFileCredentials(write(t, content), {}).find("pg");

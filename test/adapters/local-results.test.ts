@@ -28,7 +28,8 @@ function large(letter: string): string {
 }
 
 function isMissing(pattern: RegExp) {
-  return (error: unknown) => error instanceof FlowError && error.code === "REFERENCE_NOT_AVAILABLE" && pattern.test(error.message);
+  return (error: unknown) =>
+    error instanceof FlowError && error.code === "REFERENCE_NOT_AVAILABLE" && pattern.test(error.message);
 }
 
 test("what was saved is loaded, with its size and checksum told", async (t) => {
@@ -48,7 +49,10 @@ test("saving a reference again replaces what it led to", async (t) => {
 
 test("a reference that was never saved is not available", async (t) => {
   const { store } = setup(t);
-  await assert.rejects(store.load("noetl://nothing"), isMissing(/noetl:\/\/nothing is not available: it was never stored/));
+  await assert.rejects(
+    store.load("noetl://nothing"),
+    isMissing(/noetl:\/\/nothing is not available: it was never stored/),
+  );
 });
 
 test("beyond 16 MiB payloads go to a folder that only the owner can read, and close removes it", async (t) => {

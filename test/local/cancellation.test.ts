@@ -34,7 +34,10 @@ async function cancelled(
     const closed = execution.events.filter(({ type }) => /^command\.(completed|failed|cancelled)$/.test(type));
     const ids = closed.map((event) => ("command_id" in event ? event.command_id : ""));
     assert.deepEqual([...ids].sort(), [...issued].sort(), "Each command is closed exactly once");
-    assert.deepEqual(execution.events.filter(({ type }) => /^(playbook\.(completed|failed)|execution\.cancelled)$/.test(type)).length, 1);
+    assert.deepEqual(
+      execution.events.filter(({ type }) => /^(playbook\.(completed|failed)|execution\.cancelled)$/.test(type)).length,
+      1,
+    );
   }
   return { bench, ran, cancelledAt };
 }
@@ -130,15 +133,19 @@ test("before it starts: nothing is called", async (t) => {
 });
 
 test("a tool's answer that comes after the cancellation changes nothing", async (t) => {
-  const { ran } = await cancelled(t, "workflow: [{ step: a, tool: { kind: http, set: { x: 1 } }, next: [{ step: b }] }, { step: b }]", {
-    tools: {
-      a: (call: Call) =>
-        new Promise((resolve) => {
-          call.signal.addEventListener("abort", () => resolve(ok({ late: true })));
-        }),
+  const { ran } = await cancelled(
+    t,
+    "workflow: [{ step: a, tool: { kind: http, set: { x: 1 } }, next: [{ step: b }] }, { step: b }]",
+    {
+      tools: {
+        a: (call: Call) =>
+          new Promise((resolve) => {
+            call.signal.addEventListener("abort", () => resolve(ok({ late: true })));
+          }),
+      },
+      afterCalls: 1,
     },
-    afterCalls: 1,
-  });
+  );
   assert.deepEqual(ran.state.vars, {});
   assert.equal(ran.of("task.done").length, 0);
 });
@@ -161,7 +168,10 @@ workflow:
           "grandchild.yaml": GRANDCHILD,
         },
         tools: {
-          inner: (call) => untilStopped(call, () => { stopped += 1; }),
+          inner: (call) =>
+            untilStopped(call, () => {
+              stopped += 1;
+            }),
           wait: (call) => untilStopped(call),
           more: (call) => untilStopped(call),
         },
@@ -170,7 +180,10 @@ workflow:
       },
     );
     await bench.clock.runUntil(bench.runtime.close());
-    assert.deepEqual(bench.executions().map(({ state }) => state.status), ["CANCELLED", "CANCELLED", "CANCELLED"]);
+    assert.deepEqual(
+      bench.executions().map(({ state }) => state.status),
+      ["CANCELLED", "CANCELLED", "CANCELLED"],
+    );
     assert.equal(stopped, 1);
   });
 }
@@ -180,7 +193,12 @@ test("a child that ran out of its caller's time is cancelled, and the caller goe
   const bench = setup(t, {
     files: { "child.yaml": GRANDCHILD },
     tools: {
-      inner: (call) => (bench.calls.length === 1 ? ok({}) : untilStopped(call, () => { stopped += 1; })),
+      inner: (call) =>
+        bench.calls.length === 1
+          ? ok({})
+          : untilStopped(call, () => {
+              stopped += 1;
+            }),
     },
   });
   // Read once, so that no time of the test's clock passes while the file is read.
@@ -192,7 +210,10 @@ workflow:
     next: { arcs: [{ step: end, when: "event.name == 'step.failed' and output.error.kind == 'timeout'" }] }
   - step: end
 `);
-  assert.deepEqual(bench.executions().map(({ state }) => state.status), ["COMPLETED", "COMPLETED", "COMPLETED", "CANCELLED"]);
+  assert.deepEqual(
+    bench.executions().map(({ state }) => state.status),
+    ["COMPLETED", "COMPLETED", "COMPLETED", "CANCELLED"],
+  );
   assert.equal(stopped, 1);
   assert.equal(ran.state.steps["call"]?.status, "FAILED");
 });

@@ -45,7 +45,9 @@ test("a child's result is merged over its status and id, and it knows its parent
 for (const key of ["input", "args", "payload"]) {
   test(`a child is given ${key}, and not what arrived over the parent's arc`, async (t) => {
     const bench = setup(t, { files: { "child.yaml": CHILD } });
-    const work = bench.run(calling(`path: child.yaml, ${key}: { name: "{{ who }}" }`), { input: { who: "Ada", greeting: "Bye" } });
+    const work = bench.run(calling(`path: child.yaml, ${key}: { name: "{{ who }}" }`), {
+      input: { who: "Ada", greeting: "Bye" },
+    });
     await work;
     const [, child] = bench.executions();
     assert.deepEqual(child?.state.input, { name: "Ada" });
@@ -131,7 +133,10 @@ test("a rule may run a failed child again, as a new execution", async (t) => {
   const rules = "spec: { policy: { rules: [{ when: \"output.error.kind == 'sub_playbook'\", then: { do: retry } }] } }";
   const ran = await bench.completed(calling(`path: child.yaml, ${rules}`));
   assert.equal(((await ran.result()) as JsonObject)["n"], 2);
-  assert.deepEqual(bench.executions().map(({ state }) => state.status), ["COMPLETED", "FAILED", "COMPLETED"]);
+  assert.deepEqual(
+    bench.executions().map(({ state }) => state.status),
+    ["COMPLETED", "FAILED", "COMPLETED"],
+  );
 });
 
 for (const [task, kind, message] of [
@@ -171,7 +176,8 @@ test("files are found beside the document that calls, with and without their end
 test("documents below the folder are found by their metadata.path, others that only mention it are not", async (t) => {
   const files = {
     "a/decoy.yaml": "metadata: { name: x, path: other, description: jobs/nightly }\nworkflow: [{ step: a }]",
-    "b/deep/job.yaml": "metadata: { name: job, path: jobs/nightly }\nworkflow: [{ step: a, tool: { kind: noop, result: { found: true } } }]",
+    "b/deep/job.yaml":
+      "metadata: { name: job, path: jobs/nightly }\nworkflow: [{ step: a, tool: { kind: noop, result: { found: true } } }]",
     "c/invalid.yaml": "metadata: { name: job, path: jobs/nightly }\nworkflow: []",
     "node_modules/job.yaml": "metadata: { name: job, path: jobs/hidden }\nworkflow: [{ step: a }]",
   };
@@ -196,16 +202,16 @@ workflow:
   };
   const bench = setup(t, { files });
   await bench.completed(calling("path: child.yaml", "loop: { in: [Bern, Basel], iterator: city }"));
-  assert.deepEqual(bench.calls.map((call) => call.config["url"]), [
-    "Bern 0 false",
-    "Bern x 0",
-    "Basel 1 false",
-    "Basel x 0",
-  ]);
+  assert.deepEqual(
+    bench.calls.map((call) => call.config["url"]),
+    ["Bern 0 false", "Bern x 0", "Basel 1 false", "Basel x 0"],
+  );
 });
 
 test("a child that is called outside a loop has no iter.parent", async (t) => {
-  const files = { "child.yaml": 'workflow: [{ step: a, tool: { kind: noop, result: { has: "{{ iter.parent is defined }}" } } }]' };
+  const files = {
+    "child.yaml": 'workflow: [{ step: a, tool: { kind: noop, result: { has: "{{ iter.parent is defined }}" } } }]',
+  };
   const ran = await setup(t, { files }).completed(calling("path: child.yaml"));
   assert.equal(((await ran.result()) as JsonObject)["has"], false);
 });

@@ -21,15 +21,12 @@ workflow:
   - step: b
     tool: { kind: http }
 `);
-  const rows = (name: string) => ran.events.filter((event) => "step" in event && event.step === name).map(({ type }) => type);
-  assert.deepEqual(rows("a").filter((type) => type !== "workflow.initialized"), [
-    "command.issued",
-    "command.claimed",
-    "task.done",
-    "command.completed",
-    "step.completed",
-    "next.evaluated",
-  ]);
+  const rows = (name: string) =>
+    ran.events.filter((event) => "step" in event && event.step === name).map(({ type }) => type);
+  assert.deepEqual(
+    rows("a").filter((type) => type !== "workflow.initialized"),
+    ["command.issued", "command.claimed", "task.done", "command.completed", "step.completed", "next.evaluated"],
+  );
   assert.equal(rows("b").length, 5);
 });
 
@@ -42,7 +39,9 @@ test("work that lasts has one row more", async (t) => {
 
 test("a run begins and ends with one event each, and ids of commands grow", async (t) => {
   const { completed } = setup(t);
-  const ran = await completed("workflow: [{ step: a, next: [{ step: b }] }, { step: b, next: [{ step: c }] }, { step: c }]");
+  const ran = await completed(
+    "workflow: [{ step: a, next: [{ step: b }] }, { step: b, next: [{ step: c }] }, { step: c }]",
+  );
   const types = ran.events.map(({ type }) => type);
   assert.deepEqual(types.slice(0, 2), ["playbook.initialized", "workflow.initialized"]);
   assert.deepEqual(types.slice(-2), ["workflow.completed", "playbook.completed"]);
@@ -65,7 +64,10 @@ workflow:
 `);
   assert.deepEqual(seen, ran.events);
   const times = seen.map(({ at }) => at);
-  assert.deepEqual(times, [...times].sort((left, right) => left - right));
+  assert.deepEqual(
+    times,
+    [...times].sort((left, right) => left - right),
+  );
 });
 
 test("every event type that a local run has is written and read back", async (t) => {

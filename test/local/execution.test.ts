@@ -34,7 +34,10 @@ test("a run stops at its target, and one whose target is no step is refused", as
   const text = "workflow: [{ step: a, next: [{ step: b }] }, { step: b, next: [{ step: c }] }, { step: c }]";
   const bench = setup(t);
   const { state } = await bench.run(text, { target: "b" });
-  assert.deepEqual([state.status, state.steps["b"]?.status, state.steps["c"]?.status], ["COMPLETED", "COMPLETED", "SKIPPED"]);
+  assert.deepEqual(
+    [state.status, state.steps["b"]?.status, state.steps["c"]?.status],
+    ["COMPLETED", "COMPLETED", "SKIPPED"],
+  );
   await assert.rejects(bench.run(text, { target: "x" }), /There is no step 'x' to stop at; the steps are: a, b, c/);
 });
 
@@ -64,6 +67,9 @@ test("runs of one runtime are apart from each other", async (t) => {
   const playbook = bench.compile(text);
   const runs = [1, 2, 3].map((n) => bench.runtime.run(playbook, { input: { n } }, signal));
   const states = await bench.clock.runUntil(Promise.all(runs));
-  assert.deepEqual(states.map(({ vars }) => vars["x"]), [1, 2, 3]);
+  assert.deepEqual(
+    states.map(({ vars }) => vars["x"]),
+    [1, 2, 3],
+  );
   assert.equal(new Set(states.map(({ executionId }) => executionId)).size, 3);
 });

@@ -48,7 +48,10 @@ test("every setting that cannot be used is told at once", () => {
     const lines = error.message.split("\n");
     assert.equal(lines.length, 2);
     assert.match(error.message, /^FLOW_LOCAL_CAPACITY must be a whole number from 1, got 'many'$/m);
-    assert.match(error.message, /^FLOW_WORKER_TOOLS: htpt, frob are no kinds that this program runs; use 'all', or some of http, /m);
+    assert.match(
+      error.message,
+      /^FLOW_WORKER_TOOLS: htpt, frob are no kinds that this program runs; use 'all', or some of http, /m,
+    );
     return true;
   });
 });
@@ -62,14 +65,22 @@ for (const text of ["0", "-1", "1.5", "1e400", "ten"]) {
 test("the values cannot be changed, nor what is in them", () => {
   const config = loadConfig({ FLOW_TEMPLATE_ENV: "A", FLOW_WORKER_TOOLS: "http", FLOW_HTTP_ALLOW_PRIVATE: "::1" });
   assert.ok(Object.isFrozen(config));
-  for (const value of [config.templateEnv, config.workerTools, config.httpAllowPrivate]) assert.ok(Object.isFrozen(value));
+  for (const value of [config.templateEnv, config.workerTools, config.httpAllowPrivate])
+    assert.ok(Object.isFrozen(value));
 });
 
 test("the description lists every setting with its value, default and source", () => {
   const settings = describeConfig({ FLOW_LOCAL_CAPACITY: "9", FLOW_PYTHON: "" });
   assert.deepEqual(
     settings.map(({ name }) => name),
-    ["FLOW_CREDENTIALS_FILE", "FLOW_WORKER_TOOLS", "FLOW_HTTP_ALLOW_PRIVATE", "FLOW_PYTHON", "FLOW_TEMPLATE_ENV", "FLOW_LOCAL_CAPACITY"],
+    [
+      "FLOW_CREDENTIALS_FILE",
+      "FLOW_WORKER_TOOLS",
+      "FLOW_HTTP_ALLOW_PRIVATE",
+      "FLOW_PYTHON",
+      "FLOW_TEMPLATE_ENV",
+      "FLOW_LOCAL_CAPACITY",
+    ],
   );
   const capacity = settings.find(({ name }) => name === "FLOW_LOCAL_CAPACITY");
   assert.deepEqual([capacity?.value, capacity?.default, capacity?.source], ["9", "64", "environment"]);

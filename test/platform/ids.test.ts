@@ -25,7 +25,10 @@ test("a clock that steps back does not make ids shrink or repeat", () => {
   const times = [NOW, NOW + 5, NOW - 3_600_000, NOW - 3_600_000, NOW, NOW + 5, NOW + 6, 0];
   const newId = createIds(() => times.shift() ?? 0);
   const ids = Array.from({ length: 8 }, () => Number(newId()));
-  assert.deepEqual(ids, [...ids].sort((left, right) => left - right));
+  assert.deepEqual(
+    ids,
+    [...ids].sort((left, right) => left - right),
+  );
   assert.equal(new Set(ids).size, 8);
 });
 

@@ -11,7 +11,11 @@ const PLACE = { eventId: 7, executionId: "10", catalogId: "20", path: "jobs/nigh
 const AT = 1_767_225_600_123;
 
 const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)));
-const map = fc.dictionary(fc.string({ maxLength: 8 }).filter((key) => key !== "__proto__"), json, { maxKeys: 3 });
+const map = fc.dictionary(
+  fc.string({ maxLength: 8 }).filter((key) => key !== "__proto__"),
+  json,
+  { maxKeys: 3 },
+);
 const name = fc.string({ minLength: 1, maxLength: 8 });
 const id = fc.integer({ min: 1 }).map(String);
 const count = fc.nat(100);
@@ -39,7 +43,10 @@ const reference = fc.record({
   extracted: map,
   preview: fc.record({ truncated: fc.boolean(), bytes: count, sample: fc.string() }),
 });
-const virtual = fc.dictionary(name.filter((key) => key !== "__proto__"), json.map((value): StoredResult => ({ value })));
+const virtual = fc.dictionary(
+  name.filter((key) => key !== "__proto__"),
+  json.map((value): StoredResult => ({ value })),
+);
 const stored = fc.oneof(
   json.map((value) => ({ value })),
   reference.map((ref) => ({ ref })),
@@ -64,16 +71,40 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   "command.claimed": [ref, { worker: name }],
   "command.started": [ref, { worker: name }],
   "task.done": [
-    { ...ref, task: name, task_run_id: id, status: fc.constantFrom("ok", "error"), run: count, final: fc.boolean(), duration_ms: count },
+    {
+      ...ref,
+      task: name,
+      task_run_id: id,
+      status: fc.constantFrom("ok", "error"),
+      run: count,
+      final: fc.boolean(),
+      duration_ms: count,
+    },
     { worker: name, iteration: count, result: stored, bytes: count, error },
   ],
-  "call.done": [{ ...ref, task: name }, { worker: name, iteration: count, child_execution_id: id }],
-  "call.error": [{ ...ref, task: name, run: count, error }, { worker: name, iteration: count }],
+  "call.done": [
+    { ...ref, task: name },
+    { worker: name, iteration: count, child_execution_id: id },
+  ],
+  "call.error": [
+    { ...ref, task: name, run: count, error },
+    { worker: name, iteration: count },
+  ],
   "command.completed": [
     ref,
-    { worker: name, tasks: fc.array(name), pipeline: fc.constant(true), iterations: count, set: writes, rows: fc.array(json) },
+    {
+      worker: name,
+      tasks: fc.array(name),
+      pipeline: fc.constant(true),
+      iterations: count,
+      set: writes,
+      rows: fc.array(json),
+    },
   ],
-  "command.failed": [{ ...ref, error }, { worker: name, tasks: fc.array(name), pipeline: fc.constant(true), set: writes }],
+  "command.failed": [
+    { ...ref, error },
+    { worker: name, tasks: fc.array(name), pipeline: fc.constant(true), set: writes },
+  ],
   "command.cancelled": [{ command_id: id, step: name, reason: fc.string() }],
   "loop.started": [
     { step: name, step_run_id: id, max_in_flight: count },
@@ -93,14 +124,27 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   "loop.done": [{ step: name, step_run_id: id, stats: fc.record({ total: count, success: count, failed: count }) }],
   "step.completed": [{ step: name, step_run_id: id, set: writes, next: fired, duration_ms: count }],
   "step.failed": [
-    { step: name, step_run_id: id, error, handled: fc.constantFrom("no", "yes", "loop.done"), set: writes, next: fired, duration_ms: count },
+    {
+      step: name,
+      step_run_id: id,
+      error,
+      handled: fc.constantFrom("no", "yes", "loop.done"),
+      set: writes,
+      next: fired,
+      duration_ms: count,
+    },
   ],
   "step.skipped": [{ step: name, reason: fc.constantFrom("when", "admission", "unreached"), set: writes, next: fired }],
   "next.evaluated": [
     {
       step: name,
       event: name,
-      arcs: fc.array(fc.record({ step: name, matched: fc.boolean(), fired: fc.boolean(), error: fc.string() }, { requiredKeys: ["step", "fired"] })),
+      arcs: fc.array(
+        fc.record(
+          { step: name, matched: fc.boolean(), fired: fc.boolean(), error: fc.string() },
+          { requiredKeys: ["step", "fired"] },
+        ),
+      ),
     },
   ],
   "workflow.completed": [{}],
@@ -138,7 +182,13 @@ test("every record has the fields that all have", () => {
   const { event_id, execution_id, catalog_id, event_type, created_at } = record({ type: "workflow.completed", at: AT });
   assert.deepEqual(
     { event_id, execution_id, catalog_id, event_type, created_at },
-    { event_id: 7, execution_id: "10", catalog_id: "20", event_type: "workflow.completed", created_at: "2026-01-01T00:00:00.123Z" },
+    {
+      event_id: 7,
+      execution_id: "10",
+      catalog_id: "20",
+      event_type: "workflow.completed",
+      created_at: "2026-01-01T00:00:00.123Z",
+    },
   );
 });
 
@@ -151,13 +201,29 @@ test("the node of an event is the playbook, the step, or the step with its task"
 });
 
 test("a result travels in the reference envelope: inline in its context, or as a reference", () => {
-  const base = { type: "task.done" as const, at: AT, ...COMMAND, task: "fetch", task_run_id: "1-0-0", run: 1, final: true, duration_ms: 5 };
+  const base = {
+    type: "task.done" as const,
+    at: AT,
+    ...COMMAND,
+    task: "fetch",
+    task_run_id: "1-0-0",
+    run: 1,
+    final: true,
+    duration_ms: 5,
+  };
   const inline = record({ ...base, status: "ok", result: { value: { n: 1 } }, bytes: 7 });
-  assert.deepEqual(inline["result"], { status: "ok", context: { task: "fetch", value: { n: 1 }, run: 1, final: true, bytes: 7 } });
+  assert.deepEqual(inline["result"], {
+    status: "ok",
+    context: { task: "fetch", value: { n: 1 }, run: 1, final: true, bytes: 7 },
+  });
   const ref = { kind: "result_ref" as const, ref: "noetl://x" } as NonNullable<StoredResult["ref"]>;
   const error = { kind: "timeout" as const, code: "T", message: "m", retryable: true };
   const kept = record({ ...base, status: "error", result: { ref }, error });
-  assert.deepEqual(kept["result"], { status: "error", reference: ref, context: { task: "fetch", run: 1, final: true } });
+  assert.deepEqual(kept["result"], {
+    status: "error",
+    reference: ref,
+    context: { task: "fetch", run: 1, final: true },
+  });
   assert.deepEqual(kept["error"], error);
 });
 

@@ -20,7 +20,7 @@ const only = process.env["FLOW_SEED"];
 /** Seeds that failed once, with the playbook that they ran. */
 const REGRESSIONS: [seed: number, playbook: string, why: string][] = [
   [1459, "large results by reference", "a worker that had lost its claim stored over its successor's result"],
-  [1355, "local parallel loop", "a worker took the loss of an earlier claim for that of the one it held"],
+  [1529, "sub-playbook and final step", "a worker took the loss of an earlier claim for that of the one it held"],
 ];
 
 for (const playbook of PLAYBOOKS) {
@@ -34,6 +34,14 @@ for (const [seed, name, why] of REGRESSIONS) {
     await runSeed(seed, named(name));
   });
 }
+
+test("a seed gives the same run every time", async () => {
+  for (const playbook of PLAYBOOKS.slice(0, 5)) {
+    const [once, twice] = [await simulate(playbook, 4711), await simulate(playbook, 4711)];
+    assert.deepEqual(once.server.log, twice.server.log);
+    assert.deepEqual(once.faults.counts, twice.faults.counts);
+  }
+});
 
 test("whatever breaks, every run ends once, as it would have without faults", async (context) => {
   if (only !== undefined) return await runSeed(Number(only), playbookOf(Number(only)));

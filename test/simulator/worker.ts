@@ -1,15 +1,15 @@
 import type { SteppedClock } from "../../src/adapters/stepped-clock.ts";
 import type { Program } from "../../src/engine/program.ts";
 import { FlowError } from "../../src/schema/errors.ts";
-import type { FlowEvent } from "../../src/schema/event.ts";
 import type { Json } from "../../src/schema/json.ts";
-import type { WorkerDeps } from "../../src/worker/deps.ts";
 import { runCommand } from "../../src/worker/run-command.ts";
+import { openDelivery } from "./delivery.ts";
 import type { Faults } from "./faults.ts";
 import type { Network } from "./network.ts";
 import { type Process, startProcess } from "./process.ts";
-import type { Answer, Claim, Server } from "./server.ts";
-import { type Script, scriptedTool } from "./tools.ts";
+import type { Claim, Server } from "./server.ts";
+import type { Script } from "./tools.ts";
+import { virtualDeps } from "./virtual-deps.ts";
 
 /** What a virtual worker is made of. */
 export interface WorkerParts {
@@ -44,138 +44,35 @@ interface Life {
   running: Map<Claim, AbortController>;
   /** Claims that were asked for and not answered. */
   asking: number;
+  /** The worker's clock, which jumps. */
+  now(): number;
 }
 
 const POLL_MS = 4_000;
 const HEARTBEAT_MS = 5_000;
-const EARLY_RESEND_MS = 150;
 
+/** Makes a worker and starts its first process. */
 export function createWorker(parts: WorkerParts): Worker {
-  const { name, capacity, clock, faults, network, server, script } = parts;
+  const { clock, faults, script } = parts;
   const { random } = script;
   let offsetMs = 0;
   let life: Life = start();
 
   function start(): Life {
-    const running = new Map<Claim, AbortController>();
     const process = startProcess(clock, random, faults, () => {
       clock.after(random.between(100, 10_000), () => {
         life = start();
       });
     });
-    const current: Life = { process, running, asking: 0 };
-    schedule(process, POLL_MS, () => fill(current));
-    schedule(process, HEARTBEAT_MS, () => beat(current));
-    fill(current);
+    const current: Life = { process, running: new Map(), asking: 0, now: () => clock.now() + offsetMs };
+    repeat(clock, process, POLL_MS, () => fill(parts, current));
+    repeat(clock, process, HEARTBEAT_MS, () => beat(parts, current));
+    fill(parts, current);
     return current;
   }
 
-  /** Repeats while the process lives; one that stands still misses its turns. */
-  function schedule(process: Process, everyMs: number, action: () => void): void {
-    clock.after(everyMs, () => {
-      if (!process.alive) return;
-      if (process.frozenUntil <= clock.now()) action();
-      schedule(process, everyMs, action);
-    });
-  }
-
-  /** Claims until it has as much as it can do, or there is nothing. */
-  function fill(current: Life): void {
-    const { process, running } = current;
-    if (!process.alive || process.frozenUntil > clock.now() || running.size + current.asking >= capacity) return;
-    current.asking += 1;
-    void network
-      .askOnce(process, () => server.claim(name))
-      .then((claim) => {
-        current.asking -= 1;
-        if (claim === undefined || claim === "nothing") return;
-        carryOut(current, claim).catch(parts.broken);
-        fill(current);
-      })
-      .catch(parts.broken);
-  }
-
-  async function carryOut(current: Life, claim: Claim): Promise<void> {
-    const { process, running } = current;
-    const controller = new AbortController();
-    const older = [...running].find(([other]) => other.command.command_id === claim.command.command_id);
-    // Claimed again by the worker that held it: the server had given up on the first claim.
-    older?.[1].abort(new FlowError("CANCELLED", "claimed again"));
-    running.set(claim, controller);
-    const reports = createReports(parts, process, claim, controller);
-    await process.gate();
-    const source = { program: parts.program, file: "simulated.yaml" };
-    await runCommand(deps(process, claim), source, claim, reports.send, controller.signal);
-    await reports.sent();
-    running.delete(claim);
-    fill(current);
-  }
-
-  function beat({ process, running }: Life): void {
-    if (running.size === 0) return;
-    // The newest claim of each command: the answer names commands and not claims.
-    const claims = [...new Map([...running.keys()].map((claim) => [claim.command.command_id, claim])).values()];
-    void network
-      .askOnce(process, () => server.heartbeat(name, claims))
-      .then(async (lost) => {
-        await process.gate();
-        for (const claim of claims) {
-          const isLost = lost?.includes(claim.command.command_id) ?? false;
-          if (isLost) running.get(claim)?.abort(new FlowError("CANCELLED", "lost"));
-        }
-      })
-      .catch(parts.broken);
-  }
-
-  function deps(process: Process, claim: Claim): WorkerDeps {
-    const guarded = async <T>(action: () => T): Promise<T> => {
-      await process.gate();
-      const result = action();
-      await process.gate();
-      return result;
-    };
-    return {
-      worker: name,
-      tools: { get: () => Promise.resolve(scriptedTool(script, process, claim)) },
-      credentials: { find: () => Promise.resolve(undefined) },
-      children: {
-        run: async (request, signal) => {
-          await process.gate();
-          await clock.sleep(random.between(100, 20_000), signal);
-          await process.gate();
-          const value = { child: request.path ?? "", input: request.input };
-          return { executionId: "77", path: value.child, status: "COMPLETED", result: { value }, error: null };
-        },
-      },
-      results: {
-        kind: "memory",
-        load: (ref) => guarded(() => payload(parts.payloads, ref)),
-        save: (ref, json) =>
-          guarded(() => {
-            if (!server.holds(claim)) throw new FlowError("CANCELLED", `${ref} is another claim's to store`);
-            parts.payloads.set(ref, JSON.parse(json));
-            // Each claim's payload counts as another, as the answers of real tools are.
-            const sha256 = `${claim.command.command_id}#${claim.attempt}`;
-            script.ledger.store(ref, sha256);
-            return { sha256, bytes: json.length };
-          }),
-      },
-      clock: {
-        now: () => clock.now() + offsetMs,
-        sleep: async (ms, signal) => {
-          await process.gate();
-          await clock.sleep(ms, signal);
-          await process.gate();
-        },
-      },
-      random: random.next,
-      env: {},
-      log: () => undefined,
-    };
-  }
-
   return {
-    wake: () => fill(life),
+    wake: () => fill(parts, life),
     running: () => (life.process.alive ? life.running.size : 0),
     jump: (ms) => {
       offsetMs += ms;
@@ -183,46 +80,63 @@ export function createWorker(parts: WorkerParts): Worker {
   };
 }
 
-function payload(payloads: ReadonlyMap<string, Json>, ref: string): Json {
-  const found = payloads.get(ref);
-  if (found === undefined) throw new FlowError("REFERENCE_NOT_AVAILABLE", `There is no ${ref}`);
-  return found;
+/** Does something again and again while the process lives; one that stands still misses its turns. */
+function repeat(clock: SteppedClock, process: Process, everyMs: number, action: () => void): void {
+  clock.after(everyMs, () => {
+    if (!process.alive) return;
+    if (process.frozenUntil <= clock.now()) action();
+    repeat(clock, process, everyMs, action);
+  });
 }
 
-/** The reports of one command: each sent until it is answered, again later while it is early, no more once refused. */
-function createReports(parts: WorkerParts, process: Process, claim: Claim, controller: AbortController) {
-  const { network, server, clock, eager, name } = parts;
-  const pending: Promise<void>[] = [];
-  let serial = 0;
-  let isRefused = false;
+/** Claims until the worker has as much as it can do, or there is nothing. */
+function fill(parts: WorkerParts, life: Life): void {
+  const { clock, network, server, name, capacity } = parts;
+  const { process, running } = life;
+  if (!process.alive || process.frozenUntil > clock.now() || running.size + life.asking >= capacity) return;
+  life.asking += 1;
+  network
+    .askOnce(process, () => server.claim(name))
+    .then((claim) => {
+      life.asking -= 1;
+      if (claim === undefined || claim === "nothing") return;
+      carryOut(parts, life, claim).catch(parts.broken);
+      fill(parts, life);
+    })
+    .catch(parts.broken);
+}
 
-  const deliver = async (events: FlowEvent[]): Promise<void> => {
-    serial += 1;
-    const key = `${name}/${claim.command.command_id}/${claim.attempt}/${serial}`;
-    for (;;) {
-      const answer: Answer = await network.ask(process, () => server.report(key, events));
+/** Runs a claimed command to its end, as a worker's process does. */
+async function carryOut(parts: WorkerParts, life: Life, claim: Claim): Promise<void> {
+  const { process, running } = life;
+  const controller = new AbortController();
+  const older = [...running].find(([other]) => other.command.command_id === claim.command.command_id);
+  // Claimed again by the worker that held it: the server had given up on the first claim.
+  older?.[1].abort(new FlowError("CANCELLED", "claimed again"));
+  running.set(claim, controller);
+  const delivery = openDelivery(parts, process, claim, controller);
+  await process.gate();
+  const source = { program: parts.program, file: "simulated.yaml" };
+  const deps = virtualDeps(parts, process, claim, life.now);
+  await runCommand(deps, source, claim, delivery.send, controller.signal);
+  await delivery.finished();
+  running.delete(claim);
+  fill(parts, life);
+}
+
+/** Tells the server what it works on, and stops what is not its business any more. */
+function beat({ network, server, name, broken }: WorkerParts, { process, running }: Life): void {
+  if (running.size === 0) return;
+  // The newest claim of each command: the answer names commands and not claims.
+  const claims = [...new Map([...running.keys()].map((claim) => [claim.command.command_id, claim])).values()];
+  network
+    .askOnce(process, () => server.heartbeat(name, claims))
+    .then(async (lost) => {
       await process.gate();
-      if (answer === "refused" && !isRefused) {
-        isRefused = true;
-        controller.abort(new FlowError("CANCELLED", "refused"));
+      for (const claim of claims) {
+        const isLost = lost?.includes(claim.command.command_id) ?? false;
+        if (isLost) running.get(claim)?.abort(new FlowError("CANCELLED", "lost"));
       }
-      if (answer !== "early" || isRefused) return;
-      await clock.sleep(EARLY_RESEND_MS);
-    }
-  };
-
-  return {
-    async send(events: FlowEvent[]): Promise<void> {
-      await process.gate();
-      if (isRefused) return;
-      const written: FlowEvent[] = JSON.parse(JSON.stringify(events));
-      const delivery = deliver(written);
-      pending.push(delivery);
-      if (!eager) await delivery;
-    },
-    /** Resolves when every report has its answer. */
-    async sent(): Promise<void> {
-      await Promise.all(pending);
-    },
-  };
+    })
+    .catch(broken);
 }

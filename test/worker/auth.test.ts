@@ -21,7 +21,10 @@ for (const [auth, expected] of [
   ["{ from: pg, to: { credential: api } }", { from: PG, to: API }],
   ["{ only: pg }", { only: PG, default: PG }],
   ["{ type: bearer, token: x }", { inline: undefined, default: { name: "inline", type: "bearer", data: INLINE } }],
-  ["{ source: adc, scopes: [a] }", { default: { name: "inline", type: "custom", data: { source: "adc", scopes: ["a"] } } }],
+  [
+    "{ source: adc, scopes: [a] }",
+    { default: { name: "inline", type: "custom", data: { source: "adc", scopes: ["a"] } } },
+  ],
   ["null", {}],
   ['""', {}],
 ] as const) {
@@ -66,7 +69,10 @@ test("auth that is neither a name nor a map fails the task", async (t) => {
 });
 
 test("a credential's data stands in no event", async (t) => {
-  const { completed } = setup(t, { credentials: { api: { type: "bearer", data: { token: "canary-7f3a" } } }, tools: { a: [ok({})] } });
+  const { completed } = setup(t, {
+    credentials: { api: { type: "bearer", data: { token: "canary-7f3a" } } },
+    tools: { a: [ok({})] },
+  });
   const ran = await completed("workflow: [{ step: a, tool: { kind: http, auth: api } }]");
   assert.ok(!JSON.stringify(ran.events).includes("canary-7f3a"));
 });

@@ -54,17 +54,49 @@ test("an entry is resolved when something reads it, not before", async (t) => {
     return Promise.resolve({ name, type: "bearer", data: { token: name } });
   };
   const { completed } = setup(t, { credentials: { find } });
-  await completed(reading("  - { name: used, kind: credential }\n  - { name: unused, kind: credential }", "keychain.used.token"));
+  await completed(
+    reading("  - { name: used, kind: credential }\n  - { name: unused, kind: credential }", "keychain.used.token"),
+  );
   assert.deepEqual(asked, ["used"]);
 });
 
 for (const [what, keychain, expression, message] of [
-  ["is not defined", "  - { name: k, kind: static, data: {} }", "keychain.other.token", /^KEYCHAIN: Entry 'other' not found/],
-  ["has no such field", "  - { name: k, kind: static, data: { token: x } }", "keychain.k.secret", /^KEYCHAIN: Entry 'k' has no field 'secret'; it has: token/],
-  ["names no credential", "  - { name: k, kind: credential, credential: nobody }", "keychain.k.token", /^KEYCHAIN: Entry 'k' not found: there is no credential 'nobody'/],
-  ["is static and empty", "  - { name: k, kind: static }", "keychain.k.token", /^KEYCHAIN: Entry 'k' not found: a static entry needs 'data'/],
-  ["is of a kind that is not resolved here", "  - { name: k, kind: oauth2 }", "keychain.k.token", /does not resolve kind 'oauth2'/],
-  ["is read as a whole keychain", "  - { name: k, kind: static, data: {} }", "keychain", /can only be read field by field/],
+  [
+    "is not defined",
+    "  - { name: k, kind: static, data: {} }",
+    "keychain.other.token",
+    /^KEYCHAIN: Entry 'other' not found/,
+  ],
+  [
+    "has no such field",
+    "  - { name: k, kind: static, data: { token: x } }",
+    "keychain.k.secret",
+    /^KEYCHAIN: Entry 'k' has no field 'secret'; it has: token/,
+  ],
+  [
+    "names no credential",
+    "  - { name: k, kind: credential, credential: nobody }",
+    "keychain.k.token",
+    /^KEYCHAIN: Entry 'k' not found: there is no credential 'nobody'/,
+  ],
+  [
+    "is static and empty",
+    "  - { name: k, kind: static }",
+    "keychain.k.token",
+    /^KEYCHAIN: Entry 'k' not found: a static entry needs 'data'/,
+  ],
+  [
+    "is of a kind that is not resolved here",
+    "  - { name: k, kind: oauth2 }",
+    "keychain.k.token",
+    /does not resolve kind 'oauth2'/,
+  ],
+  [
+    "is read as a whole keychain",
+    "  - { name: k, kind: static, data: {} }",
+    "keychain",
+    /can only be read field by field/,
+  ],
 ] as const) {
   test(`an entry that ${what} fails the task that reads it`, async (t) => {
     const { failed, calls } = setup(t, { credentials: CREDENTIALS });

@@ -110,7 +110,11 @@ test("names that hold everywhere have the same value in config, rule, task set, 
 });
 
 test("result and response are the raw result of this step in set and arcs, and of the step before elsewhere", async (t) => {
-  const places = await probe(t, { result: "result.value", response: "response.value", own: "result.config is defined" });
+  const places = await probe(t, {
+    result: "result.value",
+    response: "response.value",
+    own: "result.config is defined",
+  });
   const before = { result: "of first", response: "of first", own: false };
   assert.deepEqual(places["config"], before);
   assert.deepEqual(places["in_rule"], before);
@@ -133,7 +137,13 @@ test("output is the task before in config, this task in rule and set, the step a
   assert.deepEqual(places["config"], { status: "ok", alias: "ok", of: "of before", own: "of before", event: none });
   assert.deepEqual(places["in_rule"], { status: "ok", alias: "ok", of: "this", own: null, event: none });
   assert.deepEqual(places["in_task_set"], { status: "ok", alias: "ok", of: "this", own: null, event: none });
-  const end = { status: "ok", alias: "ok", of: "of before", own: "of before", event: ["step.done", "probe", "step.done"] };
+  const end = {
+    status: "ok",
+    alias: "ok",
+    of: "of before",
+    own: "of before",
+    event: ["step.done", "probe", "step.done"],
+  };
   assert.deepEqual(places["in_step_set"], end);
   assert.deepEqual(places["in_arc"], end);
 });
@@ -225,7 +235,7 @@ workflow:
     output: "error",
     code: "REFUSED",
     status: "error",
-    error: (await ran.step("a") as JsonObject)["error"],
+    error: ((await ran.step("a")) as JsonObject)["error"],
   });
 });
 
@@ -238,10 +248,13 @@ workflow:
       - flaky: { kind: http, url: "run {{ _attempt }}", spec: { policy: { rules: [{ when: "output.status == 'error'", then: { do: retry } }] } } }
       - next: { kind: http, url: "run {{ _attempt }}" }
 `);
-  assert.deepEqual(calls.map((call) => [call.config["url"], call.attempt]), [
-    ["run 1", 1],
-    ["run 2", 2],
-    ["run 3", 3],
-    ["run 1", 1],
-  ]);
+  assert.deepEqual(
+    calls.map((call) => [call.config["url"], call.attempt]),
+    [
+      ["run 1", 1],
+      ["run 2", 2],
+      ["run 3", 3],
+      ["run 1", 1],
+    ],
+  );
 });

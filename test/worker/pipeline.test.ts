@@ -30,7 +30,12 @@ workflow:
 });
 
 test("a lone task's result is the step's, whichever way it was written", async (t) => {
-  for (const tool of ["{ kind: http, name: a }", "[{ name: a, kind: http }]", "[{ a: { kind: http } }]", "{ a: { kind: http } }"]) {
+  for (const tool of [
+    "{ kind: http, name: a }",
+    "[{ name: a, kind: http }]",
+    "[{ a: { kind: http } }]",
+    "{ a: { kind: http } }",
+  ]) {
     const { completed } = setup(t, { tools: { a: [ok([1, 2])] } });
     const ran = await completed(`
 workflow:
@@ -104,5 +109,11 @@ workflow:
   - step: s
     tool: [{ kind: http }, { kind: http, url: "{{ task_0.config is defined }}" }]
 `);
-  assert.deepEqual(calls.map(({ task, config }) => [task, config["url"]]), [["task_0", undefined], ["task_1", true]]);
+  assert.deepEqual(
+    calls.map(({ task, config }) => [task, config["url"]]),
+    [
+      ["task_0", undefined],
+      ["task_1", true],
+    ],
+  );
 });

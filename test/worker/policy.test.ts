@@ -106,19 +106,24 @@ for (const rule of [
   "{ else: { do: break } }",
   "{ else: null, then: { do: break } }",
   "{ when: 'true', then: { do: break } }",
-  '{ when: "{{ output.status == \'ok\' }}", then: { do: break } }',
+  "{ when: \"{{ output.status == 'ok' }}\", then: { do: break } }",
 ]) {
   test(`the rule ${rule} ends the pipeline`, async (t) => {
     const { completed, calls } = setup(t);
     const ran = await completed(withRules(rule));
-    assert.deepEqual(calls.map(({ task }) => task), ["first"]);
+    assert.deepEqual(
+      calls.map(({ task }) => task),
+      ["first"],
+    );
     assert.equal(ran.state.steps["a"]?.status, "COMPLETED");
   });
 }
 
 test("a rule that cannot be evaluated does not match", async (t) => {
   const { completed, calls } = setup(t);
-  await completed(withRules(`{ when: "output.data < 'text'", then: { do: fail } }, { when: "5 + {} == 1", then: { do: fail } }`));
+  await completed(
+    withRules(`{ when: "output.data < 'text'", then: { do: fail } }, { when: "5 + {} == 1", then: { do: fail } }`),
+  );
   assert.equal(calls.length, 2);
 });
 
@@ -168,7 +173,10 @@ workflow:
 test("jump goes to a label, and what it makes anew replaces what was there", async (t) => {
   const { completed, calls } = setup(t);
   const ran = await completed(JUMPING.replace("TARGET", "count"));
-  assert.deepEqual(calls.map((call) => call.config["url"]), [1, 2, 3]);
+  assert.deepEqual(
+    calls.map((call) => call.config["url"]),
+    [1, 2, 3],
+  );
   assert.equal(ran.state.vars["n"], 3);
   const runs = ran.of("task.done").filter(({ task }) => task === "work");
   assert.equal(new Set(runs.map((event) => event.task_run_id)).size, 3, "Each is a task run of its own");
@@ -187,7 +195,10 @@ workflow:
       - work: { kind: http }
       - check: { kind: noop, spec: { policy: { rules: [{ when: "work.left > 0", then: { do: jump, to: "${spelling}" } }] } } }
 `);
-    assert.deepEqual(calls.map(({ task }) => task), ["before", "work", "work", "work"]);
+    assert.deepEqual(
+      calls.map(({ task }) => task),
+      ["before", "work", "work", "work"],
+    );
   });
 }
 
@@ -204,7 +215,10 @@ workflow:
           kind: http
           spec: { policy: { rules: [{ when: "output.status == 'error'", then: { do: retry, attempts: 2 } }, { when: "output.data.go == 'back'", then: { do: jump, to: start } }] } }
 `);
-  assert.deepEqual(calls.map(({ attempt }) => attempt), [1, 2, 1, 2]);
+  assert.deepEqual(
+    calls.map(({ attempt }) => attempt),
+    [1, 2, 1, 2],
+  );
 });
 
 test("then.set is applied for every action, in its scope, with maps and lists", async (t) => {
@@ -245,12 +259,12 @@ workflow:
 
 test("an assignment that cannot be evaluated fails its task", async (t) => {
   const { failed } = setup(t);
-  const { state } = await failed(withRules("{ else: { then: { do: continue, set: { x: \"{{ {} + 1 }}\" } } } }"));
+  const { state } = await failed(withRules('{ else: { then: { do: continue, set: { x: "{{ {} + 1 }}" } } } }'));
   assert.deepEqual([state.error?.kind, state.error?.task], ["template", "first"]);
 });
 
 test("a task's set is applied after success only, once", async (t) => {
-  const set = "set: { ctx.n: \"{{ (n | default(0)) + 1 }}\" }";
+  const set = 'set: { ctx.n: "{{ (n | default(0)) + 1 }}" }';
   const { run } = setup(t, { tools: { first: [bad("timeout", "T"), ok({})], second: [bad("timeout", "T")] } });
   const ran = await run(`
 workflow:

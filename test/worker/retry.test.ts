@@ -11,7 +11,7 @@ const BUSY = bad("connection", "REFUSED");
 async function delaysOf(
   t: Parameters<typeof setup>[0],
   then: string,
-  options: { random?: () => number; answers?: typeof BUSY[]; takesMs?: number } = {},
+  options: { random?: () => number; answers?: (typeof BUSY)[]; takesMs?: number } = {},
 ): Promise<{ delays: number[]; runs: number; code: string | undefined }> {
   const times: number[] = [];
   const ends: number[] = [];
@@ -72,7 +72,11 @@ test("retry-after of an answer is honoured when it is larger than the delay", as
   assert.deepEqual((await delaysOf(t, "attempts: 2, delay: 1", { answers: [busy] })).delays, [7_000]);
   assert.deepEqual((await delaysOf(t, "attempts: 2, delay: 9", { answers: [busy] })).delays, [9_000]);
   const never = http(503, null, { "retry-after": "99999" });
-  assert.deepEqual((await delaysOf(t, "attempts: 2", { answers: [never] })).delays, [300_000], "capped as all delays are");
+  assert.deepEqual(
+    (await delaysOf(t, "attempts: 2", { answers: [never] })).delays,
+    [300_000],
+    "capped as all delays are",
+  );
   const date = http(503, null, { "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" });
   assert.deepEqual((await delaysOf(t, "attempts: 2, delay: 1", { answers: [date] })).delays, [1_000]);
 });
@@ -112,7 +116,11 @@ workflow:
     tool: { kind: http, retry: { max_attempts: 5, initial_delay: 1, backoff: exponential } }
 `);
   const runs = ran.of("task.done").map(({ run, final, status }) => [run, final, status]);
-  assert.deepEqual(runs, [[1, false, "error"], [2, false, "error"], [3, true, "ok"]]);
+  assert.deepEqual(runs, [
+    [1, false, "error"],
+    [2, false, "error"],
+    [3, true, "ok"],
+  ]);
   assert.deepEqual(await ran.result(), { n: 1 });
   assert.equal(new Set(calls.map(({ taskRunId }) => taskRunId)).size, 1, "All runs share the key of the task run");
 });
@@ -125,5 +133,8 @@ workflow:
   - step: work
     tool: { kind: http, url: "{{ page }}", spec: { policy: { rules: [{ when: "output.status == 'error'", then: { do: retry, set: { page: 2 } } }] } } }
 `);
-  assert.deepEqual(calls.map((call) => call.config["url"]), [1, 2]);
+  assert.deepEqual(
+    calls.map((call) => call.config["url"]),
+    [1, 2],
+  );
 });

@@ -5,10 +5,11 @@ import { createSteppedClock } from "../../src/adapters/stepped-clock.ts";
 import type { Command } from "../../src/schema/command.ts";
 import { FlowError } from "../../src/schema/errors.ts";
 import type { FlowEvent } from "../../src/schema/event.ts";
+import type { ToolResult } from "../../src/schema/outcome.ts";
 import type { WorkerDeps } from "../../src/worker/deps.ts";
 import { runCommand } from "../../src/worker/run-command.ts";
 import { compile } from "../engine/support/playbook.ts";
-import { ok, scriptedTools, type Scripts } from "./support/scripted-tools.ts";
+import { type Call, ok, type Scripts, scriptedTools } from "./support/scripted-tools.ts";
 
 // One claimed command, without an engine: whatever happens, it is reported to its end.
 
@@ -57,11 +58,22 @@ async function work(text: string, given: Given = {}): Promise<FlowEvent[]> {
   return events;
 }
 
+/** A tool that notes its calls. */
+function noting(called: string[]): (call: Call) => ToolResult {
+  return ({ task }) => {
+    called.push(task);
+    return ok({});
+  };
+}
+
 const ONE = "workflow: [{ step: s, tool: { kind: http } }]";
 
 test("every event names the command, its claim and the worker", async () => {
   const events = await work(ONE);
-  assert.deepEqual(events.map(({ type }) => type), ["task.done", "command.completed"]);
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ["task.done", "command.completed"],
+  );
   for (const event of events) {
     const { command_id, attempt, step, worker } = event as FlowEvent & Record<string, unknown>;
     assert.deepEqual({ command_id, attempt, step, worker }, { command_id: "100", attempt: 3, step: "s", worker: "w1" });
@@ -95,11 +107,25 @@ test("work that lasts longer than 250 ms is marked as started, shorter work is n
     const tools = { s: () => clock.sleep(ms).then(() => ok({})) };
     const events: FlowEvent[] = [];
     const report = async (list: FlowEvent[]) => void events.push(...list);
-    const deps = { clock, tools: scriptedTools(tools, () => undefined), results: createLocalResults() } as unknown as WorkerDeps;
+    const deps = {
+      clock,
+      tools: scriptedTools(tools, () => undefined),
+      results: createLocalResults(),
+    } as unknown as WorkerDeps;
     const context = { workload: {}, vars: {}, steps: {}, input: {} };
-    const command = { command_id: "1", execution_id: "1", catalog_id: "c", step: "s", step_run_id: "1", step_started_at: 0, context };
+    const command = {
+      command_id: "1",
+      execution_id: "1",
+      catalog_id: "c",
+      step: "s",
+      step_run_id: "1",
+      step_started_at: 0,
+      context,
+    };
     const signal = new AbortController().signal;
-    await clock.runUntil(runCommand(deps, { program: compile(ONE), file: "f" }, { command, attempt: 1 }, report, signal));
+    await clock.runUntil(
+      runCommand(deps, { program: compile(ONE), file: "f" }, { command, attempt: 1 }, report, signal),
+    );
     return events.map(({ type }) => type);
   };
   assert.deepEqual(await clocked(249)(), ["task.done", "command.completed"]);
@@ -111,7 +137,10 @@ test("a result that cannot be stored fails the command", async () => {
     ...createLocalResults(),
     save: () => Promise.reject(new FlowError("INTERNAL", "no space left on the device")),
   };
-  const events = await work("workflow: [{ step: s, tool: { kind: http, spec: { result: { inline_max_bytes: 1 } } } }]", { deps: { results } });
+  const events = await work(
+    "workflow: [{ step: s, tool: { kind: http, spec: { result: { inline_max_bytes: 1 } } } }]",
+    { deps: { results } },
+  );
   const last = events.at(-1);
   assert.equal(last?.type, "command.failed");
   assert.match(last.error.message, /no space left/);
@@ -119,7 +148,7 @@ test("a result that cannot be stored fails the command", async () => {
 
 test("a command whose signal is aborted already calls no tool and fails as cancelled", async () => {
   const called: string[] = [];
-  const events = await work(ONE, { signal: AbortSignal.abort(), tools: { s: () => (called.push("s"), ok({})) } });
+  const events = await work(ONE, { signal: AbortSignal.abort(), tools: { s: noting(called) } });
   const last = events.at(-1);
   assert.equal(last?.type, "command.failed");
   assert.equal(last.error.kind, "cancelled");
@@ -138,7 +167,7 @@ test("a tool is not called when the signal is aborted while its task is prepared
   const events = await work("workflow: [{ step: s, tool: { kind: http, auth: api } }]", {
     signal: stop.signal,
     deps: { credentials },
-    tools: { s: () => (called.push("s"), ok({})) },
+    tools: { s: noting(called) },
   });
   assert.deepEqual(called, []);
   const last = events.at(-1);
@@ -152,10 +181,18 @@ test("iterations that a stopped command leaves out are not counted as run", asyn
   const events = await work(text, {
     command: { loop },
     signal: stop.signal,
-    tools: { s: () => (stop.abort(), ok({})) },
+    tools: {
+      s: () => {
+        stop.abort();
+        return ok({});
+      },
+    },
   });
   const ends = events.filter(({ type }) => type.startsWith("loop.iteration"));
-  assert.deepEqual(ends.map((event) => "iteration" in event && event.iteration), [5]);
+  assert.deepEqual(
+    ends.map((event) => "iteration" in event && event.iteration),
+    [5],
+  );
   const last = events.at(-1);
   assert.equal(last?.type === "command.completed" && last.iterations, 1);
 });

@@ -11,14 +11,20 @@ const CANARY = "canary-51c0ffee";
 function assertNowhere(bench: Bench): void {
   for (const { state, events } of bench.executions()) {
     for (const record of recordsOf(state, events)) {
-      assert.ok(!JSON.stringify(record).includes(CANARY), `It stands in ${record.event_type}: ${JSON.stringify(record)}`);
+      assert.ok(
+        !JSON.stringify(record).includes(CANARY),
+        `It stands in ${record.event_type}: ${JSON.stringify(record)}`,
+      );
     }
   }
 }
 
 const SENSITIVE = "spec: { result: { sensitive: true } }";
 
-for (const [where, step, task] of [["the step", SENSITIVE, ""], ["the task", "", `, ${SENSITIVE}`]] as const) {
+for (const [where, step, task] of [
+  ["the step", SENSITIVE, ""],
+  ["the task", "", `, ${SENSITIVE}`],
+] as const) {
   test(`a result that ${where} calls sensitive is used by later steps and stands in no event`, async (t) => {
     const secret = [ok({ token: CANARY, list: [CANARY] }, { virtual: { command_0: CANARY } })];
     const bench = setup(t, { tools: { secret, use: [ok({})] } });
@@ -42,7 +48,8 @@ workflow:
 
 test("a sensitive result is in no event of pipelines, loops and retries", async (t) => {
   let runs = 0;
-  const secret = () => (++runs === 1 ? bad("timeout", "T", { data: { token: CANARY } }) : ok({ token: CANARY, n: runs }));
+  const secret = () =>
+    ++runs === 1 ? bad("timeout", "T", { data: { token: CANARY } }) : ok({ token: CANARY, n: runs });
   const bench = setup(t, { tools: { secret } });
   await bench.completed(`
 workflow:

@@ -35,7 +35,10 @@ workflow:
       - three: { kind: script, script: { code: x } }
       - four: { kind: result, action: get, ref: x }
 `);
-  assert.deepEqual(calls.map(({ kind }) => kind), ["sqldb", "sqldb", "python", "artifact"]);
+  assert.deepEqual(
+    calls.map(({ kind }) => kind),
+    ["sqldb", "sqldb", "python", "artifact"],
+  );
 });
 
 test("a tool is told which execution, step, task and document it works for", async (t) => {
@@ -50,7 +53,10 @@ workflow:
             result = 1
 `);
   const [call] = calls;
-  assert.deepEqual([call?.executionId, call?.step, call?.task, call?.attempt], [ran.state.executionId, "calls", "code", 1]);
+  assert.deepEqual(
+    [call?.executionId, call?.step, call?.task, call?.attempt],
+    [ran.state.executionId, "calls", "code", 1],
+  );
   assert.equal(call?.source.file, `${folder}/main.yaml`);
   assert.equal(call?.source.codeLine, 10);
 });

@@ -7,8 +7,21 @@ import { bad, ok, untilStopped } from "./support/scripted-tools.ts";
 
 test("a task's time-out tells its tool to stop and is an error of kind timeout", async (t) => {
   let stopped = 0;
-  const bench = setup(t, { tools: { slow: (call) => untilStopped(call, () => { stopped += 1; }) } });
-  for (const timeout of ["timeout: 2", "timeout_seconds: 2", "timeout_ms: 2000", 'timeout: "{{ 1 + 1 }}"', "spec: { timeout: 2 }"]) {
+  const bench = setup(t, {
+    tools: {
+      slow: (call) =>
+        untilStopped(call, () => {
+          stopped += 1;
+        }),
+    },
+  });
+  for (const timeout of [
+    "timeout: 2",
+    "timeout_seconds: 2",
+    "timeout_ms: 2000",
+    'timeout: "{{ 1 + 1 }}"',
+    "spec: { timeout: 2 }",
+  ]) {
     const before = bench.clock.now();
     const { state } = await bench.failed(`
 workflow:
@@ -155,7 +168,14 @@ workflow:
 
 test("a run's time-out fails the run and stops what runs", async (t) => {
   let stopped = 0;
-  const bench = setup(t, { tools: { slow: (call) => untilStopped(call, () => { stopped += 1; }) } });
+  const bench = setup(t, {
+    tools: {
+      slow: (call) =>
+        untilStopped(call, () => {
+          stopped += 1;
+        }),
+    },
+  });
   const { state } = await bench.failed(`
 workload: { limit: 60 }
 executor: { spec: { timeout: "{{ limit * 2 }}" } }

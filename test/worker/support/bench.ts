@@ -14,8 +14,8 @@ import type { CredentialSource, StoredCredential } from "../../../src/ports/cred
 import { FlowError } from "../../../src/schema/errors.ts";
 import type { EventOf, EventType, FlowEvent } from "../../../src/schema/event.ts";
 import type { Json, JsonObject } from "../../../src/schema/json.ts";
-import { plainValue } from "../../../src/worker/plain.ts";
 import type { TaskLine } from "../../../src/worker/deps.ts";
+import { plainValue } from "../../../src/worker/plain.ts";
 import { loadedReferences } from "../../../src/worker/references.ts";
 import { assertRecorded } from "./recorded.ts";
 import { type Call, type Scripts, scriptedTools } from "./scripted-tools.ts";
@@ -93,7 +93,9 @@ export function setup(t: TestContext, options: BenchOptions = {}): Bench {
       const load = results.load;
       results.load = (ref) =>
         isLost(ref)
-          ? Promise.reject(new FlowError("REFERENCE_NOT_AVAILABLE", `The result ${ref} is not available: lost by the test`))
+          ? Promise.reject(
+              new FlowError("REFERENCE_NOT_AVAILABLE", `The result ${ref} is not available: lost by the test`),
+            )
           : load(ref);
       const onCall = (call: Call) => {
         calls.push(call);
@@ -160,7 +162,8 @@ function ran(runtime: LocalRuntime, state: ExecutionState, events: FlowEvent[]):
   return {
     state,
     events,
-    of: <T extends EventType>(type: T) => events.filter((event): event is EventOf<T> & FlowEvent => event.type === type),
+    of: <T extends EventType>(type: T) =>
+      events.filter((event): event is EventOf<T> & FlowEvent => event.type === type),
     step,
     result: async () => (state.resultStep === null ? null : await step(state.resultStep)),
   };

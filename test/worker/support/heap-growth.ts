@@ -22,7 +22,9 @@ const runtime = createLocalRuntime({
   tools: (store) => createToolRegistry({ allowPrivate: [], store }),
   credentials: { find: () => Promise.resolve(undefined) },
   observe(_, events) {
-    const isMark = events.some((event) => event.type === "loop.iteration.completed" && event.iteration % 5_000 === 4_999);
+    const isMark = events.some(
+      (event) => event.type === "loop.iteration.completed" && event.iteration % 5_000 === 4_999,
+    );
     if (!isMark) return;
     globalThis.gc?.();
     heaps.push(process.memoryUsage().heapUsed);

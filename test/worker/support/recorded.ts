@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { evolve } from "../../../src/engine/evolve.ts";
-import { emptyState, type ExecutionState, isTerminal } from "../../../src/engine/state.ts";
+import { type ExecutionState, emptyState, isTerminal } from "../../../src/engine/state.ts";
 import type { FlowEvent } from "../../../src/schema/event.ts";
 import { type EventRecord, fromRecord, toRecord } from "../../../src/schema/event-record.ts";
 

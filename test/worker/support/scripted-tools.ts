@@ -59,7 +59,9 @@ export function bad(kind: TaskErrorKind, code: string, more: Partial<ToolResult>
 /** An answer of an HTTP server. */
 export function http(status: number, data: ToolResult["data"], headers: JsonObject = {}): ToolResult {
   const answer = { data: { status_code: status, headers, data }, http: { status, headers } };
-  return status < 400 ? ok(answer.data, answer) : bad(status < 500 ? "client_error" : "server_error", `HTTP_${status}`, answer);
+  return status < 400
+    ? ok(answer.data, answer)
+    : bad(status < 500 ? "client_error" : "server_error", `HTTP_${status}`, answer);
 }
 
 /** A tool that works until it is told to stop, as one does whose server never answers. */
