@@ -14,6 +14,10 @@ export interface ResultStore {
 export interface WritableResultStore extends ResultStore {
   /** Kind of this store as it stands in a reference: `disk`, `kv`, `s3`, … */
   readonly kind: string;
-  /** Keeps the payload under `ref`; `json` is its JSON text. Saving the same reference again replaces it. */
+  /**
+   * Keeps the payload under `ref`; `json` is its JSON text. Saving the same reference again replaces it: every attempt of a
+   * command has the same references, so that a crash leaves none behind that nobody knows. A store that several workers
+   * share must therefore refuse what comes from a claim that was lost (the simulator does, and fails without).
+   */
   save(ref: string, json: string): Promise<{ sha256: string; bytes: number }>;
 }

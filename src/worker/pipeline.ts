@@ -116,21 +116,13 @@ async function keep(run: PipelineRun, task: ProgramTask, taskRunId: string, resu
     executionId: place.command.execution_id,
     step: place.command.step,
     task: task.task.label,
-    taskRunId: runOfAttempt(taskRunId, run.ref.attempt),
+    taskRunId,
   };
   return await storeResult(deps.results, where, data, result.virtual, {
     ...config,
     select: [...run.step.step.result.select, ...task.task.result.select],
     sensitive: run.step.step.result.sensitive || task.task.result.sensitive,
   });
-}
-
-/**
- * A worker that lost its claim may go on for a while: what it stores must not replace what its successor stored. So each
- * claim has references of its own. (The idempotency key of calls stays the same for all.)
- */
-function runOfAttempt(taskRunId: string, attempt: number): string {
-  return attempt > 1 ? `${taskRunId}-${attempt}` : taskRunId;
 }
 
 function errorValue(result: ToolResult): Json {
