@@ -24,7 +24,11 @@ export default tseslint.config(
       "@typescript-eslint/no-floating-promises": [
         "error",
         // The runner waits for the tests that it is told of.
-        { allowForKnownSafeCalls: [{ from: "package", name: ["test", "describe", "it", "suite"], package: "node:test" }] },
+        {
+          allowForKnownSafeCalls: [
+            { from: "package", name: ["test", "describe", "it", "suite"], package: "node:test" },
+          ],
+        },
       ],
       "@typescript-eslint/no-misused-promises": "error",
       "@typescript-eslint/await-thenable": "error",

@@ -47,7 +47,13 @@ async function loopFigures(mode: "sequential" | "parallel"): Promise<Measurement
   return [
     { name: `${name} iterations`, value: ITERATIONS / (total / 1000), unit: "/s" },
     { name: `${name} cost at the end over the start`, value: late / early, unit: "×", target: 1.2, better: "less" },
-    { name: `${name} heap at the end less the start`, value: (heap.at(-1) ?? 0) - (heap[1] ?? 0), unit: "MB", target: 16, better: "less" },
+    {
+      name: `${name} heap at the end less the start`,
+      value: (heap.at(-1) ?? 0) - (heap[1] ?? 0),
+      unit: "MB",
+      target: 16,
+      better: "less",
+    },
   ];
 }
 
@@ -70,7 +76,15 @@ async function stepFigures(): Promise<Measurement[]> {
     late.push((times[STEPS - 1] ?? 0) - (times[STEPS - 101] ?? 0));
   }
   const value = quantile(late, 0.5) / quantile(early, 0.5);
-  return [{ name: "B4 cost of step 1,000 over step 100, one variable set in each", value, unit: "×", target: 1.2, better: "less" }];
+  return [
+    {
+      name: "B4 cost of step 1,000 over step 100, one variable set in each",
+      value,
+      unit: "×",
+      target: 1.2,
+      better: "less",
+    },
+  ];
 }
 
 async function run(text: string, input: Record<string, number>, seen: (type: string) => void): Promise<void> {
@@ -84,7 +98,12 @@ async function run(text: string, input: Record<string, number>, seen: (type: str
     },
   });
   const program = compileProgram(playbook);
-  const state = await runtime.run({ program, file: "bench.yaml", warnings: [] }, { input }, new AbortController().signal);
+  const state = await runtime.run(
+    { program, file: "bench.yaml", warnings: [] },
+    { input },
+    new AbortController().signal,
+  );
   await runtime.close();
-  if (state.status !== "COMPLETED") throw new Error(`The bench's playbook ended ${state.status}: ${state.error?.message}`);
+  if (state.status !== "COMPLETED")
+    throw new Error(`The bench's playbook ended ${state.status}: ${state.error?.message}`);
 }

@@ -30,7 +30,10 @@ for (const [name, part] of Object.entries(PARTS)) {
 const width = Math.max(...all.map(({ name }) => name.length));
 for (const measurement of all) {
   const { name, value, unit, target, better } = measurement;
-  const goal = target === undefined ? "" : `  ${better === "less" ? "≤" : "≥"} ${shown(target)}  ${isReached(measurement) ? "reached" : "MISSED"}`;
+  const goal =
+    target === undefined
+      ? ""
+      : `  ${better === "less" ? "≤" : "≥"} ${shown(target)}  ${isReached(measurement) ? "reached" : "MISSED"}`;
   process.stdout.write(`${name.padEnd(width)}  ${shown(value).padStart(12)} ${unit.padEnd(14)}${goal}\n`);
 }
 
@@ -38,7 +41,10 @@ const folder = join(import.meta.dirname, "../../bench/results");
 mkdirSync(folder, { recursive: true });
 const stamp = new Date().toISOString();
 const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length };
-writeFileSync(join(folder, `${stamp.replace(/[:.]/g, "-")}.json`), `${JSON.stringify({ stamp, machine, measurements: all }, null, 2)}\n`);
+writeFileSync(
+  join(folder, `${stamp.replace(/[:.]/g, "-")}.json`),
+  `${JSON.stringify({ stamp, machine, measurements: all }, null, 2)}\n`,
+);
 
 function shown(value: number): string {
   const digits = Math.abs(value) >= 100 ? 0 : 2;

@@ -17,7 +17,13 @@ export async function benchPython(): Promise<Measurement[]> {
     const large: number[] = [];
     for (let n = 0; n < 5; n++) large.push(await timed(() => run(tool, "result = n", rows)));
     return [
-      { name: "python: first task, with the start of its interpreter", value: first, unit: "ms", target: 500, better: "less" },
+      {
+        name: "python: first task, with the start of its interpreter",
+        value: first,
+        unit: "ms",
+        target: 500,
+        better: "less",
+      },
       { name: "python: trivial warm task, p50", value: quantile(warm, 0.5), unit: "ms", target: 1, better: "less" },
       { name: "python: trivial warm task, p99", value: quantile(warm, 0.99), unit: "ms", target: 5, better: "less" },
       { name: "python: warm main(n), p50", value: quantile(main, 0.5), unit: "ms", target: 1, better: "less" },

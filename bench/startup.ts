@@ -27,7 +27,13 @@ export function benchStartup(): Measurement[] {
     const bare = repeat(["-e", "0"]);
     return [
       { name: "B8 flow run of 3 steps, p50", value: quantile(runs.ms, 0.5), unit: "ms", target: 250, better: "less" },
-      { name: "B8 flow run of 3 steps, peak memory", value: quantile(runs.mb, 0.5), unit: "MB", target: 90, better: "less" },
+      {
+        name: "B8 flow run of 3 steps, peak memory",
+        value: quantile(runs.mb, 0.5),
+        unit: "MB",
+        target: 90,
+        better: "less",
+      },
       { name: "   a Node process that does nothing, p50", value: quantile(bare.ms, 0.5), unit: "ms" },
       { name: "   a Node process that does nothing, peak memory", value: quantile(bare.mb, 0.5), unit: "MB" },
     ];
@@ -47,7 +53,9 @@ function repeat(args: string[]): { ms: number[]; mb: number[] } {
     const plain = spawnSync(process.execPath, args, { encoding: "utf8" });
     const elapsed = performance.now() - start;
     if (plain.status !== 0) throw new Error(`node ${args.join(" ")} ended ${plain.status}: ${plain.stderr}`);
-    const measured = spawnSync(process.execPath, ["--import", `data:text/javascript,${PEAK}`, ...args], { encoding: "utf8" });
+    const measured = spawnSync(process.execPath, ["--import", `data:text/javascript,${PEAK}`, ...args], {
+      encoding: "utf8",
+    });
     const peak = /\npeak (\d+)/.exec(measured.stderr)?.[1];
     if (round < 2) continue;
     ms.push(elapsed);

@@ -17,5 +17,7 @@ await build({
   sourcesContent: false,
   logLevel: "warning",
   // Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have.
-  banner: { js: 'import { createRequire as bundledRequire } from "node:module"; const require = bundledRequire(import.meta.url);' },
+  banner: {
+    js: 'import { createRequire as bundledRequire } from "node:module"; const require = bundledRequire(import.meta.url);',
+  },
 });

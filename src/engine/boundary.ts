@@ -135,7 +135,10 @@ interface Place {
 
 function openPlace(state: ExecutionState, program: Program, end: StepEnd, env: EngineEnv): Place {
   const result = end.result ?? { value: null };
+  // A pipeline's envelope is that of the task that ended it.
+  const last = result.tasks?.at(-1)?.[1] ?? result;
   const outcome = {
+    ...last.about,
     status: end.error === null ? ("ok" as const) : ("error" as const),
     result,
     ...(end.error !== null && { error: end.error }),

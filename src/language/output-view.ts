@@ -1,18 +1,14 @@
-import type { TaskError, ToolResult } from "../schema/outcome.ts";
-import type { StoredResult } from "../schema/result.ts";
+import type { TaskError } from "../schema/outcome.ts";
+import type { ResultAbout, StoredResult } from "../schema/result.ts";
 import { noReferences, type References } from "./references.ts";
 import { ResultView } from "./result-view.ts";
 import { View } from "./view.ts";
 
 /** What is known of a finished task or step: the envelope of language document section 5.2. */
-export interface Outcome {
+export interface Outcome extends Partial<ResultAbout> {
   status: "ok" | "error";
   result: StoredResult;
   error?: TaskError;
-  meta?: { attempt: number; duration_ms: number };
-  http?: NonNullable<ToolResult["http"]>;
-  pg?: NonNullable<ToolResult["pg"]>;
-  py?: NonNullable<ToolResult["py"]>;
 }
 
 /**

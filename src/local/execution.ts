@@ -53,13 +53,16 @@ export async function runExecution(
   const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env });
   const first = await references.evaluate(() => startExecution(request, program, env()));
 
-  const queue: Command[] = [];
-  const running = new Set<Promise<void>>();
   const stop = new AbortController();
   // Every tool that runs listens to it, and how many there are is the capacity's affair.
   setMaxListeners(0, stop.signal);
   const finished = signalOf<void>();
-
+  const runOne = async (command: Command) => {
+    const ref = { command_id: command.command_id, attempt: 1, step: command.step, worker: deps.worker };
+    await report([{ type: "command.claimed", at: deps.clock.now(), ...ref }]);
+    await runCommand(deps, source, { command, attempt: 1 }, report, stop.signal);
+  };
+  const queue = createQueue(deps.capacity, (command) => runOne(command).catch(finished.reject));
   const fold = async (event: FlowEvent): Promise<Acceptance> => {
     const verdict = accept(state, event);
     if (verdict !== "accepted") return verdict;
@@ -67,13 +70,19 @@ export async function runExecution(
     await references.evaluate(() => continueAdvance(progress, state, program, env()));
     for (const { ref, value } of progress.writes) await deps.results.save(ref, JSON.stringify(value));
     deps.observe(state, progress.events);
-    queue.push(...progress.commands);
     if (isTerminal(state.status)) end();
-    else fill();
+    else queue.add(progress.commands);
     return verdict;
   };
+  const end = () => {
+    queue.clear();
+    stop.abort(new FlowError("CANCELLED", "The execution has ended"));
+    finished.resolve();
+  };
   const inOrder = serial(fold);
+  const turns = createTurns();
   const report = async (events: FlowEvent[]) => {
+    if (turns.isOver()) await turns.next();
     try {
       for (const event of events) await inOrder(event);
     } catch (error) {
@@ -81,34 +90,6 @@ export async function runExecution(
       finished.reject(error);
       throw error;
     }
-  };
-
-  const end = () => {
-    queue.length = 0;
-    stop.abort(new FlowError("CANCELLED", "The execution has ended"));
-    finished.resolve();
-  };
-  const fill = () => {
-    while (running.size < deps.capacity) {
-      const command = queue.shift();
-      if (command === undefined) return;
-      const work = runOne(command).catch((error: unknown) => finished.reject(error));
-      running.add(work);
-      void work.then(() => {
-        running.delete(work);
-        fill();
-      });
-    }
-  };
-  let turnBegan = performance.now();
-  const runOne = async (command: Command) => {
-    if (performance.now() - turnBegan > TURN_MS) {
-      await new Promise(setImmediate);
-      turnBegan = performance.now();
-    }
-    const ref = { command_id: command.command_id, attempt: 1, step: command.step, worker: deps.worker };
-    await report([{ type: "command.claimed", at: deps.clock.now(), ...ref }]);
-    await runCommand(deps, source, { command, attempt: 1 }, report, stop.signal);
   };
 
   const inject = (event: FlowEvent) => void inOrder(event).catch(finished.reject);
@@ -126,9 +107,60 @@ export async function runExecution(
     endTimeout();
     signal.removeEventListener("abort", cancel);
     stop.abort(new FlowError("CANCELLED", "The execution has ended"));
-    await Promise.allSettled(running);
+    await queue.idle();
   }
   return state;
+}
+
+/** Turns of {@link TURN_MS}; whoever reports an event after one is over waits for the next. */
+function createTurns(): { isOver(): boolean; next(): Promise<void> } {
+  let began = performance.now();
+  let next: Promise<void> | undefined;
+  return {
+    isOver: () => performance.now() - began > TURN_MS,
+    next() {
+      next ??= new Promise((resolve) => {
+        setImmediate(() => {
+          began = performance.now();
+          next = undefined;
+          resolve();
+        });
+      });
+      return next;
+    },
+  };
+}
+
+/** Commands that wait, and those that run: never more than `capacity` at a time. */
+function createQueue(capacity: number, run: (command: Command) => Promise<void>) {
+  const waiting: Command[] = [];
+  const running = new Set<Promise<void>>();
+  const fill = () => {
+    while (running.size < capacity) {
+      const command = waiting.shift();
+      if (command === undefined) return;
+      const work = run(command);
+      running.add(work);
+      void work.then(() => {
+        running.delete(work);
+        fill();
+      });
+    }
+  };
+  return {
+    add(commands: readonly Command[]) {
+      for (const command of commands) waiting.push(command);
+      fill();
+    },
+    /** Drops what waits. */
+    clear() {
+      waiting.length = 0;
+    },
+    /** Resolves when nothing runs any more. */
+    async idle() {
+      await Promise.all(running);
+    },
+  };
 }
 
 function reasonOf(signal: AbortSignal): string {

@@ -56,14 +56,12 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
   const results = createLocalResults();
   const catalog = createFileCatalog();
   const newId = createIds(() => clock.now());
-  const families = new Map<string, Family>();
-  const unattended = new Set<Promise<unknown>>();
 
   const deps: LocalDeps = {
     worker: "local",
     tools: options.tools(results),
     credentials: options.credentials,
-    children: { run: (request, signal) => runChild(request, signal) },
+    children: { run: (request, signal) => family.runChild(request, signal) },
     results,
     clock,
     random: options.random ?? Math.random,
@@ -74,69 +72,90 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     log: options.log ?? (() => undefined),
   };
 
-  const runOne = async (playbook: LocalPlaybook, start: StartRequest, family: Family, signal: AbortSignal) => {
-    families.set(start.executionId, family);
-    try {
-      const state = await runExecution(deps, playbook, start, signal);
-      if (state.status === "CANCELLED") family.cancel.abort(new FlowError("CANCELLED", "The caller was cancelled"));
-      return state;
-    } finally {
-      families.delete(start.executionId);
-    }
-  };
-
-  const runChild = async (request: ChildRequest, signal: AbortSignal): Promise<ChildOutcome> => {
-    const parent = families.get(request.parent.execution_id);
-    const depth = (parent?.depth ?? 0) + 1;
-    if (depth > CHILD_DEPTH_MAX) {
-      throw new FlowError(
-        "INVALID_INPUT",
-        `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`,
-      );
-    }
-    const target = request.path ?? request.catalogId ?? "";
-    const playbook = await catalog.load(target, folderOf(request.parentFile)).catch(sayFirstError);
-    checkReturnStep(playbook, request.returnStep);
-    // The caller's time may have run out while the document was read.
-    signal.throwIfAborted();
-    const { path } = playbook.program.playbook;
-    const executionId = newId();
-    const start: StartRequest = { executionId, catalogId: path, input: request.input, parent: request.parent };
-    const root = parent?.root ?? signal;
-    const family = { depth, root, cancel: new AbortController() };
-    // A child that nobody waits for outlives the task that started it, but not the cancellation of its caller.
-    const lifetime = request.async && parent !== undefined ? AbortSignal.any([root, parent.cancel.signal]) : signal;
-    const running = runOne(playbook, start, family, lifetime);
-    if (request.async) {
-      const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
-      unattended.add(attended);
-      return { executionId, path, status: "STARTED", result: null, error: null };
-    }
-    return outcomeOf(await running, request.returnStep);
-  };
+  const execute = (playbook: LocalPlaybook, start: StartRequest, signal: AbortSignal) =>
+    runExecution(deps, playbook, start, signal);
+  const family = createFamily(execute, catalog.load, newId);
 
   return {
     load: (target, folder) => catalog.load(target, folder),
     run: (playbook, request, signal) => {
       const start = { executionId: newId(), catalogId: playbook.program.playbook.path, ...request };
-      return runOne(playbook, start, { depth: 0, root: signal, cancel: new AbortController() }, signal);
+      return family.runRoot(playbook, start, signal);
     },
     results,
     async close() {
-      await Promise.all(unattended);
+      await family.idle();
       await results.close();
     },
   };
 }
 
 /** What an execution hands down to the children that it calls. */
-interface Family {
+interface Parent {
   /** Sub-playbooks above it. */
   depth: number;
   /** Aborted when the run as a whole is cancelled. */
   root: AbortSignal;
   /** Aborts the children that nobody waits for, when the execution is cancelled. */
   cancel: AbortController;
+}
+
+/** Runs executions, those that others call among them, and knows who called whom. */
+function createFamily(
+  execute: (playbook: LocalPlaybook, start: StartRequest, signal: AbortSignal) => Promise<ExecutionState>,
+  load: LocalRuntime["load"],
+  newId: () => string,
+) {
+  const parents = new Map<string, Parent>();
+  const unattended = new Set<Promise<unknown>>();
+
+  const runOne = async (playbook: LocalPlaybook, start: StartRequest, parent: Parent, signal: AbortSignal) => {
+    parents.set(start.executionId, parent);
+    try {
+      const state = await execute(playbook, start, signal);
+      if (state.status === "CANCELLED") parent.cancel.abort(new FlowError("CANCELLED", "The caller was cancelled"));
+      return state;
+    } finally {
+      parents.delete(start.executionId);
+    }
+  };
+
+  const runChild = async (request: ChildRequest, signal: AbortSignal): Promise<ChildOutcome> => {
+    const caller = parents.get(request.parent.execution_id);
+    const depth = (caller?.depth ?? 0) + 1;
+    if (depth > CHILD_DEPTH_MAX) throw tooDeep();
+    const target = request.path ?? request.catalogId ?? "";
+    const playbook = await load(target, folderOf(request.parentFile)).catch(sayFirstError);
+    checkReturnStep(playbook, request.returnStep);
+    // The caller's time may have run out while the document was read.
+    signal.throwIfAborted();
+    const { path } = playbook.program.playbook;
+    const executionId = newId();
+    const start: StartRequest = { executionId, catalogId: path, input: request.input, parent: request.parent };
+    const root = caller?.root ?? signal;
+    // A child that nobody waits for outlives the task that started it, but not the cancellation of its caller.
+    const lifetime = request.async && caller !== undefined ? AbortSignal.any([root, caller.cancel.signal]) : signal;
+    const running = runOne(playbook, start, { depth, root, cancel: new AbortController() }, lifetime);
+    if (!request.async) return outcomeOf(await running, request.returnStep);
+    const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
+    unattended.add(attended);
+    return { executionId, path, status: "STARTED", result: null, error: null };
+  };
+
+  return {
+    runChild,
+    runRoot: (playbook: LocalPlaybook, start: StartRequest, signal: AbortSignal) =>
+      runOne(playbook, start, { depth: 0, root: signal, cancel: new AbortController() }, signal),
+    /** Resolves when the children that nobody waits for have ended, and those that they started. */
+    async idle() {
+      while (unattended.size > 0) await Promise.all(unattended);
+    },
+  };
+}
+
+function tooDeep(): FlowError {
+  const message = `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`;
+  return new FlowError("INVALID_INPUT", message);
 }
 
 /** A task's error is one message: of an invalid document it says the first problem, not only how many there are. */

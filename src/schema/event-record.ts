@@ -82,6 +82,7 @@ function envelope(fields: Record<string, unknown>, rest: JsonObject): JsonObject
   const context: JsonObject = { ...rest, ...(typeof task === "string" && { task }) };
   if (stored?.value !== undefined) context["value"] = stored.value;
   if (stored?.virtual !== undefined) context["virtual"] = stored.virtual as unknown as Json;
+  if (stored?.about !== undefined) context["about"] = stored.about as unknown as Json;
   const reference = stored?.ref as unknown as Json | undefined;
   const status = own(fields, "status") ?? (failed ? "error" : "ok");
   return { status: status as Json, ...(reference !== undefined && { reference }), context };
@@ -101,7 +102,7 @@ export function fromRecord(record: EventRecord): FlowEvent {
 }
 
 function fromEnvelope(record: EventRecord, result: JsonObject): Record<string, unknown> {
-  const { value, virtual, ...rest } = isJsonObject(result["context"]) ? result["context"] : {};
+  const { value, virtual, about, ...rest } = isJsonObject(result["context"]) ? result["context"] : {};
   const fields: Record<string, unknown> = { ...rest };
   if (record.event_type === "task.done") fields["status"] = result["status"];
   const reference = result["reference"];
@@ -110,6 +111,7 @@ function fromEnvelope(record: EventRecord, result: JsonObject): Record<string, u
     ...(value !== undefined && { value }),
     ...(reference !== undefined && { ref: reference }),
     ...(virtual !== undefined && { virtual }),
+    ...(about !== undefined && { about }),
   };
   return fields;
 }

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "./json.ts";
+import type { ToolResult } from "./outcome.ts";
 
 /** Where a payload lives when it is not inline (interface specification, ResultRef). */
 export interface ResultRef {
@@ -28,6 +29,16 @@ export interface StoredResult {
   loop?: LoopResult;
   /** Fields readable by name although they are not part of the value (`command_0`). */
   virtual?: Record<string, StoredResult>;
+  /** Absent in loops, where a hundred thousand of them would weigh more than the results, and on sensitive results. */
+  about?: ResultAbout;
+}
+
+/** What arcs can read of a task run besides its result: the rest of the envelope (language document, section 5.2). */
+export interface ResultAbout {
+  meta: { attempt: number; duration_ms: number };
+  http?: NonNullable<ToolResult["http"]>;
+  pg?: NonNullable<ToolResult["pg"]>;
+  py?: NonNullable<ToolResult["py"]>;
 }
 
 /** Result of a loop: counters, and the iterations' results in parts that each hold some of them. */

@@ -6,7 +6,7 @@ import { FlowError, messageOf } from "../schema/errors.ts";
 import type { CommandRef, FlowEvent, Write } from "../schema/event.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { failed, type TaskError, type ToolResult } from "../schema/outcome.ts";
-import type { StoredResult } from "../schema/result.ts";
+import type { ResultAbout, StoredResult } from "../schema/result.ts";
 import { abortedResult } from "./deadline.ts";
 import { type Report, TASK_RUNS_MAX } from "./deps.ts";
 import { type PipelineState, type TemplatePlace, taskScope } from "./scope.ts";
@@ -96,12 +96,14 @@ async function runOnce(
   const result = await runTask(around, state, taskRun);
   const durationMs = clock.now() - startedAt;
   const stored = await keep(run, task, taskRunId, result);
-  const outcome = outcomeOf(result, stored.result, tries.runs, durationMs);
+  const about = aboutOf(result, tries.runs, durationMs);
+  const outcome = outcomeOf(result, stored.result, about);
   const verdict = await judgeOutcome(run, { task, result, outcome, input: taskRun.input }, tries, set);
   const failure =
     verdict.verdict.do === "fail" ? place(verdict.error ?? policyError(task), run, task, tries.runs) : null;
   const continued = result.status === "error" && failure === null && verdict.verdict.do !== "retry";
-  const kept = continued ? { result: errorResult(result), bytes: 256 } : stored;
+  const plain = continued ? { result: errorResult(result), bytes: 256 } : stored;
+  const kept = ref.iteration === undefined && !isSensitive(run, task) ? withAbout(plain, about) : plain;
   if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
   await run.report(reports(run, task, taskRunId, tries.runs, durationMs, result, kept, verdict.verdict.do !== "retry"));
   return { verdict: verdict.verdict, error: failure };
@@ -121,8 +123,16 @@ async function keep(run: PipelineRun, task: ProgramTask, taskRunId: string, resu
   return await storeResult(deps.results, where, data, result.virtual, {
     ...config,
     select: [...run.step.step.result.select, ...task.task.result.select],
-    sensitive: run.step.step.result.sensitive || task.task.result.sensitive,
+    sensitive: isSensitive(run, task),
   });
+}
+
+function isSensitive(run: PipelineRun, task: ProgramTask): boolean {
+  return run.step.step.result.sensitive || task.task.result.sensitive;
+}
+
+function withAbout(kept: { result: StoredResult; bytes: number }, about: ResultAbout) {
+  return { ...kept, result: { ...kept.result, about } };
 }
 
 function errorValue(result: ToolResult): Json {
@@ -133,15 +143,21 @@ function errorResult(result: ToolResult): StoredResult {
   return { value: errorValue(result) };
 }
 
-function outcomeOf(result: ToolResult, stored: StoredResult, attempt: number, durationMs: number): Outcome {
+function aboutOf(result: ToolResult, attempt: number, durationMs: number): ResultAbout {
   return {
-    status: result.status,
-    result: stored,
     meta: { attempt, duration_ms: durationMs },
-    ...(result.error !== undefined && { error: result.error }),
     ...(result.http !== undefined && { http: result.http }),
     ...(result.pg !== undefined && { pg: result.pg }),
     ...(result.py !== undefined && { py: result.py }),
+  };
+}
+
+function outcomeOf(result: ToolResult, stored: StoredResult, about: ResultAbout): Outcome {
+  return {
+    status: result.status,
+    result: stored,
+    ...(result.error !== undefined && { error: result.error }),
+    ...about,
   };
 }
 

@@ -217,3 +217,69 @@ workflow:
   assert.equal(stopped, 1);
   assert.equal(ran.state.steps["call"]?.status, "FAILED");
 });
+
+test("a child that ran out of its caller's time takes with it what it started and nobody waits for", async (t) => {
+  let stopped = 0;
+  const stopping = (call: Call) =>
+    untilStopped(call, () => {
+      stopped += 1;
+    });
+  const bench: Bench = setup(t, {
+    files: {
+      "child.yaml": `
+workflow:
+  - step: start
+    tool: { kind: playbook, path: grandchild, mode: async }
+    next: [{ step: wait }]
+  - step: wait
+    tool: { kind: shell, cmd: x }
+`,
+      "grandchild.yaml": GRANDCHILD,
+    },
+    tools: {
+      inner: (call) => (bench.calls.length <= 2 ? ok({}) : stopping(call)),
+      wait: (call) => (bench.calls.length <= 2 ? ok({}) : stopping(call)),
+    },
+  });
+  const calling = (timeout: string) => `workflow: [{ step: call, tool: { kind: playbook, path: child ${timeout} } }]`;
+  // Both documents are read once, so that no time of the test's clock passes while files are read.
+  await bench.completed(calling(""));
+  await bench.failed(calling(", timeout: 5"));
+  await bench.clock.runUntil(bench.runtime.close());
+  const statuses = bench.executions().map(({ state }) => state.status);
+  assert.deepEqual(statuses, ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "CANCELLED", "CANCELLED"]);
+  assert.equal(stopped, 2);
+});
+
+test("a child whose caller's time runs out while its document is read is not started", async (t) => {
+  // The test's clock jumps over the time-out while the file is read.
+  const bench = setup(t, { files: { "child.yaml": GRANDCHILD } });
+  const { state } = await bench.failed("workflow: [{ step: call, tool: { kind: playbook, path: child, timeout: 5 } }]");
+  assert.equal(state.error?.kind, "timeout");
+  // The second call gets the same document, once it has been read.
+  await bench.completed("workflow: [{ step: call, tool: { kind: playbook, path: child } }]");
+  const calls = bench.executions().map((execution) => execution.state.steps["call"]?.status ?? "of a child");
+  assert.deepEqual(calls, ["FAILED", "COMPLETED", "of a child"]);
+});
+
+for (const [what, step] of [
+  ["a loop of one command", "loop: { in: 1000000, spec: { policy: { exec: local } } }, tool: { kind: noop }"],
+  ["a loop of many commands", "loop: { in: 1000000 }, tool: { kind: noop }"],
+  [
+    "a jump that never ends",
+    "tool: [{ a: { kind: noop, spec: { policy: { rules: [{ else: { then: { do: jump, to: a } } }] } } } }]",
+  ],
+] as const) {
+  test(`${what} whose tool answers at once is cancelled by a signal that comes from outside`, async (t) => {
+    const stop = new AbortController();
+    let isCancelling = false;
+    // As with Ctrl-C, nothing but the event loop brings it; a run that never lets it come round would go on for a minute.
+    const observe = () => {
+      if (!isCancelling) setImmediate(() => stop.abort());
+      isCancelling = true;
+    };
+    const bench = setup(t, { forgetful: true, observe });
+    const { state } = await bench.run(`workflow: [{ step: s, ${step} }]`, { signal: stop.signal });
+    assert.equal(state.status, "CANCELLED");
+  });
+}

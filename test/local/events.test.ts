@@ -168,6 +168,16 @@ test("a record has the names of the specification", async (t) => {
     attempt: 1,
     task_run_id: `${issued?.command_id}-0-0`,
     duration_ms: 0,
-    result: { status: "ok", context: { task: "a", value: { n: 1 }, run: 1, final: true, bytes: 7 } },
+    result: {
+      status: "ok",
+      context: {
+        task: "a",
+        value: { n: 1 },
+        about: { meta: { attempt: 1, duration_ms: 0 } },
+        run: 1,
+        final: true,
+        bytes: 7,
+      },
+    },
   });
 });

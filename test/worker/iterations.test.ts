@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import type { JsonObject } from "../../src/schema/json.ts";
 import { type Bench, setup } from "./support/bench.ts";
 import { bad, type Call, longText, ok } from "./support/scripted-tools.ts";
@@ -273,7 +273,7 @@ workflow:
 
 for (const exec of BOTH) {
   test(`20,000 iterations keep the memory flat, run ${exec}`, () => {
-    const script = join(import.meta.dirname, "support/heap-growth.js");
+    const script = fileURLToPath(new URL("./support/heap-growth.js", import.meta.url));
     const growth = Number(execFileSync(process.execPath, ["--expose-gc", script, exec], { encoding: "utf8" }));
     // Between iteration 5,000 and 20,000. Their results, 15 bytes each, go to the store; keeping one event each would be 9 MB.
     assert.ok(growth < 5_000_000, `The heap grew by ${growth} bytes over 15,000 iterations`);

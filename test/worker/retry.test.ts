@@ -82,9 +82,15 @@ test("retry-after of an answer is honoured when it is larger than the delay", as
 });
 
 test("max_elapsed ends the attempts although some are left", async (t) => {
-  const { runs, delays } = await delaysOf(t, "attempts: 100, delay: 4, max_elapsed: 10", { takesMs: 1_000 });
-  // Runs end at 1 s, 6 s and 11 s; after the second, the next would begin at 10 s, after the third at 15 s.
-  assert.deepEqual({ runs, delays }, { runs: 3, delays: [4_000, 4_000] });
+  // Runs end at 1 s, 6 s and 11 s; the next ones would begin at 5 s, 10 s and 15 s.
+  const ten = await delaysOf(t, "attempts: 100, delay: 4, max_elapsed: 10", { takesMs: 1_000 });
+  assert.deepEqual([ten.runs, ten.delays], [3, [4_000, 4_000]]);
+  const less = await delaysOf(t, "attempts: 100, delay: 4, max_elapsed: 9.9", { takesMs: 1_000 });
+  assert.deepEqual(
+    [less.runs, less.delays],
+    [2, [4_000]],
+    "No run begins that late, although the last one ended in time",
+  );
 });
 
 test("when the attempts are used up the task fails with its last error", async (t) => {
