@@ -1,5 +1,5 @@
 import { type ExecutionState, type StepState, stepState } from "../engine/state.ts";
-import { resultOf } from "../local/runtime.ts";
+import { resultOf } from "../local/family.ts";
 import type { ResultStore } from "../ports/result-store.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";

@@ -1,5 +1,5 @@
 import type { LocalPlaybook } from "../local/catalog.ts";
-import { resultOf } from "../local/runtime.ts";
+import { resultOf } from "../local/family.ts";
 import type { ResultStore } from "../ports/result-store.ts";
 import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError } from "../schema/errors.ts";

@@ -7,6 +7,7 @@ import type { Template } from "../language/template.ts";
 import { type JsonObject, setOwn } from "../schema/json.ts";
 import type { StoredResult } from "../schema/result.ts";
 import type { EngineEnv } from "./env.ts";
+import { KEYCHAIN_OUT_OF_REACH } from "./no-keychain.ts";
 import type { Program, ProgramStep } from "./program.ts";
 import { type ExecutionState, knownStep } from "./state.ts";
 
@@ -25,7 +26,11 @@ function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omi
     },
     references: env.references,
     env: env.env,
-    reserved: {},
+    reserved: {
+      keychain: KEYCHAIN_OUT_OF_REACH,
+      // Outside a loop of its own, a called playbook still sees the iteration of its caller.
+      ...(state.parent?.iter !== undefined && { iter: { parent: state.parent.iter } }),
+    },
   };
 }
 
@@ -90,6 +95,7 @@ export function boundaryScope(
     input: stepInput(step, place.input, names, env),
     tasks: ownTasks(step, outcome.result, isLoop),
     reserved: {
+      ...names.reserved,
       event: { name, step: step.step.name, type: name },
       output,
       result,

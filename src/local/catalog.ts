@@ -115,7 +115,9 @@ async function hasPath(file: string, target: string): Promise<boolean> {
   const text = await readFile(file, "utf8").catch(() => "");
   if (!text.includes(target)) return false;
   const { playbook } = loadPlaybook(text, file);
-  return playbook?.path === target;
+  if (playbook !== undefined) return playbook.path === target;
+  // An invalid document is found too, so that its errors are told and not that it is missing.
+  return text.split("\n").some((line) => /^\s*path:\s*["']?(.*?)["']?\s*$/.exec(line)?.[1] === target);
 }
 
 /** Folder against which a document's own references are resolved. */

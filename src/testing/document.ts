@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { createFindings, type Report } from "../language/document/findings.ts";
 import { didYouMean } from "../language/document/hints.ts";
 import { createLocator } from "../language/document/locator.ts";
-import { describe, isMap, type Place } from "../language/document/place.ts";
+import { describe, isMap, nameOf, type Place, placeAt } from "../language/document/place.ts";
 import { decode } from "../language/document/text.ts";
 import { readYaml } from "../language/document/yaml.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
@@ -122,23 +122,6 @@ const SIMILAR_KEYS: Readonly<Record<string, string>> = {
   duration_ms: "the virtual duration is `elapsed_seconds`",
   output: "the run's result is `result`",
 };
-
-/** The place that a path of keys leads to; the last existing one where the path leaves the document. */
-export function placeAt(root: Place, keys: readonly (string | number)[]): Place {
-  let place = root;
-  for (const key of keys) {
-    const next = typeof key === "number" ? place.items[key] : place.fields.get(key);
-    if (next === undefined) return place;
-    place = next;
-  }
-  return place;
-}
-
-function nameOf(place: Place): string {
-  if (place.parent === undefined) return "the document";
-  if (typeof place.key === "string") return `\`${place.key}\``;
-  return `item ${place.key + 1} of \`${place.parent.key}\``;
-}
 
 function words(expected: string | null): string[] {
   return [...(expected ?? "").matchAll(/"([^"]*)"/g)].map((match) => match[1] ?? "");

@@ -3,7 +3,7 @@ import { type ExecutionState, emptyState } from "../engine/state.ts";
 import { ResultView } from "../language/result-view.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "../local/execution.ts";
-import { resultOf } from "../local/runtime.ts";
+import { createFamily, resultOf } from "../local/family.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
@@ -13,7 +13,6 @@ import type { TestCase } from "../schema/test-document.ts";
 import type { Tool } from "../tools/tool.ts";
 import { plainValue } from "../worker/plain.ts";
 import { loadedReferences } from "../worker/references.ts";
-import { childRunner } from "./children.ts";
 import { checkRun, elapsedSeconds, startedSteps } from "./expectations.ts";
 import type { Failure } from "./failure.ts";
 import { instrument } from "./instrument.ts";
@@ -98,7 +97,7 @@ async function execute(
     worker: "test",
     tools,
     credentials: credentialsOf(test),
-    children: { run: (request, signal) => children.run(request, signal) },
+    children: { run: (request, signal) => family.run(request, signal) },
     results,
     clock,
     // The longest delay that jitter may choose, so that durations are the same in every run.
@@ -113,14 +112,25 @@ async function execute(
     ...playbook,
     program: instrument(playbook.program, (step, task) => tools.isMocked(`${prefix}${step}.${task}`, prefix + step)),
   });
-  const children = childRunner(deps, { ...around, mocked, prefixes, count: tools.count, signal: limit.signal });
+  const family = createFamily({
+    newId: deps.newId,
+    find(request) {
+      tools.count(prefixOf(request.parent.execution_id) + request.parent.step);
+      return around.findChild(request.path ?? request.catalogId ?? "", request.parentFile);
+    },
+    execute(playbook, start, signal) {
+      const { parent } = start;
+      const prefix = parent === undefined ? "" : `${prefixOf(parent.execution_id)}${parent.step}/`;
+      prefixes.set(start.executionId, prefix);
+      return runExecution(deps, mocked(playbook, prefix), start, signal);
+    },
+  });
   const catalogId = around.playbook.program.playbook.path;
   const target = test.target === undefined ? {} : { target: test.target };
   try {
     const request = { executionId: deps.newId(), catalogId, input: test.workload ?? {}, ...target };
-    const running = runExecution(deps, mocked(around.playbook, ""), request, limit.signal);
-    const state = await clock.runUntil(running);
-    await clock.runUntil(children.settled());
+    const state = await clock.runUntil(family.runRoot(around.playbook, request, limit.signal));
+    await clock.runUntil(family.idle());
     failures.push(...limit.gaveUp, ...tools.failures);
     if (limit.gaveUp.length === 0) failures.push(...(await check(test, state, results, tools.calls)));
     return state;

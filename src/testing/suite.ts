@@ -1,12 +1,13 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { placeAt } from "../language/document/place.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { createFileCatalog, folderOf, readBytes, shown } from "../local/catalog.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { KNOWN_KINDS } from "../schema/task-kinds.ts";
 import type { TestCase, TestDocument } from "../schema/test-document.ts";
-import { placeAt, readTests } from "./document.ts";
+import { readTests } from "./document.ts";
 import { type FindChild, nameProblem, type TaskNames, taskNames } from "./names.ts";
 
 /** The tests of one file, ready to run; where there is an error, none of them. */

@@ -30,10 +30,17 @@ export async function callChild(
   const plain = result === null ? null : await around.place.references.evaluate(() => plainValue(result));
   const data = childData(outcome, plain);
   if (outcome.status === "COMPLETED") return { status: "ok", data };
-  const cause = outcome.error?.message ?? `it was ${outcome.status.toLowerCase()}`;
+  const cause = rootCause(outcome);
   const message = `Task '${run.task.task.label}': the playbook '${outcome.path}' (execution ${outcome.executionId}) failed: ${cause}`;
-  const details: JsonObject = { execution_id: outcome.executionId, status: outcome.status };
+  const details: JsonObject = { execution_id: outcome.executionId, status: outcome.status, cause };
   return { ...failed("sub_playbook", outcome.error?.code ?? outcome.status, message, { details }), data };
+}
+
+/** What failed first: of playbooks within playbooks the innermost, so that the message does not grow with each level. */
+function rootCause({ error, status }: ChildOutcome): string {
+  const inner = error?.kind === "sub_playbook" && isJsonObject(error.details) ? own(error.details, "cause") : undefined;
+  if (typeof inner === "string") return inner;
+  return error?.message ?? `it was ${status.toLowerCase()}`;
 }
 
 function childData(outcome: ChildOutcome, result: Json): Json {

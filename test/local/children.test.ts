@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { CHILD_DEPTH_MAX } from "../../src/local/runtime.ts";
+import { CHILD_DEPTH_MAX } from "../../src/local/family.ts";
 import type { JsonObject } from "../../src/schema/json.ts";
 import { setup } from "../worker/support/bench.ts";
 import { bad, longText, ok } from "../worker/support/scripted-tools.ts";
@@ -117,7 +117,7 @@ test("a child that fails is an error of kind sub_playbook that tells which and w
     kind: "sub_playbook",
     code: "HTTP_429",
     retryable: false,
-    details: { execution_id: child?.state.executionId ?? "", status: "FAILED" },
+    details: { execution_id: child?.state.executionId ?? "", status: "FAILED", cause: "it failed with HTTP_429" },
     step: "call",
     task: "call",
     attempt: 1,
@@ -157,6 +157,7 @@ test("a playbook that calls itself is refused when it is too deep", async (t) =>
   const { state } = await bench.failed(calling("path: self.yaml"));
   assert.equal(bench.executions().length, CHILD_DEPTH_MAX + 1);
   assert.match(state.error?.message ?? "", /call each other more than 64 deep/);
+  assert.equal(state.error?.message.match(/failed:/g)?.length, 1, "the message does not grow with each level");
   assert.equal(state.error?.kind, "sub_playbook");
 });
 
@@ -187,6 +188,20 @@ test("documents below the folder are found by their metadata.path, others that o
   const { state } = await bench.failed(calling("path: jobs/hidden"));
   assert.equal(state.error?.code, "NOT_FOUND");
 });
+
+test("a document that is found by its metadata.path and is invalid is told as invalid, not as missing", async (t) => {
+  const files = { "jobs.yaml": "metadata: { name: job }\npath: ignored\nworkflow: []", "bad.yaml": INVALID };
+  const { state } = await setup(t, { files }).failed(calling("path: jobs/broken"));
+  assert.equal(state.error?.code, "INVALID_PLAYBOOK");
+  assert.match(state.error?.message ?? "", /bad\.yaml/);
+});
+
+const INVALID = `
+metadata:
+  name: job
+  path: jobs/broken
+workflow: []
+`;
 
 test("iteration names of the caller are iter.parent in the child, in its loops and outside", async (t) => {
   const files = {

@@ -20,6 +20,24 @@ export interface Place {
   readonly valueEnd: number;
 }
 
+/** The place that a path of keys leads to; the last existing one where the path leaves the document. */
+export function placeAt(root: Place, keys: readonly (string | number)[]): Place {
+  let place = root;
+  for (const key of keys) {
+    const next = typeof key === "number" ? place.items[key] : place.fields.get(key);
+    if (next === undefined) return place;
+    place = next;
+  }
+  return place;
+}
+
+/** `step` for a value under a key, `item 3 of workflow` for a list's item, `the document` for the whole. */
+export function nameOf(place: Place): string {
+  if (place.parent === undefined) return "the document";
+  if (typeof place.key === "string") return `\`${place.key}\``;
+  return `item ${place.key + 1} of \`${place.parent.key}\``;
+}
+
 /** The entry `key` of a map, unless it is absent or empty (`key:` alone, which counts as absent everywhere). */
 export function field(place: Place | undefined, key: string): Place | undefined {
   const found = place?.fields.get(key);

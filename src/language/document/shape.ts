@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { isJsonObject, type Json } from "../../schema/json.ts";
 import type { Report } from "./findings.ts";
 import { didYouMean } from "./hints.ts";
-import { describe, type Place } from "./place.ts";
+import { describe, nameOf, type Place, placeAt } from "./place.ts";
 
 /** Reports every required key that is absent and every value of the wrong type, anywhere below `root`. */
 export function checkShape(root: Place, schema: v.GenericSchema, report: Report): void {
@@ -16,11 +16,11 @@ function reportIssue(issue: v.BaseIssue<unknown>, root: Place, report: Report): 
   const keys = (issue.path ?? []).map((item) => item.key as string | number);
   const missing = issue.received === "undefined" ? keys.at(-1) : undefined;
   if (missing !== undefined) {
-    const map = follow(root, keys.slice(0, -1));
+    const map = placeAt(root, keys.slice(0, -1));
     report("missing-key", map, `${nameOf(map)} has no \`${missing}\``, `add \`${missing}: …\``);
     return;
   }
-  const place = follow(root, keys);
+  const place = placeAt(root, keys);
   const value = place.value;
   if (issue.type === "picklist" && typeof value === "string") {
     const allowed = [...(issue.expected ?? "").matchAll(/"([^"]*)"/g)].map((match) => match[1] ?? "");
@@ -30,24 +30,6 @@ function reportIssue(issue: v.BaseIssue<unknown>, root: Place, report: Report): 
   }
   const message = `${nameOf(place)} must be ${expectation(issue.expected ?? "")}, not ${describe(value)}`;
   report("wrong-type", place, message, typeHint(value, issue.expected ?? ""));
-}
-
-/** The place that a path of keys leads to; the last existing one where the path leaves the document. */
-function follow(root: Place, keys: readonly (string | number)[]): Place {
-  let place = root;
-  for (const key of keys) {
-    const next = typeof key === "number" ? place.items[key] : place.fields.get(key);
-    if (next === undefined) return place;
-    place = next;
-  }
-  return place;
-}
-
-/** `step` for a value under a key, `workflow item 3` for a list's item, `the document` for the whole. */
-function nameOf(place: Place): string {
-  if (place.parent === undefined) return "the document";
-  if (typeof place.key === "string") return `\`${place.key}\``;
-  return `item ${place.key + 1} of \`${place.parent.key}\``;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {

@@ -1,0 +1,107 @@
+import type { StartRequest } from "../engine/start.ts";
+import { type ExecutionState, knownStep } from "../engine/state.ts";
+import type { ChildOutcome, ChildRequest, ChildRunner } from "../ports/children.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { StoredResult } from "../schema/result.ts";
+import type { LocalPlaybook } from "./catalog.ts";
+
+/** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
+export const CHILD_DEPTH_MAX = 64;
+
+/** What an execution hands down to the children that it calls. */
+interface Parent {
+  /** Sub-playbooks above it. */
+  depth: number;
+  /** Aborted when the run as a whole is cancelled. */
+  root: AbortSignal;
+  /** Aborts the children that nobody waits for, when the execution is cancelled. */
+  cancel: AbortController;
+}
+
+/** What a family of executions is made of. */
+export interface FamilyParts {
+  /** Runs one execution to its end. */
+  execute(playbook: LocalPlaybook, start: StartRequest, signal: AbortSignal): Promise<ExecutionState>;
+  /** The playbook that a task calls. Throws `FlowError` when there is none, or when it is invalid. */
+  find(request: ChildRequest): Promise<LocalPlaybook>;
+  newId(): string;
+}
+
+/** Executions and those that they call. */
+export interface Family extends ChildRunner {
+  /** Runs an execution that no other calls. */
+  runRoot(playbook: LocalPlaybook, start: StartRequest, signal: AbortSignal): Promise<ExecutionState>;
+  /** Resolves when the children that nobody waits for have ended, and those that they started. */
+  idle(): Promise<void>;
+}
+
+/** Runs executions, those that others call among them, and knows who called whom. */
+export function createFamily({ execute, find, newId }: FamilyParts): Family {
+  const parents = new Map<string, Parent>();
+  const unattended = new Set<Promise<unknown>>();
+
+  const runOne = async (playbook: LocalPlaybook, start: StartRequest, parent: Parent, signal: AbortSignal) => {
+    parents.set(start.executionId, parent);
+    try {
+      const state = await execute(playbook, start, signal);
+      if (state.status === "CANCELLED") parent.cancel.abort(new FlowError("CANCELLED", "The caller was cancelled"));
+      return state;
+    } finally {
+      parents.delete(start.executionId);
+    }
+  };
+
+  const runChild = async (request: ChildRequest, signal: AbortSignal): Promise<ChildOutcome> => {
+    const caller = parents.get(request.parent.execution_id);
+    const depth = (caller?.depth ?? 0) + 1;
+    if (depth > CHILD_DEPTH_MAX) throw tooDeep();
+    const playbook = await find(request);
+    checkReturnStep(playbook, request.returnStep);
+    // The caller's time may have run out while the document was read.
+    signal.throwIfAborted();
+    const { path } = playbook.program.playbook;
+    const executionId = newId();
+    const start: StartRequest = { executionId, catalogId: path, input: request.input, parent: request.parent };
+    const root = caller?.root ?? signal;
+    // A child that nobody waits for outlives the task that started it, but not the cancellation of its caller.
+    const lifetime = request.async && caller !== undefined ? AbortSignal.any([root, caller.cancel.signal]) : signal;
+    const running = runOne(playbook, start, { depth, root, cancel: new AbortController() }, lifetime);
+    if (!request.async) return outcomeOf(await running, request.returnStep);
+    const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
+    unattended.add(attended);
+    return { executionId, path, status: "STARTED", result: null, error: null };
+  };
+
+  return {
+    run: runChild,
+    runRoot: (playbook, start, signal) =>
+      runOne(playbook, start, { depth: 0, root: signal, cancel: new AbortController() }, signal),
+    async idle() {
+      while (unattended.size > 0) await Promise.all(unattended);
+    },
+  };
+}
+
+function tooDeep(): FlowError {
+  const message = `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`;
+  return new FlowError("INVALID_INPUT", message);
+}
+
+function checkReturnStep(playbook: LocalPlaybook, name: string | undefined): void {
+  const { steps, playbook: document } = playbook.program;
+  if (name === undefined || steps.has(name)) return;
+  const known = [...steps.keys()].join(", ");
+  throw new FlowError("NOT_FOUND", `return_step: playbook '${document.path}' has no step '${name}'; it has: ${known}`);
+}
+
+function outcomeOf(state: ExecutionState, returnStep: string | undefined): ChildOutcome {
+  const { executionId, path, error } = state;
+  const status = state.status === "COMPLETED" || state.status === "CANCELLED" ? state.status : "FAILED";
+  return { executionId, path, status, error, result: resultOf(state, returnStep) };
+}
+
+/** The result of an execution, or of one of its steps; null when there is none. */
+export function resultOf(state: ExecutionState, step?: string): StoredResult | null {
+  const name = step ?? state.resultStep;
+  return name === null ? null : (knownStep(state, name)?.result ?? null);
+}
