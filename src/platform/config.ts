@@ -1,6 +1,7 @@
 import { FlowError } from "../schema/errors.ts";
 import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { canonicalKind } from "../schema/task-kinds.ts";
+import { createSecret, MASK, type Secret } from "./secret.ts";
 
 /** One setting of the program: an environment variable and what it means. */
 export interface SettingDefinition<T> {
@@ -17,6 +18,8 @@ export interface SettingDefinition<T> {
 function setting<T>(definition: SettingDefinition<T>): SettingDefinition<T> {
   return definition;
 }
+
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
 /** Every setting, its meaning and its default: the only list there is, and the only place that reads the environment. */
 const SETTINGS = {
@@ -55,6 +58,63 @@ const SETTINGS = {
     meaning: "Commands of one execution that a local run works on at a time",
     default: "64",
     parse: (text) => positive("FLOW_LOCAL_CAPACITY", text, 64),
+  }),
+  host: setting({
+    name: "FLOW_HOST",
+    meaning: "Address that a server listens on; anything but loopback needs tokens",
+    default: "127.0.0.1",
+    parse: (text) => text ?? "127.0.0.1",
+  }),
+  serverPort: setting({
+    name: "FLOW_SERVER_PORT",
+    meaning: "Port of the server's API; 0 takes a free one",
+    default: "8082",
+    parse: (text) => parsePort("FLOW_SERVER_PORT", text ?? "8082"),
+  }),
+  databaseUrl: setting({
+    name: "FLOW_DATABASE_URL",
+    meaning: "PostgreSQL 14 or later as postgres://user:password@host:port/database; without it an embedded one",
+    default: "embedded PostgreSQL in FLOW_HOME",
+    secret: true,
+    parse: (text) => databaseUrl("FLOW_DATABASE_URL", text),
+  }),
+  home: setting({
+    name: "FLOW_HOME",
+    meaning: "Folder of what the embedded default keeps: its database and its keys",
+    default: ".flow",
+    parse: (text) => text ?? ".flow",
+  }),
+  serverToken: setting({
+    name: "FLOW_SERVER_TOKEN",
+    meaning: "Operator's token of the server's API, for the server and for commands that call it",
+    default: "none: open, on loopback only",
+    secret: true,
+    parse: (text) => token("FLOW_SERVER_TOKEN", text),
+  }),
+  workerToken: setting({
+    name: "FLOW_WORKER_TOKEN",
+    meaning: "Workers' token of the server's API; needs FLOW_SERVER_TOKEN beside it",
+    default: "none",
+    secret: true,
+    parse: (text) => token("FLOW_WORKER_TOKEN", text),
+  }),
+  authDisabled: setting({
+    name: "FLOW_AUTH_DISABLED",
+    meaning: "true lets a server without tokens listen beyond loopback: anyone who reaches it may do anything",
+    default: "false",
+    parse: (text) => flag("FLOW_AUTH_DISABLED", text, false),
+  }),
+  serverUrl: setting({
+    name: "FLOW_SERVER_URL",
+    meaning: "Where commands find the server",
+    default: "the context in use, else http://127.0.0.1:8082",
+    parse: (text) => (text === undefined ? undefined : parseServerUrl("FLOW_SERVER_URL", text)),
+  }),
+  logLevel: setting({
+    name: "FLOW_LOG_LEVEL",
+    meaning: "Least important log lines that are written: trace, debug, info, warn, error, fatal or silent",
+    default: "info",
+    parse: (text) => oneOf("FLOW_LOG_LEVEL", text, LOG_LEVELS, "info"),
   }),
 } as const;
 
@@ -102,7 +162,7 @@ export function describeConfig(environment: Readonly<NodeJS.ProcessEnv> = proces
     const text = given(environment, definition.name);
     return {
       name: definition.name,
-      value: text === undefined ? definition.default : definition.secret ? "[secret]" : text,
+      value: text === undefined ? definition.default : definition.secret ? MASK : text,
       default: definition.default,
       source: text === undefined ? "default" : "environment",
       meaning: definition.meaning,
@@ -139,4 +199,50 @@ function positive(name: string, text: string | undefined, fallback: number): num
   const number = Number(text);
   if (Number.isInteger(number) && number >= 1) return number;
   throw new FlowError("INVALID_SETTING", `${name} must be a whole number from 1, got '${text}'`);
+}
+
+/** A port number, 0 for any free one. Throws `FlowError` INVALID_SETTING that calls the value `name`. */
+export function parsePort(name: string, text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new FlowError("INVALID_SETTING", `${name} must be a port from 0 to 65535, got '${text}'`);
+}
+
+/** A server's address without a slash at its end. Throws `FlowError` INVALID_SETTING that calls the value `name`. */
+export function parseServerUrl(name: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new FlowError("INVALID_SETTING", `${name} must be an http or https address, got '${text}'`);
+  }
+  // They would be sent, and stored in a context, in plain sight.
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    const why = "must be an address alone, without user, password, query or fragment";
+    throw new FlowError("INVALID_SETTING", `${name} ${why}; tokens go into FLOW_SERVER_TOKEN or a context`);
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+/** The text itself stays out of the message: it may hold a password. */
+function databaseUrl(name: string, text: string | undefined): Secret | undefined {
+  if (text === undefined) return undefined;
+  const protocol = URL.canParse(text) ? new URL(text).protocol : "";
+  if (protocol === "postgres:" || protocol === "postgresql:") return createSecret(text);
+  throw new FlowError("INVALID_SETTING", `${name} must look like postgres://user:password@host:5432/database`);
+}
+
+/** What cannot stand in an `Authorization` header would never match. */
+function token(name: string, text: string | undefined): Secret | undefined {
+  if (text === undefined) return undefined;
+  if (/^[\x21-\x7e]+$/.test(text)) return createSecret(text);
+  throw new FlowError("INVALID_SETTING", `${name} must be of visible ASCII characters, without spaces`);
+}
+
+function flag(name: string, text: string | undefined, fallback: boolean): boolean {
+  return oneOf(name, text, ["true", "false"], fallback ? "true" : "false") === "true";
+}
+
+function oneOf<T extends string>(name: string, text: string | undefined, values: readonly T[], fallback: T): T {
+  const found = text === undefined ? fallback : values.find((value) => value === text.toLowerCase());
+  if (found !== undefined) return found;
+  throw new FlowError("INVALID_SETTING", `${name} must be one of ${values.join(", ")}, got '${text}'`);
 }

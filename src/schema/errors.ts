@@ -7,7 +7,7 @@ import type { Json } from "./json.ts";
 export const ERROR_STATUS = {
   /** The command line was not understood. */
   USAGE: 400,
-  /** A document is not a valid playbook. `detail` holds the diagnostics. */
+  /** A document is not a valid playbook or resource. `detail` holds the diagnostics. */
   INVALID_PLAYBOOK: 422,
   /** A file could not be read. */
   FILE_UNREADABLE: 400,
@@ -29,8 +29,20 @@ export const ERROR_STATUS = {
   TIMEOUT: 504,
   /** A keychain entry or one of its fields could not be resolved. */
   KEYCHAIN: 422,
+  /** No token, or one that is not known. */
+  UNAUTHENTICATED: 401,
+  /** The caller is known and may not do this, or the request came from where none is expected. */
+  FORBIDDEN: 403,
+  /** A body that is longer than the server reads. */
+  TOO_LARGE: 413,
+  /** Something that the service needs, the database above all, is not there at the moment: trying again later helps. */
+  UNAVAILABLE: 503,
+  /** A command could not reach the server, or what answered is no server of ours. */
+  SERVER_UNREACHABLE: 502,
   /** An address that outgoing requests may not reach: private, loopback, link-local and the like. */
   EGRESS_REFUSED: 403,
+  /** The database's schema is not the one that this program works with, or could not be brought to it. */
+  SCHEMA_MISMATCH: 500,
   /** A fault of the program itself. */
   INTERNAL: 500,
 } as const satisfies Record<string, number>;

@@ -46,6 +46,24 @@ const CASES: readonly [what: string, args: readonly string[], said: RegExp][] = 
   ],
   ["a file to validate that is missing", ["validate", "none.yaml"], /Cannot read none\.yaml/],
   ["a folder to validate without playbooks", ["validate", "folder"], /no playbook .* in or below folder/],
+  ["a role that is not there yet", ["serve", "--role", "worker"], /The role 'worker' comes with a later part of flow/],
+  ["an unknown role", ["serve", "--role", "sever"], /role must be one of server, .*did you mean 'server'/],
+  ["a port that is none", ["serve", "--port", "http"], /--port must be a port from 0 to 65535, got 'http'/],
+  [
+    "an open server beyond this machine",
+    ["serve", "--host", "0.0.0.0"],
+    /Refused to listen on 0\.0\.0\.0 without tokens/,
+  ],
+  ["a file to register that is missing", ["register", "none.yaml"], /Cannot read none\.yaml/],
+  ["a folder to register without documents", ["register", "folder"], /no playbook .* in or below folder/],
+  ["two servers", ["register", "good.yaml", "--server", "http://h", "--context", "a"], /which one is meant/],
+  ["a server that is no address", ["catalog", "--server", "h:1"], /--server must be an http or https address/],
+  ["a context that does not exist", ["catalog", "--context", "prod"], /There is no context 'prod'/],
+  ["an entry without its path", ["catalog", "get"], /'flow catalog get' needs the path/],
+  ["a list of one path", ["catalog", "list", "a"], /did you mean --prefix a/],
+  ["a context without a name", ["context", "use"], /'flow context use' needs the context's name/],
+  ["a context without an address", ["context", "add", "prod"], /needs the address: --server URL/],
+  ["a context to use that is missing", ["context", "use", "prod"], /There is no context 'prod'/],
   ["an unknown shell", ["completion", "tcsh"], /must be one of bash, zsh, fish/],
   ["an unknown command to explain", ["help", "rnu"], /no command 'rnu'/],
 ];
@@ -58,7 +76,7 @@ for (const [what, args, said] of CASES) {
       "other.yaml": GOOD.replace("Playbook", "Deployment"),
     });
     await mkdir(join(folder, "folder"));
-    const { code, stdout, stderr } = await flow(folder, args);
+    const { code, stdout, stderr } = await flow(folder, args, { HOME: folder });
     assert.equal(code, 2, stderr);
     assert.match(stderr, said);
     assert.equal(stdout, "");

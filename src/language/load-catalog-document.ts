@@ -1,0 +1,110 @@
+import { CATALOG_PATH_MAX, type ResourceKind } from "../schema/catalog-api.ts";
+import type { Diagnostic } from "../schema/diagnostic.ts";
+import { isJsonObject, type JsonObject } from "../schema/json.ts";
+import type { Report } from "./document/findings.ts";
+import { didYouMean } from "./document/hints.ts";
+import { readMcp } from "./document/mcp.ts";
+import { type OpenDocument, openDocument } from "./document/open.ts";
+import { field, nameOf, type Place, textOf } from "./document/place.ts";
+import { readPlaybookDocument } from "./load.ts";
+
+/** A valid document as the catalog keeps it. */
+export interface CatalogDocument {
+  kind: ResourceKind;
+  path: string;
+  metadata: JsonObject;
+  /** The whole document as its author wrote it, nothing normalised. */
+  payload: JsonObject;
+}
+
+/** {@link loadCatalogDocument}'s answer. */
+export interface LoadedCatalogDocument {
+  /** Present exactly when no diagnostic is an error. */
+  document?: CatalogDocument;
+  diagnostics: Diagnostic[];
+}
+
+/**
+ * Reads any document that the catalog takes: playbooks, agents (playbooks with `metadata.agent: true`, or of kind Agent)
+ * and MCP resources. As `loadPlaybook`, it never throws and takes bounded time.
+ */
+export function loadCatalogDocument(source: string | Uint8Array, file: string): LoadedCatalogDocument {
+  const { value, diagnostics } = openDocument(source, file, readCatalogDocument);
+  return value === undefined ? { diagnostics } : { document: value, diagnostics };
+}
+
+const DOCUMENT_KINDS = ["Playbook", "Agent", "Mcp"];
+
+function readCatalogDocument(document: OpenDocument): CatalogDocument {
+  const { root, reading } = document;
+  const kind = field(root, "kind");
+  const written = textOf(kind);
+  if (written === "Mcp") readMcp(reading, root);
+  else if (written === undefined || DOCUMENT_KINDS.includes(written)) readPlaybookDocument(document);
+  else {
+    // Its keys are those of another kind of document: what is wrong with them is not worth telling.
+    const message = `\`kind\` must be ${DOCUMENT_KINDS.join(", ")}, not \`${written}\``;
+    reading.report("wrong-value", kind, message, () => didYouMean(written, DOCUMENT_KINDS));
+  }
+  const metadata = field(root, "metadata");
+  const place = field(metadata, "path") ?? field(metadata, "name");
+  checkPath(place, reading.report);
+  checkStorable(document);
+  return {
+    kind: kindOf(written, metadata),
+    path: textOf(place) ?? "",
+    metadata: objectOf(metadata?.value),
+    payload: objectOf(root.value),
+  };
+}
+
+function kindOf(written: string | undefined, metadata: Place | undefined): ResourceKind {
+  if (written === "Mcp") return "mcp";
+  const agent = field(metadata, "agent")?.value;
+  return agent === true || (written === "Agent" && agent !== false) ? "agent" : "playbook";
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** A path that no address can name would be registered and never found: clients resolve `.`, `..` and doubled slashes. */
+function checkPath(place: Place | undefined, report: Report): void {
+  const path = textOf(place);
+  if (place === undefined || path === undefined) return;
+  const why = whyNoPath(path);
+  if (why === undefined) return;
+  report("wrong-value", place, `\`${place.key}\` cannot be a catalog path: ${why}`, "write it as `area/topic/name`");
+}
+
+function whyNoPath(path: string): string | undefined {
+  if (path.length > CATALOG_PATH_MAX)
+    return `it has ${path.length} characters, ${CATALOG_PATH_MAX} at most are allowed`;
+  if (/[\u0000-\u001f\u007f\\]/.test(path)) return "it has a backslash or a control character";
+  const segments = path.split("/");
+  if (segments.some((segment) => segment.trim() === "")) return "a part between its slashes is empty";
+  if (segments.some((segment) => segment === "." || segment === "..")) return "a part of it is `.` or `..`";
+  return undefined;
+}
+
+/** PostgreSQL keeps no text with U+0000 or half a surrogate pair. In a document's values only an escape can write them. */
+function checkStorable({ text, root, reading }: OpenDocument): void {
+  const half = text.search(SURROGATE_HALF);
+  if (half >= 0) {
+    const hint = "write both halves of the pair, or the character itself";
+    reading.report("not-utf8", undefined, "the text has half of a surrogate pair", hint, half);
+  }
+  checkTexts(root, reading.report);
+}
+
+function checkTexts(place: Place, report: Report): void {
+  const texts = typeof place.value === "string" ? [place.value] : [...place.fields.keys()];
+  if (texts.some((text) => text.includes("\u0000") || SURROGATE_HALF.test(text))) {
+    const message = `${nameOf(place)} has a character that cannot be stored`;
+    report("wrong-value", place, message, "leave out U+0000, and write both halves of a surrogate pair");
+  }
+  for (const inner of place.fields.values()) checkTexts(inner, report);
+  for (const inner of place.items) checkTexts(inner, report);
+}
+
+const SURROGATE_HALF = /\p{Surrogate}/u;

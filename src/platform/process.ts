@@ -1,0 +1,26 @@
+import { readFile } from "node:fs/promises";
+import { runProgram } from "./run-program.ts";
+
+/** True when a process has this id, whoever it belongs to. */
+export function isAlive(pid: number): boolean {
+  if (!Number.isInteger(pid) || pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it is there, and belongs to somebody else.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/**
+ * False when the process certainly does not run this program: it runs another one, or it has ended and its parent has not
+ * taken notice, which in containers may never happen. True also where the system does not tell.
+ */
+export async function mayRun(program: string, pid: number): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => undefined);
+  if (status !== undefined) return status.startsWith(`Name:\t${program}\n`) && !/^State:\tZ/m.test(status);
+  // Not Linux, or the process is gone.
+  const { code, output } = await runProgram("ps", ["-o", "comm=", "-p", String(pid)]);
+  return code !== 0 || output.split("/").at(-1) === program;
+}

@@ -1,0 +1,96 @@
+import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
+import postgres, { type Sql, type TransactionSql } from "postgres";
+import { APPLICATION_NAME } from "../platform/application-name.ts";
+
+/**
+ * An open pool of connections. Hot statements are tagged (`sql`), the others are built (`db`); both use the same
+ * connections and the same types: 64-bit integers are text, `timestamptz` is a `Date`, JSON is parsed. JSON goes in as
+ * `sql.json(value)` of an object or a list, or as text that already is JSON.
+ */
+export interface Database {
+  readonly sql: Sql;
+  readonly db: PostgresJsDatabase;
+  /** Waits for running statements, then closes every connection. May be called more than once. */
+  close(): Promise<void>;
+}
+
+/** The same within one transaction. Repository functions take either as their first argument. */
+export interface Transaction {
+  readonly sql: TransactionSql;
+  readonly db: PostgresJsDatabase;
+}
+
+/** How a pool behaves. */
+export interface DatabaseOptions {
+  /** Most connections. Default 10. */
+  connectionsMax?: number;
+  /** Seconds to wait for a connection to be made. Default 10. */
+  connectSeconds?: number;
+  /** Milliseconds that one statement may take on the server. Default 30,000; 0: any. */
+  statementMs?: number;
+  /** Name that `pg_stat_activity` shows. Default {@link APPLICATION_NAME}. */
+  applicationName?: string;
+}
+
+const IDLE_SECONDS = 60;
+/** A connection is replaced now and then, so that a server's memory per connection and a changed address do not last. */
+const LIFETIME_SECONDS = 1_800;
+
+/** Makes a pool. It connects with the first statement, so this never fails for a server that is not there. */
+export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
+  const sql = postgres(url, {
+    max: options.connectionsMax ?? 10,
+    connect_timeout: options.connectSeconds ?? 10,
+    idle_timeout: IDLE_SECONDS,
+    max_lifetime: LIFETIME_SECONDS,
+    onnotice: () => undefined,
+    connection: {
+      application_name: options.applicationName ?? APPLICATION_NAME,
+      statement_timeout: options.statementMs ?? 30_000,
+    },
+  });
+  const db = drizzle(sql);
+  shareTypes(sql);
+  let closing: Promise<void> | undefined;
+  return { sql, db, close: () => (closing ??= sql.end({ timeout: 5 })) };
+}
+
+/**
+ * Runs `work` in a transaction: committed when it returns, rolled back when it throws. Nothing outside may be told of what
+ * was written before this returns.
+ */
+export async function transaction<T>(database: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const result = await database.sql.begin((sql) => work(inTransaction(sql)));
+  // The driver's type resolves arrays of promises, which no work of ours returns.
+  return result as T;
+}
+
+/** The builder is made at its first use: the hot transactions never need it. */
+function inTransaction(sql: TransactionSql): Transaction {
+  let db: PostgresJsDatabase | undefined;
+  return {
+    sql,
+    get db() {
+      // Drizzle writes its own codecs into the options it is given. Those of the pool are right already: let it write here.
+      db ??= drizzle(Object.assign(sql, { options: { parsers: {}, serializers: {} } }) as unknown as Sql);
+      return db;
+    },
+  };
+}
+
+const JSON_TYPE = 114;
+const JSONB_TYPE = 3802;
+const TIMESTAMPTZ_TYPE = 1184;
+
+/** Drizzle switches the driver's own codecs off, for tagged statements too. These serve both. */
+function shareTypes(sql: Sql): void {
+  const { parsers, serializers } = sql.options as unknown as {
+    parsers: Record<number, (text: string) => unknown>;
+    serializers: Record<number, (value: unknown) => unknown>;
+  };
+  const json = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+  serializers[JSON_TYPE] = json;
+  serializers[JSONB_TYPE] = json;
+  parsers[TIMESTAMPTZ_TYPE] = (text) => new Date(text);
+  serializers[TIMESTAMPTZ_TYPE] = (value) => (value instanceof Date ? value.toISOString() : value);
+}

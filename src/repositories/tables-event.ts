@@ -1,0 +1,71 @@
+import { sql } from "drizzle-orm";
+import { bigint, check, integer, primaryKey, smallint, text } from "drizzle-orm/pg-core";
+import { createdAt, flow, id, object } from "./columns.ts";
+
+/**
+ * The event log, the source of truth: written once, never changed, dropped by whole partitions. Columns are the fields of
+ * the language's event record.
+ *
+ * The migration partitions it by ranges of `event_id`, a month each (`event-partitions.ts`); ids grow in time, so a month
+ * is a range of ids. No foreign keys and one index: the log is what every step writes.
+ */
+export const event = flow.table(
+  "event",
+  {
+    eventId: id("event_id").notNull(),
+    executionId: id("execution_id").notNull(),
+    catalogId: id("catalog_id").notNull(),
+    eventType: text("event_type").notNull(),
+    nodeId: text("node_id").notNull(),
+    nodeName: text("node_name").notNull(),
+    nodeType: text("node_type").$type<"playbook" | "step" | "task">().notNull(),
+    status: text("status").notNull(),
+    createdAt: createdAt(),
+    parentEventId: id("parent_event_id"),
+    parentExecutionId: id("parent_execution_id"),
+    commandId: id("command_id"),
+    worker: text("worker"),
+    attempt: integer("attempt"),
+    iteration: integer("iteration"),
+    page: integer("page"),
+    stepRunId: text("step_run_id"),
+    taskRunId: text("task_run_id"),
+    /** 32 bits would hold 24 days. */
+    durationMs: bigint("duration_ms", { mode: "number" }),
+    /** The reference envelope: status, reference?, bounded context. Never a large body. */
+    result: object("result"),
+    error: object("error"),
+    meta: object("meta"),
+  },
+  (table) => [
+    // The only index: pages of an execution's events, folding from a snapshot, deleting an execution. All of them also say
+    // `event_id > …` (an event is younger than its execution), and so skip the partitions before.
+    primaryKey({ name: "event_pkey", columns: [table.executionId, table.eventId] }),
+    check("event_id_range", sql`event_id > 0 AND event_id < 9007199254740992`),
+    check("event_after_execution", sql`event_id > execution_id`),
+    check("event_node_type", sql`node_type IN ('playbook', 'step', 'task')`),
+    check("event_attempt", sql`attempt >= 0`),
+    check("event_duration", sql`duration_ms >= 0`),
+  ],
+);
+
+/**
+ * The state of an execution after the events up to `event_id`: loading it means this row and the events after it. Apart from
+ * {@link execution}, so that what each step writes stays small; written now and then, and when an execution is unloaded.
+ */
+export const executionSnapshot = flow.table(
+  "execution_snapshot",
+  {
+    executionId: id("execution_id").primaryKey(),
+    eventId: id("event_id").notNull(),
+    /** Form of `state`. A row of a form that the program does not know is ignored: the events give the same state. */
+    format: smallint("format").notNull(),
+    /** JSON as text: nothing looks into it here, and text is stored without being parsed. */
+    state: text("state").notNull(),
+    createdAt: createdAt(),
+  },
+  () => [
+    check("execution_snapshot_event", sql`event_id > execution_id`),
+    check("execution_snapshot_format", sql`format >= 1`),
+  ],
+);

@@ -1,0 +1,61 @@
+import { sql } from "drizzle-orm";
+import { boolean, check, index, integer, text } from "drizzle-orm/pg-core";
+import { createdAt, flow, id, instant, object, updatedAt } from "./columns.ts";
+
+/*
+ * What is encrypted at rest. Columns are those of the interface specification; `data_encrypted` is an envelope that names its
+ * key and is bound to table, name and id.
+ */
+
+/** Named, typed credentials. Few rows: type, tags and text are searched without an index. */
+export const credential = flow.table(
+  "credential",
+  {
+    id: id("id").primaryKey(),
+    name: text("name").notNull().unique("credential_name"),
+    type: text("type").notNull(),
+    dataEncrypted: text("data_encrypted").notNull(),
+    schema: object("schema"),
+    meta: object("meta"),
+    tags: text("tags").array(),
+    description: text("description"),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  () => [check("credential_name_given", sql`name <> '' AND type <> ''`)],
+);
+
+/** Cached tokens and secrets that expire. */
+export const keychain = flow.table(
+  "keychain",
+  {
+    /** Name, catalog id and scope in one; see the specification's "Scopes and cache keys". */
+    cacheKey: text("cache_key").primaryKey(),
+    keychainName: text("keychain_name").notNull(),
+    catalogId: id("catalog_id").notNull(),
+    credentialType: text("credential_type").notNull(),
+    cacheType: text("cache_type").$type<"secret" | "token">().notNull(),
+    scopeType: text("scope_type").$type<"local" | "global" | "shared">().notNull(),
+    executionId: id("execution_id"),
+    parentExecutionId: id("parent_execution_id"),
+    dataEncrypted: text("data_encrypted").notNull(),
+    schema: object("schema"),
+    expiresAt: instant("expires_at").notNull(),
+    createdAt: createdAt(),
+    accessedAt: instant("accessed_at").notNull().defaultNow(),
+    accessCount: integer("access_count").notNull().default(0),
+    autoRenew: boolean("auto_renew").notNull().default(false),
+    renewConfig: object("renew_config"),
+  },
+  (table) => [
+    // The list of a catalog entry, and deleting by name.
+    index("keychain_for_catalog").on(table.keychainName, table.catalogId),
+    // What an execution leaves is deleted when it ends.
+    index("keychain_for_execution").on(table.executionId),
+    index("keychain_for_renewal").on(table.expiresAt).where(sql`auto_renew`),
+    check("keychain_cache_type", sql`cache_type IN ('secret', 'token')`),
+    check("keychain_scope_type", sql`scope_type IN ('local', 'global', 'shared')`),
+    check("keychain_owner", sql`scope_type = 'global' OR execution_id IS NOT NULL`),
+    check("keychain_access_count", sql`access_count >= 0`),
+  ],
+);

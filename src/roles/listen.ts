@@ -1,0 +1,62 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { FlowError, messageOf } from "../schema/errors.ts";
+
+/** An HTTP server that listens. */
+export interface Listener {
+  /** `http://127.0.0.1:8082`: as callers on this machine reach it. */
+  url: string;
+  /** Takes no new request, lets those under way end, and closes what idles. */
+  close(): Promise<void>;
+}
+
+/** What {@link listen} answers with. */
+export interface Answers {
+  fetch(request: Request): Response | Promise<Response>;
+  malformed(): Response;
+}
+
+/** A client that takes longer for its headers, or for all of its request, holds a connection for nothing. */
+const HEADERS_MS = 10_000;
+const REQUEST_MS = 30_000;
+/** Requests under way get this long to end; then their connections are cut. Below the limit of the lifecycle's parts. */
+const DRAIN_MS = 8_000;
+
+/**
+ * Listens and answers with `fetch`; with `malformed` where there is no request to hand on: an invalid Host, an impossible
+ * address. Throws `FlowError` INVALID_SETTING when the address cannot be had.
+ */
+export async function listen({ fetch, malformed }: Answers, at: { host: string; port: number }): Promise<Listener> {
+  const answer = getRequestListener(fetch, { errorHandler: malformed });
+  const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS }, (incoming, outgoing) => {
+    void answer(incoming, outgoing);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, at)));
+    server.listen(at.port, at.host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const host = at.host.includes(":") ? `[${at.host}]` : at.host;
+  return {
+    url: `http://${host}:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+        server.close(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+function cannotListen(error: NodeJS.ErrnoException, { host, port }: { host: string; port: number }): FlowError {
+  const hint =
+    error.code === "EADDRINUSE"
+      ? "Something listens there already, perhaps another flow: stop it, or choose another port with --port"
+      : "Choose another address with --host and --port";
+  const message = `Cannot listen on ${host}:${port}: ${messageOf(error)}. ${hint}`;
+  return new FlowError("INVALID_SETTING", message, { cause: error });
+}

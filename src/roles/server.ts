@@ -1,0 +1,116 @@
+import { join, resolve } from "node:path";
+import type { Config } from "../platform/config.ts";
+import { startEmbeddedPostgres } from "../platform/embedded-postgres.ts";
+import { createIds } from "../platform/ids.ts";
+import type { Lifecycle } from "../platform/lifecycle.ts";
+import type { Logger } from "../platform/logger.ts";
+import { isLoopback } from "../platform/loopback.ts";
+import { createMetrics } from "../platform/metrics.ts";
+import { openDatabase } from "../repositories/database.ts";
+import { unavailable } from "../repositories/failure.ts";
+import { migrate } from "../repositories/migrate.ts";
+import { createApp } from "../routes/app.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { ErrorBody } from "../schema/wire.ts";
+import { createCatalog } from "../services/catalog.ts";
+import { listen } from "./listen.ts";
+
+/** What a server needs to begin. */
+export interface ServerDeps {
+  config: Config;
+  host: string;
+  port: number;
+  /** Folder against which a relative `FLOW_HOME` is meant. */
+  folder: string;
+  /** Version of the program. */
+  version: string;
+  logger: Logger;
+  /** Every part that was started is added to it; whoever made it stops it, also when this throws. */
+  lifecycle: Lifecycle;
+}
+
+/** A server that answers. */
+export interface RunningServer {
+  url: string;
+  /** Where its data is, for people. */
+  data: string;
+}
+
+/**
+ * The role `server`: database, schema, API, in this order. Throws `FlowError` INVALID_SETTING for settings that do not go
+ * together or an address that cannot be had, UNAVAILABLE, and SCHEMA_MISMATCH.
+ */
+export async function startServer(deps: ServerDeps): Promise<RunningServer> {
+  const { config, host, port, logger, lifecycle } = deps;
+  const tokens = { server: config.serverToken, worker: config.workerToken };
+  checkAccess(config, host);
+  if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: whoever reaches ${host} may do anything`);
+  const metrics = createMetrics();
+  const { url: databaseUrl, data } = await findDatabase(deps);
+  const database = openDatabase(databaseUrl);
+  lifecycle.add("the connections to the database", () => database.close());
+  const { applied, late, version } = await migrate(database);
+  if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
+  if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
+  const catalog = createCatalog({
+    database,
+    onRegistered: ({ catalogId, path, kind, version, unchanged }) => {
+      metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
+      if (!unchanged) logger.info({ catalog_id: catalogId, path, kind, version }, "a document was registered");
+    },
+  });
+  const loopback = isLoopback(host);
+  const newRequestId = createIds(Date.now);
+  const app = createApp({
+    catalog,
+    logger,
+    metrics,
+    tokens,
+    loopback,
+    version: deps.version,
+    newRequestId,
+    unavailable,
+  });
+  const answers = { fetch: (request: Request) => app.fetch(request), malformed: () => malformed(newRequestId()) };
+  const listener = await listen(answers, { host, port });
+  lifecycle.add("the HTTP server", () => listener.close());
+  return { url: listener.url, data };
+}
+
+/** As every other error (`routes/errors`), for what never becomes a request there. 400: HTTP itself is at fault. */
+function malformed(requestId: string): Response {
+  const body = { error: "The request is malformed: its address or its Host is none", code: "INVALID_INPUT" };
+  const init = { status: 400, headers: { "x-request-id": requestId } };
+  return Response.json({ ...body, request_id: requestId } satisfies ErrorBody, init);
+}
+
+/** Whoever can reach the port can run anything that playbooks can. So an open server stays on this machine. */
+function checkAccess(config: Config, host: string): void {
+  const refuse = (why: string) => {
+    throw new FlowError("INVALID_SETTING", why);
+  };
+  const { serverToken, workerToken, authDisabled } = config;
+  if (serverToken === undefined && workerToken !== undefined)
+    refuse("FLOW_WORKER_TOKEN is set without FLOW_SERVER_TOKEN: nobody could operate the server. Set both");
+  if (serverToken !== undefined && serverToken.reveal() === workerToken?.reveal())
+    refuse("FLOW_SERVER_TOKEN and FLOW_WORKER_TOKEN are the same: workers would be operators. Choose two");
+  if (serverToken !== undefined && authDisabled)
+    refuse("FLOW_AUTH_DISABLED=true and FLOW_SERVER_TOKEN contradict each other. Take one of them away");
+  if (serverToken === undefined && !authDisabled && !isLoopback(host)) {
+    const why = `Refused to listen on ${host} without tokens: whoever reaches it could run anything`;
+    refuse(`${why}. Set FLOW_SERVER_TOKEN, or FLOW_AUTH_DISABLED=true where nobody else can reach it`);
+  }
+}
+
+async function findDatabase(deps: ServerDeps): Promise<{ url: string; data: string }> {
+  const { config, logger, lifecycle } = deps;
+  if (config.databaseUrl !== undefined) {
+    const url = config.databaseUrl.reveal();
+    const { hostname, port, pathname } = new URL(url);
+    return { url, data: `PostgreSQL at ${hostname}${port === "" ? "" : `:${port}`}${pathname}` };
+  }
+  const folder = join(resolve(deps.folder, config.home), "postgres");
+  const postgres = await startEmbeddedPostgres({ folder, log: (line) => logger.info({}, line) });
+  lifecycle.add("the embedded PostgreSQL", () => postgres.stop());
+  return { url: postgres.url, data: `embedded PostgreSQL in ${folder}` };
+}

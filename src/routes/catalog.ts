@@ -1,0 +1,126 @@
+import { Hono } from "hono";
+import {
+  AgentsAnswer,
+  AgentsBody,
+  CatalogAnswer,
+  type CatalogItem,
+  CatalogQuery,
+  RegisterAnswer,
+  RegisterBody,
+  ResourceAnswer,
+  ResourceQuery,
+  VersionsAnswer,
+} from "../schema/catalog-api.ts";
+import { PageQuery, pageSize } from "../schema/wire.ts";
+import type { Catalog } from "../services/catalog.ts";
+import { contract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+import { jsonBody, queryOf } from "./input.ts";
+
+const LIST = contract({
+  method: "get",
+  path: "/api/catalog",
+  summary: "The newest version of each path, in the order of paths",
+  access: "worker",
+  query: CatalogQuery,
+  answer: CatalogAnswer,
+  refusals: [422],
+});
+
+const RESOURCE = contract({
+  method: "get",
+  path: "/api/catalog/resource/:path{.+}",
+  summary: "One version of a path with its document, the newest by default",
+  access: "worker",
+  query: ResourceQuery,
+  answer: ResourceAnswer,
+  refusals: [404, 422],
+});
+
+const VERSIONS = contract({
+  method: "get",
+  path: "/api/catalog/versions/:path{.+}",
+  summary: "The versions of a path, newest first",
+  access: "worker",
+  query: PageQuery,
+  answer: VersionsAnswer,
+  refusals: [404, 422],
+});
+
+const REGISTER = contract({
+  method: "post",
+  path: "/api/catalog/register",
+  summary: "Registers a document as the newest version of its path",
+  access: "operator",
+  body: RegisterBody,
+  answer: RegisterAnswer,
+  refusals: [413, 422],
+});
+
+const AGENTS = contract({
+  method: "post",
+  path: "/api/catalog/agents/list",
+  summary: "The newest version of each agent with its document",
+  access: "worker",
+  body: AgentsBody,
+  bodyOptional: true,
+  answer: AgentsAnswer,
+  refusals: [422],
+});
+
+/** Contracts of {@link catalogRoutes}. */
+export const CATALOG_CONTRACTS = [LIST, RESOURCE, VERSIONS, REGISTER, AGENTS];
+
+/** The catalog (interface specification, Catalog). */
+export function catalogRoutes(catalog: Catalog) {
+  return new Hono<RouteEnvironment>()
+    .get(LIST.path, queryOf(LIST.query), async (c) => {
+      const { limit, resource_type, ...query } = c.req.valid("query");
+      const resourceType = resource_type === undefined ? {} : { resourceType: resource_type };
+      const { items, nextCursor } = await catalog.list({ ...query, ...resourceType, limit: pageSize(limit) });
+      return c.json({ resources: items.map(itemOf), next_cursor: nextCursor } satisfies CatalogAnswer);
+    })
+    .get(RESOURCE.path, queryOf(RESOURCE.query), async (c) => {
+      const { version = "latest" } = c.req.valid("query");
+      const entry = await catalog.find(c.req.param("path"), version === "latest" ? undefined : Number(version));
+      const { payload, content } = entry;
+      return c.json({ ...itemOf(entry), payload, content } satisfies ResourceAnswer);
+    })
+    .get(VERSIONS.path, queryOf(VERSIONS.query), async (c) => {
+      const { limit, ...query } = c.req.valid("query");
+      const { items, nextCursor } = await catalog.versions(c.req.param("path"), { ...query, limit: pageSize(limit) });
+      return c.json({ versions: items.map(itemOf), next_cursor: nextCursor } satisfies VersionsAnswer);
+    })
+    .post(REGISTER.path, jsonBody(REGISTER.body), async (c) => {
+      const { content, resource_type, if_changed = false } = c.req.valid("json");
+      const expected = resource_type === undefined ? {} : { expectedKind: resource_type };
+      const registered = await catalog.register({ content, ifChanged: if_changed, ...expected });
+      const { path, kind, catalogId, version, unchanged, warnings } = registered;
+      const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
+      return c.json((unchanged ? { ...answer, unchanged: true } : answer) satisfies RegisterAnswer);
+    })
+    .post(AGENTS.path, jsonBody(AGENTS.body, AGENTS.bodyOptional), async (c) => {
+      const { limit, ...body } = c.req.valid("json");
+      const { items, nextCursor } = await catalog.agents({ ...body, limit: pageSize(limit) });
+      const entries = items.map(({ catalogId, path, version, payload }) => ({
+        catalog_id: catalogId,
+        path,
+        version,
+        payload,
+      }));
+      return c.json({ entries, next_cursor: nextCursor } satisfies AgentsAnswer);
+    });
+}
+
+/** The wire shape of an entry without its document. */
+function itemOf(entry: {
+  path: string;
+  kind: CatalogItem["kind"];
+  version: number;
+  catalogId: string;
+  createdAt: Date;
+  metadata: CatalogItem["metadata"];
+}): CatalogItem {
+  const { path, kind, version, catalogId, createdAt, metadata } = entry;
+  return { path, kind, version, catalog_id: catalogId, created_at: createdAt.toISOString(), metadata };
+}

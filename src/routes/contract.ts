@@ -1,0 +1,33 @@
+import type * as v from "valibot";
+
+/** Who calls: nobody that is known, a worker, or an operator, who may do everything. */
+export type Role = "anonymous" | "worker" | "operator";
+
+/**
+ * What a route is: where it stands, who may call it, what it takes and answers. Routes validate by it, the table of
+ * permissions is made of it, and so is `/api/openapi.json`. A route without one answers nobody.
+ */
+export interface RouteContract {
+  method: "get" | "post" | "put" | "delete";
+  /** In the router's spelling: `/api/catalog/resource/:path{.+}`. */
+  path: string;
+  /** One line for the documentation. */
+  summary: string;
+  /** The least that the caller must be. `anonymous` needs no token: exactly health and metrics. */
+  access: Role;
+  query?: v.ObjectSchema<v.ObjectEntries, undefined>;
+  body?: v.GenericSchema;
+  /** May the body be left out? An empty one counts as `{}`. Default false. */
+  bodyOptional?: true;
+  /** The answer of a call that succeeds: 200. Absent: it is text of `contentType`. */
+  answer?: v.GenericSchema;
+  /** Default `application/json`. */
+  contentType?: string;
+  /** Statuses of refusals, besides those that every route has. */
+  refusals?: readonly number[];
+}
+
+/** Keeps the precise types of the schemas, which handlers infer from. */
+export function contract<const C extends RouteContract>(definition: C): C {
+  return definition;
+}

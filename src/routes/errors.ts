@@ -1,0 +1,48 @@
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { Logger } from "../platform/logger.ts";
+import { ERROR_STATUS, FlowError } from "../schema/errors.ts";
+import type { ErrorBody } from "../schema/wire.ts";
+import type { RouteEnvironment } from "./environment.ts";
+
+/** Seconds after which a caller may try again when the database is away: it is back within that or gone for longer. */
+const RETRY_AFTER_SECONDS = 1;
+
+/**
+ * Turns whatever a route threw into its answer. The status is that of the error's code ({@link ERROR_STATUS}); what has no
+ * code of ours is 503 when the database could not be asked, else 500, and its message stays in the log: it may hold SQL.
+ */
+export function errorAnswers(deps: {
+  logger: Logger;
+  unavailable(error: unknown): FlowError | undefined;
+}): (error: Error, c: Context<RouteEnvironment>) => Response {
+  return (error, c) => {
+    const told = tell(error, deps.unavailable);
+    const status = ERROR_STATUS[told.code];
+    const fields = { request_id: c.var.requestId, code: told.code };
+    if (status === 500) deps.logger.error({ ...fields, err: error }, "a request failed");
+    if (status === 503) deps.logger.warn({ ...fields, err: error }, "a request could not be answered");
+    if (status === 503) c.header("retry-after", String(RETRY_AFTER_SECONDS));
+    if (status === 401) c.header("www-authenticate", "Bearer");
+    const { code, detail } = told;
+    const body: ErrorBody = {
+      error: told.message,
+      code,
+      ...(detail === undefined ? {} : { detail }),
+      request_id: c.var.requestId,
+    };
+    return c.json(body, status as ContentfulStatusCode);
+  };
+}
+
+/** The answer to an address that is no route. */
+export function noSuchRoute(c: Context): never {
+  throw new FlowError("NOT_FOUND", `There is no ${c.req.method} ${c.req.path}; /api/openapi.json lists what there is`);
+}
+
+function tell(error: unknown, unavailable: (error: unknown) => FlowError | undefined): FlowError {
+  if (error instanceof FlowError && ERROR_STATUS[error.code] !== 500) return error;
+  return unavailable(error) ?? new FlowError("INTERNAL", HIDDEN);
+}
+
+const HIDDEN = "The server failed at this request; its log has the cause under the request's id";

@@ -1,0 +1,51 @@
+import * as v from "valibot";
+
+/* What every route of the HTTP API shares (interface specification, Resources and Errors). */
+
+/** An id in an answer: text, so that a client which reads JSON numbers loses no digit. */
+export const IdText = v.pipe(v.string(), v.regex(/^[1-9]\d{0,15}$/));
+
+/** RFC 3339, UTC, with milliseconds. */
+export const Timestamp = v.pipe(v.string(), v.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
+
+/** Version of a catalog entry: 1 and up. */
+export const VersionNumber = v.pipe(v.number(), v.integer(), v.minValue(1));
+
+/** Items of a page when the caller does not say. */
+export const PAGE_DEFAULT = 100;
+/** Most items of a page. */
+export const PAGE_MAX = 500;
+
+const isPageSize = (text: string) => /^\d{1,9}$/.test(text) && Number(text) >= 1 && Number(text) <= PAGE_MAX;
+
+/** `limit` and `cursor` of a list. They stay texts here: {@link pageSize} gives the number. */
+export const PageQuery = v.object({
+  limit: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.check(isPageSize, `must be a whole number from 1 to ${PAGE_MAX}`),
+      v.description(`Items of a page, ${PAGE_DEFAULT} by default, ${PAGE_MAX} at most.`),
+    ),
+  ),
+  cursor: v.exactOptional(v.pipe(v.string(), v.description("`next_cursor` of the page before."))),
+});
+
+/** The number behind a validated `limit`. */
+export function pageSize(limit: string | number | undefined): number {
+  return limit === undefined ? PAGE_DEFAULT : Number(limit);
+}
+
+/** Where the next page begins; null on the last one. */
+export const NextCursor = v.nullable(v.string());
+
+/** Body of every error answer. */
+export const ErrorBody = v.object({
+  error: v.pipe(v.string(), v.description("What was attempted, why it failed, what to do next.")),
+  code: v.pipe(v.string(), v.description("For programs.")),
+  detail: v.exactOptional(v.unknown()),
+  request_id: IdText,
+});
+export type ErrorBody = v.InferOutput<typeof ErrorBody>;
+
+/** Answer of `GET /api/health`. */
+export const HealthAnswer = v.object({ status: v.literal("ok") });

@@ -1,0 +1,9 @@
+import { openDatabase } from "../../src/repositories/database.ts";
+import { migrate } from "../../src/repositories/migrate.ts";
+
+/* A process that migrates the database of its first argument and prints what it did; see migrate.test.ts. */
+
+const database = openDatabase(process.argv[2] ?? "");
+const done = await migrate(database);
+process.stdout.write(JSON.stringify(done));
+await database.close();

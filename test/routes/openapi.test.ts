@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { CONTRACTS } from "../../src/routes/app.ts";
+import { type Body, openApi, playbook, posted, TOKENS } from "../support/api.ts";
+
+const api = await openApi();
+
+interface OpenApi {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+}
+
+interface Operation {
+  operationId: string;
+  security: unknown[];
+  parameters?: { name: string; in: string; required: boolean; description?: string; schema: Body }[];
+  requestBody?: { required: boolean; content: Record<string, { schema: Body }> };
+  responses: Record<string, { content: Record<string, unknown> }>;
+}
+
+const document = (await (await api.open.request("/api/openapi.json")).json()) as OpenApi;
+const ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true, strictRequired: false });
+ajv.addVocabulary(["openapi", "info", "paths", "components"]);
+ajv.addSchema(document, "openapi");
+
+/** The schema of an answer, by a pointer into the document, so that its references resolve as a client's do. */
+function answerSchema(path: string, method: string, status: number): ValidateFunction {
+  const escaped = path.replaceAll("~", "~0").replaceAll("/", "~1").replaceAll("{", "%7B").replaceAll("}", "%7D");
+  const pointer = `openapi#/paths/${escaped}/${method}/responses/${status}/content/application~1json/schema`;
+  const validate = ajv.getSchema(pointer);
+  assert.ok(validate !== undefined, `the description has no ${pointer}`);
+  return validate;
+}
+
+async function conforms(described: string, method: string, request: string, init: RequestInit, guarded = false) {
+  const app = guarded ? api.guarded : api.open;
+  const response = await app.request(request, init);
+  const body: unknown = await response.json();
+  const validate = answerSchema(described, method, response.status);
+  assert.ok(
+    validate(body),
+    `${request} ${response.status}: ${JSON.stringify(validate.errors)} in ${JSON.stringify(body)}`,
+  );
+  return { status: response.status, body: body as Body };
+}
+
+test("it is OpenAPI 3.1 and describes every route, each with a name of its own", () => {
+  assert.equal(document.openapi, "3.1.0");
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${path}`),
+  );
+  const declared = CONTRACTS.map(({ method, path }) => `${method} ${path.replace(/:(\w+)(\{.*?\})?/g, "{$1}")}`);
+  assert.deepEqual(described.sort(), declared.sort());
+  const names = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).map((one) => one.operationId),
+  );
+  assert.equal(new Set(names).size, names.length, names.join(" "));
+  for (const name of names) assert.match(name, /^[a-z][A-Za-z]+$/);
+});
+
+test("every part of a path is a declared parameter, and only open routes do without a token", () => {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const operation of Object.values(methods)) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === "path");
+      assert.deepEqual(
+        declared.map(({ name, required }) => [name, required]),
+        named.map((name) => [name, true]),
+      );
+      assert.equal(operation.security.length === 0, ["/api/health", "/metrics"].includes(path), path);
+      assert.equal("401" in operation.responses, operation.security.length > 0, path);
+    }
+  }
+});
+
+test("answers of every route are as they are described", async () => {
+  const agent = playbook("described/agent", "a", ", agent: true").replace("workload:", "colour: red\nworkload:");
+  const registered = await conforms(
+    "/api/catalog/register",
+    "post",
+    "/api/catalog/register",
+    posted({ content: agent }),
+  );
+  assert.equal(registered.status, 200);
+  const again = posted({ content: agent, if_changed: true });
+  assert.equal(
+    (await conforms("/api/catalog/register", "post", "/api/catalog/register", again)).body["unchanged"],
+    true,
+  );
+  for (const [described, request] of [
+    ["/api/health", "/api/health"],
+    ["/api/catalog", "/api/catalog"],
+    ["/api/catalog", "/api/catalog?limit=1&prefix=described/"],
+    ["/api/catalog/resource/{path}", "/api/catalog/resource/described/agent"],
+    ["/api/catalog/versions/{path}", "/api/catalog/versions/described/agent"],
+  ] as const) {
+    assert.equal((await conforms(described, "get", request, {})).status, 200);
+  }
+  const agents = await conforms("/api/catalog/agents/list", "post", "/api/catalog/agents/list", posted({}));
+  assert.equal((agents.body["entries"] as unknown[]).length, 1);
+});
+
+test("refusals of every kind are as they are described", async () => {
+  for (const [described, method, request, init, status] of [
+    ["/api/catalog/register", "post", "/api/catalog/register", posted({ content: "kind: Playbook" }), 422],
+    ["/api/catalog/register", "post", "/api/catalog/register", posted({}), 422],
+    ["/api/catalog", "get", "/api/catalog?limit=0", {}, 422],
+    ["/api/catalog/resource/{path}", "get", "/api/catalog/resource/none", {}, 404],
+    ["/api/catalog/versions/{path}", "get", "/api/catalog/versions/none", {}, 404],
+    ["/api/health", "get", "/api/health", { headers: { host: "evil.example" } }, 403],
+  ] as const) {
+    assert.equal((await conforms(described, method, request, init)).status, status);
+  }
+  assert.equal((await conforms("/api/catalog", "get", "/api/catalog", {}, true)).status, 401);
+  const worker = posted({ content: "x" }, { authorization: `Bearer ${TOKENS.worker}` });
+  const refused = await conforms("/api/catalog/register", "post", "/api/catalog/register", worker, true);
+  assert.equal(refused.status, 403);
+});
+
+test("bodies that the routes take are the ones that are described", () => {
+  const { requestBody } = document.paths["/api/catalog/register"]?.["post"] ?? {};
+  assert.equal(requestBody?.required, true);
+  const validate = new Ajv2020().compile(requestBody.content["application/json"]?.schema ?? {});
+  assert.ok(validate({ content: "x", resource_type: "agent", if_changed: true }));
+  assert.ok(!validate({ resource_type: "agent" }));
+  assert.ok(!validate({ content: 1 }));
+});

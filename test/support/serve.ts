@@ -1,0 +1,34 @@
+import type { TestContext } from "node:test";
+import { type CliProcess, startFlow } from "./cli-process.ts";
+
+/** A `flow serve` process that answers. */
+export interface Serving extends CliProcess {
+  url: string;
+}
+
+/**
+ * Starts `flow serve` on a free port and waits until it says that it is ready. It is ended after the test, whatever
+ * happened: with SIGKILL where it does not stop in its own time.
+ */
+export async function startServe(
+  context: TestContext,
+  folder: string,
+  environment: NodeJS.ProcessEnv = {},
+  args: readonly string[] = [],
+): Promise<Serving> {
+  const server = startFlow(folder, ["serve", "--port", "0", ...args], { HOME: folder, ...environment });
+  context.after(async () => {
+    server.process.kill("SIGTERM");
+    await server.ended;
+  });
+  let said = "";
+  const url = await new Promise<string>((resolve, reject) => {
+    server.process.stdout.on("data", (text: string) => {
+      said += text;
+      const found = /ready at (http:\/\/\S+),/.exec(said)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    server.ended.then(({ stderr }) => reject(new Error(`flow serve ended before it was ready:\n${stderr}`)), reject);
+  });
+  return { ...server, url };
+}
