@@ -4,17 +4,18 @@ import { loadPlaybook } from "../language/load.ts";
 import { readBytes, shown } from "../local/catalog.ts";
 import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import { type CliInput, EXIT } from "./command.ts";
-import { cleanText, plural } from "./text.ts";
+import { type CliInput, type CliIo, EXIT } from "./command.ts";
+import { cleanText, jsonText, plural } from "./text.ts";
 
 /**
  * `flow validate`: every problem of every document. Problems are the output, so they go to standard output; what keeps a
  * file from being read goes to standard error as any other error.
  */
 export async function validateFiles({ arguments: targets, options, io }: CliInput): Promise<number> {
-  const files = await filesOf(targets, io.folder);
+  const files = await filesOf(targets, io);
   const found: Diagnostic[] = [];
   for (const file of files) {
+    io.signal.throwIfAborted();
     const { diagnostics } = loadPlaybook(await readBytes(file), shown(file));
     for (const diagnostic of diagnostics) found.push(diagnostic);
   }
@@ -25,7 +26,7 @@ export async function validateFiles({ arguments: targets, options, io }: CliInpu
   const valid = errors.length === 0;
   if (options["json"] === true) {
     const report = { valid, errors: errors.map(withoutSeverity), warnings: warnings.map(withoutSeverity) };
-    io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+    io.stdout.write(`${jsonText(report)}\n`);
   } else {
     for (const diagnostic of found) io.stdout.write(`${line(diagnostic, isError(diagnostic))}\n`);
     io.stderr.write(`${verdict(files, errors.length, warnings.length)}\n`);
@@ -52,7 +53,7 @@ function verdict(files: readonly string[], errors: number, warnings: number): st
 }
 
 /** The files meant: a file as it is, a folder as the playbooks below it. Throws `FlowError` when nothing is there. */
-async function filesOf(targets: readonly string[], folder: string): Promise<string[]> {
+async function filesOf(targets: readonly string[], { folder, signal }: CliIo): Promise<string[]> {
   const files: string[] = [];
   for (const target of targets) {
     const path = resolve(folder, target);
@@ -60,7 +61,7 @@ async function filesOf(targets: readonly string[], folder: string): Promise<stri
       files.push(path);
       continue;
     }
-    const below = await playbooksBelow(path);
+    const below = await playbooksBelow(path, signal);
     if (below.length === 0) {
       throw new FlowError(
         "NOT_FOUND",
@@ -80,13 +81,15 @@ async function isFolder(path: string, target: string): Promise<boolean> {
   }
 }
 
-async function playbooksBelow(folder: string): Promise<string[]> {
+async function playbooksBelow(folder: string, signal: AbortSignal): Promise<string[]> {
+  signal.throwIfAborted();
   const entries = await readdir(folder, { withFileTypes: true });
   const files: string[] = [];
   for (const entry of entries.sort((left, right) => (left.name < right.name ? -1 : 1))) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
-      if (!entry.name.startsWith(".") && entry.name !== "node_modules") files.push(...(await playbooksBelow(path)));
+      if (!entry.name.startsWith(".") && entry.name !== "node_modules")
+        files.push(...(await playbooksBelow(path, signal)));
     } else if (entry.isFile() && /(?<!\.test)\.ya?ml$/.test(entry.name) && (await isPlaybook(path))) {
       files.push(path);
     }

@@ -12,6 +12,7 @@ import { openKeychain } from "./keychain.ts";
 import { freshState, type PipelineRun, pipelineMark, runPipeline } from "./pipeline.ts";
 import { loadedReferences } from "./references.ts";
 import { taskScope } from "./scope.ts";
+import { stepInput } from "./step-input.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
 import { milliseconds } from "./task.ts";
 
@@ -109,8 +110,10 @@ interface Limit {
 /** The signal of the step's own time-out, on top of the command's. */
 async function stepDeadline(around: TaskSurroundings, step: ProgramStep, signal: AbortSignal): Promise<Limit> {
   if (step.timeoutMs === undefined) return { signal, end: () => undefined };
-  const scope = taskScope(around.place, freshState(), { input: () => around.place.command.context.input, attempt: 1 });
   const template = step.timeoutMs;
+  // Mostly a number, for which no input need be rendered.
+  const input = typeof template.source === "string" ? await stepInput(around, step) : {};
+  const scope = taskScope(around.place, freshState(), { input: () => input, attempt: 1 });
   const now = () => around.deps.clock.now();
   const limitMs = milliseconds(await around.place.references.evaluate(() => template.render(scope, { now })));
   if (limitMs === undefined) return { signal, end: () => undefined };
