@@ -12,6 +12,7 @@ import { openKeychain } from "./keychain.ts";
 import { freshState, type PipelineRun, pipelineMark, runPipeline } from "./pipeline.ts";
 import { loadedReferences } from "./references.ts";
 import { taskScope } from "./scope.ts";
+import { createSecrets, notingSource } from "./secrets.ts";
 import { stepInput } from "./step-input.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
 import { milliseconds } from "./task.ts";
@@ -83,22 +84,24 @@ async function markStarted(deps: WorkerDeps, ref: CommandRef, report: Report): P
 }
 
 async function surroundings(
-  deps: WorkerDeps,
+  parts: WorkerDeps,
   source: CommandProgram,
   step: ProgramStep,
   command: Command,
 ): Promise<TaskSurroundings> {
+  const secrets = createSecrets();
+  const deps = { ...parts, credentials: notingSource(parts.credentials, secrets) };
   const references = loadedReferences(deps.results);
   const place = { command, spec: source.program.playbook.spec, references, env: deps.env, keychain: undefined };
   const wanted = step.needs.members.get("keychain");
-  if (wanted === undefined) return { deps, source, place };
+  if (wanted === undefined) return { deps, source, place, secrets };
   const render = (template: Template, keychain: unknown) => {
     const at = { input: () => command.context.input, attempt: 1 };
     const scope = taskScope({ ...place, keychain }, freshState(), at);
     return references.evaluate(() => template.render(scope, { now: () => deps.clock.now() }));
   };
-  const keychain = await openKeychain(source.program.keychain, wanted, deps.credentials, render);
-  return { deps, source, place: { ...place, keychain } };
+  const keychain = await openKeychain(source.program.keychain, wanted, deps.credentials, render, secrets.note);
+  return { deps, source, place: { ...place, keychain }, secrets };
 }
 
 /** Aborts at a step's own time-out. */

@@ -12,6 +12,7 @@ import { callChild } from "./child.ts";
 import { codeNames } from "./code-names.ts";
 import { abortedResult, withDeadline } from "./deadline.ts";
 import { type PipelineState, taskScope } from "./scope.ts";
+import { hideSecrets } from "./secrets.ts";
 import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
 
 /**
@@ -20,6 +21,10 @@ import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
  */
 export async function runTask(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
   if (run.signal.aborted) return abortedResult(run.signal);
+  return hideSecrets(await prepareAndExecute(around, state, run), around.secrets);
+}
+
+async function prepareAndExecute(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
   try {
     const target = calledTool(around, run.task);
     const prepared = await prepare(around, state, run, target);
@@ -134,7 +139,7 @@ async function execute(
           step: command.step,
           task: run.task.task.label,
           ...(iteration !== undefined && { iteration }),
-          text,
+          text: around.secrets.hide(text),
         }),
       names: () => names,
       source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
