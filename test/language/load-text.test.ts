@@ -78,7 +78,7 @@ describe("bytes of a document", () => {
   });
 
   it("half a character, written as an escape, is refused where it stands; a whole one is not", () => {
-    const text = (escape: string) => `${HEAD}workflow: [{ step: "a${escape}", tool: { kind: noop } }]\n`;
+    const text = (written: string) => `${HEAD}workflow: [{ step: "a${written}", tool: { kind: noop } }]\n`;
     assert.equal(load(text("\\uD800")).first?.code, "not-text");
     assert.deepEqual(load(text("\\U0001F600")).found, []);
   });
