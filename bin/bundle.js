@@ -13,6 +13,8 @@ await build({
   platform: "node",
   target: "node20.19",
   format: "esm",
+  // The ES module of a package that has both: of a CommonJS one, `await import` would give nothing but `default`.
+  mainFields: ["module", "main"],
   sourcemap: true,
   sourcesContent: false,
   logLevel: "warning",

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { type CliIo, EXIT } from "./cli/command.ts";
 import { complain } from "./cli/complaint.ts";
 import { runCli } from "./cli/main.ts";
+import { inheritedEnvironment } from "./platform/config.ts";
 import { FlowError } from "./schema/errors.ts";
 
 /** How long leftovers (a connection that does not close) may keep the process once its work is done. */
@@ -32,7 +33,7 @@ process.stderr.on("error", () => undefined);
 const io: CliIo = {
   stdout: process.stdout,
   stderr: process.stderr,
-  environment: process.env,
+  environment: inheritedEnvironment(),
   folder: process.cwd(),
   signal: stop.signal,
 };

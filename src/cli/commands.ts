@@ -16,6 +16,12 @@ const WORKLOAD: CliOption = {
   summary: "Inputs as one JSON object, or from a file; --set wins over it",
 };
 
+const CREDENTIALS: CliOption = {
+  name: "credentials",
+  value: "FILE",
+  summary: "JSON file {name: {type, data}}; default FLOW_CREDENTIALS_FILE",
+};
+
 const NO_COLOR: CliOption = { name: "no-color", summary: "Use no colours (also: NO_COLOR=1)" };
 
 const RUN: CliCommand = {
@@ -34,7 +40,7 @@ const RUN: CliCommand = {
     SET,
     WORKLOAD,
     { name: "target", value: "STEP", summary: "Run no further than this step" },
-    { name: "credentials", value: "FILE", summary: "JSON file {name: {type, data}}; default FLOW_CREDENTIALS_FILE" },
+    CREDENTIALS,
     { name: "record", value: "FILE", summary: "Write every event to a file, one JSON object per line" },
     { name: "json", summary: "Print the outcome as one JSON object, alone on standard output" },
     { name: "quiet", summary: "Show no progress and no output of tools: only warnings, errors and the outcome" },
@@ -88,7 +94,7 @@ const PLAN: CliCommand = {
   arguments: [
     { name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" },
   ],
-  options: [SET, WORKLOAD, JSON_SWITCH, NO_COLOR],
+  options: [SET, WORKLOAD, CREDENTIALS, JSON_SWITCH, NO_COLOR],
   details: `Examples
   flow plan load.yaml --set day=2026-01-31`,
   load: async () => (await import("./plan.ts")).planPlaybook,

@@ -1,4 +1,4 @@
-import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
+import { errorsOf, formatDiagnostic } from "../schema/diagnostic.ts";
 import { type ErrorCode, FlowError, messageOf } from "../schema/errors.ts";
 import { type CliIo, EXIT } from "./command.ts";
 import { cleanText } from "./text.ts";
@@ -27,7 +27,8 @@ const CODES_TOLD: ReadonlySet<ErrorCode> = new Set([
 export function complain(error: unknown, io: CliIo): number {
   if (error instanceof FlowError) {
     io.stderr.write(`flow: ${multiline(error.message)}${CODES_TOLD.has(error.code) ? ` (${error.code})` : ""}\n`);
-    for (const diagnostic of diagnosticsOf(error)) io.stderr.write(`${cleanText(formatDiagnostic(diagnostic))}\n`);
+    // Errors only: the warnings of a document that cannot run can wait.
+    for (const diagnostic of errorsOf(error)) io.stderr.write(`${cleanText(formatDiagnostic(diagnostic))}\n`);
   } else {
     io.stderr.write(`flow: unexpected error: ${multiline(messageOf(error))}\n`);
     if (io.environment["FLOW_DEBUG"] !== "1") {
@@ -42,14 +43,6 @@ function exitCodeOf(error: unknown): number {
   if (!(error instanceof FlowError)) return EXIT.failed;
   if (error.code === "CANCELLED") return EXIT.cancelled;
   return CALLERS.has(error.code) ? EXIT.usage : EXIT.failed;
-}
-
-/** The diagnostics that an INVALID_PLAYBOOK carries: errors only; the warnings of a document that cannot run can wait. */
-function diagnosticsOf(error: FlowError): Diagnostic[] {
-  if (error.code !== "INVALID_PLAYBOOK" || !Array.isArray(error.detail)) return [];
-  // Only the file catalog raises this code, with its diagnostics as detail.
-  const diagnostics = error.detail as unknown as Diagnostic[];
-  return diagnostics.filter((diagnostic) => diagnostic.severity === "error");
 }
 
 function multiline(message: string): string {

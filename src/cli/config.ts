@@ -1,12 +1,12 @@
 import { describeConfig } from "../platform/config.ts";
 import { type CliInput, EXIT } from "./command.ts";
-import { cleanText } from "./text.ts";
+import { cleanText, jsonText } from "./text.ts";
 
 /** `flow config`: every setting; secrets are masked by `describeConfig`. */
 export async function printConfig({ options, io }: CliInput): Promise<number> {
   const settings = describeConfig(io.environment);
   if (options["json"] === true) {
-    io.stdout.write(`${JSON.stringify({ settings }, null, 2)}\n`);
+    io.stdout.write(`${jsonText({ settings })}\n`);
     return EXIT.ok;
   }
   for (const setting of settings) {

@@ -5,9 +5,13 @@ import { FlowError, messageOf } from "../schema/errors.ts";
 
 /**
  * The documents that are meant: a file as it is, a folder as the playbooks and MCP resources below it, each once. Throws
- * `FlowError` NOT_FOUND for a folder without any.
+ * `FlowError` NOT_FOUND for a folder without any, and the signal's reason when it aborts: a large folder takes seconds.
  */
-export async function documentFiles(targets: readonly string[], folder: string): Promise<string[]> {
+export async function documentFiles(
+  targets: readonly string[],
+  folder: string,
+  signal: AbortSignal,
+): Promise<string[]> {
   const files: string[] = [];
   for (const target of targets) {
     const path = resolve(folder, target);
@@ -15,7 +19,7 @@ export async function documentFiles(targets: readonly string[], folder: string):
       files.push(path);
       continue;
     }
-    const below = await playbooksBelow(path);
+    const below = await playbooksBelow(path, signal);
     if (below.length === 0) {
       throw new FlowError(
         "NOT_FOUND",
@@ -35,13 +39,15 @@ async function isFolder(path: string, target: string): Promise<boolean> {
   }
 }
 
-async function playbooksBelow(folder: string): Promise<string[]> {
+async function playbooksBelow(folder: string, signal: AbortSignal): Promise<string[]> {
+  signal.throwIfAborted();
   const entries = await readdir(folder, { withFileTypes: true });
   const files: string[] = [];
   for (const entry of entries.sort((left, right) => (left.name < right.name ? -1 : 1))) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
-      if (!entry.name.startsWith(".") && entry.name !== "node_modules") files.push(...(await playbooksBelow(path)));
+      if (!entry.name.startsWith(".") && entry.name !== "node_modules")
+        files.push(...(await playbooksBelow(path, signal)));
     } else if (entry.isFile() && /(?<!\.test)\.ya?ml$/.test(entry.name) && (await isPlaybook(path))) {
       files.push(path);
     }

@@ -4,10 +4,12 @@ import type { TaskError, TaskErrorKind } from "../schema/outcome.ts";
 import { loopProgress } from "./progress-lines.ts";
 import type { ExecutionRow } from "./run-model.ts";
 import type { Style } from "./style.ts";
-import { cleanText } from "./text.ts";
+import { cleanText, plural } from "./text.ts";
 
 /** Lines of one cause that are printed: a traceback is, a page of HTML is not. */
 const CAUSE_LINES_MAX = 20;
+/** Sub-playbooks within sub-playbooks that are named: the outer ones and the innermost. */
+const WITHIN_ROWS_MAX = 5;
 
 /**
  * What failed, where, why, and what to do next: the step and its line in the document, the task and its attempt, the
@@ -18,10 +20,10 @@ export function failureLines(run: ExecutionRow, playbook: LocalPlaybook, style: 
   if (error === null) return [];
   const rows = placeRows(error, playbook, run);
   const within = failuresWithin(run, error);
-  for (const { path, error: inner } of within) rows.push(["within", `${cleanText(path)}, ${wordsOf(inner)}`]);
+  rows.push(...withinRows(within));
   const root = within.at(-1)?.error ?? error;
   rows.push(["cause", `${root.message} (${root.kind}${root.code === "" ? "" : `, ${root.code}`})`]);
-  rows.push(["next", HINTS_BY_CODE[root.code] ?? HINTS[root.kind] ?? retryHint(root)]);
+  rows.push(["next", hintFor(root)]);
   return rows.flatMap(([label, text]) => labelled(label, text, style));
 }
 
@@ -41,6 +43,13 @@ function placeRows(error: TaskError, playbook: LocalPlaybook, run: ExecutionRow)
   const attempt = error.attempt === undefined ? "" : `, attempt ${error.attempt}`;
   rows.push(["task", `${error.task}${kind}${at(task?.position)}${attempt}`]);
   return rows;
+}
+
+function withinRows(within: readonly InnerFailure[]): [label: string, text: string][] {
+  const texts = within.map(({ path, error }) => `${cleanText(path)}, ${wordsOf(error)}`);
+  const hidden = texts.length - WITHIN_ROWS_MAX;
+  if (hidden > 0) texts.splice(WITHIN_ROWS_MAX - 1, hidden, `… ${plural(hidden, "more sub-playbook")}`);
+  return texts.map((text) => ["within", text]);
 }
 
 interface InnerFailure {
@@ -80,11 +89,20 @@ function labelled(label: string, text: string, style: Style): string[] {
 
 const CREDENTIAL_HINT = "check the credential: --credentials FILE, FLOW_CREDENTIALS_FILE or FLOW_CREDENTIAL_<NAME>";
 
-/** Codes that say more than their kind. */
-const HINTS_BY_CODE: Readonly<Record<string, string>> = {
-  FILE_UNREADABLE: CREDENTIAL_HINT,
-  INVALID_SETTING: CREDENTIAL_HINT,
-};
+function hintFor(error: TaskError): string {
+  // The same codes tell of credentials and of other things: an interpreter that is not there, a file that was named.
+  if (CODES_OF_CREDENTIALS.has(error.code) && /\bcredentials?\b/i.test(error.message)) return CREDENTIAL_HINT;
+  return HINTS_BY_CODE.get(error.code) ?? HINTS[error.kind] ?? retryHint(error);
+}
+
+const CODES_OF_CREDENTIALS: ReadonlySet<string> = new Set(["FILE_UNREADABLE", "INVALID_SETTING", "NOT_FOUND"]);
+
+/** Codes that say more than their kind. A code may be any word: of a python exception it is the name of its class. */
+const HINTS_BY_CODE: ReadonlyMap<string, string> = new Map([
+  ["FILE_UNREADABLE", "check that the file is there and may be read"],
+  ["INVALID_SETTING", "correct the setting; `flow config` shows all of them and where each comes from"],
+  ["NOT_FOUND", "check the name that the task was given; `flow plan` shows what its templates give"],
+]);
 
 const HINTS: Partial<Record<TaskErrorKind, string>> = {
   timeout: "raise `timeout` of the task or the step, or make the work smaller",

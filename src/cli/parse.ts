@@ -61,8 +61,8 @@ function addValue(
     return;
   }
   const { value } = token;
-  // `--target --json` is a forgotten value, not a step called '--json'.
-  if (value === undefined || (token.inlineValue !== true && value.startsWith("--"))) {
+  // `--target --json` is a forgotten value, not a step called '--json'; an empty one comes from a variable that is not set.
+  if (value === undefined || value.trim() === "" || (token.inlineValue !== true && value.startsWith("--"))) {
     throw usage(command, `${name} needs a value: ${name} ${option.value}`);
   }
   if (option.choices?.includes(value) === false) throw notAChoice(command, name, value, option.choices);
@@ -82,6 +82,7 @@ function checkArguments(command: CliCommand, given: readonly string[]): void {
   for (const [index, word] of given.entries()) {
     const argument = wanted[index] ?? (last?.many === true ? last : undefined);
     if (argument === undefined) throw usage(command, `'flow ${command.name}' does not take '${word}'`);
+    if (word.trim() === "") throw usage(command, `${placeholder(argument)} is empty: is a variable not set?`);
     if (argument.choices?.includes(word) === false) throw notAChoice(command, argument.name, word, argument.choices);
   }
 }

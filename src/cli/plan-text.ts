@@ -6,6 +6,8 @@ import { cleanText, formatDuration, padText, plural } from "./text.ts";
 
 /** Longest text of a value; code and statements are cut, `--json` has them whole. */
 const VALUE_CHARACTERS_MAX = 160;
+/** Steps that are named where something is used or waited for; `--json` has all. */
+const NAMES_MAX = 8;
 
 /** A plan for people: inputs, steps in order, what is not reached, what is needed. */
 export function planText(plan: Plan, style: Style): string {
@@ -30,9 +32,7 @@ function stepLines(step: PlannedStep, number: number, plan: Plan, style: Style):
   const isSkipped = step.guard?.value === false;
   const head = `${style.strong(`${number}. ${clean(step.name)}`)}  ${style.busy(kind)}`;
   const roles = [step.name === plan.entry_step ? "entry" : "", step.name === plan.final_step ? "final step" : ""];
-  const notes = [...roles, step.after.length > 1 ? `waits for ${step.after.join(", ")}` : ""].filter(
-    (note) => note !== "",
-  );
+  const notes = [...roles, step.after.length > 1 ? `waits for ${named(step.after)}` : ""].filter((note) => note !== "");
   const lines = [notes.length === 0 ? head : `${head}  ${style.dim(clean(notes.join("; ")))}`];
   const details: string[] = [];
   if (step.desc !== undefined) details.push(style.dim(clean(step.desc.split("\n")[0] ?? "")));
@@ -165,7 +165,7 @@ function skippedLine(step: PlannedStep, style: Style): string {
 
 function needLines(plan: Plan, style: Style): string[] {
   const mark = (ok: boolean) => (ok ? style.good("✓") : style.bad("✗"));
-  const by = (users: readonly string[]) => style.dim(clean(`for ${users.join(", ")}`));
+  const by = (users: readonly string[]) => style.dim(clean(`for ${named(users)}`));
   const why = (reason: string | undefined) => (reason === undefined ? "" : `  ${clean(reason)}`);
   const section = (title: string, lines: string[]) =>
     lines.length === 0 ? [] : ["", style.strong(title), ...indent(lines)];
@@ -179,7 +179,7 @@ function needLines(plan: Plan, style: Style): string[] {
     ...section(
       "credentials",
       plan.credentials.map(({ name, found, type, reason, used_by }) => {
-        const missing = "missing: add it to the file that FLOW_CREDENTIALS_FILE names";
+        const missing = "missing: --credentials FILE, FLOW_CREDENTIALS_FILE or FLOW_CREDENTIAL_<NAME>";
         return `${mark(found)} ${clean(name)}  ${clean(type ?? "")}${type === undefined ? "" : "  "}${by(used_by)}${why(found ? undefined : (reason ?? missing))}`;
       }),
     ),
@@ -198,6 +198,11 @@ function needLines(plan: Plan, style: Style): string[] {
       ),
     ),
   ];
+}
+
+function named(names: readonly string[]): string {
+  const rest = names.length - NAMES_MAX;
+  return rest > 0 ? `${names.slice(0, NAMES_MAX).join(", ")} and ${rest} more` : names.join(", ");
 }
 
 function clean(value: Json): string {

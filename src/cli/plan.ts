@@ -10,19 +10,21 @@ import { formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { type CliInput, EXIT } from "./command.ts";
+import { credentialsFile } from "./credentials-file.ts";
 import { readInputs } from "./inputs.ts";
+import { loadNamed } from "./named-playbook.ts";
 import { planText } from "./plan-text.ts";
 import { styleFor } from "./style.ts";
-import { cleanText } from "./text.ts";
+import { cleanText, jsonText } from "./text.ts";
 
 /** `flow plan`: what would run, with rendered values and masked secrets. Calls nothing. */
 export async function planPlaybook({ arguments: [target], options, io }: CliInput): Promise<number> {
   if (target === undefined) throw new FlowError("USAGE", "flow plan needs a playbook: flow plan <file>");
   const config = loadConfig(io.environment);
   const catalog = createFileCatalog();
-  const playbook = await catalog.load(target, io.folder);
+  const playbook = await loadNamed(catalog, target, io);
   const request = await readInputs(options, io.folder);
-  const credentials = createFileCredentials(config.credentialsFile, io.environment);
+  const credentials = createFileCredentials(await credentialsFile(config, options, io.folder), io.environment);
   const machine: Machine = {
     async credential(name) {
       try {
@@ -44,7 +46,7 @@ export async function planPlaybook({ arguments: [target], options, io }: CliInpu
   const plan = await planRun({ ...playbook, file: shown(playbook.file) }, request, machine);
   for (const warning of plan.warnings) io.stderr.write(`${cleanText(`warning: ${formatDiagnostic(warning)}`)}\n`);
   const style = styleFor(io.stdout, io, options["no-color"] === true);
-  io.stdout.write(options["json"] === true ? `${JSON.stringify(plan, null, 2)}\n` : planText(plan, style));
+  io.stdout.write(options["json"] === true ? `${jsonText(plan)}\n` : planText(plan, style));
   return EXIT.ok;
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, statSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import type { ExecutionState } from "../engine/state.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
@@ -25,10 +25,14 @@ export interface Recorder {
  * Writing is synchronous on purpose: a run that makes events faster than the disk takes them is held back, instead of
  * filling the memory, and what was gathered can be written even while the process is leaving.
  *
- * Throws `FlowError` FILE_UNREADABLE when the file cannot be made.
+ * Throws `FlowError` FILE_UNREADABLE when the file cannot be made, USAGE when it is one of `inputs`: a slip of the shell's
+ * completion must not replace the playbook by its own log.
  */
-export function createRecorder(target: string, folder: string): Recorder {
+export function createRecorder(target: string, folder: string, inputs: readonly string[] = []): Recorder {
   const file = resolve(folder, target);
+  if (inputs.some((input) => isSameFile(input, file))) {
+    throw new FlowError("USAGE", `--record ${target} would replace a file that this run reads; name another one`);
+  }
   let descriptor: number | undefined = open(file, target);
   let failure: FlowError | undefined;
   let lines: string[] = [];
@@ -73,6 +77,11 @@ function open(file: string, target: string): number {
   } catch (cause) {
     throw new FlowError("FILE_UNREADABLE", `Cannot write the event log ${target}: ${messageOf(cause)}`, { cause });
   }
+}
+
+function isSameFile(left: string, right: string): boolean {
+  const [one, other] = [left, right].map((file) => statSync(file, { throwIfNoEntry: false }));
+  return one !== undefined && other !== undefined && one.dev === other.dev && one.ino === other.ino;
 }
 
 /** A write to a pipe may take only a part. */

@@ -22,7 +22,7 @@ const ABOUT_THE_DOCUMENT: ReadonlySet<string> = new Set(["INVALID_PLAYBOOK", "IN
  */
 export async function registerFiles(input: CliInput): Promise<number> {
   const { arguments: targets, options, io } = input;
-  const files = await documentFiles(targets, io.folder);
+  const files = await documentFiles(targets, io.folder, io.signal);
   const target = await serverTarget(input, loadConfig(io.environment));
   const json = options["json"] === true;
   const outcomes: Outcome[] = [];

@@ -42,12 +42,21 @@ export interface StepRow {
   lastChild: ExecutionRow | undefined;
 }
 
+/** Sub-playbooks that went on when the step that called them had completed, and did not end well. */
+export interface Unattended {
+  failed: number;
+  cancelled: number;
+  last: ExecutionRow | undefined;
+}
+
 /** A run as it is watched. */
 export interface RunModel {
   /** The run itself; undefined before its first event. */
   root(): ExecutionRow | undefined;
   /** The execution of an id while it runs. */
   execution(id: string): ExecutionRow | undefined;
+  /** What nobody waited for and nobody would hear of. */
+  unattended(): Readonly<Unattended>;
   /** Takes in what has just been folded into `state`; gives the execution that it happened to. */
   observe(state: ExecutionState, events: readonly FlowEvent[]): ExecutionRow;
 }
@@ -55,9 +64,11 @@ export interface RunModel {
 /** An empty model. */
 export function createRunModel(): RunModel {
   const running = new Map<string, ExecutionRow>();
+  const unattended: Unattended = { failed: 0, cancelled: 0, last: undefined };
   let root: ExecutionRow | undefined;
   return {
     root: () => root,
+    unattended: () => unattended,
     execution: (id) => running.get(id),
     observe(state, events) {
       let execution = running.get(state.executionId);
@@ -69,7 +80,7 @@ export function createRunModel(): RunModel {
       for (const event of events) take(execution, event);
       if (isTerminal(state.status)) {
         running.delete(state.executionId);
-        if (execution.caller !== undefined) endChild(execution.caller, execution);
+        if (execution.caller !== undefined) endChild(execution.caller, execution, unattended);
       }
       return execution;
     },
@@ -87,10 +98,16 @@ function newExecution(state: ExecutionState, running: ReadonlyMap<string, Execut
   return execution;
 }
 
-function endChild(caller: StepRow, child: ExecutionRow): void {
+function endChild(caller: StepRow, child: ExecutionRow, unattended: Unattended): void {
   caller.children.delete(child);
   caller.childrenEnded += 1;
-  if (caller.lastChild?.state.status !== "FAILED" || child.state.status === "FAILED") caller.lastChild = child;
+  const { status } = child.state;
+  if (caller.state.run === null && caller.state.status === "COMPLETED" && status !== "COMPLETED") {
+    if (status === "FAILED") unattended.failed += 1;
+    else unattended.cancelled += 1;
+    unattended.last = child;
+  }
+  if (caller.lastChild?.state.status !== "FAILED" || status === "FAILED") caller.lastChild = child;
 }
 
 function take(execution: ExecutionRow, event: FlowEvent): void {

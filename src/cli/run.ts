@@ -1,17 +1,18 @@
-import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { createFileCredentials } from "../adapters/file-credentials.ts";
 import type { ExecutionState } from "../engine/state.ts";
 import { nearest } from "../language/nearest.ts";
-import { type LocalPlaybook, readBytes } from "../local/catalog.ts";
+import type { LocalPlaybook } from "../local/catalog.ts";
 import { createLocalRuntime, type LocalRuntime } from "../local/runtime.ts";
 import { type Config, loadConfig } from "../platform/config.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { type JsonObject, setOwn } from "../schema/json.ts";
 import { createToolRegistry, type ToolRegistry } from "../tools/registry.ts";
-import { type CliInput, type CliIo, EXIT, textOption } from "./command.ts";
+import { type CliInput, type CliValues, EXIT, textOption } from "./command.ts";
+import { credentialsFile } from "./credentials-file.ts";
 import { readInputs } from "./inputs.ts";
+import { loadNamed } from "./named-playbook.ts";
 import { openProgress } from "./open-progress.ts";
 import { NO_PROGRESS, type Progress } from "./progress.ts";
 import { createRecorder, type Recorder } from "./record.ts";
@@ -35,13 +36,14 @@ export async function runPlaybook(input: CliInput): Promise<number> {
   const config = loadConfig(io.environment);
   const inputs = await readInputs(options, io.folder);
   const watch = createWatch();
-  const parts = await buildRuntime(config, textOption(options, "credentials"), io, watch);
+  const parts = buildRuntime(config, await credentialsFile(config, options, io.folder), watch);
   try {
-    const playbook = await loadTarget(parts.runtime, input.arguments[0] ?? "", io.folder);
+    const playbook = await loadNamed(parts.runtime, input.arguments[0] ?? "", io);
     const target = checkTarget(playbook, textOption(options, "target"));
     writeWarnings(playbook.warnings, io);
     const record = textOption(options, "record");
-    if (record !== undefined) watch.recorder = createRecorder(record, io.folder);
+    if (record !== undefined)
+      watch.recorder = createRecorder(record, io.folder, filesRead(playbook, options, io.folder));
     watch.progress = openProgress(watch.model, options, io);
     return await runWatched(parts, playbook, { input: inputs, ...(target !== undefined && { target }) }, watch, input);
   } finally {
@@ -66,15 +68,7 @@ interface RuntimeParts {
   tools(): ToolRegistry | undefined;
 }
 
-async function buildRuntime(
-  config: Config,
-  credentials: string | undefined,
-  io: CliIo,
-  watch: Watch,
-): Promise<RuntimeParts> {
-  const credentialsFile = credentials === undefined ? config.credentialsFile : resolve(io.folder, credentials);
-  // A file that was named here and cannot be read is a mistake to be told now, not when a task asks for it.
-  if (credentials !== undefined && credentialsFile !== undefined) await readBytes(credentialsFile);
+function buildRuntime(config: Config, credentials: string | undefined, watch: Watch): RuntimeParts {
   let tools: ToolRegistry | undefined;
   const runtime = createLocalRuntime({
     tools: (store) => {
@@ -86,7 +80,7 @@ async function buildRuntime(
       });
       return tools;
     },
-    credentials: createFileCredentials(credentialsFile, config.environment),
+    credentials: createFileCredentials(credentials, config.environment),
     env: allowedEnvironment(config),
     capacity: config.localCapacity,
     observe(state: ExecutionState, events: readonly FlowEvent[]) {
@@ -107,21 +101,14 @@ function allowedEnvironment(config: Config): JsonObject {
   return allowed;
 }
 
-async function loadTarget(runtime: LocalRuntime, target: string, folder: string): Promise<LocalPlaybook> {
-  const path = resolve(folder, target);
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory() === true) {
-    const hint = `Name one playbook in it; 'flow validate ${target}' checks all of them`;
-    throw new FlowError("USAGE", `${target} is a folder. ${hint}`);
-  }
-  // What is called like a file is meant as one: no search of all folders below for a document with that path.
-  if (found === undefined && /\.ya?ml$/.test(target)) {
-    const names = await readdir(dirname(path)).catch(() => []);
-    const near = nearest(basename(path), names);
-    const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
-    throw new FlowError("NOT_FOUND", `There is no file ${target}.${hint}`);
-  }
-  return await runtime.load(target, folder);
+/** The files that this command line names for reading: what is written must not be one of them. */
+function filesRead(playbook: LocalPlaybook, options: CliValues, folder: string): string[] {
+  const workload = textOption(options, "workload");
+  const named = [
+    workload?.startsWith("@") === true ? workload.slice(1) : undefined,
+    textOption(options, "credentials"),
+  ];
+  return [playbook.file, ...named.filter((file) => file !== undefined).map((file) => resolve(folder, file))];
 }
 
 /** Throws `FlowError` NOT_FOUND when the document has no such step. */

@@ -6,10 +6,11 @@ import { FlowError } from "../schema/errors.ts";
 import { type CliIo, type CliValues, EXIT } from "./command.ts";
 import { failureLines } from "./failure.ts";
 import { outcomeObject } from "./outcome-object.ts";
+import { firstLine } from "./progress-lines.ts";
 import { resultText } from "./result-text.ts";
-import type { ExecutionRow, RunModel } from "./run-model.ts";
+import type { ExecutionRow, RunModel, Unattended } from "./run-model.ts";
 import { type Style, styleFor } from "./style.ts";
-import { cleanText, formatDuration, plural } from "./text.ts";
+import { cleanText, formatDuration, jsonText, plural } from "./text.ts";
 
 /** Warnings of a document that are printed before its run; `flow validate` prints all. */
 const WARNINGS_MAX = 10;
@@ -39,12 +40,15 @@ export async function prepareOutcome(
   if (run === undefined) throw new FlowError("INTERNAL", "The run ended without an event");
   const { status } = run.state;
   const style = styleFor(io.stderr, io, options["no-color"] === true);
-  const json = options["json"] === true ? `${JSON.stringify(await outcomeObject(run, store), null, 2)}\n` : undefined;
+  const json = options["json"] === true ? `${jsonText(await outcomeObject(run, store))}\n` : undefined;
   return () => {
     for (const line of summaryLines(run, playbook, style)) io.stderr.write(`${line}\n`);
+    const unattended = model.unattended();
+    for (const line of unattendedLines(unattended)) io.stderr.write(`${line}\n`);
     if (json !== undefined) io.stdout.write(json);
     else if (status === "COMPLETED") writeResult(run, style, io);
-    if (status === "COMPLETED") return EXIT.ok;
+    // The run was over and its sub-playbooks were not: Ctrl-C took the rest of the work.
+    if (status === "COMPLETED") return io.signal.aborted && unattended.cancelled > 0 ? EXIT.cancelled : EXIT.ok;
     return status === "CANCELLED" ? EXIT.cancelled : EXIT.failed;
   };
 }
@@ -59,6 +63,18 @@ function summaryLines(run: ExecutionRow, playbook: LocalPlaybook, style: Style):
     return [`${style.notice("■")} ${style.strong(name)} CANCELLED after ${duration}${reason}`];
   }
   return [`${style.bad("✗")} ${style.strong(name)} FAILED after ${duration}`, ...failureLines(run, playbook, style)];
+}
+
+/** The outcome says nothing of what nobody waited for; people want to know all the same. */
+function unattendedLines({ failed, cancelled, last }: Readonly<Unattended>): string[] {
+  if (last === undefined) return [];
+  const counts = [failed > 0 ? `${failed} failed` : "", cancelled > 0 ? `${cancelled} cancelled` : ""];
+  const { path, executionId, status, error } = last.state;
+  const cause = error === null ? "" : `: ${firstLine(error.message)}`;
+  const which = `${cleanText(path)}, execution ${executionId}, ${status}${cause}`;
+  return [
+    `warning: of the sub-playbooks that nobody waited for, ${counts.filter(Boolean).join(", ")}; the last: ${which}`,
+  ];
 }
 
 function writeResult(run: ExecutionRow, style: Style, io: CliIo): void {

@@ -12,14 +12,14 @@ import { type SuiteOutcome, tapReport } from "../testing/tap.ts";
 import { createToolRegistry, type ToolRegistry } from "../tools/registry.ts";
 import { type CliInput, type CliIo, EXIT, textOption } from "./command.ts";
 import { type Style, styleFor } from "./style.ts";
-import { cleanText, formatDuration, plural } from "./text.ts";
+import { cleanText, formatDuration, jsonText, plural } from "./text.ts";
 
 /**
  * `flow test`: runs `*.test.yaml` documents. Exit code 0 when all pass, 1 when a test fails, 2 when a document is not valid
  * (nothing is run then), 130 when cancelled.
  */
 export async function runTests({ arguments: targets, options, io }: CliInput): Promise<number> {
-  const files = await findTestFiles(targets, io.folder);
+  const files = await findTestFiles(targets, io.folder, io.signal);
   const suites: Suite[] = [];
   for (const file of files) suites.push(await loadSuite(file));
   if (tellProblems(suites, io)) return EXIT.usage;
@@ -129,7 +129,7 @@ async function report(outcomes: SuiteOutcome[], isReport: boolean, style: Style,
   const junit = textOption(options, "junit");
   if (junit !== undefined) await writeReport(resolve(io.folder, junit), junitReport(outcomes));
   if (options["tap"] === true) io.stdout.write(tapReport(outcomes));
-  if (options["json"] === true) io.stdout.write(`${JSON.stringify(jsonReport(outcomes), null, 2)}\n`);
+  if (options["json"] === true) io.stdout.write(`${jsonText(jsonReport(outcomes))}\n`);
   if (isReport) return;
   const passed = tests.length - failed;
   const verdict = failed === 0 ? style.good(`${plural(passed, "test")} passed`) : style.bad(`${failed} failed`);

@@ -2,15 +2,28 @@ import { stripVTControlCharacters } from "node:util";
 
 /**
  * One line of text that is safe to print: escape sequences are gone, and control characters are spaces. A document, a
- * service or a tool can put anything into a name or a message; none of it may move the cursor or set the title.
+ * service or a tool can put anything into a name or a message; none of it may move the cursor, set the title, or turn the
+ * direction of writing, so that a line reads as another one.
  */
 export function cleanText(text: string): string {
-  return PLAIN.test(text)
-    ? text
-    : stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, " ");
+  return PLAIN.test(text) ? text : stripVTControlCharacters(text).replace(UNSAFE, " ");
 }
 
 const PLAIN = /^[\u0020-\u007e]*$/;
+/** Control characters (C0, DEL, C1), line separators, and what embeds, overrides or isolates a direction. */
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+/**
+ * JSON as text, with two spaces of indentation, whose characters are all safe to print: what `JSON.stringify` leaves as it
+ * is and a terminal obeys (C1 control characters, for one) is escaped. It reads back as the same value.
+ */
+export function jsonText(value: unknown): string {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(value, null, 2).replace(UNSAFE_IN_JSON, escaped);
+}
+
+/** {@link UNSAFE} without the line feeds of the indentation; other C0 characters are escaped already. */
+const UNSAFE_IN_JSON = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Columns that a line takes on a terminal: wide characters (East Asian, emoji) take two, combining ones none. */
 export function textWidth(text: string): number {

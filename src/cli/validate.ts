@@ -3,16 +3,17 @@ import { readBytes, shown } from "../local/catalog.ts";
 import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
 import { type CliInput, EXIT } from "./command.ts";
 import { documentFiles } from "./document-files.ts";
-import { cleanText, plural } from "./text.ts";
+import { cleanText, jsonText, plural } from "./text.ts";
 
 /**
  * `flow validate`: every problem of every document. Problems are the output, so they go to standard output; what keeps a
  * file from being read goes to standard error as any other error.
  */
 export async function validateFiles({ arguments: targets, options, io }: CliInput): Promise<number> {
-  const files = await documentFiles(targets, io.folder);
+  const files = await documentFiles(targets, io.folder, io.signal);
   const found: Diagnostic[] = [];
   for (const file of files) {
+    io.signal.throwIfAborted();
     const { diagnostics } = loadCatalogDocument(await readBytes(file), shown(file));
     for (const diagnostic of diagnostics) found.push(diagnostic);
   }
@@ -23,7 +24,7 @@ export async function validateFiles({ arguments: targets, options, io }: CliInpu
   const valid = errors.length === 0;
   if (options["json"] === true) {
     const report = { valid, errors: errors.map(withoutSeverity), warnings: warnings.map(withoutSeverity) };
-    io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+    io.stdout.write(`${jsonText(report)}\n`);
   } else {
     for (const diagnostic of found) io.stdout.write(`${line(diagnostic, isError(diagnostic))}\n`);
     io.stderr.write(`${verdict(files, errors.length, warnings.length)}\n`);

@@ -88,24 +88,27 @@ function refusalOf(step: ProgramStep, scope: Scope, env: EngineEnv): "when" | "a
 
 function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: EngineEnv): FlowEvent {
   const { loop, collection, maxInFlight, claim, rowConcurrency } = step.loop ?? {};
-  const limit = (template: typeof maxInFlight, fallback: number) =>
-    template === undefined ? fallback : positive(render(template, scope, env), step.step.name);
+  const limit = (template: typeof maxInFlight, what: string, fallback: number) =>
+    template === undefined ? fallback : positive(render(template, scope, env), what, step.step.name);
   const base = { type: "loop.started" as const, at: env.now, step: step.step.name, step_run_id: stepRunId };
   if (claim !== undefined) {
-    return { ...base, max_in_flight: limit(rowConcurrency, 1), max_rows: limit(claim.maxRows, 1) };
+    return {
+      ...base,
+      max_in_flight: limit(rowConcurrency, "row_concurrency", 1),
+      max_rows: limit(claim.maxRows, "max_rows", 1),
+    };
   }
-  const window = loop?.mode === "parallel" ? limit(maxInFlight, OPEN_ITERATIONS_MAX) : 1;
+  const window = loop?.mode === "parallel" ? limit(maxInFlight, "max_in_flight", OPEN_ITERATIONS_MAX) : 1;
   const value = collection === undefined ? null : render(collection, scope, env);
   const items = itemsOf(value, step.step.name);
   return { ...base, ...items, max_in_flight: Math.min(window, OPEN_ITERATIONS_MAX) };
 }
 
-function positive(value: Json, step: string): number {
+function positive(value: Json, what: string, step: string): number {
   const number = typeof value === "string" ? Number(value) : value;
   if (typeof number === "number" && Number.isInteger(number) && number >= 1) return number;
-  throw new Error(
-    `the number of iterations in flight of step '${step}' must be a whole number from 1, got ${JSON.stringify(value)}`,
-  );
+  const got = JSON.stringify(value).slice(0, 100);
+  throw new Error(`'${what}' of the loop of step '${step}' must be a whole number from 1, got ${got}`);
 }
 
 /** The collection as items (language document, section 6): a list, a map's pairs, rows, JSON text, or a number. */

@@ -1,5 +1,6 @@
 import { ReferenceNeeded } from "../language/references.ts";
 import type { Scope } from "../language/scope.ts";
+import { messageOf } from "../schema/errors.ts";
 import type { ArcVerdict, Fired, FlowEvent, Write } from "../schema/event.ts";
 import { type Json, type JsonObject, setOwn } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
@@ -144,10 +145,11 @@ function openPlace(state: ExecutionState, program: Program, end: StepEnd, env: E
     ...(end.error !== null && { error: end.error }),
   };
   const isLoop = end.step.loop !== undefined && end.skipped === undefined;
+  const hasRun = end.result !== null;
   const pending: JsonObject = {};
   const writes: Write[] = [];
   return {
-    scope: boundaryScope(state, program, end.step, { outcome, input: end.input, isLoop, pending }, env),
+    scope: boundaryScope(state, program, end.step, { outcome, input: end.input, isLoop, hasRun, pending }, env),
     writes,
     write(name, value) {
       writes.push([name, value]);
@@ -189,7 +191,7 @@ function judgeArc(arc: ProgramArc, scope: Scope, env: EngineEnv): { matched: boo
     return { matched: arc.when.test(scope, { now: () => env.now }) };
   } catch (error) {
     if (error instanceof ReferenceNeeded) throw error;
-    return { matched: false, error: error instanceof Error ? error.message : String(error) };
+    return { matched: false, error: messageOf(error) };
   }
 }
 

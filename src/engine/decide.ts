@@ -135,7 +135,7 @@ function afterLoop(state: ExecutionState, event: EventOf<"loop.done">, program: 
   const isCut = state.failure !== null && loop.success + loop.failed < (loop.total ?? Number.POSITIVE_INFINITY);
   const cut = isCut ? cancelledError(`Step '${event.step}' was not finished: the execution is failing`) : null;
   const error = loopError(step, loop) ?? withStep(cut, event.step);
-  const result = loopResult(loop, error === null ? "COMPLETED" : "FAILED");
+  const result = loopResult(loop, error === null ? "completed" : "failed");
   return eventsOnly(
     endStep(state, program, { step, stepRunId, input, result, startedAt: known.startedAt ?? env.now, error }, env),
   );
@@ -161,12 +161,12 @@ function proceed(state: ExecutionState, program: Program, env: EngineEnv): Decis
   const started = startReady(state, program, env);
   if (started.length > 0) return eventsOnly(started);
   if (state.active.length > 0 || state.waiting.length > 0) return NOTHING;
-  const error = state.failure ?? state.failureAtEnd;
   if (state.failure !== null) return eventsOnly([{ type: "workflow.failed", at: env.now, error: state.failure }]);
   const final = finalStep(state, program);
   if (final !== undefined) {
     return eventsOnly(startStep(state, program, final, { input: {}, from: state.lastCompleted }, env));
   }
+  const error = state.failureAtEnd;
   if (error !== null) return eventsOnly([{ type: "workflow.failed", at: env.now, error }]);
   return eventsOnly([{ type: "workflow.completed", at: env.now }]);
 }

@@ -1,7 +1,6 @@
 import type { EventOf } from "../schema/event.ts";
-import type { Json } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
-import type { StoredResult } from "../schema/result.ts";
+import type { LoopResult, StoredResult } from "../schema/result.ts";
 import { joinTasks } from "./results.ts";
 import { type ExecutionState, type LoopState, type OpenCommand, openCommand, stepState } from "./state.ts";
 
@@ -101,8 +100,12 @@ function iterationEnded(
   const isFailed = event.type === "loop.iteration.failed";
   const result = isFailed ? failedIteration(event.error) : joinTasks(event.tasks, values, event.pipeline === true);
   count(loop, event.iteration, result ?? { value: null }, isFailed ? event.error : null);
-  loop.tailBytes += isFailed ? 512 : values.reduce((sum, [, , bytes]) => sum + bytes, 16);
+  loop.tailBytes += isFailed ? FAILURE_BYTES : values.reduce((sum, [, , bytes]) => sum + bytes, ENTRY_BYTES);
 }
+
+/** What an entry of the tail takes beside its result, and what a failure takes, in bytes of JSON, roughly. */
+const ENTRY_BYTES = 16;
+const FAILURE_BYTES = 512;
 
 function count(loop: LoopState, iteration: number, result: StoredResult, error: TaskError | null): void {
   loop.open -= 1;
@@ -116,7 +119,7 @@ function count(loop: LoopState, iteration: number, result: StoredResult, error: 
 }
 
 function failedIteration(error: TaskError): StoredResult {
-  return { value: { status: "error", error: error as unknown as Json } };
+  return { value: { status: "error", error } };
 }
 
 /** Remembers an ended iteration; the list stays as short as the iterations that overtook a slower one. */
@@ -168,10 +171,10 @@ function commandEnded(
 }
 
 /** What the loop leaves behind as the step's result. */
-export function loopResult(loop: LoopState, status: "COMPLETED" | "FAILED"): StoredResult {
+export function loopResult(loop: LoopState, status: LoopResult["status"]): StoredResult {
   return {
     loop: {
-      status: status === "COMPLETED" ? "completed" : "failed",
+      status,
       stats: loopStats(loop),
       tail: [...loop.tail].sort(([left], [right]) => left - right),
       parts: loop.parts,

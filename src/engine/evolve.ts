@@ -193,7 +193,7 @@ function stepEnded(
   error: TaskError | null,
 ): ExecutionState {
   const step = stepState(state, event.step);
-  if (step.run?.loop != null) step.result = loopResult(step.run.loop, status);
+  if (step.run?.loop != null) step.result = loopResult(step.run.loop, status === "COMPLETED" ? "completed" : "failed");
   step.status = status;
   step.error = error;
   step.endedAt = event.at;

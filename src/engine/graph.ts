@@ -33,7 +33,7 @@ function arcKey(from: number, to: number): number {
   return from * 1_048_576 + to;
 }
 
-/** Depth-first walk without recursion: a chain of 100,000 steps must not end in a stack overflow. */
+/** Depth-first walk without recursion: a chain of ten thousand steps must not overflow the stack. */
 function walk(targets: readonly (readonly number[])[], entry: number): { back: Set<number>; finished: number[] } {
   const back = new Set<number>();
   const finished: number[] = [];
@@ -64,7 +64,7 @@ function walk(targets: readonly (readonly number[])[], entry: number): { back: S
 const OPEN = 1;
 const DONE = 2;
 
-/** A set of step indices, 32 to a word: 1,000 steps need 125 KB for all pairs. */
+/** A set of step indices, 32 to a word: for all pairs 1,000 steps need 125 KB, the 10,000 of a document 12.5 MB. */
 class StepSet {
   readonly #words: Uint32Array;
 

@@ -3,7 +3,6 @@ import type { FlowEvent } from "../schema/event.ts";
 import type { Json } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import type { Loop } from "../schema/playbook.ts";
-import type { StoredResult } from "../schema/result.ts";
 import { commandContext } from "./context.ts";
 import type { EngineEnv } from "./env.ts";
 import { loopStats } from "./evolve-loop.ts";
@@ -12,6 +11,12 @@ import { type ExecutionState, type LoopState, type StepRun, stepState } from "./
 
 /** Bytes of inline results above which a loop's results move to the store: the default inline limit of a result. */
 export const LOOP_INLINE_BYTES_MAX = 65_536;
+
+/**
+ * Most iterations of one command (`exec: local`); further ones go into the next command, after it. Its items are a list,
+ * which a collection that is a number (a billion) would otherwise fill the memory with.
+ */
+export const COMMAND_ITERATIONS_MAX = 100_000;
 
 /** A payload to store before the events are committed. */
 export interface StoreWrite {
@@ -46,11 +51,16 @@ function mayContinue(state: ExecutionState, settings: Loop, loop: LoopState): bo
 
 function mustStop(settings: Loop, loop: LoopState): boolean {
   if (loop.failed === 0) return false;
-  const onError = settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop");
+  const onError = onErrorOf(settings);
   if (onError === "continue") return false;
   if (onError === "stop") return true;
   // A share of an unknown total (cursor) can only be judged at the end.
   return loop.total !== null && !isTolerated(settings, loop);
+}
+
+/** What the loop does about failures (language document, section 6): by default a parallel one goes on. */
+function onErrorOf(settings: Loop): NonNullable<Loop["onError"]> {
+  return settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop");
 }
 
 /** True while the failures of the loop stay within what its `on_error` tolerates. */
@@ -139,7 +149,7 @@ function issueIterations(state: ExecutionState, step: ProgramStep, run: StepRun,
   let open = loop.open;
   let left = available(loop);
   while (left > 0 && (inOne ? open === 0 : open < loop.maxInFlight)) {
-    const size = inOne ? left : 1;
+    const size = inOne ? Math.min(left, COMMAND_ITERATIONS_MAX) : 1;
     const id = env.newId();
     const iterations = { from: next, to: next + size };
     events.push({
@@ -157,7 +167,8 @@ function issueIterations(state: ExecutionState, step: ProgramStep, run: StepRun,
         items: itemsBetween(loop, next, next + size),
         ...(loop.total !== null && { total: loop.total }),
         max_in_flight: loop.maxInFlight,
-        stop_on_error: settings !== undefined && stopsAtOnce(settings),
+        // Within one command only the plain rule can be applied: a tolerance is judged here.
+        stop_on_error: settings !== undefined && onErrorOf(settings) === "stop",
       },
     });
     next += size;
@@ -165,11 +176,6 @@ function issueIterations(state: ExecutionState, step: ProgramStep, run: StepRun,
     left -= size;
   }
   return { events, commands, writes: [] };
-}
-
-/** Within one command only the plain rule can be applied: a tolerance is judged by the engine. */
-function stopsAtOnce(settings: Loop): boolean {
-  return (settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop")) === "stop";
 }
 
 function itemsBetween(loop: LoopState, from: number, to: number): Json[] {
@@ -195,13 +201,9 @@ function storeTail(state: ExecutionState, step: ProgramStep, run: StepRun, loop:
     step_run_id: run.stepRunId,
     part,
   };
-  return { events: [stored], commands: [], writes: [{ ref, value: asJson(tail) }] };
+  return { events: [stored], commands: [], writes: [{ ref, value: tail }] };
 }
 
 function partRef(executionId: string, step: string, stepRunId: string, part: number): string {
   return `noetl://execution/${executionId}/step/${encodeURIComponent(step)}/task/loop/run/${stepRunId}-${part}`;
-}
-
-function asJson(tail: [number, StoredResult][]): Json {
-  return tail as unknown as Json;
 }

@@ -8,7 +8,7 @@ import type { CompiledAssignment, ProgramRule } from "./program.ts";
 export type Verdict = { set: readonly CompiledAssignment[] } & (
   | { do: "continue" }
   | { do: "break" }
-  | { do: "fail"; byPolicy: boolean }
+  | { do: "fail" }
   | { do: "jump"; to: string }
   | { do: "retry"; delayMs: number }
 );
@@ -46,7 +46,7 @@ export function judge(
     if (rule.when !== undefined && !matches(rule, scope, options)) continue;
     return verdictOf(rule, result, tries, scope, options, random);
   }
-  return result.status === "ok" ? { do: "continue", set: [] } : { do: "fail", byPolicy: false, set: [] };
+  return result.status === "ok" ? { do: "continue", set: [] } : { do: "fail", set: [] };
 }
 
 function matches(rule: ProgramRule, scope: Scope, options: RenderOptions): boolean {
@@ -72,11 +72,11 @@ function verdictOf(
     case "break":
       return { do: rule.rule.do, set };
     case "fail":
-      return { do: "fail", byPolicy: true, set };
+      return { do: "fail", set };
     case "jump":
       return { do: "jump", to: rule.rule.to ?? "previous", set };
     case "retry":
-      return retry(rule, result, tries, (template) => numberOf(template, scope, options), random);
+      return retry(rule, result, tries, (template) => numberOf(template, scope, options), options, random);
   }
 }
 
@@ -85,16 +85,17 @@ function retry(
   result: ToolResult,
   tries: Tries,
   read: (template: Template | undefined) => number | undefined,
+  options: RenderOptions,
   random: () => number,
 ): Verdict {
   const { set } = rule;
-  const exhausted: Verdict = { do: "fail", byPolicy: true, set };
+  const exhausted: Verdict = { do: "fail", set };
   if (tries.runs >= (read(rule.attempts) ?? ATTEMPTS_DEFAULT)) return exhausted;
   const share = jitterShare(rule, read);
   const planned = backoffMs(rule.rule.backoff, read(rule.delay), tries.runs);
   // Full jitter for share 1: anywhere between nothing and the planned delay, so that many that failed together part.
   const spread = planned * (1 - share * random());
-  const delayMs = Math.round(Math.min(DELAY_MAX_MS, Math.max(spread, retryAfterMs(result))));
+  const delayMs = Math.round(Math.min(DELAY_MAX_MS, Math.max(spread, retryAfterMs(result, options))));
   const maxElapsed = read(rule.maxElapsed);
   if (maxElapsed !== undefined && tries.elapsedMs + delayMs > maxElapsed * 1000) return exhausted;
   return { do: "retry", delayMs, set };
@@ -114,11 +115,13 @@ function jitterShare(rule: ProgramRule, read: (template: Template | undefined) =
   return Math.max(0, Math.min(1, read(rule.jitter) ?? 0));
 }
 
-/** `retry-after` of an HTTP answer: seconds (RFC 9110, section 10.2.3); a date is left to the back-off. */
-function retryAfterMs(result: ToolResult): number {
+/** `retry-after` of an HTTP answer in milliseconds: seconds or a date (RFC 9110, section 10.2.3); 0 for anything else. */
+function retryAfterMs(result: ToolResult, { now }: RenderOptions): number {
   const header = result.http?.headers["retry-after"];
-  const seconds = typeof header === "string" ? Number(header) : Number.NaN;
-  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
+  if (typeof header !== "string" || header.trim() === "") return 0;
+  const seconds = Number(header);
+  const waitMs = Number.isNaN(seconds) ? Date.parse(header) - (now?.() ?? Number.NaN) : seconds * 1000;
+  return Number.isFinite(waitMs) ? Math.max(0, waitMs) : 0;
 }
 
 function numberOf(template: Template | undefined, scope: Scope, options: RenderOptions): number | undefined {

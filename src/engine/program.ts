@@ -185,6 +185,19 @@ function taskTemplates(task: ProgramTask): { needs: Needs }[] {
   ].filter((template) => template !== undefined);
 }
 
+/**
+ * The task whose tool a task calls: itself, or the `workbook` entry that it names (by `task`, `name` or its label; language
+ * document, section 8). Undefined when there is no such entry.
+ */
+export function calledTask(program: Program, task: ProgramTask): ProgramTask | undefined {
+  return task.task.kind === "workbook" ? program.workbook.get(workbookName(task.task)) : task;
+}
+
+/** Name of the `workbook` entry that a task of kind `workbook` calls. */
+export function workbookName({ config, label }: Task): string {
+  return String(config["task"] ?? config["name"] ?? label);
+}
+
 /** Compiles one task; workbook tasks are compiled where they are called. */
 export function compileTask(task: Task): ProgramTask {
   return {

@@ -73,6 +73,8 @@ export interface BoundaryPlace {
   outcome: Outcome;
   input: JsonObject;
   isLoop: boolean;
+  /** False for a step that was skipped, or failed before it ran: its tasks have no results. */
+  hasRun: boolean;
   /** Writes that are decided but not yet in the state; read at each look-up. */
   pending: JsonObject;
 }
@@ -85,15 +87,20 @@ export function boundaryScope(
   place: BoundaryPlace,
   env: EngineEnv,
 ): Scope {
-  const { outcome, isLoop, pending } = place;
+  const { outcome, isLoop, hasRun, pending } = place;
   const name = new EventName(outcome.status === "error", isLoop);
-  const names = { ...baseNames(state, program, env), pending };
+  const base = baseNames(state, program, env);
+  const names = {
+    ...base,
+    steps: hasRun ? withResult(base.steps, step.step.name, outcome.result) : base.steps,
+    pending,
+  };
   const result = new ResultView(outcome.result, env.references);
   const output = new OutputView(outcome, "boundary", env.references);
   return nameScope({
     ...names,
     input: stepInput(step, place.input, names, env),
-    tasks: ownTasks(step, outcome.result, isLoop),
+    tasks: isLoop || !hasRun ? new Map() : ownTasks(step, outcome.result),
     reserved: {
       ...names.reserved,
       event: { name, step: step.step.name, type: name },
@@ -104,9 +111,16 @@ export function boundaryScope(
   });
 }
 
-/** Labels of the step's own tasks. A loop has no single result of a task. */
-function ownTasks(step: ProgramStep, result: StoredResult, isLoop: boolean): ReadonlyMap<string, StoredResult> {
-  if (isLoop) return new Map();
+/** The results of steps, with that of the step that ends here: the state has a loop's only when its end is told. */
+function withResult(steps: Names["steps"], name: string, result: StoredResult): Names["steps"] {
+  return {
+    get: (wanted) => (wanted === name ? result : steps.get(wanted)),
+    names: () => new Set([...steps.names(), name]),
+  };
+}
+
+/** Labels of the step's own tasks. (A loop has no single result of a task.) */
+function ownTasks(step: ProgramStep, result: StoredResult): ReadonlyMap<string, StoredResult> {
   if (result.tasks !== undefined) return new Map(result.tasks);
   const only = step.tasks.length === 1 ? step.tasks[0] : undefined;
   return only === undefined ? new Map() : new Map([[only.task.label, result]]);

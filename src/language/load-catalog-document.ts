@@ -98,8 +98,10 @@ function checkStorable({ text, root, reading }: OpenDocument): void {
 }
 
 function checkTexts(place: Place, report: Report): void {
-  const texts = typeof place.value === "string" ? [place.value] : [...place.fields.keys()];
-  if (texts.some((text) => text.includes("\u0000") || SURROGATE_HALF.test(text))) {
+  // Half characters in values are refused when the document is read; in keys they are legal there.
+  const keys = [...place.fields.keys()];
+  const texts = typeof place.value === "string" ? [place.value] : keys;
+  if (texts.some((text) => text.includes("\u0000")) || keys.some((key) => SURROGATE_HALF.test(key))) {
     const message = `${nameOf(place)} has a character that cannot be stored`;
     report("wrong-value", place, message, "leave out U+0000, and write both halves of a surrogate pair");
   }

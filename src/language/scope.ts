@@ -15,21 +15,3 @@ export interface Scope {
 export function objectScope(record: object): Scope {
   return { lookup: (name) => own(record, name), names: () => Object.keys(record) };
 }
-
-/** One scope over several: the first layer in which a name is not undefined gives its value. */
-export function layeredScope(...layers: readonly Scope[]): Scope {
-  return {
-    lookup(name) {
-      for (const layer of layers) {
-        const value = layer.lookup(name);
-        if (value !== undefined) return value;
-      }
-      return undefined;
-    },
-    names() {
-      const names = new Set<string>();
-      for (const layer of layers) for (const name of layer.names()) names.add(name);
-      return names;
-    },
-  };
-}

@@ -5,7 +5,6 @@ import { loadPlaybook } from "../language/load.ts";
 import { nearest } from "../language/nearest.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import type { Json } from "../schema/json.ts";
 import type { CommandProgram } from "../worker/deps.ts";
 
 /** A playbook that was found and is valid. */
@@ -19,7 +18,9 @@ const SKIPPED = new Set(["node_modules", "dist"]);
 const SEARCHED_MAX = 5_000;
 
 /** Reads playbooks from files, each once: a loop that calls the same child a thousand times compiles it once. */
-export function createFileCatalog(): { load(target: string, folder: string): Promise<LocalPlaybook> } {
+export function createFileCatalog(): {
+  load(target: string, folder: string, signal?: AbortSignal): Promise<LocalPlaybook>;
+} {
   const loaded = new Map<string, Promise<LocalPlaybook>>();
   /** File by folder and target: the search for a catalog path reads every document on its way. */
   const found = new Map<string, string>();
@@ -27,11 +28,11 @@ export function createFileCatalog(): { load(target: string, folder: string): Pro
     /**
      * Finds a playbook by file path relative to `folder`, with or without ending, else by its `metadata.path` among the
      * documents below `folder`. Throws `FlowError` NOT_FOUND, FILE_UNREADABLE, or INVALID_PLAYBOOK with all diagnostics
-     * as its detail.
+     * as its detail; the signal's reason when it is aborted during the search.
      */
-    async load(target, folder) {
+    async load(target, folder, signal) {
       const place = JSON.stringify([folder, target]);
-      const file = found.get(place) ?? (await findFile(target, folder)) ?? (await findByPath(target, folder));
+      const file = found.get(place) ?? (await findFile(target, folder)) ?? (await findByPath(target, folder, signal));
       if (file === undefined) {
         const near = await nearFile(target, folder);
         throw new FlowError(
@@ -56,7 +57,7 @@ async function readPlaybookFile(file: string): Promise<LocalPlaybook> {
   if (playbook !== undefined) return { program: compileProgram(playbook), file, warnings: diagnostics };
   const errors = diagnostics.filter((diagnostic) => diagnostic.severity === "error").length;
   throw new FlowError("INVALID_PLAYBOOK", `${name} has ${errors} ${errors === 1 ? "error" : "errors"}`, {
-    detail: diagnostics as unknown as Json,
+    detail: diagnostics,
   });
 }
 
@@ -93,11 +94,12 @@ async function nearFile(target: string, folder: string): Promise<string> {
   return near === undefined ? "" : `; did you mean '${join(dirname(target), near)}'?`;
 }
 
-async function findByPath(target: string, folder: string): Promise<string | undefined> {
+async function findByPath(target: string, folder: string, signal?: AbortSignal): Promise<string | undefined> {
   let looked = 0;
   const folders = [folder];
   for (let next = folders.shift(); next !== undefined; next = folders.shift()) {
     const entries = await readdir(next, { withFileTypes: true }).catch(() => []);
+    signal?.throwIfAborted();
     for (const entry of entries.sort((left, right) => left.name.localeCompare(right.name))) {
       const path = join(next, entry.name);
       if (entry.isDirectory() && !entry.name.startsWith(".") && !SKIPPED.has(entry.name)) folders.push(path);
@@ -117,7 +119,11 @@ async function hasPath(file: string, target: string): Promise<boolean> {
   const { playbook } = loadPlaybook(text, file);
   if (playbook !== undefined) return playbook.path === target;
   // An invalid document is found too, so that its errors are told and not that it is missing.
-  return text.split("\n").some((line) => /^\s*path:\s*["']?(.*?)["']?\s*$/.exec(line)?.[1] === target);
+  const spellings = [target, `"${target}"`, `'${target}'`];
+  return text.split("\n").some((line) => {
+    const [key, value] = line.trim().split(/:(.*)/s);
+    return key === "path" && value !== undefined && spellings.includes(value.trim());
+  });
 }
 
 /** Folder against which a document's own references are resolved. */

@@ -5,15 +5,16 @@ import type { EngineEnv } from "../engine/env.ts";
 import { render } from "../engine/scope.ts";
 import { type StartRequest, startExecution } from "../engine/start.ts";
 import { type ExecutionState, emptyState, isTerminal } from "../engine/state.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Command } from "../schema/command.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
-import { own } from "../schema/json.ts";
+import { type JsonObject, own } from "../schema/json.ts";
+import type { TaskError } from "../schema/outcome.ts";
 import { after, timedOut } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
 import { loadedReferences } from "../worker/references.ts";
 import { runCommand } from "../worker/run-command.ts";
+import { milliseconds } from "../worker/task.ts";
 
 /** Commands of one execution that run at a time in this process. */
 export const CAPACITY_DEFAULT = 64;
@@ -52,6 +53,7 @@ export async function runExecution(
   const references = loadedReferences(deps.results);
   const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env });
   const first = await references.evaluate(() => startExecution(request, program, env()));
+  const limitMs = timeLimit(source, first.workload, env());
 
   const stop = new AbortController();
   // Every tool that runs listens to it, and how many there are is the capacity's affair.
@@ -98,9 +100,11 @@ export async function runExecution(
   let endTimeout = () => {};
   try {
     await inOrder(first);
-    endTimeout = startTimeout(deps.clock, source, state, env(), (error) =>
-      inject({ type: "workflow.failed", at: deps.clock.now(), error }),
-    );
+    if (limitMs !== undefined && !isTerminal(state.status)) {
+      endTimeout = after(deps.clock, limitMs, () =>
+        inject({ type: "workflow.failed", at: deps.clock.now(), error: outOfTime(state.path, limitMs) }),
+      );
+    }
     if (signal.aborted) cancel();
     await finished.promise;
   } finally {
@@ -186,23 +190,20 @@ function signalOf<T>(): { promise: Promise<T>; resolve: (value: T) => void; reje
     resolve = good;
     reject = bad;
   });
+  // One that fails before anybody waits for it must not end the process; whoever waits later is told all the same.
+  promise.catch(() => undefined);
   return { promise, resolve, reject };
 }
 
-/** `executor.spec.timeout`: fails the run when its time is over. */
-function startTimeout(
-  clock: Clock,
-  source: CommandProgram,
-  state: ExecutionState,
-  env: EngineEnv,
-  fail: (error: { kind: "timeout"; code: string; message: string; retryable: boolean }) => void,
-): () => void {
+/** `executor.spec.timeout` in milliseconds; undefined: none. Throws `FlowError` before the run has begun. */
+function timeLimit(source: CommandProgram, workload: JsonObject, env: EngineEnv): number | undefined {
   const template = source.program.timeoutMs;
-  if (template === undefined || isTerminal(state.status)) return () => {};
-  const lookup = (name: string) => (name === "workload" ? state.workload : own(state.workload, name));
-  const scope = { lookup, names: () => Object.keys(state.workload) };
-  const limitMs = Number(render(template, scope, env));
-  if (!(limitMs > 0)) return () => {};
-  const { message } = timedOut(`The execution of '${state.path}'`, limitMs);
-  return after(clock, limitMs, () => fail({ kind: "timeout", code: "TIMEOUT", message, retryable: false }));
+  if (template === undefined) return undefined;
+  const lookup = (name: string) => (name === "workload" ? workload : own(workload, name));
+  return milliseconds(render(template, { lookup, names: () => Object.keys(workload) }, env));
+}
+
+function outOfTime(path: string, limitMs: number): TaskError {
+  const { message } = timedOut(`The execution of '${path}'`, limitMs);
+  return { kind: "timeout", code: "TIMEOUT", message, retryable: false };
 }

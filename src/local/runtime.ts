@@ -7,7 +7,7 @@ import type { ChildRequest } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
-import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
+import { errorsOf, formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
@@ -39,7 +39,7 @@ export interface LocalRequest {
 /** Runs playbooks in this process: no server, no database. */
 export interface LocalRuntime {
   /** Finds, reads and compiles a playbook. Throws as the file catalog does. */
-  load(target: string, folder: string): Promise<LocalPlaybook>;
+  load(target: string, folder: string, signal?: AbortSignal): Promise<LocalPlaybook>;
   /** Runs one to its end; aborting the signal cancels it and its children. */
   run(playbook: LocalPlaybook, request: LocalRequest, signal: AbortSignal): Promise<ExecutionState>;
   results: WritableResultStore;
@@ -76,7 +76,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
   const family = createFamily({ execute, find, newId });
 
   return {
-    load: (target, folder) => catalog.load(target, folder),
+    load: (target, folder, signal) => catalog.load(target, folder, signal),
     run: (playbook, request, signal) => {
       const start = { executionId: newId(), catalogId: playbook.program.playbook.path, ...request };
       return family.runRoot(playbook, start, signal);
@@ -91,9 +91,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
 
 /** A task's error is one message: of an invalid document it says the first problem, not only how many there are. */
 function sayFirstError(error: unknown): never {
-  if (!(error instanceof FlowError) || error.code !== "INVALID_PLAYBOOK") throw error;
-  const diagnostics = error.detail as unknown as Diagnostic[];
-  const first = diagnostics.find(({ severity }) => severity === "error");
-  const said = first === undefined ? "" : `; the first: ${formatDiagnostic(first)}`;
-  throw new FlowError(error.code, `${error.message}${said}`, { cause: error });
+  const [first] = errorsOf(error);
+  if (!(error instanceof FlowError) || first === undefined) throw error;
+  throw new FlowError(error.code, `${error.message}; the first: ${formatDiagnostic(first)}`, { cause: error });
 }

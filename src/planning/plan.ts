@@ -1,5 +1,5 @@
 import { itemsOf } from "../engine/activate.ts";
-import type { ProgramStep, ProgramTask } from "../engine/program.ts";
+import { calledTask, type ProgramStep, type ProgramTask } from "../engine/program.ts";
 import type { Condition } from "../language/template.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { messageOf } from "../schema/errors.ts";
@@ -170,7 +170,7 @@ function counted(collection: Rendered, step: string): Pick<PlannedLoop, "in" | "
 }
 
 function planTask(inputs: Inputs, called: ProgramTask, spot: Spot): PlannedTask {
-  const tool = workbookTool(inputs, called);
+  const tool = calledTask(inputs.program, called) ?? called;
   const input = renderKnown({ ...tool.task.input, ...called.task.input }, knowledgeAt(inputs, spot));
   const knowledge = knowledgeAt(inputs, { ...spot, own: merged(spot.own, input) });
   const { label, policy, set, timeoutMs = tool.task.timeoutMs } = called.task;
@@ -185,13 +185,6 @@ function planTask(inputs: Inputs, called: ProgramTask, spot: Spot): PlannedTask 
     policy: policy.map(ruleFields),
     ...(set.length > 0 && { set: assignments(set) }),
   };
-}
-
-/** The tool that a `workbook` task names; any other task is its own. */
-function workbookTool(inputs: Inputs, task: ProgramTask): ProgramTask {
-  if (task.task.kind !== "workbook") return task;
-  const name = task.task.config["task"] ?? task.task.config["name"] ?? task.task.label;
-  return inputs.program.workbook.get(String(name)) ?? task;
 }
 
 /** Inputs over inputs: the later ones win by key, with what is known of each. */

@@ -1,6 +1,6 @@
 import type { Program, ProgramStep } from "../engine/program.ts";
 
-/** Whether a step may run: with these inputs, not with these inputs, or whatever the inputs are, because no arc leads there. */
+/** Whether a step may run: `yes` and `no` with these inputs; `never` with any, because no arc leads there. */
 export type Reach = "yes" | "no" | "never";
 
 /** Whether an arc fires, as far as its condition can be told before the run. */

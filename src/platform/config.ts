@@ -1,4 +1,4 @@
-import { FlowError } from "../schema/errors.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
 import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { canonicalKind } from "../schema/task-kinds.ts";
 import { createSecret, MASK, type Secret } from "./secret.ts";
@@ -133,7 +133,7 @@ export function loadConfig(environment: Readonly<NodeJS.ProcessEnv> = process.en
     try {
       return [key, definition.parse(given(environment, definition.name))];
     } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error));
+      problems.push(messageOf(error));
       return [key, undefined];
     }
   });

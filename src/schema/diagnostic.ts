@@ -1,8 +1,10 @@
+import { FlowError } from "./errors.ts";
+
 /** How much a {@link Diagnostic} matters: an error keeps a document from being registered or run, a warning does not. */
 export type DiagnosticSeverity = "error" | "warning";
 
 /** One problem of a document, with the place where it stands (language document, sections 10 and 11). */
-export interface Diagnostic {
+export type Diagnostic = {
   severity: DiagnosticSeverity;
   /** Name of the document as the caller gave it. */
   file: string;
@@ -17,6 +19,14 @@ export interface Diagnostic {
   message: string;
   /** What to do about it. */
   hint?: string;
+};
+
+/** The errors among the problems that an `INVALID_PLAYBOOK` carries as its detail; none for anything else. */
+export function errorsOf(error: unknown): Diagnostic[] {
+  if (!(error instanceof FlowError) || error.code !== "INVALID_PLAYBOOK" || !Array.isArray(error.detail)) return [];
+  // Whoever raises this code puts the diagnostics there, as they are.
+  const diagnostics = error.detail as unknown as Diagnostic[];
+  return diagnostics.filter(({ severity }) => severity === "error");
 }
 
 /** One line for people: `file:line:column  code  message  (hint)`. */

@@ -23,6 +23,8 @@ export const ERROR_STATUS = {
   NOT_FOUND: 404,
   /** A stored result that should be there is not, or its checksum differs. */
   REFERENCE_NOT_AVAILABLE: 404,
+  /** A result could not be stored: no room, or no place to write to. */
+  NOT_STORED: 507,
   /** The caller asked for the work to stop. */
   CANCELLED: 409,
   /** The work did not end within its time. */

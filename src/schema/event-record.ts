@@ -81,9 +81,9 @@ function envelope(fields: Record<string, unknown>, rest: JsonObject): JsonObject
   const task = own(fields, "task");
   const context: JsonObject = { ...rest, ...(typeof task === "string" && { task }) };
   if (stored?.value !== undefined) context["value"] = stored.value;
-  if (stored?.virtual !== undefined) context["virtual"] = stored.virtual as unknown as Json;
-  if (stored?.about !== undefined) context["about"] = stored.about as unknown as Json;
-  const reference = stored?.ref as unknown as Json | undefined;
+  if (stored?.virtual !== undefined) context["virtual"] = stored.virtual;
+  if (stored?.about !== undefined) context["about"] = stored.about;
+  const reference = stored?.ref;
   const status = own(fields, "status") ?? (failed ? "error" : "ok");
   return { status: status as Json, ...(reference !== undefined && { reference }), context };
 }

@@ -28,7 +28,7 @@ export interface ArcVerdict {
   error?: string;
 }
 
-/** Which run of which task an event of a worker speaks of. */
+/** Which claim of which command an event of a worker speaks of. */
 export interface CommandRef {
   command_id: string;
   /** The claim's fencing token: a report with an old one changes nothing. */

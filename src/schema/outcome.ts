@@ -26,10 +26,11 @@ export const TASK_ERROR_KINDS = [
   "policy",
   "unknown",
 ] as const;
+/** Kind of a {@link TaskError}: one of {@link TASK_ERROR_KINDS}. */
 export type TaskErrorKind = (typeof TASK_ERROR_KINDS)[number];
 
 /** Why a task failed. `message` reaches users: no stack of ours, no secret. */
-export interface TaskError {
+export type TaskError = {
   kind: TaskErrorKind;
   /** `HTTP_<n>`, SQLSTATE, or a symbolic code. */
   code: string;
@@ -42,8 +43,9 @@ export interface TaskError {
   details?: Json;
   task?: string;
   step?: string;
+  /** Run of the task by its policy, from 1 (not the attempt of the command, its fencing token). */
   attempt?: number;
-}
+};
 
 /** What a tool answers. It never throws for a failure of the work: that is `status: "error"` with an `error`. */
 export interface ToolResult {

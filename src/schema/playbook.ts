@@ -2,7 +2,7 @@ import type { Json, JsonObject } from "./json.ts";
 
 /*
  * A playbook after loading: every spelling that an author may use is normalised to one form. It is plain JSON data, so
- * that it can be stored, sent and compared. Templates are still text here; `language/program.ts` compiles them.
+ * that it can be stored, sent and compared. Templates are still text here; `engine/program.ts` compiles them.
  */
 
 /** The kinds of task that this program can run. Aliases (`postgres`, `sql`, `result`, `script`) are gone by now. */
@@ -151,10 +151,12 @@ export interface Task {
 
 /** What a policy rule may do with a task's outcome. */
 export const POLICY_ACTIONS = ["continue", "retry", "jump", "break", "fail"] as const;
+/** What a policy rule may do: one of {@link POLICY_ACTIONS}. */
 export type PolicyAction = (typeof POLICY_ACTIONS)[number];
 
 /** How the delay of a retry grows. */
 export const BACKOFFS = ["none", "fixed", "linear", "exponential"] as const;
+/** How the delay of a retry grows: one of {@link BACKOFFS}. */
 export type Backoff = (typeof BACKOFFS)[number];
 
 /** One rule of `spec.policy.rules`; without `when` it is the `else`. Numbers may still be templates. */
@@ -170,7 +172,7 @@ export interface PolicyRule {
   delay?: Json;
   /** `true` spreads over the whole delay, a number 0..1 over that share of it. */
   jitter?: Json;
-  /** Seconds since the task's first attempt after which no further one is made. */
+  /** Seconds since the task's first run began after which no further one is made. */
   maxElapsed?: Json;
   set: Assignment[];
 }

@@ -121,8 +121,13 @@ export const TestDocument = v.strictObject({
   tests: v.pipe(v.array(TestCase), v.minLength(1, "has no test: write at least one"), v.description("The tests.")),
 });
 
+/** The failure that a mock answers with, read. */
 export type MockError = v.InferOutput<typeof MockError>;
+/** One answer of a mocked tool, read. */
 export type MockAnswer = v.InferOutput<typeof MockAnswer>;
+/** What a run must have come to, read. */
 export type Expectations = v.InferOutput<typeof Expectations>;
+/** One run and what is expected of it, read. */
 export type TestCase = v.InferOutput<typeof TestCase>;
+/** A test document, read. */
 export type TestDocument = v.InferOutput<typeof TestDocument>;

@@ -95,7 +95,7 @@ function checkKeys(schema: unknown, place: Place, report: Report): void {
     if (Object.hasOwn(entries, key)) {
       checkKeys(entries[key], part, report);
     } else {
-      const hint = () => SIMILAR_KEYS[key] ?? didYouMean(key, Object.keys(entries));
+      const hint = () => SIMILAR_KEYS.get(key) ?? didYouMean(key, Object.keys(entries));
       report("unknown-key", part, `\`${key}\` means nothing here`, hint, part.start);
     }
   }
@@ -112,16 +112,16 @@ interface SchemaParts {
 }
 
 /** Words that come to mind first for what has another name. */
-const SIMILAR_KEYS: Readonly<Record<string, string>> = {
-  input: "inputs of the run are `workload`",
-  inputs: "inputs of the run are `workload`",
-  delay: "how long a call lasts is `takes`",
-  body: "the body of an answer is `data`",
-  response: "the answer is `result`, or for http `data`",
-  vars: "execution variables are `variables`",
-  duration_ms: "the virtual duration is `elapsed_seconds`",
-  output: "the run's result is `result`",
-};
+const SIMILAR_KEYS: ReadonlyMap<string, string> = new Map([
+  ["input", "inputs of the run are `workload`"],
+  ["inputs", "inputs of the run are `workload`"],
+  ["delay", "how long a call lasts is `takes`"],
+  ["body", "the body of an answer is `data`"],
+  ["response", "the answer is `result`, or for http `data`"],
+  ["vars", "execution variables are `variables`"],
+  ["duration_ms", "the virtual duration is `elapsed_seconds`"],
+  ["output", "the run's result is `result`"],
+]);
 
 function words(expected: string | null): string[] {
   return [...(expected ?? "").matchAll(/"([^"]*)"/g)].map((match) => match[1] ?? "");

@@ -3,12 +3,15 @@ import { compileTemplate } from "../language/template.ts";
 import { isJsonObject, type JsonObject } from "../schema/json.ts";
 import { MOCKED_PLAYBOOK } from "./answer.ts";
 
-/** Key of a task's config that carries what a tool is not told and a mock may ask for. No document can have it: YAML does not allow the character. */
+/**
+ * Key of a task's config that carries what a tool is not told and a mock may ask for. No document can have it: YAML does
+ * not allow the character.
+ */
 const NOTES_KEY = "\u0000test";
 
 /**
- * The program with the iteration noted in each task's config, and with the sub-playbook calls that `isMocked` names turned into calls of
- * a tool. Everything else, and above all what the engine decides by, stays as it is.
+ * The program with the iteration noted in each task's config, and with the sub-playbook calls that `isMocked` names turned
+ * into calls of a tool. Everything else, and above all what the engine decides by, stays as it is.
  */
 export function instrument(program: Program, isMocked: (step: string, task: string) => boolean): Program {
   const steps = [...program.steps].map(([name, step]) => {

@@ -126,16 +126,16 @@ function isClaim(call: ToolCall): boolean {
 }
 
 /** An answer to begin with, by kind: what the message of a missing mock suggests. */
-const SUGGESTIONS: Readonly<Record<string, string>> = {
-  http: "{data: {}}",
-  sqldb: "{rows: []}",
-  shell: '{result: {status: ok, text: "", exit_code: 0}}',
-  mcp: '{result: {status: ok, text: ""}}',
-};
+const SUGGESTIONS: ReadonlyMap<string, string> = new Map([
+  ["http", "{data: {}}"],
+  ["sqldb", "{rows: []}"],
+  ["shell", '{result: {status: ok, text: "", exit_code: 0}}'],
+  ["mcp", '{result: {status: ok, text: ""}}'],
+]);
 
 function unmocked(kind: string, step: string, call: ToolCall): Failure {
   const name = isClaim(call) || call.task !== call.step ? `${step}.${call.task}` : step;
-  const suggestion = SUGGESTIONS[kind] ?? "{result: {}}";
+  const suggestion = SUGGESTIONS.get(kind) ?? "{result: {}}";
   return {
     what: "mocks",
     message: `task '${call.task}' of step '${step}' (${kind}) has no mock, and tests call nothing for real`,

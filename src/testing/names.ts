@@ -1,4 +1,4 @@
-import type { Program, ProgramStep } from "../engine/program.ts";
+import { calledTask, type Program, type ProgramStep } from "../engine/program.ts";
 import { didYouMean } from "../language/document/hints.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 
@@ -54,11 +54,7 @@ async function collect(
 
 /** Kinds of a step's tasks; a workbook task has that of the tool that it names. */
 function kindsOf(program: Program, step: ProgramStep): string[] {
-  return step.tasks.map(({ task }) => {
-    if (task.kind !== "workbook") return task.kind;
-    const tool = task.config["task"] ?? task.config["name"] ?? task.label;
-    return program.workbook.get(String(tool))?.task.kind ?? task.kind;
-  });
+  return step.tasks.map((task) => (calledTask(program, task) ?? task).task.kind);
 }
 
 /** Paths of the step's sub-playbooks; empty text for one that only a run can tell. */

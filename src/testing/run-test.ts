@@ -7,7 +7,7 @@ import { createFamily, resultOf } from "../local/family.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { StoredResult } from "../schema/result.ts";
 import type { TestCase } from "../schema/test-document.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -152,7 +152,7 @@ async function check(
   const ofSteps: JsonObject = {};
   for (const step of Object.keys(expect.results ?? {})) {
     const value = await plain(resultOf(state, step));
-    if (value !== undefined) ofSteps[step] = value;
+    if (value !== undefined) setOwn(ofSteps, step, value);
   }
   const wantsResult = expect.result !== undefined || expect.equals !== undefined;
   const result = wantsResult ? await plain(resultOf(state)) : undefined;

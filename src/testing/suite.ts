@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { placeAt } from "../language/document/place.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { createFileCatalog, folderOf, readBytes, shown } from "../local/catalog.ts";
-import type { Diagnostic } from "../schema/diagnostic.ts";
+import { type Diagnostic, errorsOf } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { KNOWN_KINDS } from "../schema/task-kinds.ts";
 import type { TestCase, TestDocument } from "../schema/test-document.ts";
@@ -26,29 +26,43 @@ const ENDING = /\.test\.ya?ml$/;
 
 /**
  * The test documents that `targets` mean: a file as it is, a folder as every `*.test.yaml` below it. Throws `FlowError` when
- * there is none.
+ * there is none; the signal's reason when it is aborted during the search.
  */
-export async function findTestFiles(targets: readonly string[], folder: string): Promise<string[]> {
+export async function findTestFiles(
+  targets: readonly string[],
+  folder: string,
+  signal?: AbortSignal,
+): Promise<string[]> {
   const files: string[] = [];
   for (const target of targets) {
     const path = resolve(folder, target);
     const found = await stat(path).catch((cause: unknown) => {
       throw new FlowError("FILE_UNREADABLE", `Cannot read ${target}: ${messageOf(cause)}`, { cause });
     });
-    const below = found.isDirectory() ? await testFilesBelow(path) : [path];
+    if (!found.isDirectory()) await refusePlaybook(path, target);
+    const below = found.isDirectory() ? await testFilesBelow(path, signal) : [path];
     if (below.length === 0) throw new FlowError("NOT_FOUND", `There is no test (*.test.yaml) in or below ${target}`);
     files.push(...below);
   }
   return [...new Set(files)];
 }
 
-async function testFilesBelow(folder: string): Promise<string[]> {
+/** A playbook in place of its tests is a slip that a list of unknown keys would not explain. */
+async function refusePlaybook(path: string, target: string): Promise<void> {
+  const beside = path.replace(/\.ya?ml$/, ".test.yaml");
+  if (ENDING.test(path) || beside === path || !(await stat(beside).catch(() => undefined))?.isFile()) return;
+  const hint = `its tests are in ${join(dirname(target), basename(beside))}`;
+  throw new FlowError("USAGE", `${target} is not a test document; ${hint}`);
+}
+
+async function testFilesBelow(folder: string, signal: AbortSignal | undefined): Promise<string[]> {
+  signal?.throwIfAborted();
   const entries = await readdir(folder, { withFileTypes: true });
   const files: string[] = [];
   for (const entry of entries.sort((left, right) => (left.name < right.name ? -1 : 1))) {
     const path = join(folder, entry.name);
     const isSkipped = entry.name.startsWith(".") || entry.name === "node_modules" || entry.name === "dist";
-    if (entry.isDirectory() && !isSkipped) files.push(...(await testFilesBelow(path)));
+    if (entry.isDirectory() && !isSkipped) files.push(...(await testFilesBelow(path, signal)));
     else if (entry.isFile() && ENDING.test(entry.name)) files.push(path);
   }
   return files;
@@ -67,7 +81,7 @@ export async function loadSuite(file: string): Promise<Suite> {
   try {
     playbook = await catalog.load(target, dirname(resolve(file)));
   } catch (error) {
-    const ofPlaybook = diagnosticsOf(error);
+    const ofPlaybook = errorsOf(error);
     const hint = document.playbook === undefined ? "name it: `playbook: ./<file>.yaml`" : undefined;
     report("wrong-value", placeAt(root, ["playbook"]), `the playbook cannot be tested: ${messageOf(error)}`, hint);
     return { ...suite, diagnostics: [...read.diagnostics(), ...ofPlaybook] };
@@ -89,14 +103,6 @@ export async function loadSuite(file: string): Promise<Suite> {
   const diagnostics = read.diagnostics();
   if (diagnostics.some(({ severity }) => severity === "error")) return { ...suite, diagnostics };
   return { ...suite, playbook, diagnostics, tests: document.tests.map((test) => withDefaults(document, test)) };
-}
-
-/** The errors of a playbook that is not valid. */
-function diagnosticsOf(error: unknown): Diagnostic[] {
-  if (!(error instanceof FlowError) || error.code !== "INVALID_PLAYBOOK" || !Array.isArray(error.detail)) return [];
-  // Only the file catalog raises this code, with its diagnostics as detail.
-  const diagnostics = error.detail as unknown as Diagnostic[];
-  return diagnostics.filter(({ severity }) => severity === "error");
 }
 
 type Keys = (string | number)[];

@@ -1,6 +1,6 @@
 import { FormData } from "undici";
 import * as v from "valibot";
-import { isJsonObject, type Json, type JsonObject } from "../schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, setOwn } from "../schema/json.ts";
 import { AnyJson, BooleanLike, configurationError, MapOfJson, parseConfig, TextLike } from "./config.ts";
 import { resolveHttpAuth, takeUserInfo } from "./http-auth.ts";
 import type { ToolCall } from "./tool.ts";
@@ -122,7 +122,8 @@ function parseUrl(text: string | undefined): URL {
 
 function setHeader(headers: Record<string, string | string[]>, name: string, value: Json): void {
   if (value === null) return;
-  headers[name] = Array.isArray(value) ? value.filter((item) => item !== null).map(scalarText) : scalarText(value);
+  const text = Array.isArray(value) ? value.filter((item) => item !== null).map(scalarText) : scalarText(value);
+  setOwn(headers, name, text);
 }
 
 function setIdempotencyKey(

@@ -1,6 +1,6 @@
 import { type Agent, type Dispatcher, request as send } from "undici";
 import type { EgressGuard } from "../platform/egress.ts";
-import type { JsonObject } from "../schema/json.ts";
+import { type JsonObject, setOwn } from "../schema/json.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
 import { abortedResult, answering } from "./config.ts";
 import { decodeBody, readBody } from "./http-body.ts";
@@ -149,7 +149,7 @@ function plainHeaders(headers: Dispatcher.ResponseData["headers"]): JsonObject {
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
     const key = name.toLowerCase();
-    plain[key] = Array.isArray(value) && key !== "set-cookie" ? value.join(", ") : value;
+    setOwn(plain, key, Array.isArray(value) && key !== "set-cookie" ? value.join(", ") : value);
   }
   return plain;
 }

@@ -85,7 +85,7 @@ interface Current {
 
 /** A Python process that runs one task at a time. It holds a process: {@link kill} ends it and what it started. */
 export class Interpreter {
-  /** Path of the interpreter itself, where the one that was started is a wrapper (pyenv: 100 ms less per start). */
+  /** Path of the interpreter itself, where the one that was started is a wrapper (pyenv: 100 ms less per start); or empty. */
   executable = "";
   /** Tasks run so far. */
   tasksRun = 0;
@@ -97,6 +97,7 @@ export class Interpreter {
   private readonly output: Readable;
   private readonly ended: Promise<void>;
   private current: Current | undefined;
+  private isReady = false;
   private marked = false;
   private stopped = false;
   private disturbed = false;
@@ -220,6 +221,8 @@ export class Interpreter {
   private onMessage(message: Message): void {
     switch (message.type) {
       case "ready":
+        this.isReady = true;
+        // Empty where Python cannot tell, because there is no PATH.
         this.executable = message.executable;
         this.settleWhenComplete();
         return;
@@ -252,7 +255,7 @@ export class Interpreter {
     if (!this.marked) return;
     const { current } = this;
     if (current === undefined) {
-      if (this.executable !== "") this.onReady?.();
+      if (this.isReady) this.onReady?.();
       return;
     }
     if (current.answer === undefined) return;

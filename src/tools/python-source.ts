@@ -3,8 +3,9 @@ import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
 import { messageOf } from "../schema/errors.ts";
-import type { Json } from "../schema/json.ts";
-import { AnyJson, configurationError, parseConfig, TextLike } from "./config.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
+import type { ToolResult } from "../schema/outcome.ts";
+import { AnyJson, configurationError, MapOfJson, parseConfig, TextLike } from "./config.ts";
 import type { PythonRequest } from "./python-interpreter.ts";
 import type { ToolCall } from "./tool.ts";
 
@@ -14,11 +15,18 @@ const SCRIPT_BYTES_MAX = 4 * 1024 * 1024;
 /** The code of a python task, and how its lines are called in messages. */
 export type PythonSource = Pick<PythonRequest, "code" | "label" | "firstLine" | "libs">;
 
+/** Fetches a script: a call of the `http` tool with the given config. */
+export type FetchScript = (call: ToolCall) => Promise<ToolResult>;
+
 /**
- * Code and libs of the task (language document, section 8): `code`, else `code_b64`, else `script`. Throws FlowError
- * `INVALID_INPUT` when there is none, or a script cannot be read.
+ * Code and libs of the task (language document, section 8): `code`, else `code_b64`, else `script`. A script that cannot
+ * be fetched over HTTP gives the failure of the request. Throws FlowError `INVALID_INPUT` when there is no code, or a
+ * script cannot be read.
  */
-export async function pythonSource(call: ToolCall): Promise<PythonSource> {
+export async function pythonSource(
+  call: ToolCall,
+  fetchScript: FetchScript | undefined,
+): Promise<PythonSource | ToolResult> {
   const config = parseConfig("python", Config, call.config);
   const libs = libsOf(config.libs);
   const { file, codeLine } = call.source;
@@ -44,6 +52,10 @@ export async function pythonSource(call: ToolCall): Promise<PythonSource> {
     if (codeLine === undefined) return { code: inline, label: `${file} (script)`, firstLine: 1, libs };
     return { code: inline, label: file, firstLine: codeLine, libs };
   }
+  if (type === "http" && fetchScript !== undefined) {
+    const fetched = await fetchOver(fetchScript, call, { url: source?.endpoint ?? uri, ...source });
+    return "code" in fetched ? { ...fetched, libs } : fetched;
+  }
   if (type !== "file") throw cannotLoad(type);
   if (uri === undefined) throw configurationError('The python task\'s script has no "uri": the path of its file.');
   return { ...(await readScript(uri, file)), libs };
@@ -59,7 +71,16 @@ const Config = v.object({
         v.object({
           uri: v.exactOptional(v.string()),
           code: v.exactOptional(v.string()),
-          source: v.exactOptional(v.object({ type: v.exactOptional(v.string()), code: v.exactOptional(v.string()) })),
+          source: v.exactOptional(
+            v.object({
+              type: v.exactOptional(v.string()),
+              code: v.exactOptional(v.string()),
+              endpoint: v.exactOptional(v.string()),
+              method: v.exactOptional(v.string()),
+              headers: v.exactOptional(MapOfJson),
+              auth: v.exactOptional(AnyJson),
+            }),
+          ),
         }),
       ],
       'expects the path of a file, or a map with "uri" and "source"',
@@ -123,9 +144,25 @@ async function readScript(uri: string, file: string): Promise<Omit<PythonSource,
   }
 }
 
+/** The text behind an address. The task's time-out holds for the request too. */
+async function fetchOver(
+  fetchScript: FetchScript,
+  call: ToolCall,
+  source: { url: string | undefined; method?: string; headers?: JsonObject; auth?: Json },
+): Promise<Omit<PythonSource, "libs"> | ToolResult> {
+  const { url, method = "GET", headers = {}, auth } = source;
+  if (url === undefined) throw configurationError('The python task\'s script has no "source.endpoint": its address.');
+  const config: JsonObject = { url, method, headers, ...(auth !== undefined && { auth }) };
+  const result = await fetchScript({ ...call, config });
+  if (result.status === "error") return result;
+  const text = isJsonObject(result.data) ? own(result.data, "data") : undefined;
+  if (typeof text !== "string") throw configurationError(`What "${url}" answers for the python task is not a script.`);
+  return { code: text, label: url, firstLine: 1 };
+}
+
 function cannotLoad(type: string) {
   return configurationError(
-    `The python task's script comes from "${type}", and only inline code and files can be loaded. ` +
+    `The python task's script comes from "${type}", and only inline code, files and http can be loaded. ` +
       'Fetch the text with an http task before, and give it as "code".',
   );
 }

@@ -6,7 +6,7 @@ import { abortedResult, answering } from "./config.ts";
 import { pythonEnvironment } from "./python-environment.ts";
 import type { PythonAnswer, PythonError, PythonRequest } from "./python-interpreter.ts";
 import { createPythonPool, type PythonPool } from "./python-pool.ts";
-import { pythonSource } from "./python-source.ts";
+import { type FetchScript, pythonSource } from "./python-source.ts";
 import type { Tool, ToolCall } from "./tool.ts";
 
 /** What {@link createPythonTool} takes. Everything has a default. */
@@ -21,6 +21,8 @@ export interface PythonToolOptions {
   memoryLimitBytes?: number;
   /** Output of one task that reaches its log, and its `stdout`; the rest is dropped. Default 1 MiB. */
   maxOutputBytes?: number;
+  /** How scripts of source type `http` are fetched. Absent: they are refused. */
+  fetchScript?: FetchScript;
   /** Environment of this program, of which an interpreter sees a few names only. Default: the one it was started with. */
   env?: Readonly<Record<string, string | undefined>>;
   /** Where code runs, and what its relative paths start from. Default: the working directory of this program. */
@@ -47,14 +49,16 @@ export function createPythonTool(options: PythonToolOptions = {}): Tool {
     maxOutputBytes: options.maxOutputBytes ?? 1024 ** 2,
   });
   return {
-    run: (call) => answering(() => runTask(pool, call)),
+    run: (call) => answering(() => runTask(pool, options.fetchScript, call)),
     close: () => pool.close(),
   };
 }
 
-async function runTask(pool: PythonPool, call: ToolCall): Promise<ToolResult> {
+async function runTask(pool: PythonPool, fetchScript: FetchScript | undefined, call: ToolCall): Promise<ToolResult> {
+  const source = await pythonSource(call, fetchScript);
+  if ("status" in source) return source;
   const request: PythonRequest = {
-    ...(await pythonSource(call)),
+    ...source,
     input: call.input,
     executionId: call.executionId,
   };

@@ -8,7 +8,7 @@ import type { McpOptions } from "./mcp.ts";
 import type { PythonToolOptions } from "./python.ts";
 import type { ShellOptions } from "./shell.ts";
 import type { SqldbOptions } from "./sqldb.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool, ToolCall } from "./tool.ts";
 
 /** Kinds that a driver of ours carries out. `playbook` and `workbook` are carried out by the worker itself. */
 export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
@@ -44,7 +44,7 @@ export function createToolRegistry(settings: ToolSettings): ToolRegistry {
   const egress = createEgressGuard({ allowPrivate: settings.allowPrivate });
   const made = new Map<DriverKind, Promise<Tool>>();
   let closed = false;
-  return {
+  const registry: ToolRegistry = {
     async get(kind) {
       if (closed) throw new FlowError("INTERNAL", `Tool ${kind} was asked for after the tools were closed.`);
       if (!isDriverKind(kind)) return unavailableTool(reasonUnavailable(kind));
@@ -55,7 +55,7 @@ export function createToolRegistry(settings: ToolSettings): ToolRegistry {
       }
       let tool = made.get(kind);
       if (tool === undefined) {
-        tool = LOADERS[kind](settings, egress);
+        tool = LOADERS[kind](settings, egress, (other) => registry.get(other));
         made.set(kind, tool);
       }
       return await tool;
@@ -72,16 +72,21 @@ export function createToolRegistry(settings: ToolSettings): ToolRegistry {
       );
     },
   };
+  return registry;
 }
 
-type Loader = (settings: ToolSettings, egress: EgressGuard) => Promise<Tool>;
+type Loader = (settings: ToolSettings, egress: EgressGuard, get: ToolRegistry["get"]) => Promise<Tool>;
 
 const LOADERS: { readonly [K in DriverKind]: Loader } = {
   http: async (settings, egress) => (await import("./http.ts")).createHttpTool({ ...settings.http, egress }),
   mcp: async (settings, egress) => (await import("./mcp.ts")).createMcpTool({ ...settings.mcp, egress }),
   sqldb: async (settings) => (await import("./sqldb.ts")).createSqldbTool(settings.sqldb),
   shell: async (settings) => (await import("./shell.ts")).createShellTool(settings.shell),
-  python: async (settings) => (await import("./python.ts")).createPythonTool(settings.python ?? {}),
+  python: async (settings, _egress, get) => {
+    const { createPythonTool } = await import("./python.ts");
+    const fetchScript = async (call: ToolCall) => await (await get("http")).run(call);
+    return createPythonTool({ fetchScript, ...settings.python });
+  },
   artifact: async (settings) => (await import("./artifact.ts")).createArtifactTool({ store: settings.store }),
   noop: async () => (await import("./noop.ts")).createNoopTool(),
 };

@@ -5,7 +5,10 @@ import type { Json } from "../schema/json.ts";
  * the text "NULL".
  */
 
-/** The list that `text` stands for; each element that is not NULL goes through `element`. Never throws: what is no array stays text. */
+/**
+ * The list that `text` stands for; each element that is not NULL goes through `element`. Never throws: what is no array
+ * stays text.
+ */
 export function parseArray(text: string, element: (text: string) => Json, delimiter: string): Json {
   // Arrays that do not begin at 1 name their bounds first: [0:2]={…}.
   const start = text.indexOf("{");

@@ -85,8 +85,12 @@ function connectionKeys(data: JsonObject): Keys {
   return keys;
 }
 
+/** No address is longer, and the pattern below takes time that grows with the square of a text without `=`. */
+const CONNECTION_STRING_CHARS_MAX = 8_192;
+
 /** `postgres://user:password@host:port/database?sslmode=…`, or libpq's `host=… dbname=…`. */
 function parseConnectionString(text: string): Keys {
+  if (text.length > CONNECTION_STRING_CHARS_MAX) throw notAConnectionString();
   if (/^postgres(ql)?:\/\//i.test(text)) return parseUrl(text);
   const keys: Record<string, string> = {};
   for (const [, name, quoted, plain] of text.matchAll(/(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))/g)) {
@@ -102,13 +106,22 @@ function parseUrl(text: string): Keys {
   const sslmode = url.searchParams.get("sslmode") ?? undefined;
   const host = url.searchParams.get("host") ?? url.hostname.replace(/^\[(.*)\]$/, "$1");
   const keys: Keys = {};
-  if (host !== "") keys.host = decodeURIComponent(host);
+  if (host !== "") keys.host = percentDecoded(host);
   if (url.port !== "") keys.port = url.port;
-  if (url.username !== "") keys.user = decodeURIComponent(url.username);
-  if (url.password !== "") keys.password = decodeURIComponent(url.password);
-  if (url.pathname.length > 1) keys.database = decodeURIComponent(url.pathname.slice(1));
+  if (url.username !== "") keys.user = percentDecoded(url.username);
+  if (url.password !== "") keys.password = percentDecoded(url.password);
+  if (url.pathname.length > 1) keys.database = percentDecoded(url.pathname.slice(1));
   if (sslmode !== undefined) keys.sslmode = sslmode;
   return keys;
+}
+
+/** A `%` in a password that was not written as `%25` is the usual mistake. */
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw notAConnectionString();
+  }
 }
 
 /** Without the text: it holds a password. */
@@ -137,7 +150,8 @@ function readPort(text: string | undefined): number {
 
 function readSslMode(text: string | undefined): SqlConnection["sslMode"] {
   if (text === undefined) return "prefer";
-  const mode = { true: "require", false: "disable" }[text.toLowerCase()] ?? text.toLowerCase();
+  const word = text.toLowerCase();
+  const mode = word === "true" ? "require" : word === "false" ? "disable" : word;
   const known = SSL_MODES.find((candidate) => candidate === mode);
   if (known !== undefined) return known;
   throw configurationError(`The sqldb task's sslmode is "${text}": one of ${SSL_MODES.join(", ")} is expected.`);

@@ -83,8 +83,8 @@ function useArrayType(sql: postgres.Sql, { oid, typarray, typdelim }: ArrayType)
 }
 
 /**
- * The first round trip: who serves us, and which array types there are. The driver tries again for ever when something accepts the connection and hangs up without a
- * word, as a server of another protocol does; hence a deadline of our own.
+ * The first round trip: who serves us, and which array types there are. The driver tries again for ever when something
+ * accepts the connection and hangs up without a word, as a server of another protocol does; hence a deadline of our own.
  */
 async function greet(sql: postgres.Sql, deadlineMs: number): Promise<number> {
   let timer: NodeJS.Timeout | undefined;
@@ -127,7 +127,10 @@ function clientOptions(connection: SqlConnection, connectTimeoutMs: number): Cli
   };
 }
 
-/** `discard all` is refused inside a transaction, which is then ended first. An idle `rollback` would warn in the server's log. */
+/**
+ * `discard all` is refused inside a transaction, which is then ended first. An idle `rollback` would warn in the server's
+ * log.
+ */
 async function discardState(sql: postgres.Sql): Promise<boolean> {
   try {
     await sql.unsafe("discard all");

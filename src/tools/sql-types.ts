@@ -9,6 +9,8 @@ export const SQL_TYPES: Record<string, postgres.PostgresType> = {
   numeric: { to: 1700, from: [1700], serialize: String, parse: decimal },
   /** JSON has no NaN and no infinity: they stay text. */
   float: { to: 701, from: [700, 701], serialize: String, parse: decimal },
+  /** The driver's own writes everything but `true` as false, the text "true" among it; the server reads that, or refuses. */
+  bool: { to: 16, from: [16], serialize: String, parse: (text: string) => text === "t" },
   date: { to: 1082, from: [1082], serialize: String, parse: String },
   timestamp: { to: 1114, from: [1114], serialize: String, parse: isoTimestamp },
   timestamptz: { to: 1184, from: [1184], serialize: String, parse: isoTimestampUtc },

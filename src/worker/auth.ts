@@ -1,6 +1,6 @@
 import type { CredentialSource } from "../ports/credentials.ts";
 import { FlowError } from "../schema/errors.ts";
-import { isJsonObject, type Json, own } from "../schema/json.ts";
+import { isJsonObject, type Json, own, setOwn } from "../schema/json.ts";
 import type { Credential } from "../tools/tool.ts";
 
 /**
@@ -26,12 +26,11 @@ export async function resolveAuth(
   for (const alias of Object.keys(auth)) {
     const entry = own(auth, alias);
     const named = isJsonObject(entry) ? (own(entry, "credential") ?? own(entry, "name")) : entry;
-    if (typeof named === "string") found[alias] = await find(source, named);
-    else if (isJsonObject(entry)) found[alias] = inline(entry);
+    if (typeof named === "string") setOwn(found, alias, await find(source, named));
+    else if (isJsonObject(entry)) setOwn(found, alias, inline(entry));
   }
-  const aliases = Object.keys(found);
-  const only = aliases.length === 1 ? found[aliases[0] ?? ""] : undefined;
-  return only === undefined ? found : { ...found, default: only };
+  const [only, another] = Object.values(found);
+  return only === undefined || another !== undefined ? found : { ...found, default: only };
 }
 
 function single(credential: Credential): Record<string, Credential> {

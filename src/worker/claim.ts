@@ -7,6 +7,7 @@ import { withDeadline } from "./deadline.ts";
 import type { Report } from "./deps.ts";
 import { freshState } from "./pipeline.ts";
 import { taskScope } from "./scope.ts";
+import { stepInput } from "./step-input.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
 
 /** Longest that a claim's statement may take. */
@@ -27,7 +28,7 @@ export async function claimRows(
   const result = await runClaim(around, step, maxRows, signal);
   const at = around.deps.clock.now();
   if (result.error !== undefined) {
-    const error = { ...result.error, message: `The claim failed: ${result.error.message}`, step: step.step.name };
+    const error = { ...result.error, step: step.step.name };
     await report([{ type: "command.failed", at, ...ref, error }]);
     return;
   }
@@ -45,7 +46,7 @@ async function runClaim(
   const { deps, place, source } = around;
   const claim = step.loop?.claim;
   const kind = step.step.loop?.cursor?.kind ?? "sqldb";
-  const input = place.command.context.input;
+  const input = await stepInput(around, step);
   const at = { input: () => input, attempt: 1, extra: { __frame_max_rows: maxRows } };
   const scope = taskScope(place, freshState(), at);
   const now = () => deps.clock.now();

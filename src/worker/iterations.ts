@@ -33,7 +33,18 @@ export async function runIterations(
     }
   };
   const lanes = Math.max(1, Math.min(loop.max_in_flight, loop.items.length));
-  await Promise.all(Array.from({ length: lanes }, lane));
+  const stopped = async () => {
+    try {
+      await lane();
+    } catch (error) {
+      isStopped = true;
+      throw error;
+    }
+  };
+  // All of them are waited for: a command that has reported its end must not work on.
+  const ends = await Promise.allSettled(Array.from({ length: lanes }, stopped));
+  const broken = ends.find((end) => end.status === "rejected");
+  if (broken !== undefined) throw broken.reason;
   await report([{ type: "command.completed", at: around.deps.clock.now(), ...ref, iterations: ended }]);
 }
 

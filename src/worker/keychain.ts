@@ -11,18 +11,22 @@ import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts
  * reads it, and no other.
  *
  * @param wanted names of the entries that the templates read; `all` when that cannot be known.
+ * @param note is told the fields of every entry that was resolved: they are secrets.
  */
 export async function openKeychain(
   entries: readonly ProgramKeychainEntry[],
   wanted: ReadonlySet<string> | "all",
   credentials: CredentialSource,
   render: (template: Template, keychain: View) => Promise<Json>,
+  note: (secret: JsonObject) => void,
 ): Promise<View> {
   const resolved = new Map<string, JsonObject | FlowError>();
   const view = new KeychainView(resolved);
   for (const { definition, template } of entries) {
     if (wanted !== "all" && !wanted.has(definition.name)) continue;
-    resolved.set(definition.name, await resolveEntry(definition.name, () => render(template, view), credentials));
+    const entry = await resolveEntry(definition.name, () => render(template, view), credentials);
+    if (!(entry instanceof FlowError)) note(entry);
+    resolved.set(definition.name, entry);
   }
   return view;
 }

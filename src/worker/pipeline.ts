@@ -11,7 +11,7 @@ import { abortedResult } from "./deadline.ts";
 import { type Report, TASK_RUNS_MAX } from "./deps.ts";
 import { type PipelineState, type TemplatePlace, taskScope } from "./scope.ts";
 import { storeResult } from "./store-result.ts";
-import type { TaskSurroundings } from "./surroundings.ts";
+import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
 import { runTask } from "./task.ts";
 
 /** How a pipeline ended. */
@@ -93,9 +93,9 @@ async function runOnce(
   const taskRunId = `${ref.command_id}-${ref.iteration ?? 0}-${tries.serial}`;
   const { input } = around.place.command.context;
   const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, input };
-  const result = await runTask(around, state, taskRun);
+  const answer = placed(await runTask(around, state, taskRun), run, task, tries.runs);
   const durationMs = clock.now() - startedAt;
-  const stored = await keep(run, task, taskRunId, result);
+  const { result, stored } = await keep(run, taskRun, answer);
   const about = aboutOf(result, tries.runs, durationMs);
   const outcome = outcomeOf(result, stored.result, about);
   const verdict = await judgeOutcome(run, { task, result, outcome, input: taskRun.input }, tries, set);
@@ -109,22 +109,33 @@ async function runOnce(
   return { verdict: verdict.verdict, error: failure };
 }
 
-/** An outcome is kept even when it is an error: an HTTP body of a 404 can be read by the arcs. */
-async function keep(run: PipelineRun, task: ProgramTask, taskRunId: string, result: ToolResult) {
+/**
+ * An outcome is kept even when it is an error: an HTTP body of a 404 can be read by the arcs. A result that cannot be kept
+ * is a failure of the task, which its policy judges.
+ */
+async function keep(
+  run: PipelineRun,
+  { task, taskRunId, run: attempt }: TaskRun,
+  answer: ToolResult,
+): Promise<{ result: ToolResult; stored: { result: StoredResult; bytes: number } }> {
   const { deps, place } = run.around;
-  const data = result.status === "error" && result.data === null ? errorValue(result) : result.data;
+  const data = answer.status === "error" && answer.data === null ? errorValue(answer) : answer.data;
   const config = { ...run.step.step.result, ...task.task.result };
-  const where = {
-    executionId: place.command.execution_id,
-    step: place.command.step,
-    task: task.task.label,
-    taskRunId,
-  };
-  return await storeResult(deps.results, where, data, result.virtual, {
-    ...config,
-    select: [...run.step.step.result.select, ...task.task.result.select],
-    sensitive: isSensitive(run, task),
-  });
+  const { execution_id: executionId, step } = place.command;
+  const where = { executionId, step, task: task.task.label, taskRunId };
+  try {
+    const stored = await storeResult(deps.results, where, data, answer.virtual, {
+      ...config,
+      select: [...run.step.step.result.select, ...task.task.result.select],
+      sensitive: isSensitive(run, task),
+    });
+    return { result: answer, stored };
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    const kind = error.code === "INVALID_INPUT" ? "configuration" : "storage_access";
+    const result = placed(failed(kind, error.code, error.message), run, task, attempt);
+    return { result, stored: { result: errorResult(result), bytes: 256 } };
+  }
 }
 
 function isSensitive(run: PipelineRun, task: ProgramTask): boolean {
@@ -136,7 +147,7 @@ function withAbout(kept: { result: StoredResult; bytes: number }, about: ResultA
 }
 
 function errorValue(result: ToolResult): Json {
-  return { status: "error", error: (result.error ?? null) as unknown as Json };
+  return { status: "error", error: result.error ?? null };
 }
 
 function errorResult(result: ToolResult): StoredResult {
@@ -177,7 +188,7 @@ async function judgeOutcome(
   set: Write[],
 ): Promise<{ verdict: Verdict; error: TaskError | undefined }> {
   const { around, state } = run;
-  if (run.signal.aborted) return { verdict: { do: "fail", byPolicy: false, set: [] }, error: result.error };
+  if (run.signal.aborted) return { verdict: { do: "fail", set: [] }, error: result.error };
   const at = { input: () => input, attempt: tries.runs };
   const { clock, random } = around.deps;
   const options = { now: () => clock.now() };
@@ -197,7 +208,7 @@ async function judgeOutcome(
   } catch (error) {
     const code = error instanceof FlowError ? error.code : "INTERNAL";
     return {
-      verdict: { do: "fail", byPolicy: false, set: [] },
+      verdict: { do: "fail", set: [] },
       error: failed("template", code, messageOf(error)).error,
     };
   }
@@ -295,6 +306,11 @@ function jumpTarget(step: ProgramStep, position: number, to: string): number {
   const index = step.tasks.findIndex((task) => task.task.label === to);
   // An unknown label was refused when the document was loaded.
   return index < 0 ? step.tasks.length : index;
+}
+
+/** A result whose error says where it happened: rules, later tasks and arcs read that too (language document, section 5.4). */
+function placed(result: ToolResult, run: PipelineRun, task: ProgramTask, attempt: number): ToolResult {
+  return result.error === undefined ? result : { ...result, error: place(result.error, run, task, attempt) };
 }
 
 /** The error with where it happened, as it stands in events. */

@@ -12,6 +12,8 @@ import { openKeychain } from "./keychain.ts";
 import { freshState, type PipelineRun, pipelineMark, runPipeline } from "./pipeline.ts";
 import { loadedReferences } from "./references.ts";
 import { taskScope } from "./scope.ts";
+import { createSecrets, notingSource } from "./secrets.ts";
+import { stepInput } from "./step-input.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
 import { milliseconds } from "./task.ts";
 
@@ -82,22 +84,24 @@ async function markStarted(deps: WorkerDeps, ref: CommandRef, report: Report): P
 }
 
 async function surroundings(
-  deps: WorkerDeps,
+  parts: WorkerDeps,
   source: CommandProgram,
   step: ProgramStep,
   command: Command,
 ): Promise<TaskSurroundings> {
+  const secrets = createSecrets();
+  const deps = { ...parts, credentials: notingSource(parts.credentials, secrets) };
   const references = loadedReferences(deps.results);
   const place = { command, spec: source.program.playbook.spec, references, env: deps.env, keychain: undefined };
   const wanted = step.needs.members.get("keychain");
-  if (wanted === undefined) return { deps, source, place };
+  if (wanted === undefined) return { deps, source, place, secrets };
   const render = (template: Template, keychain: unknown) => {
     const at = { input: () => command.context.input, attempt: 1 };
     const scope = taskScope({ ...place, keychain }, freshState(), at);
     return references.evaluate(() => template.render(scope, { now: () => deps.clock.now() }));
   };
-  const keychain = await openKeychain(source.program.keychain, wanted, deps.credentials, render);
-  return { deps, source, place: { ...place, keychain } };
+  const keychain = await openKeychain(source.program.keychain, wanted, deps.credentials, render, secrets.note);
+  return { deps, source, place: { ...place, keychain }, secrets };
 }
 
 /** Aborts at a step's own time-out. */
@@ -109,8 +113,10 @@ interface Limit {
 /** The signal of the step's own time-out, on top of the command's. */
 async function stepDeadline(around: TaskSurroundings, step: ProgramStep, signal: AbortSignal): Promise<Limit> {
   if (step.timeoutMs === undefined) return { signal, end: () => undefined };
-  const scope = taskScope(around.place, freshState(), { input: () => around.place.command.context.input, attempt: 1 });
   const template = step.timeoutMs;
+  // Mostly a number, for which no input need be rendered.
+  const input = typeof template.source === "string" ? await stepInput(around, step) : {};
+  const scope = taskScope(around.place, freshState(), { input: () => input, attempt: 1 });
   const now = () => around.deps.clock.now();
   const limitMs = milliseconds(await around.place.references.evaluate(() => template.render(scope, { now })));
   if (limitMs === undefined) return { signal, end: () => undefined };

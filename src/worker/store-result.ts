@@ -1,4 +1,5 @@
 import type { WritableResultStore } from "../ports/result-store.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { ResultConfig } from "../schema/playbook.ts";
 import type { ResultRef, StoredResult } from "../schema/result.ts";
@@ -99,14 +100,22 @@ function scalars(data: Json): JsonObject {
   return found;
 }
 
-/** The fields that `select` names, by RFC 9535 JSONPath; a path that matches several gives the list of them. */
+/**
+ * The fields that `select` names, by RFC 9535 JSONPath; a path that matches several gives the list of them. Throws
+ * `FlowError` INVALID_INPUT for a path that does not parse.
+ */
 async function selected(data: Json, config: ResultConfig): Promise<JsonObject> {
   const found: JsonObject = {};
   if (config.select.length === 0) return found;
   const { query } = await import("json-p3");
   for (const { path, as } of config.select) {
-    const values = query(path, data as never).values() as Json[];
-    setOwn(found, as, values.length > 1 ? values : (values[0] ?? null));
+    try {
+      const values = query(path, data as never).values() as Json[];
+      setOwn(found, as, values.length > 1 ? values : (values[0] ?? null));
+    } catch (error) {
+      const message = `Cannot select "${as}" from the result by the path "${path}": ${messageOf(error)}`;
+      throw new FlowError("INVALID_INPUT", `${message}. A path is RFC 9535 JSONPath, as $.data.items[0].id`);
+    }
   }
   return found;
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from "../schema/json.ts";
 import type { CommandProgram, WorkerDeps } from "./deps.ts";
 import type { LoadedReferences } from "./references.ts";
 import type { PipelinePlace } from "./scope.ts";
+import type { Secrets } from "./secrets.ts";
 
 /** One run of one task. */
 export interface TaskRun {
@@ -20,4 +21,6 @@ export interface TaskSurroundings {
   deps: WorkerDeps;
   source: CommandProgram;
   place: PipelinePlace & { references: LoadedReferences };
+  /** What must not be told. */
+  secrets: Secrets;
 }

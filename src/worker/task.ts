@@ -1,4 +1,4 @@
-import type { ProgramTask } from "../engine/program.ts";
+import { calledTask, type ProgramTask, workbookName } from "../engine/program.ts";
 import { ReferenceNeeded } from "../language/references.ts";
 import { ResultView } from "../language/result-view.ts";
 import type { Scope } from "../language/scope.ts";
@@ -6,12 +6,13 @@ import type { Template } from "../language/template.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { failed, type TaskErrorKind, type ToolResult } from "../schema/outcome.ts";
-import type { Tool, ToolCall } from "../tools/tool.ts";
+import type { ToolCall } from "../tools/tool.ts";
 import { resolveAuth } from "./auth.ts";
 import { callChild } from "./child.ts";
 import { codeNames } from "./code-names.ts";
 import { abortedResult, withDeadline } from "./deadline.ts";
 import { type PipelineState, taskScope } from "./scope.ts";
+import { hideSecrets } from "./secrets.ts";
 import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
 
 /**
@@ -20,8 +21,12 @@ import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
  */
 export async function runTask(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
   if (run.signal.aborted) return abortedResult(run.signal);
+  return hideSecrets(await prepareAndExecute(around, state, run), around.secrets);
+}
+
+async function prepareAndExecute(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
   try {
-    const target = workbookTarget(around, run.task);
+    const target = calledTool(around, run.task);
     const prepared = await prepare(around, state, run, target);
     return await execute(around, state, run, target, prepared);
   } catch (error) {
@@ -44,16 +49,16 @@ async function prepare(
   around: TaskSurroundings,
   state: PipelineState,
   run: TaskRun,
-  target: WorkbookTarget,
+  target: ProgramTask,
 ): Promise<Prepared> {
   const { references } = around.place;
   const { input, ownInput } = await renderInput(around, state, run, target);
   run.input = input;
   const scope = taskScope(around.place, state, { input: () => input, attempt: run.run });
   const render = (template: Template) => references.evaluate(() => template.render(scope, options(around)));
-  const config = await render(target.task.config);
-  const auth = target.task.auth === undefined ? undefined : await render(target.task.auth);
-  const timeout = run.task.timeoutMs ?? target.task.timeoutMs;
+  const config = await render(target.config);
+  const auth = target.auth === undefined ? undefined : await render(target.auth);
+  const timeout = run.task.timeoutMs ?? target.timeoutMs;
   return {
     input,
     ownInput,
@@ -69,15 +74,15 @@ async function renderInput(
   around: TaskSurroundings,
   state: PipelineState,
   run: TaskRun,
-  target: WorkbookTarget,
+  target: ProgramTask,
 ): Promise<{ input: JsonObject; ownInput: JsonObject }> {
   const { command, references } = around.place;
   const step = around.source.program.steps.get(command.step);
-  const inputOptions = target.task.task.kind === "python" ? { ...options(around), whole: forCode } : options(around);
+  const inputOptions = target.task.kind === "python" ? { ...options(around), whole: forCode } : options(around);
   const input: JsonObject = {};
   const ownInput: JsonObject = {};
   for (const key of Object.keys(command.context.input)) setOwn(input, key, own(command.context.input, key));
-  const workbook = target.task === run.task ? [] : [target.task.input];
+  const workbook = target === run.task ? [] : [target.input];
   for (const layer of [step?.input ?? [], ...workbook, run.task.input]) {
     if (layer.length === 0) continue;
     const seen = { ...input };
@@ -104,10 +109,10 @@ async function execute(
   around: TaskSurroundings,
   state: PipelineState,
   run: TaskRun,
-  target: WorkbookTarget,
+  target: ProgramTask,
   prepared: Prepared,
 ): Promise<ToolResult> {
-  const { task } = target.task;
+  const { task } = target;
   const { deps, place, source } = around;
   const { command } = place;
   if (task.kind === "playbook") {
@@ -134,34 +139,23 @@ async function execute(
           step: command.step,
           task: run.task.task.label,
           ...(iteration !== undefined && { iteration }),
-          text,
+          text: around.secrets.hide(text),
         }),
       names: () => names,
       source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
     });
-  return await withDeadline(deps.clock, call, prepared.timeoutMs ?? defaultTimeout(tool), run.signal, describe(run));
-}
-
-function defaultTimeout(tool: Tool): number | undefined {
-  return tool.defaultTimeoutMs;
+  return await withDeadline(deps.clock, call, prepared.timeoutMs ?? tool.defaultTimeoutMs, run.signal, describe(run));
 }
 
 function describe(run: TaskRun): string {
   return `Task '${run.task.task.label}' (${run.task.task.kind})`;
 }
 
-/** The task whose tool is called: the task itself, or the workbook's entry that it names. */
-interface WorkbookTarget {
-  task: ProgramTask;
-}
-
-function workbookTarget(around: TaskSurroundings, task: ProgramTask): WorkbookTarget {
-  if (task.task.kind !== "workbook") return { task };
-  const name = task.task.config["task"] ?? task.task.config["name"] ?? task.task.label;
-  const found = around.source.program.workbook.get(String(name));
-  if (found !== undefined) return { task: found };
-  const known = [...around.source.program.workbook.keys()].join(", ") || "none";
-  throw new FlowError("NOT_FOUND", `The workbook has no tool '${String(name)}'; it has: ${known}`);
+function calledTool({ source: { program } }: TaskSurroundings, task: ProgramTask): ProgramTask {
+  const called = calledTask(program, task);
+  if (called !== undefined) return called;
+  const known = [...program.workbook.keys()].join(", ") || "none";
+  throw new FlowError("NOT_FOUND", `The workbook has no tool '${workbookName(task.task)}'; it has: ${known}`);
 }
 
 /** Milliseconds of a rendered time-out, or undefined for none. */

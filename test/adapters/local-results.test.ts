@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -86,4 +87,33 @@ test("a file that was changed or removed is a result that is not available", asy
   for (const file of files) rmSync(join(tmpdir(), folder, file));
   await assert.rejects(store.load("e"), isMissing(/its file cannot be read/));
   assert.equal(String(await store.load("a"))[0], "a", "What is in memory is not concerned");
+});
+
+/** What a process does that saves 20 MB and leaves without closing its store, with this folder for temporary files. */
+function leaveWithoutClosing(temporary: string) {
+  const module = new URL("../../src/adapters/local-results.js", import.meta.url);
+  const code = `
+    const { createLocalResults } = await import(${JSON.stringify(module)});
+    const json = JSON.stringify("x".repeat(20_000_000));
+    await createLocalResults().save("a", json).then(() => console.log("saved"), (error) => console.log(error.code, error.message));
+    process.exit(130);`;
+  const env = { ...process.env, TMPDIR: temporary };
+  return spawnSync(process.execPath, ["--input-type=module", "-e", code], { env, encoding: "utf8" });
+}
+
+test("a process that leaves without closing the store leaves no file behind", (t) => {
+  const temporary = mkdtempSync(join(tmpdir(), "flow-leaving-"));
+  t.after(() => rmSync(temporary, { recursive: true }));
+  const { status, stdout, stderr } = leaveWithoutClosing(temporary);
+  assert.equal(status, 130, stderr);
+  assert.equal(stdout, "saved\n");
+  assert.deepEqual(readdirSync(temporary), []);
+});
+
+test("a result that there is no place for is told with its size, the place, and what to do", () => {
+  const { stdout } = leaveWithoutClosing("/nowhere/at/all");
+  assert.match(
+    stdout,
+    /^NOT_STORED Cannot store a result of 20000002 bytes below \/nowhere\/at\/all: .*ENOENT.*TMPDIR/,
+  );
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createSteppedClock } from "../../src/adapters/stepped-clock.ts";
 
 test("time stands still until it is moved", async () => {
@@ -29,6 +30,17 @@ test("sleepers wake in the order of their times, and of their going to sleep", a
   }
   await clock.advance(100);
   assert.deepEqual(woken, ["now@0", "past@0", "a@10", "b1@20", "b2@20", "c@30"]);
+});
+
+test("work that gives way to the event loop for a turn comes back before time moves on", async () => {
+  const clock = createSteppedClock(0);
+  clock.after(250, () => undefined);
+  const work = async () => {
+    await Promise.resolve();
+    await nextTurn();
+    return clock.now();
+  };
+  assert.equal(await clock.runUntil(work()), 0);
 });
 
 test("what a sleeper does next happens before time moves on", async () => {

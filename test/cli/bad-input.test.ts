@@ -44,6 +44,24 @@ const CASES: readonly [what: string, args: readonly string[], said: RegExp][] = 
     ["run", "good.yaml", "--record", "no/where"],
     /Cannot write the event log no\/where/,
   ],
+  ["an empty playbook", ["run", ""], /<playbook> is empty/],
+  ["an empty file among others", ["validate", "good.yaml", ""], /<file>… is empty/],
+  ["an empty value", ["run", "good.yaml", "--target", ""], /--target needs a value: --target STEP/],
+  ["an empty value with its option", ["run", "good.yaml", "--record="], /--record needs a value: --record FILE/],
+  ["an event log over the playbook", ["run", "good.yaml", "--record", "./good.yaml"], /would replace a file that this/],
+  [
+    "an event log over the inputs",
+    ["run", "good.yaml", "--workload", "@in.json", "--record", "in.json"],
+    /would replace a file that this run reads/,
+  ],
+  ["a folder to plan", ["plan", "folder"], /folder is a folder\. Name one playbook/],
+  ["a missing file to plan", ["plan", "goood.yaml"], /There is no file goood\.yaml\. Did you mean 'good\.yaml'\?/],
+  [
+    "a missing credentials file of a plan",
+    ["plan", "good.yaml", "--credentials", "none.json"],
+    /Cannot read none\.json/,
+  ],
+  ["a playbook in place of its tests", ["test", "good.yaml"], /good\.yaml is not a test.*are in good\.test\.yaml/],
   ["a file to validate that is missing", ["validate", "none.yaml"], /Cannot read none\.yaml/],
   ["a folder to validate without playbooks", ["validate", "folder"], /no playbook .* in or below folder/],
   ["a role that is not there yet", ["serve", "--role", "worker"], /The role 'worker' comes with a later part of flow/],
@@ -72,6 +90,8 @@ for (const [what, args, said] of CASES) {
   test(`${what} is told in one message, with exit code 2 and no stack trace`, async (t) => {
     const folder = await folderWith(t, {
       "good.yaml": GOOD,
+      "good.test.yaml": "tests: [{name: runs}]\n",
+      "in.json": "{}",
       "broken.yaml": "workflow: [\n",
       "other.yaml": GOOD.replace("Playbook", "Deployment"),
     });

@@ -246,3 +246,54 @@ async function readRecords(file: string): Promise<Record<string, unknown>[]> {
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
+
+const ASYNC_PARENT = playbookText("parent", "  - step: call\n    tool: {kind: playbook, path: child, mode: async}\n");
+
+test("a sub-playbook that nobody waited for and that failed is told, with --quiet too", async (t) => {
+  const child = playbookText("child", '  - step: work\n    tool: {kind: shell, cmd: "sleep 0.2; exit 3"}\n');
+  const folder = await folderWith(t, { "parent.yaml": ASYNC_PARENT, "child.yaml": child });
+  const { code, stderr } = await flow(folder, ["run", "parent.yaml", "--quiet"]);
+  assert.equal(code, 0, "the run itself went well");
+  assert.match(
+    stderr,
+    /^warning: .*nobody waited for, 1 failed; the last: child, execution \d+, FAILED: .*exited with 3/m,
+  );
+});
+
+test("Ctrl-C after the run, while a sub-playbook goes on that nobody waits for, exits with 130 and says so", async (t) => {
+  const child = playbookText("child", '  - step: work\n    tool: {kind: shell, cmd: "echo ready; exec sleep 600"}\n');
+  const folder = await folderWith(t, { "parent.yaml": ASYNC_PARENT, "child.yaml": child });
+  const run = startFlow(folder, ["run", "parent.yaml"]);
+  await Promise.all([run.untilStderr("call: completed"), run.untilStderr("work │ ready")]);
+  run.process.kill("SIGINT");
+  const { code, stderr } = await run.ended;
+  assert.equal(code, 130, stderr);
+  assert.match(stderr, /✓ parent COMPLETED/);
+  assert.match(stderr, /nobody waited for, 1 cancelled; the last: child/);
+});
+
+test("an interpreter that is not there is a setting to correct, not a credential", async (t) => {
+  const python = playbookText("python", '  - step: work\n    tool: {kind: python, code: "result = 1"}\n');
+  const folder = await folderWith(t, { "python.yaml": python });
+  const { code, stderr } = await flow(folder, ["run", "python.yaml"], { FLOW_PYTHON: "/no/python" });
+  assert.equal(code, 1);
+  assert.match(stderr, /^ {2}next +correct the setting; `flow config`/m);
+  assert.doesNotMatch(stderr, /credential/i);
+});
+
+test("a credential that is not there is told with the ways to give it", async (t) => {
+  const call = playbookText("call", '  - step: work\n    tool: {kind: http, url: "http://127.0.0.1:1", auth: none}\n');
+  const folder = await folderWith(t, { "call.yaml": call });
+  const { stderr } = await flow(folder, ["run", "call.yaml"]);
+  assert.match(stderr, /^ {2}next +check the credential: --credentials FILE/m);
+});
+
+test("of sub-playbooks deep within each other the outer ones and the innermost are named", async (t) => {
+  const endless = playbookText("endless", "  - step: again\n    tool: {kind: playbook, path: endless}\n");
+  const folder = await folderWith(t, { "endless.yaml": endless });
+  const { code, stderr } = await flow(folder, ["run", "endless.yaml", "--quiet"]);
+  assert.equal(code, 1);
+  assert.equal(stderr.match(/^ {2}within/gm)?.length, 6);
+  assert.match(stderr, /^ {2}within +… \d+ more sub-playbooks$/m);
+  assert.match(stderr, /^ {2}cause +Playbooks call each other more than 64 deep/m);
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cleanText, fitText, formatCount, formatDuration, textWidth } from "../../src/cli/text.ts";
+import { cleanText, fitText, formatCount, formatDuration, jsonText, textWidth } from "../../src/cli/text.ts";
 
 test("durations are short and exact enough at every size", () => {
   const cases: [number, string][] = [
@@ -40,5 +40,20 @@ test("text is cut at columns, never within a wide character", () => {
 test("nothing that moves a cursor survives cleaning", () => {
   assert.equal(cleanText("a\u001b[31mb\u001b[0mc"), "abc");
   assert.equal(cleanText("a\tb\r\nc\u0007"), "a b  c ");
+  assert.equal(cleanText("a\u009b31mb"), "ab");
   assert.equal(cleanText("Grüße, 世界"), "Grüße, 世界");
+});
+
+test("nothing that turns the direction of writing survives cleaning, and emoji made of several stay whole", () => {
+  assert.equal(cleanText("a\u202egnp.exe\u202c \u2066b\u2069"), "a gnp.exe   b ");
+  assert.equal(cleanText("👩‍👧 שלום"), "👩‍👧 שלום");
+});
+
+test("JSON holds no character that a terminal obeys, and reads back as the same value", () => {
+  const value = { "k\u009b": "\u001b[2J \u009b31m \u007f \u202e \u2028", list: [1, "世界"] };
+  const text = jsonText(value);
+  assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/);
+  assert.deepEqual(JSON.parse(text), value);
+  assert.match(text, /^\{\n {2}"k\\u009b": /);
+  assert.match(text, /世界/);
 });

@@ -123,3 +123,15 @@ workflow:
     .when(done("c"))
     .is({ open: ["d"] });
 });
+
+test("a skipped step has no result under its task's name, in its own arcs as everywhere else", () => {
+  given(`
+workflow:
+  - step: a
+    when: false
+    tool: { kind: noop }
+    next: { arcs: [{ step: b, when: a is defined }, { step: c }] }
+  - { step: b }
+  - { step: c }
+`).then("workflow.initialized a", "step.skipped a (when) -> c", "step.skipped b (unreached)", "command.issued c");
+});

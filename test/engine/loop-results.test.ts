@@ -56,6 +56,19 @@ workflow:
   run.is({ open: ["b"], vars: { n: 6 } });
 });
 
+test("a loop's own set and arcs read its results under its name", () => {
+  given(`
+workflow:
+  - step: each
+    loop: { in: 2 }
+    set: { values: "{{ each.results }}", total: "{{ steps.each.stats.total }}", flat: "{{ ctx.each.data[1] }}" }
+    next: { arcs: [{ step: next, when: "each.results | length == 2", set: { last: "{{ each.data[-1] }}" } }] }
+  - { step: next }
+`)
+    .when(done("each", "a"), done("each", "b"))
+    .is({ open: ["next"], vars: { values: ["a", "b"], total: 2, flat: "b", last: "b" } });
+});
+
 test("the state of a long loop does not grow with its iterations", () => {
   const run = given("workflow: [{ step: each, loop: { in: 3000 } }]");
   const sizes: number[] = [];

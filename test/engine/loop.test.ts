@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OPEN_ITERATIONS_MAX } from "../../src/engine/activate.ts";
+import { COMMAND_ITERATIONS_MAX } from "../../src/engine/loop.ts";
 import type { Json } from "../../src/schema/json.ts";
 import { given } from "./support/given.ts";
 import { done } from "./support/reports.ts";
@@ -129,7 +130,7 @@ for (const limit of ["0", "-1", "1.5", "'many'", "[]"]) {
   test(`a max_in_flight that renders to ${limit} fails the step`, () => {
     given(loopOver(3, `{ mode: parallel, max_in_flight: "{{ ${limit} }}" }`)).is({
       status: "FAILED",
-      error: /in flight of step 'each' must be a whole number from 1/,
+      error: /'max_in_flight' of the loop of step 'each' must be a whole number from 1/,
     });
   });
 }
@@ -137,6 +138,14 @@ for (const limit of ["0", "-1", "1.5", "'many'", "[]"]) {
 test("a parallel loop without a limit has at most a thousand iterations open", () => {
   const { state } = given(loopOver(5_000, "{ mode: parallel }"));
   assert.equal(Object.keys(state.commands).length, OPEN_ITERATIONS_MAX);
+});
+
+test("exec: local over a billion puts no more items than fit into one command", () => {
+  const { commands } = given(loopOver(1_000_000_000, "{ policy: { exec: local } }"));
+  const [command, another] = commands;
+  assert.equal(another, undefined);
+  assert.equal(command?.loop?.items.length, COMMAND_ITERATIONS_MAX);
+  assert.equal(command?.loop?.total, 1_000_000_000);
 });
 
 test("exec: local puts all iterations into one command, with the same result", () => {

@@ -10,7 +10,8 @@ export const ROOT = join(import.meta.dirname, "../../..");
 /** Where the examples are, relative to {@link ROOT}. */
 export const EXAMPLES = "playbooks/examples";
 
-const PROGRAM = join(import.meta.dirname, "../../src/main.js");
+/** The bundle that `npm run build` makes, and not the compiled files that other tests import: a package may load otherwise. */
+const PROGRAM = join(ROOT, "bin/flow.js");
 
 /** What a command of ours came to. */
 interface FlowExit {

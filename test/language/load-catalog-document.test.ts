@@ -96,17 +96,17 @@ test("a document of another kind is told as that, and not as a list of missing k
   assert.match(diagnostics[0]?.hint ?? "", /did you mean `Mcp`/);
 });
 
-for (const text of [
-  `${HEAD}workload: { a: "x\\0y" }\n${WORKFLOW}`,
-  `${HEAD}workload: { "a\\0": 1 }\n${WORKFLOW}`,
-  `${HEAD}workload: [{ a: "\\uD800" }]\n${WORKFLOW}`.replace("[{", "{ l: [{").replace("}]", "}] }"),
-]) {
+for (const [text, code] of [
+  [`${HEAD}workload: { a: "x\\0y" }\n${WORKFLOW}`, "wrong-value"],
+  [`${HEAD}workload: { "a\\0": 1 }\n${WORKFLOW}`, "wrong-value"],
+  [`${HEAD}workload: { l: [{ a: "\\uD800" }] }\n${WORKFLOW}`, "not-text"],
+] as const) {
   test(`what a database cannot store is refused: ${JSON.stringify(text.split("\n")[3])}`, () => {
     const { document, diagnostics } = load(text);
     assert.equal(document, undefined);
     assert.deepEqual(
       diagnostics.map(({ line, code }) => [line, code]),
-      [[4, "wrong-value"]],
+      [[4, code]],
     );
   });
 }

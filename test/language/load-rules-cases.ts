@@ -179,6 +179,12 @@ const SHAPE_CASES: RuleCase[] = [
   },
   {
     code: "wrong-type",
+    name: "steps whose names are no text are not called duplicates of each other",
+    text: workflow(`  - step: 1\n${NOOP}  - step: 2\n${NOOP}`),
+    found: ["5:11 wrong-type", "7:11 wrong-type"],
+  },
+  {
+    code: "wrong-type",
     name: "types are checked at every level at once",
     text: `${HEAD}workload: [a]\nexecutor: { spec: { no_next_is_error: maybe } }\nworkflow:\n  - step: one\n    input: text\n    tool: { kind: noop, timeout: [1], auth: 3 }\n`,
     found: ["4:11 wrong-type", "5:39 wrong-type", "8:12 wrong-type", "9:34 wrong-type", "9:45 wrong-type"],

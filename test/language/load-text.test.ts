@@ -76,6 +76,12 @@ describe("bytes of a document", () => {
   it("an image is no text", () => {
     assert.deepEqual(load(bytes([0x47, 0x49, 0x46, 0x38, 0x39, 0x61, 0x01, 0x00])).found, ["1:7 not-text"]);
   });
+
+  it("half a character, written as an escape, is refused where it stands; a whole one is not", () => {
+    const text = (written: string) => `${HEAD}workflow: [{ step: "a${written}", tool: { kind: noop } }]\n`;
+    assert.equal(load(text("\\uD800")).first?.code, "not-text");
+    assert.deepEqual(load(text("\\U0001F600")).found, []);
+  });
 });
 
 describe("nesting and aliases", () => {

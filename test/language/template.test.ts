@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { layeredScope, objectScope } from "../../src/language/scope.ts";
+import { objectScope } from "../../src/language/scope.ts";
 import { compileCondition, compileTemplate, type RenderOptions, truthy } from "../../src/language/template.ts";
 import { View } from "../../src/language/view.ts";
 import type { Json } from "../../src/schema/json.ts";
@@ -394,14 +394,5 @@ describe("scopes", () => {
     assert.equal(scope.lookup("a"), 1);
     assert.equal(scope.lookup("toString"), undefined);
     assert.deepEqual([...scope.names()], ["a"]);
-  });
-
-  it("in layers: the first that has a name gives it", () => {
-    const scope = layeredScope(objectScope({ a: 1, c: undefined }), objectScope({ a: 2, b: null, c: 3 }));
-    assert.equal(scope.lookup("a"), 1);
-    assert.equal(scope.lookup("b"), null);
-    assert.equal(scope.lookup("c"), 3);
-    assert.equal(scope.lookup("d"), undefined);
-    assert.deepEqual([...scope.names()].sort(), ["a", "b", "c"]);
   });
 });

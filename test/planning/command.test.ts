@@ -115,3 +115,27 @@ test("kinds that this machine cannot run are told with the reason", async (t) =>
   assert.match(run.stdout, /✗ python .*no program python3/);
   assert.match(run.stdout, /✗ duckdb .*nothing here carries it out/);
 });
+
+test("what many steps use is told with the first of them", async (t) => {
+  const steps = Array.from(
+    { length: 12 },
+    (_, index) => `  - {step: s${index}, next: s${index + 1}, tool: {kind: noop}}\n`,
+  );
+  const folder = workspace(t, {
+    "main.yaml": `apiVersion: demo/v2\nkind: Playbook\nmetadata: {name: main}\nworkflow:\n${steps.join("")}  - {step: s12, tool: {kind: noop}}\n`,
+  });
+  const { stdout } = await command(planPlaybook, folder, ["main.yaml"], {}, environment);
+  assert.match(stdout, /^ {3}✓ noop {2}for s0, s1, s2, s3, s4, s5, s6, s7 and 5 more$/m);
+});
+
+test("a plan finds the credentials of the file that --credentials names", async (t) => {
+  const folder = workspace(t, {
+    "main.yaml": PLAYBOOK,
+    "creds.json": JSON.stringify({ api_login: { type: "api_key", data: { key: CANARY } } }),
+  });
+  const { PATH } = environment;
+  const run = await command(planPlaybook, folder, ["main.yaml"], { credentials: "creds.json" }, { PATH });
+  assert.match(run.stdout, /^ {3}✓ api_login {2}api_key {2}for fetch$/m);
+  assert.match(run.stdout, /^ {3}✗ crm_login .*missing: --credentials FILE/m);
+  assert.equal(run.stdout.includes(CANARY), false);
+});

@@ -18,6 +18,12 @@ test("a valid document is read with its types", () => {
   });
 });
 
+test("a key called like a method of the host language is unknown as any other", () => {
+  const [problem] = problems("tests: [{ name: x, constructor: 1 }]");
+  assert.equal(problem?.code, "unknown-key");
+  assert.equal(problem?.hint, undefined);
+});
+
 test("all problems are told at once, each with its place", () => {
   const text = [
     "tests:",

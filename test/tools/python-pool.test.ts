@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -328,4 +328,15 @@ test("a wrapper around the interpreter works", async () => {
   const wrapped = createPythonTool({ pythonPath: fakeInterpreter("wrapper", `exec ${TEST_PYTHON} "$@"`), maxCount: 1 });
   assert.equal((await wrapped.run(pythonCall("result = 1"))).data, 1);
   await wrapped.close?.();
+});
+
+test("an interpreter that cannot tell where it is, because there is no PATH, is used all the same", async (t) => {
+  // Python finds itself on PATH, or by the name it was called by: without either it does not know. The system's own
+  // search for programs still finds python3 in /usr/bin.
+  const found = spawnSync("python3", ["-c", "import sys; print(repr(sys.executable))"], { env: {}, encoding: "utf8" });
+  if (found.stdout?.trim() !== "''") return t.skip("python3 is not found without PATH, or knows where it is");
+  const bare = createPythonTool({ pythonPath: "python3", env: {} });
+  t.after(() => bare.close?.());
+  const result = await bare.run(pythonCall("result = 1"));
+  assert.equal(result.data, 1, result.error?.message);
 });

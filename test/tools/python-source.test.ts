@@ -67,7 +67,7 @@ test("a script that is missing, no file or not text is a configuration error tha
 });
 
 test("a script from elsewhere is refused with a way out", async () => {
-  const message = /only inline code and files can be loaded.*http task/;
+  const message = /only inline code, files and http can be loaded.*http task/;
   assert.match(await configurationError({ script: { uri: "https://x.test/a.py" } }), message);
   assert.match(await configurationError({ script: { uri: "a.py", source: { type: "gcs" } } }), message);
 });

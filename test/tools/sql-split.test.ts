@@ -85,8 +85,9 @@ test("each statement knows its first word, behind comments too", () => {
   );
 });
 
-test("a megabyte of statements is split in well under a second", () => {
+// Takes 0.2 s, on a busy machine a second; with a cost that grows with the square of the text it would be minutes.
+test("a megabyte of statements is split in time that grows with its length", () => {
   const startedAt = performance.now();
   assert.equal(splitStatements("insert into t values ('a;b', $1); ".repeat(30_000)).length, 30_000);
-  assert.ok(performance.now() - startedAt < 1000);
+  assert.ok(performance.now() - startedAt < 20_000);
 });

@@ -164,6 +164,12 @@ for (const [expression, param, expected] of [
   ["$1::text", 5, "5"],
   ["$1::text", true, "true"],
   ["$1::boolean", false, false],
+  ["$1::boolean", true, true],
+  ["$1::boolean", "true", true],
+  ["$1::boolean", "no", false],
+  ["$1::boolean", 1, true],
+  ["$1::boolean[]", [true, "f", null], [true, false, null]],
+  ["$1::json ->> 'a'", { a: "b" }, "b"],
   ["$1::text", null, null],
   ["$1::date", "2024-02-29", "2024-02-29"],
   ["$1::timestamptz", "2024-02-29T12:00:00+02:00", "2024-02-29T10:00:00Z"],
@@ -181,6 +187,11 @@ for (const [expression, param, expected] of [
     assert.deepEqual(await value(expression, [param]), expected);
   });
 }
+
+test("a parameter that is no boolean is refused and not taken for false", async () => {
+  const result = await run({ command: "select $1::boolean", params: ["maybe"] });
+  assert.deepEqual([result.error?.kind, result.error?.code], ["db_error", "22P02"]);
+});
 
 test("each of several statements takes the parameters that it uses", async () => {
   const result = await run({

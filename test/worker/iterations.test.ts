@@ -259,6 +259,20 @@ workflow:
   assert.deepEqual(calls[1]?.config["ids"], [{ id: 1 }, { id: 2 }]);
 });
 
+test("a claim reads the step's own inputs, over those of the arc", async (t) => {
+  const { completed, calls } = setup(t, { tools: { claim: [ok({ rows: [] })] } });
+  await completed(`
+workflow:
+  - step: start
+    next: { arcs: [{ step: work, set: { state: fresh, top: 9 } }] }
+  - step: work
+    input: { top: 2, seen: "{{ top }}" }
+    loop: { cursor: { kind: postgres, claim: "{{ state }} {{ top }} {{ seen }} {{ input.top }}" }, iterator: row }
+    tool: { kind: noop }
+`);
+  assert.equal(calls[0]?.config["command"], "fresh 2 9 2");
+});
+
 test("a claim that fails fails the step and says so", async (t) => {
   const { failed } = setup(t, { tools: { claim: [bad("db_error", "42P01")] } });
   const { state } = await failed(`
@@ -268,7 +282,7 @@ workflow:
     tool: { kind: http, name: work }
 `);
   assert.deepEqual([state.error?.kind, state.error?.code], ["db_error", "42P01"]);
-  assert.match(state.error?.message ?? "", /claim .*failed/);
+  assert.equal(state.error?.message, "The claim of step 'each' failed: it failed with 42P01");
 });
 
 for (const exec of BOTH) {

@@ -35,7 +35,7 @@ workflow:
     {
       status: "error",
       data: { status_code: 404, headers: { "x-id": "7" }, data: { why: "gone" } },
-      error: { kind: "client_error", code: "HTTP_404", retryable: false },
+      error: { kind: "client_error", code: "HTTP_404", retryable: false, step: "a", task: "first", attempt: 1 },
       ref: null,
       meta: { attempt: 1, duration_ms: 0 },
       http: { status: 404, headers: { "x-id": "7" } },

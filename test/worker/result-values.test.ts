@@ -244,3 +244,22 @@ workflow:
   assert.equal(state.error?.code, "REFERENCE_NOT_AVAILABLE");
   assert.equal(state.error?.step, "make");
 });
+
+test("a select path that is no JSONPath fails the task, naming the path, and its policy may take it", async (t) => {
+  const make = 'kind: http, output_select: [{ path: "$.[", as: first }]';
+  const { failed, completed } = setup(t, { tools: { make: [ok({ items: [1] })] } });
+  const { state } = await failed(`
+workflow:
+  - step: make
+    tool: { ${make} }
+`);
+  const { kind, code, task, attempt } = state.error ?? {};
+  assert.deepEqual([kind, code, task, attempt], ["configuration", "INVALID_INPUT", "make", 1]);
+  assert.match(state.error?.message ?? "", /select "first" .* by the path "\$\.\["/);
+  const rules = "[{ when: \"outcome.error.kind == 'configuration'\", then: { do: continue } }]";
+  await completed(`
+workflow:
+  - step: make
+    tool: { ${make}, spec: { policy: { rules: ${rules} } } }
+`);
+});

@@ -77,9 +77,22 @@ test("retry-after of an answer is honoured when it is larger than the delay", as
     [300_000],
     "capped as all delays are",
   );
-  const date = http(503, null, { "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" });
-  assert.deepEqual((await delaysOf(t, "attempts: 2, delay: 1", { answers: [date] })).delays, [1_000]);
 });
+
+for (const [name, text, delay] of [
+  ["a date is waited for", "Thu, 01 Jan 2026 00:00:09 GMT", 9_000],
+  ["a date that is nearer than the delay", "Thu, 01 Jan 2026 00:00:01 GMT", 2_000],
+  ["a date that is past", "Wed, 31 Dec 2025 23:00:00 GMT", 2_000],
+  ["what is neither seconds nor a date", "soon", 2_000],
+  ["an empty text", " ", 2_000],
+  ["a negative number", "-5", 2_000],
+] as const) {
+  // The bench's clock begins with the year 2026.
+  test(`retry-after: ${name}`, async (t) => {
+    const busy = http(503, null, { "retry-after": text });
+    assert.deepEqual((await delaysOf(t, "attempts: 2, delay: 2", { answers: [busy] })).delays, [delay]);
+  });
+}
 
 test("max_elapsed ends the attempts although some are left", async (t) => {
   // Runs end at 1 s, 6 s and 11 s; the next ones would begin at 5 s, 10 s and 15 s.

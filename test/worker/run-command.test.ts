@@ -80,6 +80,27 @@ test("every event names the command, its claim and the worker", async () => {
   }
 });
 
+test("a loop command whose report fails starts no further iteration, and ends after those that run", async () => {
+  const called: string[] = [];
+  const text = `
+workflow:
+  - step: s
+    loop: { in: 6, spec: { mode: parallel, policy: { exec: local } } }
+    tool: { kind: noop }
+`;
+  const loop = { from: 0, items: [0, 1, 2, 3, 4, 5], total: 6, max_in_flight: 2, stop_on_error: false };
+  let isBroken = false;
+  const report = (event: FlowEvent) => {
+    if (event.type === "task.done") called.push(`${event.iteration}`);
+    if (event.type !== "loop.iteration.completed" || isBroken) return;
+    isBroken = true;
+    throw new Error("nobody takes reports");
+  };
+  const events = await work(text, { command: { loop }, report });
+  assert.ok(called.length < 6, `iterations ${called.join(", ")} ran`);
+  assert.equal(events.at(-1)?.type, "command.failed", "nothing is reported after the end of the command");
+});
+
 test("a jump that never ends fails its command when the task runs are used up", async () => {
   const text = `
 workflow:

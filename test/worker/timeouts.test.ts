@@ -166,6 +166,20 @@ workflow:
   });
 }
 
+test("a step's time-out may be one of its own inputs", async (t) => {
+  const bench = setup(t, { tools: { slow: (call) => untilStopped(call, () => undefined) } });
+  const { state } = await bench.failed(`
+workload: { seconds: 2 }
+workflow:
+  - step: a
+    input: { limit: "{{ seconds + 1 }}" }
+    spec: { timeout: "{{ limit }}" }
+    tool: { kind: http, name: slow }
+`);
+  assert.equal(state.error?.kind, "timeout");
+  assert.match(state.error?.message ?? "", /Step 'a' did not end within 3 s/);
+});
+
 test("a run's time-out fails the run and stops what runs", async (t) => {
   let stopped = 0;
   const bench = setup(t, {

@@ -20,7 +20,7 @@ export const DIAGNOSTIC_RULES = {
   // The text.
   "too-large": error("The document is longer than 1 MiB, or has more than 100,000 YAML tokens."),
   "not-utf8": error("The document has bytes that are not UTF-8."),
-  "not-text": error("The document has a control character that YAML does not allow."),
+  "not-text": error("The document has a control character that YAML does not allow, or half a character."),
   "empty-document": error("The document has no content."),
   "not-a-map": error("The document is not a map of keys at its top."),
   "yaml-syntax": error("The text is not YAML."),

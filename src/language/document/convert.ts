@@ -189,11 +189,18 @@ const STYLES: Readonly<Record<string, Place["style"]>> = {
   BLOCK_FOLDED: "folded",
 };
 
+/** A surrogate without its other half: no UTF-8 has it, so that it could be neither stored nor sent. */
+const HALF_CHARACTER = /\p{Surrogate}/u;
+
 function fillScalar(conversion: Conversion, node: Scalar, place: MutablePlace): void {
   const { value } = node;
   place.style = STYLES[node.type ?? ""] ?? "none";
   if (typeof value === "string" || typeof value === "boolean") {
     place.value = value;
+    if (typeof value === "string" && HALF_CHARACTER.test(value)) {
+      const hint = "write the whole character, or its escape as \\U and eight digits";
+      conversion.report("not-text", place, "an escape gives half a character (a lone surrogate)", hint);
+    }
   } else if (typeof value === "number") {
     place.value = Number.isFinite(value) ? value : null;
     if (!Number.isFinite(value)) {

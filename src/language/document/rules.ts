@@ -1,6 +1,7 @@
 import { Admit, AdmitAction, AdmitRule } from "../../schema/document.ts";
 import type { Schema } from "../../schema/document-forms.ts";
 import { PolicyRule, RuleAction, WrappedAction } from "../../schema/document-task.ts";
+import type { Json } from "../../schema/json.ts";
 import type { AdmitRule as Admission, Backoff, PolicyRule as Rule } from "../../schema/playbook.ts";
 import { POLICY_ACTIONS, type PolicyAction } from "../../schema/playbook.ts";
 import { mergeAssignments, readAssignments } from "./assignments.ts";
@@ -53,7 +54,7 @@ export function readAdmission(reading: Reading, admit: Place | undefined): Admis
 type RuleSchema = Schema & { readonly entries: Readonly<Record<string, unknown>> };
 
 interface Parts {
-  when: { when?: NonNullable<Rule["when"]> };
+  when: { when?: Json };
   action: Place;
 }
 
@@ -83,7 +84,7 @@ function readParts(reading: Reading, place: Place, rule: RuleSchema, action: Rul
   if (named !== undefined) checkKeys(reading, named, action);
   const when = isElse ? undefined : place.fields.get("when");
   noteCondition(reading, when);
-  return { when: when === undefined ? {} : { when: when.value as never }, action: named ?? place };
+  return { when: when === undefined ? {} : { when: when.value }, action: named ?? place };
 }
 
 function readAction(reading: Reading, action: Place): Rule {

@@ -1,5 +1,5 @@
 import { LegacyRetry, TaskBody, TaskPolicy, TaskSpec } from "../../schema/document-task.ts";
-import type { JsonObject } from "../../schema/json.ts";
+import { type JsonObject, own } from "../../schema/json.ts";
 import { PARSED_ONLY_KINDS, type PolicyRule, RUNNABLE_KINDS, type Task } from "../../schema/playbook.ts";
 import { canonicalKind, KIND_KEYS, KNOWN_KINDS } from "../../schema/task-kinds.ts";
 import { readAssignments, readInputs } from "./assignments.ts";
@@ -112,7 +112,7 @@ function readKind(reading: Reading, place: Place | undefined): string {
 }
 
 function checkTaskKeys(reading: Reading, draft: TaskDraft, kind: string): void {
-  const kindKeys = textOf(draft.fields.get("kind")) === undefined ? undefined : KIND_KEYS[kind];
+  const kindKeys = textOf(draft.fields.get("kind")) === undefined ? undefined : own(KIND_KEYS, kind);
   const known = [...COMMON_KEYS, ...Object.keys(kindKeys ?? {})];
   for (const [key, entry] of draft.fields) {
     // What runs an unknown kind is not known, so neither are its keys; only what is gone is refused.

@@ -1,6 +1,6 @@
 import { spendItems, spendSearch, spendSteps, spendText } from "./budget.ts";
 import type { Filter } from "./filter.ts";
-import { countArgument, flagArgument, textArgument, textFor, wrongType } from "./filter.ts";
+import { countArgument, flagArgument, textArgument, textFor } from "./filter.ts";
 import { textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
@@ -197,12 +197,4 @@ function percentEncode(text: string, run: Run): string {
   // Half of a surrogate pair has no encoding: it becomes U+FFFD, as everywhere where text becomes bytes.
   const whole = Buffer.from(text, "utf8").toString("utf8");
   return encodeURIComponent(whole).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-}
-
-/** The text of a text: the one place where a filter must not take a number by its text. */
-export function textOnly(run: Run, name: string, value: unknown): string {
-  const inner = unwrap(value);
-  if (inner === undefined) return "";
-  if (typeof inner !== "string") throw wrongType(run, name, inner, "text");
-  return inner;
 }

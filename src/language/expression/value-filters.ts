@@ -1,4 +1,4 @@
-import { FlowError, messageOf } from "../../schema/errors.ts";
+import { messageOf } from "../../schema/errors.ts";
 import { spendText } from "./budget.ts";
 import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, itemsFor, textArgument, textFor, wrongType } from "./filter.ts";
@@ -7,7 +7,6 @@ import { memberOf } from "./lookup.ts";
 import { jsonText, textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
-import { textOnly } from "./text-filters.ts";
 import { characters, isTrue, numeric, unwrap } from "./values.ts";
 
 const DEFAULT: Filter = {
@@ -144,13 +143,20 @@ function round(x: number, digits: number, how: "common" | "ceil" | "floor"): num
   return (digits >= 0 ? whole / scale : whole * scale) + 0;
 }
 
+/** The text of a text, undefined as empty: JSON and base64 are never taken from a number by its text. */
+function textOnly(run: Run, name: string, value: unknown): string {
+  const inner = unwrap(value);
+  if (inner === undefined) return "";
+  if (typeof inner !== "string") throw wrongType(run, name, inner, "text");
+  return inner;
+}
+
 function fromJson(text: string, run: Run): unknown {
   if (text === "") return undefined;
   spendText(run.budget, text.length);
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    if (error instanceof FlowError) throw error;
     // The parser's message quotes the text, which may be a secret: only the place is kept.
     const place = /position (\d+)/.exec(messageOf(error))?.[1];
     throw evaluationError(
