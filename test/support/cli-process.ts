@@ -1,5 +1,5 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -62,6 +62,8 @@ export function flow(folder: string, args: readonly string[], environment: NodeJ
 /** A folder with these files, removed after the test. */
 export async function folderWith(context: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "flow-cli-"));
+  // Run as root, a server's database belongs to another user, who must be able to enter; else it would be kept elsewhere.
+  await chmod(folder, 0o755);
   context.after(() => rm(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   return folder;
