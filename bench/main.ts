@@ -1,52 +1,72 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { benchExpressions } from "./expressions.ts";
 import { benchLoop } from "./loop.ts";
-import { isReached, type Measurement } from "./measurement.ts";
+import type { Measurement } from "./measurement.ts";
 import { benchPython } from "./python.ts";
+import { summarizeProfiles } from "./service/profile.ts";
+import { FULL, QUICK } from "./service/scale.ts";
+import { benchService, SERVICE_IDS } from "./service/service-bench.ts";
 import { benchStartup } from "./startup.ts";
+import { tableOf } from "./table.ts";
 
 /*
- * `npm run bench`: every figure beside its target, as a table and as a file in bench/results/. Figures move with the
- * machine: compare them with the others of the same run. No test depends on them. Words choose parts: `-- loop startup`.
+ * `npm run bench`: every figure beside its target and its peers', as a table and as a file in bench/results/. Figures move
+ * with the machine: compare them with the others of the same run. No test depends on them.
+ *
+ *   npm run bench -- B1 B3 startup    these parts alone
+ *   npm run bench -- --quick          fewer of everything: two minutes
+ *   npm run bench -- --no-peers       without DBOS and Restate
+ *   npm run bench -- --profile B1     where the time of server and worker goes
  */
 
-const PARTS: Record<string, () => Measurement[] | Promise<Measurement[]>> = {
-  expressions: benchExpressions,
-  startup: benchStartup,
-  loop: benchLoop,
-  python: benchPython,
-};
+/** Parts that need no service, and the ids of what they measure. */
+const PARTS: readonly { name: string; id?: string; run(): Measurement[] | Promise<Measurement[]> }[] = [
+  { name: "expressions", id: "B7", run: benchExpressions },
+  { name: "startup", id: "B8", run: benchStartup },
+  { name: "loop", id: "B4", run: benchLoop },
+  { name: "python", run: benchPython },
+];
 
-const wanted = process.argv.slice(2).filter((word) => !word.startsWith("-"));
+const { values: options, positionals } = parseArgs({
+  options: { quick: { type: "boolean" }, "no-peers": { type: "boolean" }, profile: { type: "boolean" } },
+  allowPositionals: true,
+});
+const wanted = wantedParts(positionals);
+const log = (line: string) => process.stderr.write(`${line}\n`);
 const all: Measurement[] = [];
-for (const [name, part] of Object.entries(PARTS)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
-  process.stderr.write(`${name} …\n`);
-  all.push(...(await part()));
-}
+const [load = 0] = loadavg();
+const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length, load };
+if (load > machine.cores / 2) log(`The machine is busy already, load ${load.toFixed(1)}: figures will be poor`);
 
-const width = Math.max(...all.map(({ name }) => name.length));
-for (const measurement of all) {
-  const { name, value, unit, target, better } = measurement;
-  const goal =
-    target === undefined
-      ? ""
-      : `  ${better === "less" ? "≤" : "≥"} ${shown(target)}  ${isReached(measurement) ? "reached" : "MISSED"}`;
-  process.stdout.write(`${name.padEnd(width)}  ${shown(value).padStart(12)} ${unit.padEnd(14)}${goal}\n`);
+for (const { name, id, run } of PARTS) {
+  if (!wanted.includes(name) && !(id !== undefined && wanted.includes(id))) continue;
+  log(`${name} …`);
+  all.push(...(await run()));
 }
-
-const folder = join(import.meta.dirname, "../../bench/results");
-mkdirSync(folder, { recursive: true });
 const stamp = new Date().toISOString();
-const machine = { node: process.version, cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length };
-writeFileSync(
-  join(folder, `${stamp.replace(/[:.]/g, "-")}.json`),
-  `${JSON.stringify({ stamp, machine, measurements: all }, null, 2)}\n`,
-);
+const results = join(import.meta.dirname, "../../bench/results");
+mkdirSync(results, { recursive: true });
+const output = join(results, stamp.replace(/[:.]/g, "-"));
+const ids = SERVICE_IDS.filter((id) => wanted.includes(id));
+if (ids.length > 0) {
+  const scale = options.quick ? QUICK : FULL;
+  const profiles = options.profile ? { profiles: output } : {};
+  all.push(...(await benchService({ ids, peers: !options["no-peers"], scale, ...profiles, log })));
+  if (options.profile) log(await summarizeProfiles(output));
+}
 
-function shown(value: number): string {
-  const digits = Math.abs(value) >= 100 ? 0 : 2;
-  return value.toLocaleString("en-US", { maximumFractionDigits: digits });
+process.stdout.write(tableOf(all));
+const run = { stamp, quick: options.quick ?? false, machine, measurements: all };
+writeFileSync(`${output}.json`, `${JSON.stringify(run, null, 2)}\n`);
+
+/** What the words choose, everything without words. A word that chooses nothing is a mistake, said before it costs minutes. */
+function wantedParts(words: readonly string[]): readonly string[] {
+  const known = [...new Set([...SERVICE_IDS, ...PARTS.flatMap(({ name, id }) => (id ? [name, id] : [name]))])];
+  const unknown = words.filter((word) => !known.includes(word));
+  if (unknown.length === 0) return words.length > 0 ? words : known;
+  process.stderr.write(`Unknown: ${unknown.join(", ")}. There are ${known.sort().join(", ")}\n`);
+  process.exit(2);
 }

@@ -2,8 +2,11 @@
 export interface Measurement {
   /** What was measured; begins with its id in the performance goals (B1 … B9) where it has one. */
   name: string;
+  /** NaN: it could not be measured. */
   value: number;
   unit: string;
+  /** The same figure of others, measured in the same run, by their names. */
+  beside?: Readonly<Record<string, number>>;
   /** What is wanted: at least (`more`) or at most (`less`) this. Absent: a figure to compare with. */
   target?: number;
   better?: "more" | "less";

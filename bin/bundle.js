@@ -6,7 +6,11 @@ import { build } from "esbuild";
 
 rmSync("dist/flow", { recursive: true, force: true });
 await build({
-  entryPoints: ["src/main.ts"],
+  // The heartbeat's thread begins with a file of its own, found beside the code that starts it.
+  entryPoints: [
+    { in: "src/main.ts", out: "main" },
+    { in: "src/adapters/heartbeat-thread.ts", out: "heartbeat-thread" },
+  ],
   outdir: "dist/flow",
   bundle: true,
   splitting: true,

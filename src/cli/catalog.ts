@@ -1,10 +1,12 @@
 import { loadConfig } from "../platform/config.ts";
-import { CatalogAnswer, type CatalogItem, ResourceAnswer, VersionsAnswer } from "../schema/catalog-api.ts";
+import { CatalogAnswer, type CatalogItem, VersionsAnswer } from "../schema/catalog-api.ts";
 import { FlowError } from "../schema/errors.ts";
 import { type CliInput, type CliIo, EXIT, textOption } from "./command.ts";
+import { encodePath, readResource } from "./server-catalog.ts";
 import { callServer } from "./server-client.ts";
 import { type ServerTarget, serverTarget } from "./server-target.ts";
-import { cleanText, padText, plural, textWidth } from "./text.ts";
+import { writeTable } from "./table.ts";
+import { plural } from "./text.ts";
 
 /** `flow catalog [list|get|versions]`: what a server has registered. */
 export async function showCatalog(input: CliInput): Promise<number> {
@@ -29,7 +31,7 @@ async function list(target: ServerTarget, { options, io }: CliInput): Promise<nu
     return { items: page.resources, next: page.next_cursor };
   });
   if (options["json"] === true) return print(io, { resources });
-  table(io, resources);
+  writeItems(io, resources);
   io.stderr.write(`${plural(resources.length, "path")} at ${target.url}\n`);
   return EXIT.ok;
 }
@@ -41,15 +43,14 @@ async function versions(target: ServerTarget, path: string, { options, io }: Cli
     return { items: page.versions, next: page.next_cursor };
   });
   if (options["json"] === true) return print(io, { versions: found });
-  table(io, found);
+  writeItems(io, found);
   return EXIT.ok;
 }
 
 /** The document as it was registered, ready for a file; with --json all that the server says about it. */
 async function get(target: ServerTarget, path: string, { options, io }: CliInput): Promise<number> {
   const version = textOption(options, "version");
-  const query = version === undefined ? "" : `?version=${encodeURIComponent(version)}`;
-  const entry = await ask(target, `/api/catalog/resource/${encodePath(path)}${query}`, ResourceAnswer, io);
+  const entry = await readResource(target, path, version, io.signal);
   if (options["json"] === true) return print(io, entry);
   io.stdout.write(entry.content.endsWith("\n") ? entry.content : `${entry.content}\n`);
   return EXIT.ok;
@@ -85,19 +86,9 @@ function withCursor(query: URLSearchParams, cursor: string | undefined): URLSear
   return query;
 }
 
-/** Slashes part a path and stay; all else that means something in an address is encoded. */
-function encodePath(path: string): string {
-  return path.split("/").map(encodeURIComponent).join("/");
-}
-
-function table(io: CliIo, items: readonly CatalogItem[]): void {
-  const rows = items.map(({ path, kind, version, created_at }) => [cleanText(path), kind, String(version), created_at]);
-  const all = [["PATH", "KIND", "VERSION", "REGISTERED"], ...rows];
-  const widths = [0, 1, 2].map((column) => Math.max(...all.map((row) => textWidth(row[column] ?? ""))));
-  for (const row of all) {
-    const cells = row.map((cell, column) => padText(cell, widths[column] ?? 0));
-    io.stdout.write(`${cells.join("  ").trimEnd()}\n`);
-  }
+function writeItems(io: CliIo, items: readonly CatalogItem[]): void {
+  const rows = items.map(({ path, kind, version, created_at }) => [path, kind, String(version), created_at]);
+  writeTable(io.stdout, ["PATH", "KIND", "VERSION", "REGISTERED"], rows);
 }
 
 function print(io: CliIo, value: unknown): number {

@@ -1,12 +1,14 @@
 /** One option of a command, `--name` on the command line. */
 export interface CliOption {
   name: string;
+  /** One letter that stands for it, `-f`. */
+  short?: string;
   /** Takes a value; its placeholder in the help text. Absent: the option is a switch. */
   value?: string;
   /** May be given more than once. */
   many?: true;
   summary: string;
-  /** What the value may be, for completion and for the error when it is something else. */
+  /** What the value may be, in capitals or not, for completion and for the error when it is something else. */
   choices?: readonly string[];
 }
 

@@ -1,28 +1,27 @@
-import type { CliCommand, CliOption } from "./command.ts";
-
-const JSON_SWITCH: CliOption = { name: "json", summary: "Print one JSON object on standard output" };
-
-const WHICH_SERVER: readonly CliOption[] = [
-  { name: "server", value: "URL", summary: "Server to call; default FLOW_SERVER_URL, else the context in use" },
-  { name: "context", value: "NAME", summary: "Server to call, by its name (see 'flow context')" },
-];
+import type { CliCommand } from "./command.ts";
+import { JSON_SWITCH, WHICH_SERVER } from "./common-options.ts";
 
 const SERVE: CliCommand = {
   name: "serve",
-  summary: "Start the service, with a PostgreSQL of its own unless FLOW_DATABASE_URL is set",
+  summary: "Start the service: a server and a worker, with a PostgreSQL of its own unless FLOW_DATABASE_URL is set",
   arguments: [],
   options: [
     {
       name: "role",
       value: "ROLE",
       choices: ["server", "worker", "all", "gateway", "doctor"],
-      summary: "What this process is; default server, which alone is there yet",
+      summary:
+        "What this process is; default all: a server, and a worker beside it (gateway and doctor are still to come)",
     },
-    { name: "host", value: "ADDRESS", summary: "Address to listen on; default FLOW_HOST, 127.0.0.1" },
-    { name: "port", value: "PORT", summary: "Port to listen on, 0 for a free one; default FLOW_SERVER_PORT, 8082" },
+    { name: "host", value: "ADDRESS", summary: "Address that the server listens on; default FLOW_HOST, 127.0.0.1" },
+    { name: "port", value: "PORT", summary: "Port of the server, 0 for a free one; default FLOW_SERVER_PORT, 8082" },
   ],
   details: `One line on standard output says where it answers and where its data is; the log goes to standard error, one
-JSON object per line. Ctrl-C or SIGTERM stops it: requests under way end, then the database.
+JSON object per line. Ctrl-C or SIGTERM stops it: the worker's commands get FLOW_WORKER_DRAIN_SECONDS to end, requests under way
+end, then the database. A second one leaves at once.
+
+A worker (--role worker) calls the server at FLOW_SERVER_URL with FLOW_WORKER_TOKEN and needs nothing else; start as many as
+there is work for, anywhere.
 
 Without FLOW_SERVER_TOKEN it answers to everyone and therefore listens on this machine alone.
 
@@ -32,6 +31,7 @@ Exit codes
 Examples
   flow serve
   flow serve --port 9000
+  FLOW_SERVER_URL=https://flow.example.com FLOW_WORKER_TOKEN=… flow serve --role worker
   FLOW_DATABASE_URL=postgres://flow:…@db:5432/flow FLOW_SERVER_TOKEN=… flow serve --host 0.0.0.0`,
   load: async () => (await import("./serve.ts")).runServe,
 };

@@ -1,7 +1,7 @@
 import type { CliCommand, CliOption, CommandGroup } from "./command.ts";
+import { EXECUTION_COMMANDS } from "./commands-executions.ts";
 import { SERVER_COMMANDS } from "./commands-server.ts";
-
-const JSON_SWITCH: CliOption = { name: "json", summary: "Print one JSON object on standard output" };
+import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "./common-options.ts";
 
 const SET: CliOption = {
   name: "set",
@@ -22,13 +22,15 @@ const CREDENTIALS: CliOption = {
   summary: "JSON file {name: {type, data}}; default FLOW_CREDENTIALS_FILE",
 };
 
-const NO_COLOR: CliOption = { name: "no-color", summary: "Use no colours (also: NO_COLOR=1)" };
-
 const RUN: CliCommand = {
   name: "run",
   summary: "Run a playbook and show each step as it happens",
   arguments: [
-    { name: "playbook", summary: "File, or metadata.path of a document below this folder", complete: "file" },
+    {
+      name: "playbook",
+      summary: "File; or metadata.path of a document below this folder, on a server of a registered one",
+      complete: "file",
+    },
   ],
   options: [
     {
@@ -37,6 +39,9 @@ const RUN: CliCommand = {
       choices: ["local", "server", "auto"],
       summary: "Where it runs; auto, the default: here while no server is set",
     },
+    ...WHICH_SERVER,
+    { name: "version", value: "NUMBER", summary: "Version of the registered playbook; default the newest" },
+    { name: "detach", summary: "Print the execution's id and do not wait for it" },
     SET,
     WORKLOAD,
     { name: "target", value: "STEP", summary: "Run no further than this step" },
@@ -53,6 +58,12 @@ const RUN: CliCommand = {
   {"db": {"port": 5433}}. Inputs replace whole top-level keys of the document's workload, so that 'db' then holds
   'port' alone.
 
+Where it runs
+  Here, unless a server is set (FLOW_SERVER_URL, or a context in use) and answers, or --runtime, --server, --context,
+  --version or --detach say so; --credentials are of runs here. On a server a file is registered first, unless its text
+  is that of the newest version. It takes its credentials from the server, and the sub-playbooks that it calls from
+  the server's catalog. If the connection breaks, flow takes it up again; the execution does not depend on it.
+
 Output
   Progress, warnings and tool output go to standard error, the result goes to standard output, shortened when it is
   long. With --json standard output holds exactly one object: execution_id, path, status, result, error, started_at,
@@ -63,6 +74,8 @@ Exit codes
 
 Examples
   flow run hello.yaml
+  flow run etl/load --runtime server --version 3
+  flow run load.yaml --server http://127.0.0.1:8082 --detach
   flow run load.yaml --set day=2026-01-31 --set db.port=5433
   flow run load.yaml --workload @inputs.json --json | jq .result
   flow run load.yaml --target fetch --record events.jsonl`,
@@ -183,6 +196,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: "Run", commands: [RUN, TEST] },
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
   { title: "Serve", commands: SERVER_COMMANDS },
+  { title: "Look at a server", commands: EXECUTION_COMMANDS },
   { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },
 ];
 

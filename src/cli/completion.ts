@@ -75,7 +75,7 @@ complete -F _flow flow
 function zshScript(commands: readonly CliCommand[]): string {
   const described = commands.map((command) => `    ${single(`${command.name}:${command.summary}`)}`);
   const cases = commands.map((command) => {
-    const specs = [...[...command.options, HELP].map(zshOption), ...zshArguments(command, commands)];
+    const specs = [...[...command.options, HELP].flatMap(zshOption), ...zshArguments(command, commands)];
     const lines = specs.map((spec) => `          ${single(spec)}`).map(continued);
     return [
       `        ${command.name})`,
@@ -110,10 +110,18 @@ function continued(line: string, index: number, all: readonly string[]): string 
   return index < all.length - 1 ? `${line} \\` : line;
 }
 
-function zshOption(option: CliOption): string {
+function zshOption(option: CliOption): string[] {
+  const short = option.short === undefined ? [] : [`-${option.short}[${zshSummary(option)}]`];
+  return [...short, zshLongOption(option)];
+}
+
+function zshSummary(option: CliOption): string {
+  return option.summary.replace(/[[\]\\:]/g, "\\$&");
+}
+
+function zshLongOption(option: CliOption): string {
   const repeat = option.many === true ? "*" : "";
-  const summary = option.summary.replace(/[[\]\\:]/g, "\\$&");
-  const head = `${repeat}--${option.name}${option.value === undefined ? "" : "="}[${summary}]`;
+  const head = `${repeat}--${option.name}${option.value === undefined ? "" : "="}[${zshSummary(option)}]`;
   if (option.value === undefined) return head;
   if (option.choices !== undefined) return `${head}:value:(${option.choices.join(" ")})`;
   return `${head}:value:${takesFile(option) ? "_files" : ""}`;
@@ -141,7 +149,8 @@ ${lines.join("\n")}
 }
 
 function fishOption(option: CliOption): string {
-  const head = `-l ${option.name} -d ${single(option.summary)}`;
+  const short = option.short === undefined ? "" : `-s ${option.short} `;
+  const head = `${short}-l ${option.name} -d ${single(option.summary)}`;
   if (option.value === undefined) return head;
   if (option.choices !== undefined) return `${head} -x -a ${single(option.choices.join(" "))}`;
   return `${head} ${takesFile(option) ? "-r -F" : "-x"}`;

@@ -1,5 +1,6 @@
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { shown } from "../local/catalog.ts";
+import { isJsonObject } from "../schema/json.ts";
 import type { TaskError, TaskErrorKind } from "../schema/outcome.ts";
 import { loopProgress } from "./progress-lines.ts";
 import type { ExecutionRow } from "./run-model.ts";
@@ -15,7 +16,12 @@ const WITHIN_ROWS_MAX = 5;
  * What failed, where, why, and what to do next: the step and its line in the document, the task and its attempt, the
  * cause, and for a sub-playbook the same of what failed within it.
  */
-export function failureLines(run: ExecutionRow, playbook: LocalPlaybook, style: Style): string[] {
+export function failureLines(
+  run: ExecutionRow,
+  playbook: LocalPlaybook | undefined,
+  style: Style,
+  where: RunPlace = HERE,
+): string[] {
   const { error } = run.state;
   if (error === null) return [];
   const rows = placeRows(error, playbook, run);
@@ -23,17 +29,20 @@ export function failureLines(run: ExecutionRow, playbook: LocalPlaybook, style: 
   rows.push(...withinRows(within));
   const root = within.at(-1)?.error ?? error;
   rows.push(["cause", `${root.message} (${root.kind}${root.code === "" ? "" : `, ${root.code}`})`]);
-  rows.push(["next", hintFor(root)]);
+  rows.push(["next", hintFor(root, where)]);
   return rows.flatMap(([label, text]) => labelled(label, text, style));
 }
 
-function placeRows(error: TaskError, playbook: LocalPlaybook, run: ExecutionRow): [label: string, text: string][] {
-  const { program, file } = playbook;
+function placeRows(
+  error: TaskError,
+  playbook: LocalPlaybook | undefined,
+  run: ExecutionRow,
+): [label: string, text: string][] {
   const rows: [string, string][] = [];
   if (error.step === undefined) return rows;
-  const step = program.steps.get(error.step)?.step;
+  const step = playbook?.program.steps.get(error.step)?.step;
   const at = (position: { line: number } | undefined) =>
-    position === undefined ? "" : ` at ${shown(file)}:${position.line}`;
+    position === undefined || playbook === undefined ? "" : ` at ${shown(playbook.file)}:${position.line}`;
   const loop = run.byName.get(error.step)?.state.loop;
   const iterations = loop == null ? "" : `, iterations ${loopProgress(loop)}`;
   rows.push(["step", `${error.step}${at(step?.position)}${iterations}`]);
@@ -87,12 +96,40 @@ function labelled(label: string, text: string, style: Style): string[] {
   return lines.map((line, index) => `  ${style.dim((index === 0 ? label : "").padEnd(7))} ${line}`);
 }
 
-const CREDENTIAL_HINT = "check the credential: --credentials FILE, FLOW_CREDENTIALS_FILE or FLOW_CREDENTIAL_<NAME>";
+/** Where a run took place: what can be done about its failure differs. */
+export interface RunPlace {
+  /** Where its credentials come from. */
+  credentials: string;
+  /** How to see more of it. */
+  more: string;
+  /** How to see more of a sub-playbook of it, by the id of its execution. */
+  moreOf?(childId: string): string;
+}
 
-function hintFor(error: TaskError): string {
+const HERE: RunPlace = {
+  credentials: "--credentials FILE, FLOW_CREDENTIALS_FILE or FLOW_CREDENTIAL_<NAME>",
+  more: "--verbose shows every task, --record FILE keeps every event",
+};
+
+/** An execution on a server. */
+export function onServer(executionId: string): RunPlace {
+  return {
+    credentials: "the server's, not those of this machine",
+    more: `'flow events ${executionId}' lists every event`,
+    moreOf: (childId) => `'flow status ${childId}' tells of the sub-playbook`,
+  };
+}
+
+function hintFor(error: TaskError, where: RunPlace): string {
   // The same codes tell of credentials and of other things: an interpreter that is not there, a file that was named.
-  if (CODES_OF_CREDENTIALS.has(error.code) && /\bcredentials?\b/i.test(error.message)) return CREDENTIAL_HINT;
-  return HINTS_BY_CODE.get(error.code) ?? HINTS[error.kind] ?? retryHint(error);
+  if (CODES_OF_CREDENTIALS.has(error.code) && /\bcredentials?\b/i.test(error.message)) {
+    return `check the credential: ${where.credentials}`;
+  }
+  if (error.kind === "auth") return `check the task's \`auth\` and the credential: ${where.credentials}`;
+  const child =
+    error.kind === "sub_playbook" && isJsonObject(error.details) ? error.details["execution_id"] : undefined;
+  if (typeof child === "string" && where.moreOf !== undefined) return where.moreOf(child);
+  return HINTS_BY_CODE.get(error.code) ?? HINTS[error.kind] ?? retryHint(error, where);
 }
 
 const CODES_OF_CREDENTIALS: ReadonlySet<string> = new Set(["FILE_UNREADABLE", "INVALID_SETTING", "NOT_FOUND"]);
@@ -106,7 +143,6 @@ const HINTS_BY_CODE: ReadonlyMap<string, string> = new Map([
 
 const HINTS: Partial<Record<TaskErrorKind, string>> = {
   timeout: "raise `timeout` of the task or the step, or make the work smaller",
-  auth: "check the task's `auth` and the credential: --credentials FILE, FLOW_CREDENTIALS_FILE or FLOW_CREDENTIAL_<NAME>",
   not_found: "check the address or name that the task was given; `flow plan` shows what its templates give",
   schema: "check what the task was given; `flow plan` shows what its templates give",
   template: "check the template; `flow plan` shows what every template gives",
@@ -116,11 +152,9 @@ const HINTS: Partial<Record<TaskErrorKind, string>> = {
   policy: "the playbook's own rule failed it: see `spec.policy.rules` of the task",
 };
 
-function retryHint(error: TaskError): string {
+function retryHint(error: TaskError, { more }: RunPlace): string {
   if (error.retryable && (error.attempt ?? 1) === 1) {
     return "trying again may help: `spec: {policy: {rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: retry}}]}}`";
   }
-  return error.retryable
-    ? "the cause may pass: run it again later"
-    : "--verbose shows every task, --record FILE keeps every event";
+  return error.retryable ? "the cause may pass: run it again later" : more;
 }

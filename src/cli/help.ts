@@ -1,4 +1,4 @@
-import { type CliCommand, type CliInput, type CommandGroup, EXIT } from "./command.ts";
+import { type CliCommand, type CliInput, type CliOption, type CommandGroup, EXIT } from "./command.ts";
 import { placeholder, unknownCommand } from "./parse.ts";
 
 /** `flow help [command]`. Throws `FlowError` USAGE for a command that does not exist. */
@@ -56,7 +56,7 @@ export function commandHelp(command: CliCommand): string {
       columns(
         "Options",
         command.options.map((option) => [
-          option.value === undefined ? `--${option.name}` : `--${option.name} ${option.value}`,
+          optionWords(option),
           option.choices === undefined ? option.summary : `${option.summary} (${option.choices.join(", ")})`,
         ]),
       ),
@@ -64,6 +64,11 @@ export function commandHelp(command: CliCommand): string {
   }
   if (command.details !== undefined) sections.push(command.details);
   return `${sections.join("\n\n")}\n`;
+}
+
+function optionWords({ name, short, value }: CliOption): string {
+  const long = value === undefined ? `--${name}` : `--${name} ${value}`;
+  return short === undefined ? long : `-${short}, ${long}`;
 }
 
 function columns(title: string, rows: readonly (readonly [left: string, right: string])[]): string {

@@ -16,6 +16,17 @@ export async function readInputs(options: CliValues, folder: string): Promise<Js
   return inputs;
 }
 
+/** The files that a command line names for reading, the playbook's first: what is written must not be one of them. */
+export function filesRead(playbook: string | undefined, options: CliValues, folder: string): string[] {
+  const workload = textOption(options, "workload");
+  const named = [
+    playbook,
+    workload?.startsWith("@") === true ? workload.slice(1) : undefined,
+    textOption(options, "credentials"),
+  ];
+  return named.filter((file) => file !== undefined).map((file) => resolve(folder, file));
+}
+
 async function readWorkload(text: string, folder: string): Promise<JsonObject> {
   const file = text.startsWith("@") ? resolve(folder, text.slice(1)) : undefined;
   const where = file === undefined ? "--workload" : `--workload ${text}`;

@@ -11,9 +11,9 @@ const ROWS_DEFAULT = 24;
 
 /**
  * The progress that fits standard error: a live tree on a terminal that can move its cursor, lines elsewhere, nothing with
- * `--quiet`.
+ * `--quiet`. `now` is the clock that the events were written by (milliseconds since 1970), as far as it is known.
  */
-export function openProgress(model: RunModel, options: CliValues, io: CliIo): Progress {
+export function openProgress(model: RunModel, options: CliValues, io: CliIo, now: () => number = Date.now): Progress {
   if (options["quiet"] === true) return NO_PROGRESS;
   const verbose = options["verbose"] === true;
   const { stderr } = io;
@@ -28,7 +28,7 @@ export function openProgress(model: RunModel, options: CliValues, io: CliIo): Pr
     },
     style: styleFor(stderr, io, options["no-color"] === true),
     verbose,
-    now: Date.now,
+    now,
     every(ms, task) {
       // A run that waits for nothing else must not be kept alive by its picture.
       const timer = setInterval(task, ms).unref();

@@ -1,9 +1,10 @@
+import { resultOf } from "../engine/results.ts";
 import { type ExecutionState, type StepState, stepState } from "../engine/state.ts";
-import { resultOf } from "../local/family.ts";
+import { boundedResult } from "../language/bounded-result.ts";
 import type { ResultStore } from "../ports/result-store.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
-import { boundedResult, wholeResult } from "./result-json.ts";
+import { wholeResult } from "./result-json.ts";
 import type { ExecutionRow } from "./run-model.ts";
 
 /** What `flow run --json` prints (language document, section 11). */

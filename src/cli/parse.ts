@@ -23,7 +23,7 @@ export function parseWords(command: CliCommand, words: readonly string[]): Parse
   const known = new Map([...command.options, HELP].map((option) => [option.name, option]));
   const { tokens } = parseArgs({
     args: [...words],
-    options: Object.fromEntries([...known.values()].map((option) => [option.name, typeOf(option)])),
+    options: Object.fromEntries([...known.values()].map((option) => [option.name, shapeOf(option)])),
     allowPositionals: true,
     // Its own errors name the functions of Node: what is wrong is told here.
     strict: false,
@@ -35,7 +35,8 @@ export function parseWords(command: CliCommand, words: readonly string[]): Parse
     if (token.kind === "positional") given.push(token.value);
     if (token.kind !== "option") continue;
     if (token.rawName === "-h") return { arguments: [], options: {}, help: true };
-    const option = token.rawName.startsWith("--") ? known.get(token.name) : undefined;
+    const named = known.get(token.name);
+    const option = token.rawName.startsWith("--") || token.rawName === `-${named?.short}` ? named : undefined;
     if (option === undefined) throw unknownOption(command, token.rawName, known.keys());
     if (option === HELP) return { arguments: [], options: {}, help: true };
     addValue(values, command, option, token);
@@ -44,8 +45,8 @@ export function parseWords(command: CliCommand, words: readonly string[]): Parse
   return { arguments: given, options: Object.fromEntries(values), help: false };
 }
 
-function typeOf(option: CliOption): { type: "string" | "boolean" } {
-  return { type: option.value === undefined ? "boolean" : "string" };
+function shapeOf({ value, short }: CliOption): { type: "string" | "boolean"; short?: string } {
+  return { type: value === undefined ? "boolean" : "string", ...(short !== undefined && { short }) };
 }
 
 function addValue(
@@ -60,16 +61,23 @@ function addValue(
     values.set(option.name, true);
     return;
   }
-  const { value } = token;
+  let { value } = token;
   // `--target --json` is a forgotten value, not a step called '--json'; an empty one comes from a variable that is not set.
   if (value === undefined || value.trim() === "" || (token.inlineValue !== true && value.startsWith("--"))) {
     throw usage(command, `${name} needs a value: ${name} ${option.value}`);
   }
-  if (option.choices?.includes(value) === false) throw notAChoice(command, name, value, option.choices);
+  if (option.choices !== undefined) value = choiceOf(command, name, value, option.choices);
   const before = values.get(option.name);
   if (option.many === true) values.set(option.name, [...(Array.isArray(before) ? before : []), value]);
   else if (before === undefined) values.set(option.name, value);
   else throw usage(command, `${name} was given twice; which one is meant?`);
+}
+
+/** The choice that is meant: `failed` and `FAILED` are the same word. */
+function choiceOf(command: CliCommand, name: string, value: string, choices: readonly string[]): string {
+  const choice = choices.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
+  if (choice === undefined) throw notAChoice(command, name, value, choices);
+  return choice;
 }
 
 function checkArguments(command: CliCommand, given: readonly string[]): void {

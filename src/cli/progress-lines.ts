@@ -25,6 +25,7 @@ export function createLineProgress(model: RunModel, verbose: boolean, write: (li
       }
     },
     log: (line) => write(logLine(model, line)),
+    notice: (text) => write(cleanText(text)),
     cancelling: () => write(CANCELLING),
     stop: () => undefined,
   };

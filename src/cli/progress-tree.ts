@@ -3,6 +3,7 @@ import { detailLine } from "./progress-lines.ts";
 import type { RunModel } from "./run-model.ts";
 import { createScreen, type Terminal } from "./screen.ts";
 import type { Style } from "./style.ts";
+import { cleanText } from "./text.ts";
 import { treeLines } from "./tree.ts";
 
 /** Time between two drawings. */
@@ -55,6 +56,7 @@ export function createTreeProgress(model: RunModel, options: TreeOptions): Progr
       }
     },
     log: (line) => add(logLine(model, line)),
+    notice: (text) => add(cleanText(text)),
     cancelling() {
       isCancelling = true;
       drawNow();

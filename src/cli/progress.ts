@@ -9,6 +9,8 @@ export interface Progress {
   observe(execution: ExecutionRow, events: readonly FlowEvent[]): void;
   /** A line that a tool wrote. */
   log(line: TaskLine): void;
+  /** Something that is about the run as a whole. */
+  notice(text: string): void;
   /** Somebody asked the run to stop; its tools are being stopped. */
   cancelling(): void;
   /** Leaves the terminal as it was found, with the last state of everything on it. Safe to call twice. */
@@ -19,6 +21,7 @@ export interface Progress {
 export const NO_PROGRESS: Progress = {
   observe: () => undefined,
   log: () => undefined,
+  notice: () => undefined,
   cancelling: () => undefined,
   stop: () => undefined,
 };

@@ -11,6 +11,8 @@ const CHUNK_LENGTH = 65_536;
 /** The event log of a run as a file. */
 export interface Recorder {
   observe(state: ExecutionState, events: readonly FlowEvent[]): void;
+  /** Events that have their place in a log already: a server's. */
+  write(records: readonly EventRecord[]): void;
   /**
    * Writes what is left and closes the file; safe to call twice. The error, when the log is not complete: a full disk must
    * not stop a run that goes well, but its caller has to know.
@@ -51,17 +53,22 @@ export function createRecorder(target: string, folder: string, inputs: readonly 
     length = 0;
   };
 
+  const write = (records: readonly EventRecord[]) => {
+    if (failure !== undefined) return;
+    for (const record of records) {
+      eventId = record.event_id;
+      const line = `${JSON.stringify(record)}\n`;
+      lines.push(line);
+      length += line.length;
+    }
+    if (length >= CHUNK_LENGTH) flush();
+  };
+
   return {
     observe(state, events) {
-      if (failure !== undefined) return;
-      for (const event of events) {
-        eventId += 1;
-        const line = `${JSON.stringify(recordOf(state, event, eventId))}\n`;
-        lines.push(line);
-        length += line.length;
-      }
-      if (length >= CHUNK_LENGTH) flush();
+      write(events.map((event, index) => recordOf(state, event, eventId + index + 1)));
     },
+    write,
     close() {
       flush();
       if (descriptor !== undefined) closeSync(descriptor);

@@ -40,19 +40,31 @@ export async function registerFiles(input: CliInput): Promise<number> {
 async function register(target: ServerTarget, file: string, ifChanged: boolean, io: CliIo): Promise<Outcome> {
   const name = shown(file);
   try {
-    const content = decode(await readBytes(file), name);
-    const answer = await callServer(target, {
-      method: "POST",
-      path: "/api/catalog/register",
-      body: { content, ...(ifChanged ? { if_changed: true } : {}) },
-      answer: RegisterAnswer,
-      signal: io.signal,
-    });
-    return { file: name, answer };
+    return { file: name, answer: await sendDocument(target, file, ifChanged, io.signal) };
   } catch (error) {
     if (error instanceof FlowError && ABOUT_THE_DOCUMENT.has(error.code)) return { file: name, refusal: error };
     throw error;
   }
+}
+
+/**
+ * Registers one document; with `ifChanged` only when its text is not that of the newest version. Throws `FlowError`
+ * FILE_UNREADABLE, INVALID_INPUT for what is not UTF-8, and as `callServer` does: INVALID_PLAYBOOK with `DocumentProblems`.
+ */
+export async function sendDocument(
+  target: ServerTarget,
+  file: string,
+  ifChanged: boolean,
+  signal: AbortSignal,
+): Promise<RegisterAnswer> {
+  const content = decode(await readBytes(file), shown(file));
+  return await callServer(target, {
+    method: "POST",
+    path: "/api/catalog/register",
+    body: { content, ...(ifChanged ? { if_changed: true } : {}) },
+    answer: RegisterAnswer,
+    signal,
+  });
 }
 
 /** Sent as JSON, bytes that are no text would silently become other characters. */

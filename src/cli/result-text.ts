@@ -1,6 +1,6 @@
+import { boundedResult } from "../language/bounded-result.ts";
 import type { Json } from "../schema/json.ts";
 import type { StoredResult } from "../schema/result.ts";
-import { boundedResult } from "./result-json.ts";
 import { cleanText, fitText, formatCount } from "./text.ts";
 
 /** Lines of a result that are printed for people. */

@@ -1,14 +1,14 @@
 import { loadConfig, parsePort } from "../platform/config.ts";
 import { createLogger } from "../platform/logger.ts";
 import { packageVersion } from "../platform/package-file.ts";
-import { ROLES, serve } from "../roles/serve.ts";
+import { type Ready, ROLES, serve } from "../roles/serve.ts";
 import { type CliInput, EXIT, textOption } from "./command.ts";
 import { cleanText } from "./text.ts";
 
 /** `flow serve`: a role until SIGINT or SIGTERM, which is its ordinary end. One line on standard output, the log on standard error. */
 export async function runServe({ options, io }: CliInput): Promise<number> {
   const config = loadConfig(io.environment);
-  const role = ROLES.find((name) => name === textOption(options, "role")) ?? "server";
+  const role = ROLES.find((name) => name === textOption(options, "role")) ?? "all";
   const host = textOption(options, "host");
   const port = textOption(options, "port");
   await serve({
@@ -18,9 +18,15 @@ export async function runServe({ options, io }: CliInput): Promise<number> {
     ...(port === undefined ? {} : { port: parsePort("--port", port) }),
     folder: io.folder,
     version: await packageVersion(),
-    logger: createLogger(config.logLevel, io.stderr),
+    entry: process.argv[1] ?? "",
+    logger: createLogger(config.logLevel, io.stderr, { role: role === "all" ? "server" : role }),
     signal: io.signal,
-    onReady: ({ url, data }) => io.stdout.write(`flow is ready at ${url}, data: ${cleanText(data)}\n`),
+    onReady: (ready) => io.stdout.write(readyLine(ready)),
   });
   return EXIT.ok;
+}
+
+function readyLine(ready: Ready): string {
+  if (ready.what === "worker") return `flow worker ${cleanText(ready.name)} is ready, server: ${ready.serverUrl}\n`;
+  return `flow is ready at ${ready.url}, data: ${cleanText(ready.data)}\n`;
 }

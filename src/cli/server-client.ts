@@ -4,7 +4,7 @@ import type { Json } from "../schema/json.ts";
 import { ErrorBody } from "../schema/wire.ts";
 import type { ServerTarget } from "./server-target.ts";
 
-/** Longest that one call may take. The longest there is writes a document. */
+/** Longest that one call may take unless it says otherwise. The longest there is writes a document. */
 const CALL_MS = 30_000;
 
 /** What to ask. */
@@ -13,9 +13,12 @@ export interface ServerRequest<S extends v.GenericSchema> {
   /** Below the server's address, its parts encoded. */
   path: string;
   body?: unknown;
+  headers?: Readonly<Record<string, string>>;
   /** What the answer must look like. */
   answer: S;
   signal: AbortSignal;
+  /** Longest that the call may take, in milliseconds; default 30 s. */
+  timeoutMs?: number;
 }
 
 /**
@@ -26,60 +29,92 @@ export async function callServer<S extends v.GenericSchema>(
   target: ServerTarget,
   request: ServerRequest<S>,
 ): Promise<v.InferOutput<S>> {
-  const { status, text } = await exchange(target, request);
-  const body = parse(text);
-  if (status === 200) {
-    const answer = v.safeParse(request.answer, body);
-    if (answer.success) return answer.output;
-  } else {
-    const refusal = v.safeParse(ErrorBody, body);
-    if (refusal.success) throw told(refusal.output, status, target);
-  }
-  const what = `${request.method} ${request.path} was answered with ${status}, not as a flow server answers`;
-  throw new FlowError(
-    "SERVER_UNREACHABLE",
-    `${what}. Is ${target.url} (${target.origin}) a flow server of this version?`,
-  );
-}
-
-async function exchange(
-  target: ServerTarget,
-  request: ServerRequest<v.GenericSchema>,
-): Promise<{ status: number; text: string }> {
-  const { method, path, body, signal } = request;
+  const { signal, timeoutMs = CALL_MS } = request;
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   try {
-    const response = await fetch(`${target.url}${path}`, {
-      method,
-      headers: {
-        accept: "application/json",
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...(target.token === undefined ? {} : { authorization: `Bearer ${target.token.reveal()}` }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      // The token is for this address alone.
-      redirect: "manual",
-      signal: AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]),
-    });
-    return { status: response.status, text: await response.text() };
-  } catch (cause) {
-    if (signal.aborted) throw new FlowError("CANCELLED", "interrupted while waiting for the server", { cause });
-    throw unreachable(target, cause);
+    const response = await send(target, request, limited);
+    const text = await response.text();
+    const answer = response.ok ? v.safeParse(request.answer, parse(text)) : undefined;
+    if (answer?.success === true) return answer.output;
+    throw refusal(target, request, response, text);
+  } catch (error) {
+    throw error instanceof FlowError ? error : broken(target, error, signal, timeoutMs);
   }
 }
 
-function unreachable({ url, origin }: ServerTarget, cause: unknown): FlowError {
-  const why = reason(cause);
-  const hint = "'flow serve' starts one here; --server, FLOW_SERVER_URL or 'flow context use' choose another";
-  return new FlowError("SERVER_UNREACHABLE", `Cannot reach the server at ${url} (${origin}): ${why}. ${hint}`, {
+/**
+ * Opens a stream of server-sent events and gives its bytes; whoever reads them sets the limits of time, by the signal.
+ * Throws as {@link callServer} does, while reading too.
+ */
+export async function* openStream(
+  target: ServerTarget,
+  request: { path: string; headers: Readonly<Record<string, string>>; signal: AbortSignal },
+): AsyncGenerator<Uint8Array> {
+  const { signal } = request;
+  const asked = { ...request, method: "GET" as const, headers: { ...request.headers, accept: "text/event-stream" } };
+  try {
+    const response = await send(target, asked, signal);
+    if (!response.ok || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
+      throw refusal(target, asked, response, await response.text());
+    }
+    for await (const chunk of response.body ?? []) yield chunk;
+  } catch (error) {
+    throw error instanceof FlowError ? error : broken(target, error, signal);
+  }
+}
+
+type Sent = Pick<ServerRequest<v.GenericSchema>, "method" | "path" | "body" | "headers">;
+
+function send(target: ServerTarget, { method, path, body, headers }: Sent, signal: AbortSignal): Promise<Response> {
+  return fetch(`${target.url}${path}`, {
+    method,
+    headers: {
+      accept: "application/json",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(target.token === undefined ? {} : { authorization: `Bearer ${target.token.reveal()}` }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    // The token is for this address alone.
+    redirect: "manual",
+    signal,
+  });
+}
+
+/** What an answer that is not the expected one means. */
+function refusal(target: ServerTarget, { method, path }: Sent, { ok, status }: Response, text: string): FlowError {
+  const body = ok ? undefined : v.safeParse(ErrorBody, parse(text));
+  if (body?.success === true) return told(body.output, status, target);
+  const what = `${method} ${path} was answered with ${status}, not as a flow server answers`;
+  const question = `Is ${target.url} (${target.origin}) a flow server of this version?`;
+  return new FlowError("SERVER_UNREACHABLE", `${what}. ${question}`);
+}
+
+const ELSEWHERE = "'flow serve' starts one here; --server, FLOW_SERVER_URL or 'flow context use' choose another";
+
+/** What is wrong with the server, for somebody who waits for it and not for another one. */
+export function whyAway({ message }: FlowError): string {
+  return message.replace(`. ${ELSEWHERE}`, "");
+}
+
+/** What an exchange that was not completed means. */
+function broken(target: ServerTarget, cause: unknown, signal: AbortSignal, timeoutMs = CALL_MS): FlowError {
+  if (signal.aborted) {
+    if (signal.reason instanceof FlowError && signal.reason.code !== "CANCELLED") return signal.reason;
+    return new FlowError("CANCELLED", "interrupted while waiting for the server", { cause });
+  }
+  const { url, origin } = target;
+  const why = reason(cause, timeoutMs);
+  return new FlowError("SERVER_UNREACHABLE", `Cannot reach the server at ${url} (${origin}): ${why}. ${ELSEWHERE}`, {
     cause,
   });
 }
 
 /** `fetch` says "fetch failed"; why stands below it, once per address that was tried. */
-function reason(error: unknown): string {
-  if (error instanceof DOMException && error.name === "TimeoutError") return `no answer within ${CALL_MS / 1_000} s`;
-  if (error instanceof AggregateError && error.errors.length > 0) return reason(error.errors[0]);
-  if (error instanceof Error && error.cause instanceof Error) return reason(error.cause);
+function reason(error: unknown, timeoutMs: number): string {
+  if (error instanceof DOMException && error.name === "TimeoutError") return `no answer within ${timeoutMs / 1_000} s`;
+  if (error instanceof AggregateError && error.errors.length > 0) return reason(error.errors[0], timeoutMs);
+  if (error instanceof Error && error.cause instanceof Error) return reason(error.cause, timeoutMs);
   return messageOf(error);
 }
 

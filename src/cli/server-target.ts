@@ -13,6 +13,8 @@ export interface ServerTarget {
 }
 
 const DEFAULT_URL = "http://127.0.0.1:8082";
+/** {@link ServerTarget.origin} where nothing says which server is meant. */
+export const DEFAULT_ORIGIN = "the default";
 
 /**
  * Which server is meant: `--server`, `--context`, `FLOW_SERVER_URL`, the context in use, this machine; the first that is
@@ -47,7 +49,7 @@ function addressOf(
   if (serverUrl !== undefined) return { url: serverUrl, origin: "FLOW_SERVER_URL" };
   const inUse = current !== undefined && Object.hasOwn(contexts, current) ? contexts[current] : undefined;
   if (inUse !== undefined) return { url: inUse.server, origin: `context '${current}'` };
-  return { url: DEFAULT_URL, origin: "the default" };
+  return { url: DEFAULT_URL, origin: DEFAULT_ORIGIN };
 }
 
 function contextToken({ contexts }: Contexts, name: string | undefined, url: string): Secret | undefined {

@@ -1,10 +1,10 @@
+import { resultOf } from "../engine/results.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
-import { resultOf } from "../local/family.ts";
 import type { ResultStore } from "../ports/result-store.ts";
 import { type Diagnostic, formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError } from "../schema/errors.ts";
 import { type CliIo, type CliValues, EXIT } from "./command.ts";
-import { failureLines } from "./failure.ts";
+import { failureLines, type RunPlace } from "./failure.ts";
 import { outcomeObject } from "./outcome-object.ts";
 import { firstLine } from "./progress-lines.ts";
 import { resultText } from "./result-text.ts";
@@ -24,6 +24,15 @@ export function writeWarnings(warnings: readonly Diagnostic[], io: CliIo): void 
   if (rest > 0) io.stderr.write(`and ${plural(rest, "more warning")}; 'flow validate' lists all\n`);
 }
 
+/** What a run's outcome is told with. */
+export interface RunSource {
+  /** Undefined where this version of flow cannot read it. */
+  playbook: LocalPlaybook | undefined;
+  results: ResultStore;
+  /** Default: this process. */
+  place?: RunPlace;
+}
+
 /**
  * Gathers what is to be said of a run that has ended, while its results can still be loaded. The function that it gives
  * prints it and gives the exit code: the result to standard output (with `--json` the whole outcome), how it went to
@@ -31,8 +40,7 @@ export function writeWarnings(warnings: readonly Diagnostic[], io: CliIo): void 
  */
 export async function prepareOutcome(
   model: RunModel,
-  playbook: LocalPlaybook,
-  store: ResultStore,
+  source: RunSource,
   options: CliValues,
   io: CliIo,
 ): Promise<() => number> {
@@ -40,9 +48,9 @@ export async function prepareOutcome(
   if (run === undefined) throw new FlowError("INTERNAL", "The run ended without an event");
   const { status } = run.state;
   const style = styleFor(io.stderr, io, options["no-color"] === true);
-  const json = options["json"] === true ? `${jsonText(await outcomeObject(run, store))}\n` : undefined;
+  const json = options["json"] === true ? `${jsonText(await outcomeObject(run, source.results))}\n` : undefined;
   return () => {
-    for (const line of summaryLines(run, playbook, style)) io.stderr.write(`${line}\n`);
+    for (const line of summaryLines(run, source, style)) io.stderr.write(`${line}\n`);
     const unattended = model.unattended();
     for (const line of unattendedLines(unattended)) io.stderr.write(`${line}\n`);
     if (json !== undefined) io.stdout.write(json);
@@ -53,7 +61,7 @@ export async function prepareOutcome(
   };
 }
 
-function summaryLines(run: ExecutionRow, playbook: LocalPlaybook, style: Style): string[] {
+function summaryLines(run: ExecutionRow, { playbook, place }: RunSource, style: Style): string[] {
   const { path, status, startedAt, endedAt, error } = run.state;
   const name = cleanText(path);
   const duration = formatDuration((endedAt ?? startedAt) - startedAt);
@@ -62,7 +70,10 @@ function summaryLines(run: ExecutionRow, playbook: LocalPlaybook, style: Style):
     const reason = error === null ? "" : `: ${cleanText(error.message)}`;
     return [`${style.notice("■")} ${style.strong(name)} CANCELLED after ${duration}${reason}`];
   }
-  return [`${style.bad("✗")} ${style.strong(name)} FAILED after ${duration}`, ...failureLines(run, playbook, style)];
+  return [
+    `${style.bad("✗")} ${style.strong(name)} FAILED after ${duration}`,
+    ...failureLines(run, playbook, style, place),
+  ];
 }
 
 /** The outcome says nothing of what nobody waited for; people want to know all the same. */

@@ -18,8 +18,17 @@ const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
  * is and a terminal obeys (C1 control characters, for one) is escaped. It reads back as the same value.
  */
 export function jsonText(value: unknown): string {
+  return safeJson(JSON.stringify(value, null, 2));
+}
+
+/** JSON as one line; as {@link jsonText} otherwise. */
+export function jsonLine(value: unknown): string {
+  return safeJson(JSON.stringify(value));
+}
+
+function safeJson(json: string): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return JSON.stringify(value, null, 2).replace(UNSAFE_IN_JSON, escaped);
+  return json.replace(UNSAFE_IN_JSON, escaped);
 }
 
 /** {@link UNSAFE} without the line feeds of the indentation; other C0 characters are escaped already. */

@@ -1,5 +1,6 @@
 import type { TaskError } from "../schema/outcome.ts";
 import type { StoredResult } from "../schema/result.ts";
+import { type ExecutionState, knownStep } from "./state.ts";
 
 /** The result of a step or an iteration from those of its tasks: a pipeline keeps them apart, a lone task is itself. */
 export function joinTasks(
@@ -19,4 +20,10 @@ export function joinTasks(
 /** The error of work that was cancelled. */
 export function cancelledError(reason: string): TaskError {
   return { kind: "cancelled", code: "CANCELLED", message: reason, retryable: false };
+}
+
+/** The result of an execution, or of one of its steps; null when there is none. */
+export function resultOf(state: ExecutionState, step?: string): StoredResult | null {
+  const name = step ?? state.resultStep;
+  return name === null ? null : (knownStep(state, name)?.result ?? null);
 }

@@ -2,28 +2,20 @@ import { setMaxListeners } from "node:events";
 import { type Acceptance, accept } from "../engine/accept.ts";
 import { beginAdvance, continueAdvance } from "../engine/advance.ts";
 import type { EngineEnv } from "../engine/env.ts";
-import { render } from "../engine/scope.ts";
 import { type StartRequest, startExecution } from "../engine/start.ts";
 import { type ExecutionState, emptyState, isTerminal } from "../engine/state.ts";
+import { outOfTime, timeLimit } from "../engine/time-limit.ts";
+import { loadedReferences } from "../language/loaded-references.ts";
 import type { Command } from "../schema/command.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
-import { type JsonObject, own } from "../schema/json.ts";
-import type { TaskError } from "../schema/outcome.ts";
-import { after, timedOut } from "../worker/deadline.ts";
+import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
-import { loadedReferences } from "../worker/references.ts";
 import { runCommand } from "../worker/run-command.ts";
-import { milliseconds } from "../worker/task.ts";
+import { createTurns } from "../worker/turns.ts";
 
 /** Commands of one execution that run at a time in this process. */
 export const CAPACITY_DEFAULT = 64;
-
-/**
- * Work done in one go before timers, signals and sockets get their turn. Tools that answer at once (`noop`) would otherwise
- * run 100,000 iterations as one chain of promises, during which no Ctrl-C arrives and nothing is drawn.
- */
-const TURN_MS = 20;
 
 /** What an execution in memory needs. */
 export interface LocalDeps extends WorkerDeps {
@@ -53,7 +45,7 @@ export async function runExecution(
   const references = loadedReferences(deps.results);
   const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env });
   const first = await references.evaluate(() => startExecution(request, program, env()));
-  const limitMs = timeLimit(source, first.workload, env());
+  const limitMs = timeLimit(program, first.workload, env());
 
   const stop = new AbortController();
   // Every tool that runs listens to it, and how many there are is the capacity's affair.
@@ -116,25 +108,6 @@ export async function runExecution(
   return state;
 }
 
-/** Turns of {@link TURN_MS}; whoever reports an event after one is over waits for the next. */
-function createTurns(): { isOver(): boolean; next(): Promise<void> } {
-  let began = performance.now();
-  let next: Promise<void> | undefined;
-  return {
-    isOver: () => performance.now() - began > TURN_MS,
-    next() {
-      next ??= new Promise((resolve) => {
-        setImmediate(() => {
-          began = performance.now();
-          next = undefined;
-          resolve();
-        });
-      });
-      return next;
-    },
-  };
-}
-
 /** Commands that wait, and those that run: never more than `capacity` at a time. */
 function createQueue(capacity: number, run: (command: Command) => Promise<void>) {
   const waiting: Command[] = [];
@@ -193,17 +166,4 @@ function signalOf<T>(): { promise: Promise<T>; resolve: (value: T) => void; reje
   // One that fails before anybody waits for it must not end the process; whoever waits later is told all the same.
   promise.catch(() => undefined);
   return { promise, resolve, reject };
-}
-
-/** `executor.spec.timeout` in milliseconds; undefined: none. Throws `FlowError` before the run has begun. */
-function timeLimit(source: CommandProgram, workload: JsonObject, env: EngineEnv): number | undefined {
-  const template = source.program.timeoutMs;
-  if (template === undefined) return undefined;
-  const lookup = (name: string) => (name === "workload" ? workload : own(workload, name));
-  return milliseconds(render(template, { lookup, names: () => Object.keys(workload) }, env));
-}
-
-function outOfTime(path: string, limitMs: number): TaskError {
-  const { message } = timedOut(`The execution of '${path}'`, limitMs);
-  return { kind: "timeout", code: "TIMEOUT", message, retryable: false };
 }

@@ -1,8 +1,8 @@
+import { resultOf } from "../engine/results.ts";
 import type { StartRequest } from "../engine/start.ts";
-import { type ExecutionState, knownStep } from "../engine/state.ts";
+import type { ExecutionState } from "../engine/state.ts";
 import type { ChildOutcome, ChildRequest, ChildRunner } from "../ports/children.ts";
 import { FlowError } from "../schema/errors.ts";
-import type { StoredResult } from "../schema/result.ts";
 import type { LocalPlaybook } from "./catalog.ts";
 
 /** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
@@ -98,10 +98,4 @@ function outcomeOf(state: ExecutionState, returnStep: string | undefined): Child
   const { executionId, path, error } = state;
   const status = state.status === "COMPLETED" || state.status === "CANCELLED" ? state.status : "FAILED";
   return { executionId, path, status, error, result: resultOf(state, returnStep) };
-}
-
-/** The result of an execution, or of one of its steps; null when there is none. */
-export function resultOf(state: ExecutionState, step?: string): StoredResult | null {
-  const name = step ?? state.resultStep;
-  return name === null ? null : (knownStep(state, name)?.result ?? null);
 }

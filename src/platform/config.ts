@@ -2,22 +2,9 @@ import { FlowError, messageOf } from "../schema/errors.ts";
 import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { canonicalKind } from "../schema/task-kinds.ts";
 import { createSecret, MASK, type Secret } from "./secret.ts";
-
-/** One setting of the program: an environment variable and what it means. */
-export interface SettingDefinition<T> {
-  name: string;
-  meaning: string;
-  /** Text of the default, as `flow config` shows it. */
-  default: string;
-  /** Its value is never shown. */
-  secret?: true;
-  /** Throws `FlowError` INVALID_SETTING for text that cannot be used. */
-  parse(text: string | undefined): T;
-}
-
-function setting<T>(definition: SettingDefinition<T>): SettingDefinition<T> {
-  return definition;
-}
+import { SERVICE_SETTINGS } from "./service-settings.ts";
+import { type SettingDefinition, setting } from "./setting.ts";
+import { WORKER_SETTINGS } from "./worker-settings.ts";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
@@ -32,13 +19,13 @@ const SETTINGS = {
   workerTools: setting({
     name: "FLOW_WORKER_TOOLS",
     meaning: "Kinds of task that may run, comma-separated, or 'all'",
-    default: "all",
+    default: "all; of a worker with a server elsewhere, or a database of your own: all but shell",
     parse: (text) => (isAll(text) ? "all" : kinds("FLOW_WORKER_TOOLS", list(text))),
   }),
   httpAllowPrivate: setting({
     name: "FLOW_HTTP_ALLOW_PRIVATE",
     meaning: "Private and loopback address ranges that tools may reach: CIDR, comma-separated, or 'all' or 'none'",
-    default: "all",
+    default: "all; of a worker with a server elsewhere, or a database of your own: none",
     parse: (text) => (isAll(text) ? "all" : list(text === "none" ? undefined : text)),
   }),
   python: setting({
@@ -78,6 +65,13 @@ const SETTINGS = {
     secret: true,
     parse: (text) => databaseUrl("FLOW_DATABASE_URL", text),
   }),
+  brokerUrl: setting({
+    name: "BROKER_URL",
+    meaning: "NATS as nats://user:password@host:4222 or tls://…, servers of a cluster comma-separated",
+    default: "none: notices stay in this process, workers poll",
+    secret: true,
+    parse: (text) => brokerUrl("BROKER_URL", text),
+  }),
   home: setting({
     name: "FLOW_HOME",
     meaning: "Folder of what the embedded default keeps: its database and its keys",
@@ -106,10 +100,12 @@ const SETTINGS = {
   }),
   serverUrl: setting({
     name: "FLOW_SERVER_URL",
-    meaning: "Where commands find the server",
+    meaning: "Where workers and commands find the server",
     default: "the context in use, else http://127.0.0.1:8082",
     parse: (text) => (text === undefined ? undefined : parseServerUrl("FLOW_SERVER_URL", text)),
   }),
+  ...SERVICE_SETTINGS,
+  ...WORKER_SETTINGS,
   logLevel: setting({
     name: "FLOW_LOG_LEVEL",
     meaning: "Least important log lines that are written: trace, debug, info, warn, error, fatal or silent",
@@ -140,6 +136,18 @@ export function loadConfig(environment: Readonly<NodeJS.ProcessEnv> = process.en
   if (problems.length > 0) throw new FlowError("INVALID_SETTING", problems.join("\n"));
   // The keys are those of SETTINGS and each value is what its `parse` gave.
   return Object.freeze({ ...Object.fromEntries(entries), environment }) as Config;
+}
+
+/** True when the setting was given, and is not its default. */
+export function isGiven(config: Config, key: keyof Settings): boolean {
+  return given(config.environment, SETTINGS[key].name) !== undefined;
+}
+
+/** The variables that templates may read as `env.<NAME>` (FLOW_TEMPLATE_ENV), as far as they are set. */
+export function templateEnvironment({ templateEnv, environment }: Config): Record<string, string> {
+  return Object.fromEntries(
+    templateEnv.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
+  );
 }
 
 /** The environment that this process was started with, for tools that pass a few names of it on. */
@@ -228,6 +236,17 @@ function databaseUrl(name: string, text: string | undefined): Secret | undefined
   const protocol = URL.canParse(text) ? new URL(text).protocol : "";
   if (protocol === "postgres:" || protocol === "postgresql:") return createSecret(text);
   throw new FlowError("INVALID_SETTING", `${name} must look like postgres://user:password@host:5432/database`);
+}
+
+/** As with the database's: the text itself stays out of the message. */
+function brokerUrl(name: string, text: string | undefined): Secret | undefined {
+  if (text === undefined) return undefined;
+  const isNats = (part: string) => {
+    const url = URL.canParse(part.trim()) ? new URL(part.trim()) : undefined;
+    return (url?.protocol === "nats:" || url?.protocol === "tls:") && url.hostname !== "";
+  };
+  if (text.split(",").every(isNats)) return createSecret(text);
+  throw new FlowError("INVALID_SETTING", `${name} must look like nats://user:password@host:4222, or begin with tls://`);
 }
 
 /** What cannot stand in an `Authorization` header would never match. */

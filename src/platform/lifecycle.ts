@@ -5,8 +5,8 @@ export type Stop = () => Promise<void> | void;
 
 /** The parts of a process, stopped in the reverse of the order in which they were started. */
 export interface Lifecycle {
-  /** A part that runs now and is to be stopped in its turn. */
-  add(name: string, stop: Stop): void;
+  /** A part that runs now and is to be stopped in its turn; `limitMs` where it may take longer than the others. */
+  add(name: string, stop: Stop, limitMs?: number): void;
   /**
    * Stops everything. Safe to call twice, and while another call is under way: all of them wait for the same end. A part
    * that fails to stop, or takes longer than the limit, does not keep the others running; the failures are thrown at the
@@ -20,23 +20,29 @@ const PART_STOP_MS = 10_000;
 
 /** An empty lifecycle. `limitMs` bounds the stopping of each part. */
 export function createLifecycle(limitMs: number = PART_STOP_MS): Lifecycle {
-  const parts: { name: string; stop: Stop }[] = [];
+  const parts: Part[] = [];
   let stopping: Promise<void> | undefined;
   return {
-    add(name, stop) {
+    add(name, stop, partLimitMs = limitMs) {
       if (stopping !== undefined) throw new FlowError("INTERNAL", `${name} was started while everything was stopping`);
-      parts.push({ name, stop });
+      parts.push({ name, stop, limitMs: partLimitMs });
     },
     stop() {
-      stopping ??= stopAll(parts, limitMs);
+      stopping ??= stopAll(parts);
       return stopping;
     },
   };
 }
 
-async function stopAll(parts: readonly { name: string; stop: Stop }[], limitMs: number): Promise<void> {
+interface Part {
+  name: string;
+  stop: Stop;
+  limitMs: number;
+}
+
+async function stopAll(parts: readonly Part[]): Promise<void> {
   const failures: unknown[] = [];
-  for (const { name, stop } of parts.toReversed()) {
+  for (const { name, stop, limitMs } of parts.toReversed()) {
     try {
       await within(limitMs, name, stop);
     } catch (error) {

@@ -15,12 +15,15 @@ export type LogFields = Readonly<Record<string, unknown>>;
 /** Least important lines that are written. */
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
-/** JSON lines on `stream`. What reads like a secret by its key is masked as a second net, below `Secret`. */
-export function createLogger(level: LogLevel, stream: NodeJS.WritableStream): Logger {
+/**
+ * JSON lines on `stream`, each with the fields of `base`. What reads like a secret by its key is masked as a second net, below
+ * `Secret`.
+ */
+export function createLogger(level: LogLevel, stream: NodeJS.WritableStream, base: LogFields = {}): Logger {
   return pino(
     {
       level,
-      base: { pid: process.pid },
+      base: { pid: process.pid, ...base },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },

@@ -6,19 +6,39 @@ export interface Metrics {
   requestDone(request: { method: string; route: string; status: number }, seconds: number): void;
   /** A version was added to the catalog, or (`unchanged`) was there already. */
   catalogRegistered(kind: string, outcome: "created" | "unchanged"): void;
+  /** A batch of events is in the log, or was not taken in time. */
+  batchAccepted(seconds: number): void;
+  batchTimedOut(): void;
+  /** The first command that follows from a batch was claimed. */
+  batchFirstClaim(seconds: number): void;
+  /** A command was claimed after it had been ready for so long. */
+  commandClaimed(queuedSeconds: number): void;
+  /** A claim request was answered. */
+  claimAnswered(seconds: number): void;
+  /** A step ended. */
+  stepEnded(status: "COMPLETED" | "FAILED", seconds: number): void;
+  /** One statement wrote so many executions and events. */
+  flushed(seconds: number, executions: number, events: number): void;
+  /** The reaper looked; `undefined`: another server holds its lease. */
+  reaperSwept(republished: Readonly<Record<ReaperReason, number>> | undefined): void;
   /** `GET /metrics`. */
   expose(): Promise<{ contentType: string; text: string }>;
 }
+
+/** Why the reaper published a command again. */
+export type ReaperReason = "pending" | "worker" | "timeout";
+const REAPER_REASONS: readonly ReaperReason[] = ["pending", "worker", "timeout"];
 
 /** What the embedded default answers within, up to what a stuck database takes. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** A registry of its own, so that two servers in one process (tests) do not count for each other. */
-export function createMetrics(): Metrics {
+export function createMetrics(sources: { queueDepth?: () => number } = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  registerBatchSeries(registers);
+  const batches = batchSeries(registers, sources.queueDepth ?? (() => 0));
+  const work = workSeries(registers);
   const requests = new Histogram({
     name: "flow_http_request_duration_seconds",
     help: "Time from a request's arrival to its answer",
@@ -39,6 +59,8 @@ export function createMetrics(): Metrics {
     requestDone: ({ method, route, status }, seconds) =>
       requests.observe({ method, route, status: String(status) }, seconds),
     catalogRegistered: (kind, outcome) => registrations.inc({ kind, outcome }),
+    ...batches,
+    ...work,
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
@@ -47,11 +69,95 @@ export function createMetrics(): Metrics {
  * The series of event batches, under the names of the interface specification. They stand at zero from the start, so that
  * a dashboard or an alert can tell "nothing happened" from "nothing is measured".
  */
-function registerBatchSeries(registers: Registry[]): void {
+function batchSeries(registers: Registry[], queueDepth: () => number) {
   // Without percentiles a summary is exactly the two series `_sum` and `_count` that the specification names.
   const summary = (name: string, help: string) => new Summary({ name, help, percentiles: [], registers });
-  summary("noetl_batch_enqueue_latency_seconds", "Time until an accepted batch was in the queue");
-  summary("noetl_batch_first_worker_claim_latency_seconds", "Time from a batch to the first claim of its commands");
-  new Counter({ name: "noetl_batch_ack_timeout_total", help: "Batches whose enqueueing took too long", registers });
-  new Gauge({ name: "noetl_batch_queue_depth", help: "Batches accepted and not yet processed", registers });
+  const enqueue = summary("noetl_batch_enqueue_latency_seconds", "Time until an accepted batch was in the queue");
+  const claim = summary(
+    "noetl_batch_first_worker_claim_latency_seconds",
+    "Time from a batch to the first claim of its commands",
+  );
+  const timeouts = new Counter({
+    name: "noetl_batch_ack_timeout_total",
+    help: "Batches whose enqueueing took too long",
+    registers,
+  });
+  new Gauge({
+    name: "noetl_batch_queue_depth",
+    help: "Batches accepted and not yet processed",
+    registers,
+    collect() {
+      this.set(queueDepth());
+    },
+  });
+  return {
+    batchAccepted: (seconds: number) => enqueue.observe(seconds),
+    batchTimedOut: () => timeouts.inc(),
+    batchFirstClaim: (seconds: number) => claim.observe(seconds),
+  };
+}
+
+/** Seconds that commands wait and steps last: from a millisecond to an hour. */
+const WORK_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 3_600];
+
+/** What operators look at when work stands still: the claims, the age of the queue, the steps, the database, the reaper. */
+function workSeries(registers: Registry[]) {
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name, help, buckets, registers });
+  const age = histogram("flow_command_queue_age_seconds", "Time that a claimed command had been ready", WORK_SECONDS);
+  const claims = histogram("flow_claim_duration_seconds", "Time to answer a claim, its waiting included", WORK_SECONDS);
+  const claimed = new Counter({ name: "flow_commands_claimed_total", help: "Commands given to workers", registers });
+  const database = histogram("flow_database_flush_seconds", "Time of a statement that writes a round", REQUEST_SECONDS);
+  const events = new Counter({ name: "flow_events_written_total", help: "Events written to the log", registers });
+  const moves = new Counter({ name: "flow_executions_moved_total", help: "Changes of executions written", registers });
+  const steps = new Histogram({
+    name: "flow_step_duration_seconds",
+    help: "Time from a step's start to its end",
+    labelNames: ["status"] as const,
+    buckets: WORK_SECONDS,
+    registers,
+  });
+  for (const status of ["COMPLETED", "FAILED"]) steps.zero({ status });
+  return {
+    ...reaperSeries(registers),
+    commandClaimed: (seconds: number) => {
+      age.observe(seconds);
+      claimed.inc();
+    },
+    claimAnswered: (seconds: number) => claims.observe(seconds),
+    stepEnded: (status: "COMPLETED" | "FAILED", seconds: number) => steps.observe({ status }, seconds),
+    flushed(seconds: number, executions: number, written: number) {
+      database.observe(seconds);
+      moves.inc(executions);
+      events.inc(written);
+    },
+  };
+}
+
+function reaperSeries(registers: Registry[]) {
+  const sweeps = new Counter({
+    name: "flow_command_reaper_sweeps_total",
+    help: "Sweeps of the command reaper by this server",
+    registers,
+  });
+  const leader = new Gauge({
+    name: "flow_command_reaper_leader",
+    help: "1 while this server holds the reaper's lease",
+    registers,
+  });
+  const republished = new Counter({
+    name: "flow_command_reaper_republished_total",
+    help: "Stranded commands whose notification was published again",
+    labelNames: ["reason"] as const,
+    registers,
+  });
+  for (const reason of REAPER_REASONS) republished.inc({ reason }, 0);
+  return {
+    reaperSwept(found: Readonly<Record<ReaperReason, number>> | undefined) {
+      leader.set(found === undefined ? 0 : 1);
+      if (found === undefined) return;
+      sweeps.inc();
+      for (const reason of REAPER_REASONS) republished.inc({ reason }, found[reason]);
+    },
+  };
 }

@@ -17,6 +17,8 @@ export interface ChildRequest {
   parent: ParentRef;
   /** Document of the parent, against which file paths are resolved. */
   parentFile: string;
+  /** The same whenever this run of the task is begun anew: after a crash its child is found, and not started again. */
+  key: string;
 }
 
 /** What became of a child. */

@@ -19,5 +19,24 @@ export interface WritableResultStore extends ResultStore {
    * command has the same references, so that a crash leaves none behind that nobody knows. A store that several workers
    * share must therefore refuse what comes from a claim that was lost (the simulator does, and fails without).
    */
-  save(ref: string, json: string): Promise<{ sha256: string; bytes: number }>;
+  save(ref: string, json: string, keeping?: ResultKeeping): Promise<SavedResult>;
+}
+
+/** How long a payload is kept (interface specification, ResultRef): as its author wrote it, for stores that delete by it. */
+export interface ResultKeeping {
+  /** `step`, `execution`, `workflow` or `permanent`. */
+  scope?: string;
+  /** A duration, as `1h`. */
+  ttl?: string;
+}
+
+/** What a store says of a payload that it has now. */
+export interface SavedResult {
+  /** Of the text as given, in hex. */
+  sha256: string;
+  bytes: number;
+  /** Where it is, in stores that choose by size; else their `kind`. */
+  store?: string;
+  /** RFC 3339; absent where the store forgets everything with its process. */
+  expiresAt?: string;
 }

@@ -1,4 +1,4 @@
-import { customType, integer, jsonb, pgSchema, timestamp } from "drizzle-orm/pg-core";
+import { customType, integer, json, jsonb, pgSchema, timestamp } from "drizzle-orm/pg-core";
 import type { JsonObject } from "../schema/json.ts";
 
 /** The schema that holds every table of the service (interface specification, "Components"). */
@@ -24,6 +24,12 @@ export const updatedAt = () => instant("updated_at").notNull().defaultNow();
 
 /** A JSON object. */
 export const object = (column: string) => jsonb(column).$type<JsonObject>();
+
+/**
+ * A JSON document exactly as it was written: the order of its keys, and U+0000 in its texts, which `jsonb` loses and refuses.
+ * What playbooks can read again is kept so; nothing looks into it in SQL.
+ */
+export const document = <T = JsonObject>(column: string) => json(column).$type<T>();
 
 /** A number of something, never negative: give the table a check too. */
 export const count = (column: string) => integer(column).notNull().default(0);

@@ -28,6 +28,12 @@ export interface DatabaseOptions {
   connectSeconds?: number;
   /** Milliseconds that one statement may take on the server. Default 30,000; 0: any. */
   statementMs?: number;
+  /**
+   * Every join goes through a key, and every plan is made once per connection, whatever the statistics say. For statements
+   * that are known to be best so, the flush above all: a plan that was made while the tables were small reads them whole
+   * until the next ANALYZE, and planning anew takes longer than executing. Default false.
+   */
+  byKey?: boolean;
   /** Name that `pg_stat_activity` shows. Default {@link APPLICATION_NAME}. */
   applicationName?: string;
 }
@@ -35,6 +41,17 @@ export interface DatabaseOptions {
 const IDLE_SECONDS = 60;
 /** A connection is replaced now and then, so that a server's memory per connection and a changed address do not last. */
 const LIFETIME_SECONDS = 1_800;
+
+/** Settings of a session; see {@link DatabaseOptions.byKey}. */
+const BY_KEY = {
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_bitmapscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  enable_memoize: "off",
+  jit: "off",
+};
 
 /** Makes a pool. It connects with the first statement, so this never fails for a server that is not there. */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
@@ -47,6 +64,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     connection: {
       application_name: options.applicationName ?? APPLICATION_NAME,
       statement_timeout: options.statementMs ?? 30_000,
+      ...(options.byKey === true && BY_KEY),
     },
   });
   const db = drizzle(sql);

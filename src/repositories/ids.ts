@@ -2,12 +2,12 @@ import { FIRST_ID_MS, IDS_PER_MS } from "../platform/ids.ts";
 import type { Database } from "./database.ts";
 
 /**
- * `count` new ids, growing, unique over all servers of this database and ahead of every id that was given before. They
- * follow the database's clock ({@link FIRST_ID_MS}, {@link IDS_PER_MS}), and do not shrink when that steps back.
+ * Reserves `count` new ids, ahead of every id that was given before over all servers of this database, and gives the last
+ * of them. They follow the database's clock ({@link FIRST_ID_MS}, {@link IDS_PER_MS}), and do not shrink when that steps back.
  *
  * A statement of its own, never part of a transaction: every server waits on this one row.
  */
-export async function reserveIds({ sql }: Database, count: number): Promise<string[]> {
+export async function reserveIdBlock({ sql }: Database, count: number): Promise<number> {
   const [row] = await sql<{ last: string }[]>`
     update flow.id_source set last_id = greatest(
       last_id,
@@ -15,6 +15,11 @@ export async function reserveIds({ sql }: Database, count: number): Promise<stri
     ) + ${count}
     returning last_id as last`;
   if (row === undefined) throw new Error("flow.id_source has no row: the migrations have not run");
-  const last = BigInt(row.last);
-  return Array.from({ length: count }, (_, index) => String(last - BigInt(count - 1 - index)));
+  return Number(row.last);
+}
+
+/** {@link reserveIdBlock}, as a list of ids in growing order. */
+export async function reserveIds(database: Database, count: number): Promise<string[]> {
+  const last = await reserveIdBlock(database, count);
+  return Array.from({ length: count }, (_, index) => String(last - count + 1 + index));
 }

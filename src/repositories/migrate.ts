@@ -1,7 +1,7 @@
 import { packagePath } from "../platform/package-file.ts";
 import { FlowError } from "../schema/errors.ts";
 import { type Database, type Transaction, transaction } from "./database.ts";
-import { databaseMessage, unavailable } from "./failure.ts";
+import { databaseMessage, unreachable } from "./failure.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
 
 /** What {@link migrate} did. */
@@ -95,7 +95,7 @@ async function run({ sql }: Transaction, migration: Migration): Promise<void> {
     await sql`insert into flow_migrations.applied (name, sha256) values (${migration.name}, ${migration.sha256})`;
   } catch (cause) {
     // A server that went away is no fault of the migration.
-    if (unavailable(cause) !== undefined) throw cause;
+    if (unreachable(cause) !== undefined) throw cause;
     const message = `Migration ${migration.name} failed: ${databaseMessage(cause)}. Nothing of it was kept; `;
     const hint = "start again when the reason is gone";
     throw new FlowError("SCHEMA_MISMATCH", message + hint, { cause });
@@ -139,7 +139,7 @@ async function guarded<T>(database: Database, work: () => Promise<T>): Promise<T
   try {
     return await work();
   } catch (error) {
-    if (error instanceof FlowError || unavailable(error) === undefined) throw error;
+    if (error instanceof FlowError || unreachable(error) === undefined) throw error;
     const { host, port, database: name } = database.sql.options;
     const where = `${host.map((one, index) => `${one}:${port[index] ?? ""}`).join(", ")}/${name}`;
     const message = `Cannot use the database at ${where}: ${databaseMessage(error)}`;

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
-import { bigint, check, integer, primaryKey, smallint, text } from "drizzle-orm/pg-core";
-import { createdAt, flow, id, object } from "./columns.ts";
+import { bigint, check, doublePrecision, integer, primaryKey, smallint, text } from "drizzle-orm/pg-core";
+import { createdAt, document, flow, id } from "./columns.ts";
 
 /**
  * The event log, the source of truth: written once, never changed, dropped by whole partitions. Columns are the fields of
@@ -26,16 +26,17 @@ export const event = flow.table(
     commandId: id("command_id"),
     worker: text("worker"),
     attempt: integer("attempt"),
-    iteration: integer("iteration"),
-    page: integer("page"),
+    /** Workers count these two: as far as JSON counts. */
+    iteration: bigint("iteration", { mode: "number" }),
+    page: bigint("page", { mode: "number" }),
     stepRunId: text("step_run_id"),
     taskRunId: text("task_run_id"),
-    /** 32 bits would hold 24 days. */
-    durationMs: bigint("duration_ms", { mode: "number" }),
-    /** The reference envelope: status, reference?, bounded context. Never a large body. */
-    result: object("result"),
-    error: object("error"),
-    meta: object("meta"),
+    /** As it was measured: a worker's clock may give fractions. */
+    durationMs: doublePrecision("duration_ms"),
+    /** The reference envelope: status, reference?, bounded context. Never a large body; the migration sets EXTERNAL. */
+    result: document("result"),
+    error: document("error"),
+    meta: document("meta"),
   },
   (table) => [
     // The only index: pages of an execution's events, folding from a snapshot, deleting an execution. All of them also say

@@ -1,6 +1,8 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, smallint, text, uniqueIndex } from "drizzle-orm/pg-core";
-import { count, createdAt, flow, id, instant, name, object, updatedAt } from "./columns.ts";
+import type { Command } from "../schema/command.ts";
+import type { Json } from "../schema/json.ts";
+import { count, createdAt, document, flow, id, instant, name, object, updatedAt } from "./columns.ts";
 
 /*
  * Projections of the event log, written in the transaction that writes the events. Both tables are updated all the time:
@@ -34,10 +36,12 @@ export const execution = flow.table(
     parentStep: text("parent_step"),
     /** The execution at the top of the tree; its own id at the top. Shared keychain entries and workflow results end with it. */
     rootExecutionId: id("root_execution_id").notNull(),
-    result: object("result"),
-    error: object("error"),
+    result: document<Json>("result"),
+    error: document("error"),
     startedAt: instant("started_at").notNull().defaultNow(),
     endedAt: instant("ended_at"),
+    /** When it is to fail if it is still open. */
+    deadlineAt: instant("deadline_at"),
     updatedAt: updatedAt(),
     /** Who started it, where the start had an idempotency key: keys are unique per caller. */
     caller: text("caller"),
@@ -53,6 +57,8 @@ export const execution = flow.table(
     index("execution_for_children")
       .on(table.parentExecutionId, table.executionId)
       .where(sql`parent_execution_id IS NOT NULL`),
+    // Those whose time is over, the most overdue first.
+    index("execution_for_deadline").on(table.deadlineAt).where(sql`deadline_at IS NOT NULL AND ended_at IS NULL`),
     uniqueIndex("execution_for_idempotency")
       .on(table.caller, table.idempotencyKey)
       .where(sql`idempotency_key IS NOT NULL`),
@@ -93,7 +99,7 @@ export const command = flow.table(
     /** Labels that the worker must have. */
     labels: object("labels"),
     /** What the worker gets, written once: step run, iterations, context. Its size is bounded; large values are references. */
-    body: object("body").notNull(),
+    body: document<Command>("body").notNull(),
     /** The worker that holds it. This and the next two are set exactly while it is claimed. */
     worker: text("worker"),
     claimedAt: instant("claimed_at"),

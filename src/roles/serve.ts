@@ -1,8 +1,9 @@
 import type { Config } from "../platform/config.ts";
-import { createLifecycle } from "../platform/lifecycle.ts";
+import { createLifecycle, type Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import { FlowError } from "../schema/errors.ts";
-import { type RunningServer, startServer } from "./server.ts";
+import { openParentChannel } from "./parent-channel.ts";
+import type { RunningServer } from "./server.ts";
 
 /** What a process can be. */
 export const ROLES = ["server", "worker", "all", "gateway", "doctor"] as const;
@@ -17,12 +18,17 @@ export interface ServeDeps {
   port?: number;
   folder: string;
   version: string;
+  /** The file that this program was started with. */
+  entry: string;
   logger: Logger;
   /** Aborted when the process is to stop. */
   signal: AbortSignal;
-  /** Told once everything answers. */
-  onReady(server: RunningServer): void;
+  /** Told once everything does its work. */
+  onReady(what: Ready): void;
 }
+
+/** What does its work: a server, alone or with a worker beside it; or a worker. */
+export type Ready = ({ what: "server" } & RunningServer) | { what: "worker"; name: string; serverUrl: string };
 
 /**
  * Runs one role until it is told to stop, and returns when all of it has stopped, in the reverse order of starting: so it
@@ -30,22 +36,39 @@ export interface ServeDeps {
  * this version does not have, and what the role throws.
  */
 export async function serve(deps: ServeDeps): Promise<void> {
-  const { role, config, signal, onReady, host = config.host, port = config.serverPort, ...rest } = deps;
-  if (role !== "server") throw missingRole(role);
+  const { role } = deps;
+  if (role === "gateway" || role === "doctor") throw missingRole(role);
+  const parent = role === "worker" ? openParentChannel() : undefined;
+  const signal = parent === undefined ? deps.signal : AbortSignal.any([deps.signal, parent.signal]);
   const lifecycle = createLifecycle();
   try {
-    const server = await startServer({ ...rest, config, host, port, lifecycle });
-    if (!signal.aborted) onReady(server);
+    const ready = await start(role, { ...deps, signal }, lifecycle);
+    if (!signal.aborted) {
+      parent?.ready();
+      deps.onReady(ready);
+    }
     await aborted(signal);
     deps.logger.info({}, "stopping");
   } finally {
     await lifecycle.stop();
+    parent?.close();
   }
 }
 
+/* A role's code is loaded when it is the one: a worker needs no database driver, a server no tools. */
+async function start(role: "server" | "worker" | "all", deps: ServeDeps, lifecycle: Lifecycle): Promise<Ready> {
+  const { config, host = config.host, port = config.serverPort } = deps;
+  const parts = { ...deps, host, port, lifecycle };
+  if (role === "server") return { what: "server", ...(await (await import("./server.ts")).startServer(parts)) };
+  if (role === "all") return { what: "server", ...(await (await import("./all.ts")).startAll(parts)) };
+  const { registered, name, serverUrl } = (await import("./worker.ts")).startWorker(parts);
+  await Promise.race([registered, aborted(deps.signal)]);
+  return { what: "worker", name, serverUrl };
+}
+
 function missingRole(role: RoleName): FlowError {
-  const first = "This version serves the catalog alone, as --role=server";
-  return new FlowError("USAGE", `The role '${role}' comes with a later part of flow. ${first}, which is the default`);
+  const hint = "This version has server, worker, and all, which is both and the default";
+  return new FlowError("USAGE", `The role '${role}' comes with a later part of flow. ${hint}`);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -5,8 +5,8 @@ import { createIds } from "../platform/ids.ts";
 import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import { isLoopback } from "../platform/loopback.ts";
-import { createMetrics } from "../platform/metrics.ts";
 import { openDatabase } from "../repositories/database.ts";
+import { ensureEventPartitions } from "../repositories/event-partitions.ts";
 import { unavailable } from "../repositories/failure.ts";
 import { migrate } from "../repositories/migrate.ts";
 import { createApp } from "../routes/app.ts";
@@ -14,6 +14,7 @@ import { FlowError } from "../schema/errors.ts";
 import type { ErrorBody } from "../schema/wire.ts";
 import { createCatalog } from "../services/catalog.ts";
 import { listen } from "./listen.ts";
+import { startService } from "./start-service.ts";
 
 /** What a server needs to begin. */
 export interface ServerDeps {
@@ -45,13 +46,14 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   const tokens = { server: config.serverToken, worker: config.workerToken };
   checkAccess(config, host);
   if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: whoever reaches ${host} may do anything`);
-  const metrics = createMetrics();
   const { url: databaseUrl, data } = await findDatabase(deps);
   const database = openDatabase(databaseUrl);
   lifecycle.add("the connections to the database", () => database.close());
   const { applied, late, version } = await migrate(database);
   if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
   if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
+  await ensureEventPartitions(database);
+  const { service, metrics } = await startService(deps, { database, url: databaseUrl });
   const catalog = createCatalog({
     database,
     onRegistered: ({ catalogId, path, kind, version, unchanged }) => {
@@ -59,10 +61,14 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
       if (!unchanged) logger.info({ catalog_id: catalogId, path, kind, version }, "a document was registered");
     },
   });
+  const stopping = new AbortController();
   const loopback = isLoopback(host);
   const newRequestId = createIds(Date.now);
   const app = createApp({
+    ...service,
     catalog,
+    limits: config,
+    stopping: stopping.signal,
     logger,
     metrics,
     tokens,
@@ -74,6 +80,8 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   const answers = { fetch: (request: Request) => app.fetch(request), malformed: () => malformed(newRequestId()) };
   const listener = await listen(answers, { host, port });
   lifecycle.add("the HTTP server", () => listener.close());
+  // First of all: who waits for something is answered, so that the HTTP server can end.
+  lifecycle.add("whoever waits", () => stopping.abort());
   return { url: listener.url, data };
 }
 

@@ -2,34 +2,74 @@ import { Hono } from "hono";
 import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { FlowError } from "../schema/errors.ts";
+import type { Advance } from "../services/advance.ts";
+import type { Batches } from "../services/batch-status.ts";
 import type { Catalog } from "../services/catalog.ts";
+import type { Executions } from "../services/executions.ts";
+import type { Results } from "../services/results.ts";
+import type { Workers } from "../services/workers.ts";
 import { access, type Tokens } from "./access.ts";
+import { BODY_BYTES_MAX } from "./body.ts";
 import { CATALOG_CONTRACTS, catalogRoutes } from "./catalog.ts";
+import { COMMAND_CONTRACTS, commandRoutes } from "./commands.ts";
 import type { RouteContract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { errorAnswers, noSuchRoute } from "./errors.ts";
+import { EVENT_CONTRACTS, type EventRouteDeps, eventRoutes } from "./events.ts";
+import { EXECUTE_CONTRACTS, executeRoutes } from "./execute.ts";
+import { EXECUTION_CONTRACTS, executionRoutes } from "./executions.ts";
 import { HEALTH_CONTRACTS, healthRoutes } from "./health.ts";
 import { loopbackOnly } from "./host.ts";
 import { METRICS_CONTRACTS, metricsRoutes } from "./metrics.ts";
 import { OPENAPI_CONTRACTS, openApiRoutes } from "./openapi.ts";
 import { bodyLimit, requests } from "./request.ts";
+import { RESULT_CONTRACTS, resultRoutes } from "./results.ts";
+import { STREAM_CONTRACTS, streamRoutes } from "./stream.ts";
+import { WORKER_CONTRACTS, workerRoutes } from "./workers.ts";
 
 /** Every route of the server's API. */
 export const CONTRACTS: readonly RouteContract[] = [
   ...HEALTH_CONTRACTS,
   ...METRICS_CONTRACTS,
   ...CATALOG_CONTRACTS,
+  ...EXECUTE_CONTRACTS,
+  ...EXECUTION_CONTRACTS,
+  ...STREAM_CONTRACTS,
+  ...WORKER_CONTRACTS,
+  ...COMMAND_CONTRACTS,
+  ...EVENT_CONTRACTS,
+  ...RESULT_CONTRACTS,
   ...OPENAPI_CONTRACTS,
 ];
+
+/** How much callers may send. */
+export interface AppLimits {
+  /** `FLOW_BATCH_EVENTS_MAX`. */
+  batchEventsMax: number;
+  /** `FLOW_BATCH_BYTES_MAX`. */
+  batchBytesMax: number;
+  /** `FLOW_RESULT_BYTES_MAX`. */
+  resultBytesMax: number;
+}
 
 /** What the API is made of. */
 export interface AppDeps {
   catalog: Catalog;
+  executions: Executions;
+  advance: Pick<Advance, "claim">;
+  workers: Workers;
+  batches: Batches;
+  results: Results;
+  /** Takes what workers report. */
+  report: EventRouteDeps["report"];
+  limits: AppLimits;
   logger: Logger;
   metrics: Metrics;
   tokens: Tokens;
   /** The server listens on loopback: refuse names and pages from elsewhere. */
   loopback: boolean;
+  /** Aborted when the server begins to stop: whoever waits for something is answered. */
+  stopping: AbortSignal;
   /** Version of the program, for the API's description. */
   version: string;
   newRequestId(): string;
@@ -43,15 +83,36 @@ export interface AppDeps {
  */
 export function createApp(deps: AppDeps) {
   const app = new Hono<RouteEnvironment>();
+  const batchLimits = { eventsMax: deps.limits.batchEventsMax, bytesMax: deps.limits.batchBytesMax };
   app.onError(errorAnswers(deps));
   app.notFound(noSuchRoute);
   app.use(requests(deps));
   if (deps.loopback) app.use(loopbackOnly());
-  app.use(bodyLimit());
+  app.use(bodyLimit(bodyLimits(deps.limits)));
   app.use(access(CONTRACTS, deps.tokens));
   return app
     .route("/", healthRoutes())
     .route("/", metricsRoutes(deps.metrics))
     .route("/", catalogRoutes(deps.catalog))
+    .route("/", executeRoutes(deps.executions))
+    .route("/", executionRoutes(deps.executions, deps.stopping))
+    .route("/", streamRoutes(deps.executions, deps.stopping))
+    .route("/", workerRoutes(deps.workers))
+    .route("/", commandRoutes(deps.advance, deps.workers, deps.stopping))
+    .route("/", eventRoutes({ ...deps, limits: batchLimits }))
+    .route("/", resultRoutes(deps.results, deps.limits.resultBytesMax))
     .route("/", openApiRoutes(CONTRACTS, deps.version));
+}
+
+/** The longest body of a route, by its contract. */
+function bodyLimits(limits: AppLimits): (route: string | undefined) => number {
+  const special = { batch: limits.batchBytesMax, result: limits.resultBytesMax };
+  const contracts: readonly RouteContract[] = CONTRACTS;
+  const known = new Map(
+    contracts.map(({ method, path, bodyLimit }) => [
+      `${method.toUpperCase()} ${path}`,
+      bodyLimit === undefined ? BODY_BYTES_MAX : special[bodyLimit],
+    ]),
+  );
+  return (route) => known.get(route ?? "") ?? BODY_BYTES_MAX;
 }

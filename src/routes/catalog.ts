@@ -5,6 +5,7 @@ import {
   CatalogAnswer,
   type CatalogItem,
   CatalogQuery,
+  EntryAnswer,
   RegisterAnswer,
   RegisterBody,
   ResourceAnswer,
@@ -15,7 +16,7 @@ import { PageQuery, pageSize } from "../schema/wire.ts";
 import type { Catalog } from "../services/catalog.ts";
 import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
-import { jsonBody, queryOf } from "./input.ts";
+import { jsonBody, pathId, queryOf } from "./input.ts";
 
 const LIST = contract({
   method: "get",
@@ -47,6 +48,15 @@ const VERSIONS = contract({
   refusals: [404, 422],
 });
 
+const ENTRY = contract({
+  method: "get",
+  path: "/api/catalog/entries/:catalog_id",
+  summary: "One version by its id with the text as it was registered",
+  access: "worker",
+  answer: EntryAnswer,
+  refusals: [404],
+});
+
 const REGISTER = contract({
   method: "post",
   path: "/api/catalog/register",
@@ -69,7 +79,7 @@ const AGENTS = contract({
 });
 
 /** Contracts of {@link catalogRoutes}. */
-export const CATALOG_CONTRACTS = [LIST, RESOURCE, VERSIONS, REGISTER, AGENTS];
+export const CATALOG_CONTRACTS = [LIST, RESOURCE, VERSIONS, ENTRY, REGISTER, AGENTS];
 
 /** The catalog (interface specification, Catalog). */
 export function catalogRoutes(catalog: Catalog) {
@@ -90,6 +100,11 @@ export function catalogRoutes(catalog: Catalog) {
       const { limit, ...query } = c.req.valid("query");
       const { items, nextCursor } = await catalog.versions(c.req.param("path"), { ...query, limit: pageSize(limit) });
       return c.json({ versions: items.map(itemOf), next_cursor: nextCursor } satisfies VersionsAnswer);
+    })
+    .get(ENTRY.path, async (c) => {
+      const entry = await catalog.entry(pathId(c.req.param("catalog_id"), "catalog entry"));
+      const { catalogId, path, version, kind, content } = entry;
+      return c.json({ catalog_id: catalogId, path, version, kind, content } satisfies EntryAnswer);
     })
     .post(REGISTER.path, jsonBody(REGISTER.body), async (c) => {
       const { content, resource_type, if_changed = false } = c.req.valid("json");

@@ -19,8 +19,12 @@ export interface RouteContract {
   body?: v.GenericSchema;
   /** May the body be left out? An empty one counts as `{}`. Default false. */
   bodyOptional?: true;
-  /** The answer of a call that succeeds: 200. Absent: it is text of `contentType`. */
+  /** Whose limit the body has, when it is not the usual one. */
+  bodyLimit?: "batch" | "result";
+  /** The answer of a call that succeeds. Absent: it is text of `contentType`. */
   answer?: v.GenericSchema;
+  /** Status of a call that succeeds. Default 200. */
+  status?: 200 | 202;
   /** Default `application/json`. */
   contentType?: string;
   /** Statuses of refusals, besides those that every route has. */

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Logger } from "../platform/logger.ts";
 import { ERROR_STATUS, FlowError } from "../schema/errors.ts";
+import { isJsonObject } from "../schema/json.ts";
 import type { ErrorBody } from "../schema/wire.ts";
 import type { RouteEnvironment } from "./environment.ts";
 
@@ -22,7 +23,8 @@ export function errorAnswers(deps: {
     const fields = { request_id: c.var.requestId, code: told.code };
     if (status === 500) deps.logger.error({ ...fields, err: error }, "a request failed");
     if (status === 503) deps.logger.warn({ ...fields, err: error }, "a request could not be answered");
-    if (status === 503) c.header("retry-after", String(RETRY_AFTER_SECONDS));
+    const retryAfter = retryAfterSeconds(told);
+    if (retryAfter !== undefined) c.header("retry-after", String(retryAfter));
     if (status === 401) c.header("www-authenticate", "Bearer");
     const { code, detail } = told;
     const body: ErrorBody = {
@@ -33,6 +35,12 @@ export function errorAnswers(deps: {
     };
     return c.json(body, status as ContentfulStatusCode);
   };
+}
+
+function retryAfterSeconds({ code, detail }: FlowError): number | undefined {
+  if (code !== "active_claim") return ERROR_STATUS[code] === 503 ? RETRY_AFTER_SECONDS : undefined;
+  const seconds = isJsonObject(detail) ? detail["retry_after_seconds"] : undefined;
+  return typeof seconds === "number" ? seconds : RETRY_AFTER_SECONDS;
 }
 
 /** The answer to an address that is no route. */

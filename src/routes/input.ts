@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import * as v from "valibot";
-import { FlowError, messageOf } from "../schema/errors.ts";
-import { BODY_BYTES_MAX, tooLarge } from "./request.ts";
+import { FlowError } from "../schema/errors.ts";
+import { BODY_BYTES_MAX, parseJson, readBody } from "./body.ts";
 
 /**
  * The body as JSON of a schema, whatever its content type says: `curl -d` does not say JSON. Throws `FlowError`
@@ -12,8 +12,8 @@ export function jsonBody<S extends v.GenericSchema>(
   optional = false,
 ): MiddlewareHandler<object, string, { in: { json: v.InferInput<S> }; out: { json: v.InferOutput<S> } }> {
   return async (c, next) => {
-    const text = await readBody(c.req.raw);
-    const value = text.trim() === "" && optional ? {} : parseJson(text);
+    const body = await readBody(c.req.raw, BODY_BYTES_MAX);
+    const value = optional && body.toString("latin1").trim() === "" ? {} : parseJson(body);
     c.req.addValidatedData("json", check(schema, value, "The body") as object);
     await next();
   };
@@ -29,47 +29,46 @@ export function queryOf<S extends v.GenericSchema>(
   };
 }
 
-async function readBody(request: Request): Promise<string> {
-  if (request.body === null) return "";
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of request.body as AsyncIterable<Uint8Array>) {
-    length += part.byteLength;
-    if (length > BODY_BYTES_MAX) throw tooLarge();
-    parts.push(part);
-  }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
-  } catch (cause) {
-    throw new FlowError("INVALID_INPUT", "The body is not UTF-8", { cause });
-  }
+/** The id in a path. What cannot be one is the id of nothing: `FlowError` NOT_FOUND, which calls it a `what`. */
+export function pathId(text: string, what: string): string {
+  if (/^[1-9]\d{0,15}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER) return text;
+  throw new FlowError("NOT_FOUND", `There is no ${what} '${text}': an id is a whole number`);
 }
 
-function parseJson(text: string): unknown {
-  if (text.trim() === "") throw new FlowError("INVALID_INPUT", "The body is empty; send a JSON object");
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new FlowError("INVALID_INPUT", `The body is not JSON: ${messageOf(cause)}`, { cause });
-  }
+/** One thing that is wrong with an input. */
+export interface InputProblem {
+  /** Where, as `events.0.attempt`; empty for the whole. */
+  path: string;
+  message: string;
 }
 
 /** Most problems that are listed: the first few are the ones to mend. */
-const ISSUES_MAX = 20;
+export const PROBLEMS_MAX = 20;
 
-function check<S extends v.GenericSchema>(schema: S, value: unknown, what: string): v.InferOutput<S> {
+/** The value by a schema. Throws `FlowError` INVALID_INPUT that says what is wrong with `what`. */
+export function check<S extends v.GenericSchema>(schema: S, value: unknown, what: string): v.InferOutput<S> {
   const result = v.safeParse(schema, value);
   if (result.success) return result.output;
-  const issues = result.issues.slice(0, ISSUES_MAX).map((issue) => ({
-    path: v.getDotPath(issue) ?? "",
-    message: wordsOf(issue),
-  }));
-  const told = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
-  throw new FlowError("INVALID_INPUT", `${what} is not valid: ${told}`, { detail: { errors: issues } });
+  throw invalid(what, problemsOf(result.issues));
+}
+
+/** What a schema found wrong. */
+export function problemsOf(issues: readonly v.BaseIssue<unknown>[]): InputProblem[] {
+  return issues.slice(0, PROBLEMS_MAX).map((issue) => ({ path: v.getDotPath(issue) ?? "", message: wordsOf(issue) }));
+}
+
+/** The error for an input with problems. */
+export function invalid(what: string, problems: readonly (InputProblem & { index?: number })[]): FlowError {
+  const told = problems.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
+  return new FlowError("INVALID_INPUT", `${what} is not valid: ${told}`, {
+    detail: { errors: problems.map((problem) => ({ ...problem })) },
+  });
 }
 
 function wordsOf(issue: v.BaseIssue<unknown>): string {
   if (issue.kind === "schema" && issue.received === "undefined") return "is required";
+  // A schema of our own says itself what it wants.
+  if (issue.kind === "schema" && issue.type === "custom") return issue.message;
   if (issue.kind === "schema") return `must be ${issue.expected}, got ${issue.received.slice(0, RECEIVED_MAX)}`;
   return issue.message;
 }

@@ -30,7 +30,7 @@ type JsonSchema = Record<string, unknown>;
 export function openApiDocument(contracts: readonly RouteContract[], version: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const definition of contracts) {
-    const path = definition.path.replaceAll(/:(\w+)(\{[^}]*\})?/g, "{$1}");
+    const path = definition.path.replaceAll(PARAMETER, "{$1}");
     paths[path] = { ...paths[path], [definition.method]: operation(definition, path) };
   }
   return {
@@ -44,9 +44,12 @@ export function openApiDocument(contracts: readonly RouteContract[], version: st
   };
 }
 
+/** A parameter in the router's spelling: its name, and its pattern where it has one. */
+const PARAMETER = /:(\w+)(\{[^}]*\})?/g;
+
 function operation(definition: RouteContract, path: string): Record<string, unknown> {
-  const { summary, access, query, body, bodyOptional, refusals = [] } = definition;
-  const parameters = [...pathParameters(path), ...(query === undefined ? [] : queryParameters(query))];
+  const { summary, access, query, body, bodyOptional, status = 200, refusals = [] } = definition;
+  const parameters = [...pathParameters(definition.path), ...(query === undefined ? [] : queryParameters(query))];
   const statuses = [...(access === "anonymous" ? [] : [401]), 403, ...refusals, 500, 503];
   return {
     summary,
@@ -67,7 +70,7 @@ function operation(definition: RouteContract, path: string): Record<string, unkn
             content: { "application/json": { schema: schemaOf(body, "input") } },
           },
         }),
-    responses: { "200": success(definition), ...Object.fromEntries(statuses.map((status) => [status, ERROR])) },
+    responses: { [status]: success(definition), ...Object.fromEntries(statuses.map((status) => [status, ERROR])) },
   };
 }
 
@@ -88,12 +91,12 @@ function success({ answer, contentType = "application/json" }: RouteContract): R
 }
 
 function pathParameters(path: string): JsonSchema[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+  return [...path.matchAll(PARAMETER)].map(([, name = "", pattern]) => ({
     name,
     in: "path",
     required: true,
-    description: "Slash-separated; slashes may stand as they are.",
-    schema: { type: "string" },
+    ...(pattern !== undefined && { description: "Slash-separated; slashes may stand as they are." }),
+    schema: name.endsWith("_id") ? { type: "string", pattern: "^[1-9][0-9]{0,15}$" } : { type: "string" },
   }));
 }
 

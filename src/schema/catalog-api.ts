@@ -104,6 +104,16 @@ export const ResourceQuery = v.object({
 export const ResourceAnswer = v.object({ ...CatalogItem.entries, payload: jsonObject, content: v.string() });
 export type ResourceAnswer = v.InferOutput<typeof ResourceAnswer>;
 
+/** Answer of `GET /api/catalog/entries/{catalog_id}`: what a worker compiles. */
+export const EntryAnswer = v.object({
+  catalog_id: IdText,
+  path: v.string(),
+  version: VersionNumber,
+  kind,
+  content: v.string(),
+});
+export type EntryAnswer = v.InferOutput<typeof EntryAnswer>;
+
 /** Answer of `GET /api/catalog/versions/{path}`: newest first. */
 export const VersionsAnswer = v.object({ versions: v.array(CatalogItem), next_cursor: NextCursor });
 export type VersionsAnswer = v.InferOutput<typeof VersionsAnswer>;

@@ -37,6 +37,26 @@ export const ERROR_STATUS = {
   FORBIDDEN: 403,
   /** A body that is longer than the server reads. */
   TOO_LARGE: 413,
+  /** What the call asks for contradicts what is already so: another body under a used key, a report of a lost claim. */
+  CONFLICT: 409,
+  /** The command is held by another worker. `Retry-After` says when to ask again. */
+  active_claim: 409,
+  /** The command has ended. */
+  already_terminal: 409,
+  /** No worker of that name is registered: register again. */
+  unknown: 404,
+  /** A batch was not taken in time: send it again under its idempotency key. */
+  ack_timeout: 503,
+  /** A batch could not be written. */
+  enqueue_error: 503,
+  /** The queue of batches is full. */
+  queue_unavailable: 503,
+  /** Nothing processes batches: the server is stopping. */
+  worker_unavailable: 503,
+  /** What follows from a batch was not worked out in time; it is tried again. */
+  processing_timeout: 504,
+  /** What follows from a batch could not be worked out. */
+  processing_error: 500,
   /** Something that the service needs, the database above all, is not there at the moment: trying again later helps. */
   UNAVAILABLE: 503,
   /** A command could not reach the server, or what answered is no server of ours. */

@@ -1,9 +1,36 @@
 import * as v from "valibot";
+import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 
 /* What every route of the HTTP API shares (interface specification, Resources and Errors). */
 
 /** An id in an answer: text, so that a client which reads JSON numbers loses no digit. */
 export const IdText = v.pipe(v.string(), v.regex(/^[1-9]\d{0,15}$/));
+
+/** An id in a request: text or a JSON number (both forms are accepted everywhere); text from here on. */
+export const IdInput = v.pipe(
+  v.union([v.string(), v.number()]),
+  v.transform(String),
+  v.check((text) => /^[1-9]\d{0,15}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER, "must be an id"),
+);
+
+/** Any JSON value. */
+export const JsonValue = v.custom<Json>((value) => value !== undefined);
+
+/** A JSON object, taken as it is: a schema of records would drop keys such as `constructor` without a word. */
+export const JsonObjectValue = v.pipe(
+  v.custom<JsonObject>(isJsonObject, "must be an object"),
+  v.metadata({ type: "object" }),
+);
+
+/** PostgreSQL holds no U+0000, and half a character is none. */
+export function isStorable(text: string): boolean {
+  return !/\u0000|\p{Surrogate}/u.test(text);
+}
+
+/** A text of a caller that becomes part of a row, at most `length` characters. */
+export function storableText(length: number) {
+  return v.pipe(v.string(), v.maxLength(length), v.check(isStorable, "must not hold U+0000 or half a character"));
+}
 
 /** RFC 3339, UTC, with milliseconds. */
 export const Timestamp = v.pipe(v.string(), v.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));

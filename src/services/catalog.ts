@@ -2,6 +2,7 @@ import { loadCatalogDocument } from "../language/load-catalog-document.ts";
 import {
   type CatalogEntry,
   type CatalogSummary,
+  findById,
   findNewest,
   findVersion,
   insertCatalogEntry,
@@ -57,6 +58,8 @@ export interface Catalog {
   list(page: PageAsked & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
   /** One version, the newest by default. Throws `FlowError` NOT_FOUND. */
   find(path: string, version?: number): Promise<CatalogEntry>;
+  /** One version by its id. Throws `FlowError` NOT_FOUND. */
+  entry(catalogId: string): Promise<CatalogEntry>;
   /** Versions of one path, newest first. Throws `FlowError` NOT_FOUND for a path without any. */
   versions(path: string, page: PageAsked): Promise<Listed<CatalogSummary>>;
   /** The newest version of each agent, in the order of paths. */
@@ -80,6 +83,11 @@ export function createCatalog(deps: { database: Database; onRegistered(registere
       const entry = await findEntry(database, path, version);
       if (entry !== undefined) return entry;
       throw await notFound(database, path, version);
+    },
+    async entry(catalogId) {
+      const entry = await findById(database, catalogId);
+      if (entry !== undefined) return entry;
+      throw new FlowError("NOT_FOUND", `There is no catalog entry ${catalogId}`);
     },
     async versions(path, { limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: versionCursor(cursor) };

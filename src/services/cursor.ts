@@ -19,6 +19,13 @@ export function versionCursor(cursor: string): number {
   throw notACursor();
 }
 
+/** The id in a cursor. Throws `FlowError` INVALID_INPUT for a text that no list of this kind gave out. */
+export function idCursor(cursor: string): string {
+  const key = decode(cursor);
+  if (typeof key === "string" && /^[1-9]\d{0,15}$/.test(key)) return key;
+  throw notACursor();
+}
+
 /** PostgreSQL's `integer`. */
 const INTEGER_MAX = 2_147_483_647;
 

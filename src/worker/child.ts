@@ -20,7 +20,7 @@ export async function callChild(
   run: TaskRun,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const request = childRequest(around, state, config, input);
+  const request = childRequest(around, state, config, input, run);
   if (request instanceof FlowError) return failed("configuration", request.code, request.message);
   const outcome = await around.deps.children.run(request, signal);
   if (outcome.status === "STARTED") {
@@ -54,6 +54,7 @@ function childRequest(
   state: PipelineState,
   config: JsonObject,
   input: JsonObject,
+  run: TaskRun,
 ): ChildRequest | FlowError {
   const { command } = around.place;
   const path = text(config, "path");
@@ -80,6 +81,7 @@ function childRequest(
       ...(state.iteration !== undefined && { iter: iterationFields(state.iteration) }),
     },
     parentFile: around.source.file,
+    key: `${run.taskRunId}-${run.run}`,
   };
 }
 

@@ -1,10 +1,10 @@
 import { codeNeeds } from "../engine/code-needs.ts";
+import type { LoadedReferences } from "../language/loaded-references.ts";
 import { ResultView } from "../language/result-view.ts";
 import type { Scope } from "../language/scope.ts";
 import { type JsonObject, setOwn } from "../schema/json.ts";
 import type { Task } from "../schema/playbook.ts";
 import { plainValue } from "./plain.ts";
-import type { LoadedReferences } from "./references.ts";
 
 /**
  * Every name that code may read beside its inputs, as plain values: `context` of Python. Empty for tasks whose code cannot

@@ -1,4 +1,6 @@
 import type { ProgramStep } from "../engine/program.ts";
+import { milliseconds } from "../engine/time-limit.ts";
+import { loadedReferences } from "../language/loaded-references.ts";
 import type { Template } from "../language/template.ts";
 import type { Command } from "../schema/command.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
@@ -10,12 +12,10 @@ import type { CommandProgram, Report, WorkerDeps } from "./deps.ts";
 import { runIterations } from "./iterations.ts";
 import { openKeychain } from "./keychain.ts";
 import { freshState, type PipelineRun, pipelineMark, runPipeline } from "./pipeline.ts";
-import { loadedReferences } from "./references.ts";
 import { taskScope } from "./scope.ts";
 import { createSecrets, notingSource } from "./secrets.ts";
 import { stepInput } from "./step-input.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
-import { milliseconds } from "./task.ts";
 
 /** A command as it was claimed. */
 export interface ClaimedCommand {

@@ -59,12 +59,16 @@ async function storeValue(
   if (!config.sensitive && size <= (config.inlineMaxBytes ?? INLINE_BYTES_MAX)) {
     return { result: { value: data }, bytes: size };
   }
-  const saved = await store.save(ref, json);
+  const scope = textOf(config, "scope");
+  const ttl = textOf(config, "ttl");
+  const keeping = { ...(scope !== undefined && { scope }), ...(ttl !== undefined && { ttl }) };
+  const saved = await store.save(ref, json, keeping);
   const reference: ResultRef = {
     kind: "result_ref",
     ref,
-    store: store.kind,
-    scope: scopeOf(config),
+    store: saved.store ?? store.kind,
+    scope: scope ?? "permanent",
+    ...(saved.expiresAt !== undefined && { expires_at: saved.expiresAt }),
     meta: { content_type: "application/json", bytes: saved.bytes, sha256: saved.sha256 },
     extracted: config.sensitive ? {} : { ...scalars(data), ...(await selected(data, config)) },
     preview: config.sensitive ? HIDDEN : preview(json, size, config.previewMaxBytes ?? PREVIEW_BYTES_MAX),
@@ -80,9 +84,10 @@ function resultUri({ executionId, step, task, taskRunId }: ResultPlace): string 
   return `noetl://${segments.map(encodeURIComponent).join("/")}`;
 }
 
-function scopeOf(config: ResultConfig): string {
-  const scope = config.store?.["scope"];
-  return typeof scope === "string" ? scope : "permanent";
+/** A key of `spec.result.store`. */
+function textOf(config: ResultConfig, key: string): string | undefined {
+  const value = config.store?.[key];
+  return typeof value === "string" ? value : undefined;
 }
 
 /** Longest text that stays readable without loading the payload. */

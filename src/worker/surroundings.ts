@@ -1,7 +1,7 @@
 import type { ProgramTask } from "../engine/program.ts";
+import type { LoadedReferences } from "../language/loaded-references.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { CommandProgram, WorkerDeps } from "./deps.ts";
-import type { LoadedReferences } from "./references.ts";
 import type { PipelinePlace } from "./scope.ts";
 import type { Secrets } from "./secrets.ts";
 

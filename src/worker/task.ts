@@ -1,10 +1,11 @@
 import { calledTask, type ProgramTask, workbookName } from "../engine/program.ts";
+import { milliseconds } from "../engine/time-limit.ts";
 import { ReferenceNeeded } from "../language/references.ts";
 import { ResultView } from "../language/result-view.ts";
 import type { Scope } from "../language/scope.ts";
 import type { Template } from "../language/template.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import { isJsonObject, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { failed, type TaskErrorKind, type ToolResult } from "../schema/outcome.ts";
 import type { ToolCall } from "../tools/tool.ts";
 import { resolveAuth } from "./auth.ts";
@@ -156,14 +157,6 @@ function calledTool({ source: { program } }: TaskSurroundings, task: ProgramTask
   if (called !== undefined) return called;
   const known = [...program.workbook.keys()].join(", ") || "none";
   throw new FlowError("NOT_FOUND", `The workbook has no tool '${workbookName(task.task)}'; it has: ${known}`);
-}
-
-/** Milliseconds of a rendered time-out, or undefined for none. */
-export function milliseconds(value: Json): number | undefined {
-  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  if (typeof number === "number" && Number.isFinite(number) && number > 0) return number;
-  if (value === null || value === "" || number === 0) return undefined;
-  throw new FlowError("INVALID_INPUT", `A time-out must be a positive number, got ${JSON.stringify(value)}`);
 }
 
 const KIND_OF_CODE: Partial<Record<FlowError["code"], TaskErrorKind>> = {

@@ -37,7 +37,7 @@ const CASES: readonly [what: string, args: readonly string[], said: RegExp][] = 
   ],
   ["an unknown target", ["run", "good.yaml", "--target", "strat"], /no step 'strat'\. Did you mean 'start'\?/],
   ["an unknown runtime", ["run", "good.yaml", "--runtime", "lokal"], /must be one of local, server, auto.*'local'/],
-  ["the runtime that is not there yet", ["run", "good.yaml", "--runtime", "server"], /comes with the service/],
+  ["a server for a local run", ["run", "good.yaml", "--runtime", "local", "--detach"], /exclude each other/],
   ["a credentials file that is missing", ["run", "good.yaml", "--credentials", "none.json"], /Cannot read none\.json/],
   [
     "an event log that cannot be made",
@@ -64,7 +64,11 @@ const CASES: readonly [what: string, args: readonly string[], said: RegExp][] = 
   ["a playbook in place of its tests", ["test", "good.yaml"], /good\.yaml is not a test.*are in good\.test\.yaml/],
   ["a file to validate that is missing", ["validate", "none.yaml"], /Cannot read none\.yaml/],
   ["a folder to validate without playbooks", ["validate", "folder"], /no playbook .* in or below folder/],
-  ["a role that is not there yet", ["serve", "--role", "worker"], /The role 'worker' comes with a later part of flow/],
+  [
+    "a role that is not there yet",
+    ["serve", "--role", "gateway"],
+    /The role .gateway. comes with a later part of flow/,
+  ],
   ["an unknown role", ["serve", "--role", "sever"], /role must be one of server, .*did you mean 'server'/],
   ["a port that is none", ["serve", "--port", "http"], /--port must be a port from 0 to 65535, got 'http'/],
   [

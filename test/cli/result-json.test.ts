@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLocalResults } from "../../src/adapters/local-results.ts";
-import { boundedResult, wholeResult } from "../../src/cli/result-json.ts";
+import { wholeResult } from "../../src/cli/result-json.ts";
 import { resultText } from "../../src/cli/result-text.ts";
+import { boundedResult } from "../../src/language/bounded-result.ts";
 import type { Json } from "../../src/schema/json.ts";
 import type { ResultRef, StoredResult } from "../../src/schema/result.ts";
 

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeConfig, loadConfig } from "../../src/platform/config.ts";
+import { SERVICE_SETTINGS } from "../../src/platform/service-settings.ts";
+import { WORKER_SETTINGS } from "../../src/platform/worker-settings.ts";
 import { FlowError } from "../../src/schema/errors.ts";
 
+/* Those of the service and of workers stand in files of their own, and so do their tests. */
+const ELSEWHERE = { ...SERVICE_SETTINGS, ...WORKER_SETTINGS };
+
 test("an empty environment gives the defaults", () => {
-  const { environment, ...settings } = loadConfig({});
+  const { environment, ...all } = loadConfig({});
+  const settings = Object.fromEntries(Object.entries(all).filter(([key]) => !Object.hasOwn(ELSEWHERE, key)));
   assert.deepEqual(settings, {
     credentialsFile: undefined,
     workerTools: "all",
@@ -15,6 +21,7 @@ test("an empty environment gives the defaults", () => {
     host: "127.0.0.1",
     serverPort: 8082,
     databaseUrl: undefined,
+    brokerUrl: undefined,
     home: ".flow",
     serverToken: undefined,
     workerToken: undefined,
@@ -80,8 +87,10 @@ test("the values cannot be changed, nor what is in them", () => {
 
 test("the description lists every setting with its value, default and source", () => {
   const settings = describeConfig({ FLOW_LOCAL_CAPACITY: "9", FLOW_PYTHON: "" });
+  const elsewhere = Object.values(ELSEWHERE).map(({ name }) => name);
+  for (const name of elsewhere) assert.ok(settings.some((described) => described.name === name));
   assert.deepEqual(
-    settings.map(({ name }) => name),
+    settings.map(({ name }) => name).filter((name) => !elsewhere.includes(name)),
     [
       "FLOW_CREDENTIALS_FILE",
       "FLOW_WORKER_TOOLS",
@@ -92,6 +101,7 @@ test("the description lists every setting with its value, default and source", (
       "FLOW_HOST",
       "FLOW_SERVER_PORT",
       "FLOW_DATABASE_URL",
+      "BROKER_URL",
       "FLOW_HOME",
       "FLOW_SERVER_TOKEN",
       "FLOW_WORKER_TOKEN",
@@ -117,6 +127,7 @@ test("the settings of a server are read into typed values; secrets show themselv
     FLOW_HOST: "::1",
     FLOW_SERVER_PORT: "0",
     FLOW_DATABASE_URL: "postgres://flow:canary@db/flow",
+    BROKER_URL: "nats://flow:canary@nats-1:4222,tls://nats-2",
     FLOW_HOME: "/var/lib/flow",
     FLOW_SERVER_TOKEN: "canary-1",
     FLOW_WORKER_TOKEN: "canary-2",
@@ -130,6 +141,7 @@ test("the settings of a server are read into typed values; secrets show themselv
     ["::1", 0, "/var/lib/flow", true, "https://flow.example.com/base", "debug"],
   );
   assert.equal(config.databaseUrl?.reveal(), "postgres://flow:canary@db/flow");
+  assert.equal(config.brokerUrl?.reveal(), "nats://flow:canary@nats-1:4222,tls://nats-2");
   assert.equal(config.serverToken?.reveal(), "canary-1");
   const { environment: _, ...settings } = config;
   assert.doesNotMatch(JSON.stringify(settings), /canary/);
@@ -151,6 +163,8 @@ for (const [name, text, said] of [
   ["FLOW_SERVER_PORT", "http", /must be a port/],
   ["FLOW_DATABASE_URL", "mysql://flow:canary@db/flow", /must look like postgres:/],
   ["FLOW_DATABASE_URL", "canary", /must look like postgres:/],
+  ["BROKER_URL", "http://flow:canary@nats", /must look like nats:/],
+  ["BROKER_URL", "nats://flow:canary@nats:4222,canary", /must look like nats:/],
   ["FLOW_SERVER_TOKEN", "canary canary", /without spaces/],
   ["FLOW_WORKER_TOKEN", "canary-ü", /visible ASCII/],
   ["FLOW_AUTH_DISABLED", "yes", /must be one of true, false, got 'yes'/],

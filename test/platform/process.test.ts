@@ -24,11 +24,12 @@ test("what a process runs is told apart from other programs", async () => {
 });
 
 test("a process that has ended and was not taken notice of runs nothing", async () => {
-  // The shell becomes another program, which does not know that it has a child.
-  const parent = spawn("sh", ["-c", "cat < /dev/null & echo $!; exec cat"]);
+  // The shell becomes another program, which does not know that it has a child. The child lives until that has happened: a
+  // shell that is still one would take notice of its end.
+  const parent = spawn("sh", ["-c", "sleep 0.3 & echo $!; exec cat"]);
   const [line] = await once(createInterface(parent.stdout), "line");
   const pid = Number(line);
-  while (await mayRun("cat", pid)) await new Promise((resolve) => setImmediate(resolve));
+  while (await mayRun("sleep", pid)) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(isAlive(pid), true);
   parent.stdin.end();
   await once(parent, "close");

@@ -49,7 +49,7 @@ table command with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_facto
   attempt integer not null default 0
   kinds text[] not null
   labels jsonb
-  body jsonb not null
+  body json not null
   worker text
   claimed_at timestamp(3) with time zone
   lease_expires_at timestamp(3) with time zone
@@ -99,17 +99,17 @@ table event partition by RANGE (event_id)
   command_id bigint
   worker text
   attempt integer
-  iteration integer
-  page integer
+  iteration bigint
+  page bigint
   step_run_id text
   task_run_id text
-  duration_ms bigint
-  result jsonb
-  error jsonb
-  meta jsonb
+  duration_ms double precision
+  result json storage e
+  error json
+  meta json
   event_after_execution CHECK ((event_id > execution_id))
   event_attempt CHECK ((attempt >= 0))
-  event_duration CHECK ((duration_ms >= 0))
+  event_duration CHECK ((duration_ms >= (0)::double precision))
   event_id_range CHECK (((event_id > 0) AND (event_id < '9007199254740992'::bigint)))
   event_node_type CHECK ((node_type = ANY (ARRAY['playbook'::text, 'step'::text, 'task'::text])))
   event_pkey PRIMARY KEY (execution_id, event_id)
@@ -129,17 +129,17 @@ table event_default partition DEFAULT
   command_id bigint
   worker text
   attempt integer
-  iteration integer
-  page integer
+  iteration bigint
+  page bigint
   step_run_id text
   task_run_id text
-  duration_ms bigint
-  result jsonb
-  error jsonb
-  meta jsonb
+  duration_ms double precision
+  result json storage e
+  error json
+  meta json
   event_after_execution CHECK ((event_id > execution_id))
   event_attempt CHECK ((attempt >= 0))
-  event_duration CHECK ((duration_ms >= 0))
+  event_duration CHECK ((duration_ms >= (0)::double precision))
   event_id_range CHECK (((event_id > 0) AND (event_id < '9007199254740992'::bigint)))
   event_node_type CHECK ((node_type = ANY (ARRAY['playbook'::text, 'step'::text, 'task'::text])))
   event_default_pkey PRIMARY KEY (execution_id, event_id)
@@ -155,14 +155,15 @@ table execution with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_fac
   parent_execution_id bigint
   parent_step text
   root_execution_id bigint not null
-  result jsonb
-  error jsonb
+  result json
+  error json
   started_at timestamp(3) with time zone not null default now()
   ended_at timestamp(3) with time zone
   updated_at timestamp(3) with time zone not null default now()
   caller text
   idempotency_key text
   body_sha256 text
+  deadline_at timestamp(3) with time zone
   execution_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))
   execution_error CHECK (
 CASE
@@ -178,6 +179,7 @@ END)
   execution_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'PAUSED'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
   execution_pkey PRIMARY KEY (execution_id)
   INDEX execution_for_children btree (parent_execution_id, execution_id) WHERE (parent_execution_id IS NOT NULL)
+  INDEX execution_for_deadline btree (deadline_at) WHERE ((deadline_at IS NOT NULL) AND (ended_at IS NULL))
   UNIQUE INDEX execution_for_idempotency btree (caller, idempotency_key) WHERE (idempotency_key IS NOT NULL)
   INDEX execution_for_list_by_path btree (path, execution_id)
   INDEX execution_for_list_by_status btree (status, execution_id)

@@ -12,8 +12,30 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "GET /api/catalog": "worker",
   "GET /api/catalog/resource/:path{.+}": "worker",
   "GET /api/catalog/versions/:path{.+}": "worker",
+  "GET /api/catalog/entries/:catalog_id": "worker",
   "POST /api/catalog/register": "operator",
   "POST /api/catalog/agents/list": "worker",
+  "POST /api/execute": "worker",
+  "GET /api/executions": "worker",
+  "GET /api/executions/:execution_id": "worker",
+  "GET /api/executions/:execution_id/events": "worker",
+  "GET /api/executions/:execution_id/stream": "worker",
+  "GET /api/executions/:execution_id/result": "worker",
+  "POST /api/executions/:execution_id/cancel": "worker",
+  "DELETE /api/executions/:execution_id": "operator",
+  "POST /api/worker/pool/register": "worker",
+  "POST /api/worker/pool/heartbeat": "worker",
+  "POST /api/worker/pool/deregister": "worker",
+  "GET /api/worker/pools": "worker",
+  "POST /api/commands/claim": "worker",
+  "POST /api/commands/:command_id/claim": "worker",
+  "POST /api/events/batch": "worker",
+  "POST /api/events": "worker",
+  "GET /api/events/batch/:request_id/status": "worker",
+  "GET /api/events/batch/:request_id/stream": "worker",
+  "PUT /api/results": "worker",
+  "GET /api/results/resolve": "worker",
+  "GET /results/resolve": "worker",
   "GET /api/openapi.json": "worker",
 };
 
@@ -27,7 +49,7 @@ const RANK = { anonymous: 0, worker: 1, operator: 2 };
 
 async function call(method: string, path: string, authorization?: string) {
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
-  const init = method === "POST" ? posted({}, headers) : { method, headers };
+  const init = method === "POST" ? posted({}, headers) : { method, headers, ...(method === "PUT" && { body: "1" }) };
   return await api.guarded.request(path, init);
 }
 
@@ -45,7 +67,7 @@ for (const [route, least] of Object.entries(TABLE)) {
     const allowed = RANK[role] >= RANK[least];
     test(`${who} ${allowed ? "may" : "may not"} ${route}`, async () => {
       const [method = "", pattern = ""] = route.split(" ");
-      const path = pattern.replace(":path{.+}", "no/such");
+      const path = pattern.replace(":path{.+}", "no/such").replaceAll(/:\w+/g, "1");
       const { status } = await call(method, path, token === undefined ? undefined : `Bearer ${token}`);
       if (allowed) assert.ok(![401, 403].includes(status), `${status}`);
       else assert.equal(status, role === "anonymous" ? 401 : 403);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { openDatabase } from "../../src/repositories/database.ts";
 import { migrate } from "../../src/repositories/migrate.ts";
-import { type Body, buildApi, playbook, posted } from "../support/api.ts";
+import { type Api, type Body, buildApi, playbook, posted } from "../support/api.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 
 const SECRET_TEXT = "canary-4711";
@@ -17,13 +17,13 @@ after(async () => {
   await away.close();
 });
 
-async function answer(api: ReturnType<typeof buildApi>, path: string, init?: RequestInit) {
+async function answer(api: Api, path: string, init?: RequestInit) {
   const response = await api.open.request(path, init);
   return { response, body: (await response.json()) as Body };
 }
 
 test("while the database is away a call is 503 with Retry-After, and health still answers", async () => {
-  const api = buildApi(away);
+  const api = await buildApi(away);
   for (const [path, init] of [
     ["/api/catalog", {}],
     ["/api/catalog/resource/a", {}],
@@ -41,7 +41,7 @@ test("while the database is away a call is 503 with Retry-After, and health stil
 });
 
 test("connections that the database cuts are made anew: the calls after it succeed", async () => {
-  const api = buildApi(database);
+  const api = await buildApi(database);
   assert.equal((await answer(api, "/api/catalog")).response.status, 200);
   const admin = openDatabase(url, { connectionsMax: 1 });
   await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`;
@@ -53,7 +53,7 @@ test("connections that the database cuts are made anew: the calls after it succe
 });
 
 test("a fault of the server is 500 without its cause, which stands in the log under the request's id", async () => {
-  const broken = buildApi(database);
+  const broken = await buildApi(database);
   await database.sql`alter table flow.catalog rename to catalog_hidden`;
   try {
     const content = playbook("broken").replace("tag: a", `tag: ${SECRET_TEXT}`);
@@ -79,7 +79,7 @@ test("a fault of the server is 500 without its cause, which stands in the log un
 });
 
 test("every answer carries its request's id, and errors repeat it in their body", async () => {
-  const api = buildApi(database);
+  const api = await buildApi(database);
   const ids = new Set<string>();
   for (const path of ["/api/health", "/metrics", "/api/catalog", "/api/none", "/api/catalog?limit=0"]) {
     const response = await api.open.request(path);

@@ -3,6 +3,7 @@ import { randomInt } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { openApi, playbook } from "../support/api.ts";
+import { oddText } from "../support/odd-text.ts";
 
 /*
  * Whatever is sent, the answer is a 200 or a refusal: never a 500, never nothing. `FLOW_SEED=… npm test -- routes/fuzz`
@@ -25,25 +26,6 @@ async function answers(path: string, init: RequestInit): Promise<void> {
 
 /** How often each status was answered: a random test that is only ever refused at the door tries nothing. */
 const seen = new Map<number, number>();
-
-/** Text with what databases and parsers stumble over. */
-const trap = fc.constantFrom(
-  "\u0000",
-  "\ud800",
-  "\udfff",
-  "\\u0000",
-  '"\\0"',
-  '"\\ud800"',
-  "\u2028",
-  "__proto__",
-  "'",
-  ";--",
-);
-const oddText = fc.oneof(
-  fc.string({ unit: "binary" }),
-  trap,
-  fc.array(trap, { maxLength: 4 }).map((parts) => parts.join("")),
-);
 
 /** A valid document with a part of it replaced, left out or doubled. */
 const bent = fc

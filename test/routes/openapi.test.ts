@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { CONTRACTS } from "../../src/routes/app.ts";
 import { type Body, openApi, playbook, posted, TOKENS } from "../support/api.ts";
+import { type Claimed, endOf } from "../support/api-work.ts";
 
 const api = await openApi();
 
@@ -101,6 +102,57 @@ test("answers of every route are as they are described", async () => {
   assert.equal((agents.body["entries"] as unknown[]).length, 1);
 });
 
+test("answers of the service's routes are as they are described", async () => {
+  const content = playbook("described/run");
+  const { body: entry } = await conforms("/api/catalog/register", "post", "/api/catalog/register", posted({ content }));
+  const post = async (path: string, body: unknown, request = path) =>
+    await conforms(path, "post", request, posted(body));
+  const read = async (path: string, request: string) => {
+    assert.equal((await conforms(path, "get", request, {})).status, 200);
+  };
+  await post("/api/worker/pool/register", { name: "w", capacity: 1, labels: { a: "b" }, runtime: { pid: 1 } });
+  await read("/api/catalog/entries/{catalog_id}", `/api/catalog/entries/${entry["catalog_id"]}`);
+  const { body: started } = await post("/api/execute", { path: "described/run" });
+  const { body: cancelled } = await post("/api/execute", { path: "described/run" });
+  const one = `/api/executions/${started["execution_id"]}`;
+  await read("/api/executions/{execution_id}", one);
+  const { body: claim } = await post("/api/commands/claim", { worker: "w", limit: 1 });
+  const [command] = claim["commands"] as Claimed[];
+  assert.ok(command !== undefined);
+  const { command_id, attempt, execution_id } = command;
+  const running = [{ command_id, attempt }];
+  await post("/api/worker/pool/heartbeat", { name: "w", running });
+  const query = new URLSearchParams({ ref: `noetl://execution/${execution_id}/a`, command_id, attempt: "1" });
+  await conforms("/api/results", "put", `/api/results?${query}`, { method: "PUT", body: '"x"' });
+  for (const path of ["/results/resolve", "/api/results/resolve"]) await read(path, `${path}?${query}`);
+  const [done, end] = endOf(command, { a: 1 });
+  assert.equal((await post("/api/events", { ...done, worker: "w" })).status, 200);
+  const batch = await post("/api/events/batch", { worker: "w", events: [end], claim: { limit: 1 } });
+  assert.equal(batch.status, 202);
+  await read("/api/executions/{execution_id}/result", `${one}/result?wait_ms=5000`);
+  for (const [path, request] of [
+    ["/api/executions/{execution_id}", one],
+    ["/api/executions/{execution_id}/events", `${one}/events`],
+    ["/api/executions", "/api/executions"],
+    ["/api/worker/pools", "/api/worker/pools"],
+    ["/api/events/batch/{request_id}/status", `/api/events/batch/${batch.body["request_id"]}/status`],
+  ] as const) {
+    await read(path, request);
+  }
+  const other = `/api/executions/${cancelled["execution_id"]}`;
+  await post("/api/executions/{execution_id}/cancel", {}, `${other}/cancel`);
+  await read("/api/executions/{execution_id}", other);
+  await conforms("/api/executions/{execution_id}", "delete", one, { method: "DELETE" });
+  await post("/api/worker/pool/deregister", { name: "w" });
+});
+
+test("what streams says so", () => {
+  for (const path of ["/api/executions/{execution_id}/stream", "/api/events/batch/{request_id}/stream"]) {
+    const { content } = document.paths[path]?.["get"]?.responses["200"] ?? assert.fail(path);
+    assert.deepEqual(Object.keys(content), ["text/event-stream"]);
+  }
+});
+
 test("refusals of every kind are as they are described", async () => {
   for (const [described, method, request, init, status] of [
     ["/api/catalog/register", "post", "/api/catalog/register", posted({ content: "kind: Playbook" }), 422],
@@ -109,6 +161,13 @@ test("refusals of every kind are as they are described", async () => {
     ["/api/catalog/resource/{path}", "get", "/api/catalog/resource/none", {}, 404],
     ["/api/catalog/versions/{path}", "get", "/api/catalog/versions/none", {}, 404],
     ["/api/health", "get", "/api/health", { headers: { host: "evil.example" } }, 403],
+    ["/api/execute", "post", "/api/execute", posted({ path: "none" }), 404],
+    ["/api/execute", "post", "/api/execute", posted({}), 422],
+    ["/api/executions/{execution_id}", "get", "/api/executions/1", {}, 404],
+    ["/api/executions/{execution_id}/stream", "get", "/api/executions/1/stream", {}, 404],
+    ["/api/events/batch", "post", "/api/events/batch", posted({ events: [{}] }), 422],
+    ["/api/worker/pool/heartbeat", "post", "/api/worker/pool/heartbeat", posted({ name: "x", running: [] }), 404],
+    ["/api/results/resolve", "get", "/api/results/resolve?ref=x", {}, 404],
   ] as const) {
     assert.equal((await conforms(described, method, request, init)).status, status);
   }

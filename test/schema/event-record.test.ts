@@ -1,164 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { EventType, FlowEvent } from "../../src/schema/event.ts";
+import type { FlowEvent } from "../../src/schema/event.ts";
 import { fromRecord, toRecord } from "../../src/schema/event-record.ts";
 import type { StoredResult } from "../../src/schema/result.ts";
+import { anyEvent, eventTypes } from "../support/any-event.ts";
 
 // Decisions, "Event types" and "Event batches": the wire shape of each event, and the way back.
 
 const PLACE = { eventId: 7, executionId: "10", catalogId: "20", path: "jobs/nightly" };
 const AT = 1_767_225_600_123;
 
-const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)));
-const map = fc.dictionary(
-  fc.string({ maxLength: 8 }).filter((key) => key !== "__proto__"),
-  json,
-  { maxKeys: 3 },
-);
-const name = fc.string({ minLength: 1, maxLength: 8 });
-const id = fc.integer({ min: 1 }).map(String);
-const count = fc.nat(100);
-const writes = fc.array(fc.tuple(name, json), { maxLength: 3 });
-const fired = fc.array(fc.record({ step: name, input: map, back: fc.boolean() }), { maxLength: 2 });
-const error = fc.record(
-  {
-    kind: fc.constantFrom("timeout", "policy", "unknown"),
-    code: name,
-    message: fc.string(),
-    retryable: fc.boolean(),
-    details: json,
-    step: name,
-    task: name,
-    attempt: count,
-  },
-  { requiredKeys: ["kind", "code", "message", "retryable"] },
-);
-const reference = fc.record({
-  kind: fc.constant("result_ref" as const),
-  ref: name,
-  store: name,
-  scope: name,
-  meta: fc.record({ content_type: name, bytes: count, sha256: name }),
-  extracted: map,
-  preview: fc.record({ truncated: fc.boolean(), bytes: count, sample: fc.string() }),
-});
-const virtual = fc.dictionary(
-  name.filter((key) => key !== "__proto__"),
-  json.map((value): StoredResult => ({ value })),
-);
-const stored = fc.oneof(
-  json.map((value) => ({ value })),
-  reference.map((ref) => ({ ref })),
-  fc.record({ value: json, virtual }),
-  fc.record({ ref: reference, virtual }),
-);
-
-const ref = { command_id: id, attempt: count, step: name };
-type Fields = Record<string, fc.Arbitrary<unknown>>;
-
-/** Fields that each event has, and those that it may have. */
-const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
-  "playbook.initialized": [
-    { execution_id: id, catalog_id: id, path: name, workload: map, input: map },
-    { parent: fc.record({ execution_id: id, step: name, iter: map }), target: name },
-  ],
-  "workflow.initialized": [{ step: name }],
-  "command.issued": [
-    { command_id: id, step: name, step_run_id: id },
-    { iterations: fc.record({ from: count, to: count }), claim: fc.constant(true) },
-  ],
-  "command.claimed": [ref, { worker: name }],
-  "command.started": [ref, { worker: name }],
-  "task.done": [
-    {
-      ...ref,
-      task: name,
-      task_run_id: id,
-      status: fc.constantFrom("ok", "error"),
-      run: count,
-      final: fc.boolean(),
-      duration_ms: count,
-    },
-    { worker: name, iteration: count, result: stored, bytes: count, error },
-  ],
-  "call.done": [
-    { ...ref, task: name },
-    { worker: name, iteration: count, child_execution_id: id },
-  ],
-  "call.error": [
-    { ...ref, task: name, run: count, error },
-    { worker: name, iteration: count },
-  ],
-  "command.completed": [
-    ref,
-    {
-      worker: name,
-      tasks: fc.array(name),
-      pipeline: fc.constant(true),
-      iterations: count,
-      set: writes,
-      rows: fc.array(json),
-    },
-  ],
-  "command.failed": [
-    { ...ref, error },
-    { worker: name, tasks: fc.array(name), pipeline: fc.constant(true), set: writes },
-  ],
-  "command.cancelled": [{ command_id: id, step: name, reason: fc.string() }],
-  "loop.started": [
-    { step: name, step_run_id: id, max_in_flight: count },
-    { items: fc.array(json), count, max_rows: count },
-  ],
-  "loop.iteration.completed": [
-    { ...ref, iteration: count, tasks: fc.array(name) },
-    { worker: name, pipeline: fc.constant(true), set: writes },
-  ],
-  "loop.iteration.failed": [
-    { ...ref, iteration: count, tasks: fc.array(name), error },
-    { worker: name, pipeline: fc.constant(true), set: writes },
-  ],
-  "loop.results.stored": [
-    { step: name, step_run_id: id, part: fc.record({ ref: name, count, min: count, max: count, bytes: count }) },
-  ],
-  "loop.done": [{ step: name, step_run_id: id, stats: fc.record({ total: count, success: count, failed: count }) }],
-  "step.completed": [{ step: name, step_run_id: id, set: writes, next: fired, duration_ms: count }],
-  "step.failed": [
-    {
-      step: name,
-      step_run_id: id,
-      error,
-      handled: fc.constantFrom("no", "yes", "loop.done"),
-      set: writes,
-      next: fired,
-      duration_ms: count,
-    },
-  ],
-  "step.skipped": [{ step: name, reason: fc.constantFrom("when", "admission", "unreached"), set: writes, next: fired }],
-  "next.evaluated": [
-    {
-      step: name,
-      event: name,
-      arcs: fc.array(
-        fc.record(
-          { step: name, matched: fc.boolean(), fired: fc.boolean(), error: fc.string() },
-          { requiredKeys: ["step", "fired"] },
-        ),
-      ),
-    },
-  ],
-  "workflow.completed": [{}],
-  "workflow.failed": [{ error }],
-  "playbook.completed": [{}, { result_step: name }],
-  "playbook.failed": [{ error }],
-  "execution.cancelled": [{ reason: fc.string() }],
-};
-
-for (const [type, [must, may = {}]] of Object.entries(EVENTS)) {
+for (const type of eventTypes()) {
   test(`a stored ${type} gives the event back`, () => {
-    const body = fc.record({ ...must, ...may }, { requiredKeys: Object.keys(must) });
-    const property = fc.property(body, (fields) => {
-      const event = { type, at: AT, ...fields } as FlowEvent;
+    const property = fc.property(anyEvent(type, AT), (event) => {
       const record = JSON.parse(JSON.stringify(toRecord(event, PLACE)));
       assert.deepEqual(plain(fromRecord(record)), plain(event));
     });

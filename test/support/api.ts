@@ -1,15 +1,20 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import { after } from "node:test";
+import { loadConfig } from "../../src/platform/config.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { createMetrics } from "../../src/platform/metrics.ts";
 import { createSecret } from "../../src/platform/secret.ts";
 import { type Database, openDatabase } from "../../src/repositories/database.ts";
 import { unavailable } from "../../src/repositories/failure.ts";
-import { migrate } from "../../src/repositories/migrate.ts";
+import { createService, type Service } from "../../src/roles/service.ts";
 import { createApp } from "../../src/routes/app.ts";
+import type { AdvanceObserver } from "../../src/services/advance.ts";
 import { createCatalog } from "../../src/services/catalog.ts";
-import { createTestDatabase } from "./postgres.ts";
+import { createServiceDatabase } from "./postgres.ts";
 
 /** Tokens of {@link Api.guarded}. */
 export const TOKENS = { operator: "operator-token-1", worker: "worker-token-2" };
@@ -21,21 +26,30 @@ export interface Api {
   /** With tokens, beyond loopback. */
   guarded: ReturnType<typeof createApp>;
   database: Database;
+  service: Service;
+  /** Folder of the results that are files. */
+  resultsFolder: string;
+  /** Aborting it is what a server that stops does. */
+  stopping: AbortController;
   /** Every log line so far. */
   log(): string;
 }
 
 /** An API on a database of its own. Await it at the top of a test file: it is gone when the file's tests are over. */
-export async function openApi(): Promise<Api> {
-  const { url } = await createTestDatabase();
+export async function openApi(settings: Readonly<Record<string, string>> = {}): Promise<Api> {
+  const { url } = await createServiceDatabase();
   const database = openDatabase(url);
-  after(() => database.close());
-  await migrate(database);
-  return buildApi(database);
+  const api = await buildApi(database, settings);
+  after(async () => {
+    api.stopping.abort();
+    await api.service.advance.close();
+    await database.close();
+  });
+  return api;
 }
 
-/** The API over a database, whatever its state. */
-export function buildApi(database: Database): Api {
+/** The API over a database, whatever its state. `settings` are environment variables. */
+export async function buildApi(database: Database, settings: Readonly<Record<string, string>> = {}): Promise<Api> {
   let written = "";
   const stream = new Writable({
     write(chunk, _encoding, done) {
@@ -46,10 +60,27 @@ export function buildApi(database: Database): Api {
   const metrics = createMetrics();
   const onRegistered = ({ kind, unchanged }: { kind: string; unchanged: boolean }) =>
     metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
+  const logger = createLogger("debug", stream);
+  const config = loadConfig(settings);
+  const resultsFolder = await mkdtemp(join(tmpdir(), "flow-results-"));
+  after(() => rm(resultsFolder, { recursive: true, force: true }));
+  const observer: AdvanceObserver = {
+    committed: () => undefined,
+    batchAccepted: () => undefined,
+    ackTimedOut: () => undefined,
+    firstClaim: () => undefined,
+    claimed: () => undefined,
+    fault: (error) => logger.error({ err: error }, "advancing failed"),
+  };
+  const service = createService({ database, config, resultsFolder, processor: "test", env: {}, observer });
+  const stopping = new AbortController();
   const shared = {
+    ...service,
     catalog: createCatalog({ database, onRegistered }),
-    logger: createLogger("debug", stream),
+    logger,
     metrics,
+    limits: config,
+    stopping: stopping.signal,
     version: "0.0.0-test",
     newRequestId: createIds(Date.now),
     unavailable,
@@ -59,6 +90,9 @@ export function buildApi(database: Database): Api {
     open: createApp({ ...shared, tokens: { server: undefined, worker: undefined }, loopback: true }),
     guarded: createApp({ ...shared, tokens, loopback: false }),
     database,
+    service,
+    resultsFolder,
+    stopping,
     log: () => written,
   };
 }

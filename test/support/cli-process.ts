@@ -29,7 +29,8 @@ export function startFlow(folder: string, args: readonly string[], environment: 
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: folder,
-    env: { PATH, HOME, ...environment },
+    // A context that the developer uses is none of the tests' business.
+    env: { PATH, HOME, XDG_CONFIG_HOME: join(folder, ".settings"), ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let stdout = "";

@@ -17,13 +17,16 @@ export interface TestHttpServer {
   port: number;
   /** Every request so far, in order of arrival. */
   requests: RecordedRequest[];
+  /** Cuts off every open connection; new ones are taken. */
+  closeConnections(): void;
   /** Ends at once, open connections included. */
   close(): Promise<void>;
 }
 
-/** Starts a server that answers with `handle`, which gets the request with its whole body. */
+/** Starts a server that answers with `handle`, which gets the request with its whole body; on a free port, or on the given one. */
 export async function startHttpServer(
   handle: (request: RecordedRequest, response: ServerResponse) => void,
+  onPort = 0,
 ): Promise<TestHttpServer> {
   const requests: RecordedRequest[] = [];
   const listener: RequestListener = (request, response) => {
@@ -41,12 +44,13 @@ export async function startHttpServer(
     });
   };
   const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(onPort, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
     origin: `http://127.0.0.1:${port}`,
     port,
     requests,
+    closeConnections: () => server.closeAllConnections(),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

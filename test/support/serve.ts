@@ -7,8 +7,8 @@ export interface Serving extends CliProcess {
 }
 
 /**
- * Starts `flow serve` on a free port and waits until it says that it is ready. It is ended after the test, whatever
- * happened: with SIGKILL where it does not stop in its own time.
+ * Starts `flow serve` on a free port, a server alone unless `args` name a role, and waits until it says that it is ready. It is
+ * ended after the test, whatever happened: with SIGKILL where it does not stop in its own time.
  */
 export async function startServe(
   context: TestContext,
@@ -16,7 +16,8 @@ export async function startServe(
   environment: NodeJS.ProcessEnv = {},
   args: readonly string[] = [],
 ): Promise<Serving> {
-  const server = startFlow(folder, ["serve", "--port", "0", ...args], { HOME: folder, ...environment });
+  const role = args.includes("--role") ? [] : ["--role", "server"];
+  const server = startFlow(folder, ["serve", "--port", "0", ...role, ...args], { HOME: folder, ...environment });
   context.after(async () => {
     server.process.kill("SIGTERM");
     await server.ended;

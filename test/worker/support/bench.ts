@@ -16,7 +16,7 @@ import type { EventOf, EventType, FlowEvent } from "../../../src/schema/event.ts
 import type { Json, JsonObject } from "../../../src/schema/json.ts";
 import type { TaskLine } from "../../../src/worker/deps.ts";
 import { plainValue } from "../../../src/worker/plain.ts";
-import { loadedReferences } from "../../../src/worker/references.ts";
+import { loadedReferences } from "../../../src/language/loaded-references.ts";
 import { assertRecorded } from "./recorded.ts";
 import { type Call, type Scripts, scriptedTools } from "./scripted-tools.ts";
 

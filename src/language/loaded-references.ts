@@ -1,7 +1,6 @@
-import { ReferenceNeeded, type References } from "../language/references.ts";
-import type { ResultStore } from "../ports/result-store.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { Json } from "../schema/json.ts";
+import { ReferenceNeeded, type References } from "./references.ts";
 
 /** Payloads loaded for one command or one run. */
 export interface LoadedReferences extends References {
@@ -17,7 +16,7 @@ const KEPT_MAX = 16;
  * one payload more, so that it ends. A reference that cannot be loaded throws `REFERENCE_NOT_AVAILABLE` where it is read,
  * within the evaluation: a rule or an arc that reads it does not match, a template fails.
  */
-export function loadedReferences(store: ResultStore): LoadedReferences {
+export function loadedReferences(store: { load(ref: string): Promise<Json> }): LoadedReferences {
   const loaded = new Map<string, Json>();
   const load = async (ref: string): Promise<Json | FlowError> => {
     try {

@@ -1,0 +1,207 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Hono } from "hono";
+import { loadConfig } from "../src/platform/config.ts";
+import { createIds } from "../src/platform/ids.ts";
+import { createLogger } from "../src/platform/logger.ts";
+import { createMetrics } from "../src/platform/metrics.ts";
+import { type Database, openDatabase } from "../src/repositories/database.ts";
+import { unavailable } from "../src/repositories/failure.ts";
+import { migrate } from "../src/repositories/migrate.ts";
+import { createService, type Service } from "../src/roles/service.ts";
+import { createApp } from "../src/routes/app.ts";
+import { createCatalog } from "../src/services/catalog.ts";
+import { type Measurement, quantile } from "./measurement.ts";
+import { startBenchPostgres } from "./service/postgres.ts";
+
+/** Executions of the usual size, made by copying one that ran. */
+const EXECUTIONS = 60_000;
+/** Events of the one that is large. */
+const LARGE_EVENTS = 300_000;
+const CALLS = 40;
+/** What every page is to be answered within, milliseconds. */
+const TARGET_MS = 50;
+
+const PLAYBOOK = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: steps, path: bench/steps }
+workflow:
+  - step: start
+    tool: { kind: noop }
+    next: { arcs: [{ step: end }] }
+  - step: end
+    tool: { kind: noop }
+`;
+
+/**
+ * What reading costs when the log has a million events: executions of the usual size and one with a third of all events.
+ * The 95th percentile of calls through the API, each to another execution, so that nothing is in memory.
+ */
+export async function benchLargeLog(log: (line: string) => void = () => undefined): Promise<Measurement[]> {
+  const postgres = await startBenchPostgres();
+  const folder = await mkdtemp(join(tmpdir(), "flow-bench-results-"));
+  try {
+    const database = openDatabase(await postgres.createDatabase("large_log"));
+    await migrate(database);
+    const first = build(database, folder);
+    const source = await runOne(first);
+    log("filling the log …");
+    const large = await fill(database, first.service, source);
+    await first.service.advance.close();
+    // Another server: it has seen none of these.
+    const { app, service } = build(database, folder);
+    const measured = await measure(app, database, large);
+    await service.advance.close();
+    await database.close();
+    return measured;
+  } finally {
+    await postgres.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+type Api = ReturnType<typeof build>;
+
+function build(database: Database, resultsFolder: string) {
+  const config = loadConfig({});
+  const nothing = () => undefined;
+  const observer = {
+    ...{ committed: nothing, batchAccepted: nothing, ackTimedOut: nothing, firstClaim: nothing, claimed: nothing },
+    fault: (error: unknown) => {
+      throw error;
+    },
+  };
+  const service = createService({ database, config, resultsFolder, processor: "bench", env: {}, observer });
+  const app = createApp({
+    ...service,
+    catalog: createCatalog({ database, onRegistered: nothing }),
+    limits: config,
+    stopping: new AbortController().signal,
+    logger: createLogger("silent", process.stderr),
+    metrics: createMetrics(),
+    tokens: { server: undefined, worker: undefined },
+    loopback: true,
+    version: "bench",
+    newRequestId: createIds(Date.now),
+    unavailable,
+  });
+  return { app: app as unknown as Hono, service };
+}
+
+async function call(app: Hono, path: string, body?: unknown): Promise<Record<string, unknown>> {
+  const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const response = await app.request(path, init);
+  const answer = (await response.json()) as Record<string, unknown>;
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+interface Claimed {
+  command_id: string;
+  attempt: number;
+  step: string;
+}
+
+/** Runs one execution to its end, and gives its id. */
+async function runOne({ app }: Api): Promise<string> {
+  await call(app, "/api/catalog/register", { content: PLAYBOOK });
+  const { execution_id } = await call(app, "/api/execute", { path: "bench/steps" });
+  for (const _ of ["start", "end"]) {
+    const { commands } = await call(app, "/api/commands/claim", { worker: "w", limit: 1, wait_ms: 5_000 });
+    for (const { command_id, attempt, step } of commands as Claimed[]) {
+      const claim = { command_id, attempt };
+      const result = { status: "ok", context: { value: { rows: [1, 2, 3], text: "x".repeat(200) } } };
+      const done = { ...claim, event_type: "task.done", task: step, result };
+      await call(app, "/api/events/batch", {
+        worker: "w",
+        events: [done, { ...claim, event_type: "command.completed" }],
+      });
+    }
+  }
+  await call(app, `/api/executions/${execution_id}/result?wait_ms=5000`);
+  return String(execution_id);
+}
+
+/** Ids of a copy follow each other like those of the original, a millisecond of the id space further on. */
+const ID_STEP = 4_096;
+
+/** Copies the execution, and gives the id of the one that is large. */
+async function fill({ sql }: Database, service: Service, source: string): Promise<string> {
+  const columns = sql`catalog_id, event_type, node_id, node_name, node_type, status, created_at, command_id, worker,
+    attempt, step_run_id, task_run_id, duration_ms, result, error, meta`;
+  await sql`
+    insert into flow.event (event_id, execution_id, ${columns})
+    select event_id + copy * ${ID_STEP}::bigint, execution_id + copy * ${ID_STEP}::bigint, ${columns}
+    from generate_series(1, ${EXECUTIONS}) as copy cross join flow.event where execution_id = ${source}`;
+  await sql`
+    insert into flow.execution (execution_id, catalog_id, path, version, status, progress, last_event_id,
+      root_execution_id, result, started_at, ended_at)
+    select execution_id + copy * ${ID_STEP}::bigint, catalog_id, path, version, status, progress,
+      last_event_id + copy * ${ID_STEP}::bigint, root_execution_id + copy * ${ID_STEP}::bigint, result,
+      started_at + copy * interval '1 ms', ended_at + copy * interval '1 ms'
+    from generate_series(1, ${EXECUTIONS}) as copy cross join flow.execution where execution_id = ${source}`;
+  const large = String(Number(source) + EXECUTIONS * ID_STEP);
+  const view = await service.advance.view(source);
+  if (view === undefined) throw new Error("the execution that was run is gone");
+  const [last] = await sql<{ id: string }[]>`
+    with added as (
+      insert into flow.event (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, meta)
+      select ${large}::bigint + ${ID_STEP} + at, ${large}, catalog_id, 'batch.completed', path, path, 'playbook', 'COMPLETED',
+        '{"context": {"processing_ms": 1.5, "lock_acquire_ms": 0.2}}'
+      from generate_series(1, ${LARGE_EVENTS}) as at cross join flow.execution where execution_id = ${source}
+      returning event_id
+    )
+    select max(event_id) as id from added`;
+  const lastId = Number(last?.id);
+  await sql`update flow.execution set last_event_id = ${lastId} where execution_id = ${large}`;
+  await sql`
+    insert into flow.execution_snapshot (execution_id, event_id, format, state)
+    values (${large}, ${lastId - 2_000}, 1, ${JSON.stringify(view.state)})`;
+  await sql`analyze`;
+  return large;
+}
+
+async function measure(app: Hono, database: Database, large: string): Promise<Measurement[]> {
+  const { sql } = database;
+  const [size] = await sql<{ events: number }[]>`select count(*)::int as events from flow.event`;
+  const rows = await sql<{ id: string; started: Date }[]>`
+    select execution_id as id, started_at as started from flow.execution tablesample system (5) limit ${CALLS + 1}`;
+  const [middle] = rows.slice(CALLS / 2);
+  const since = middle?.started.toISOString() ?? "";
+  const cursor = Buffer.from(JSON.stringify(middle?.id)).toString("base64url");
+  const half = String(Number(large) + ID_STEP + LARGE_EVENTS / 2);
+  const one = (at: number) => rows[at]?.id ?? large;
+  const pages: [string, (at: number) => string][] = [
+    ["list, newest", () => "/api/executions"],
+    ["list, 500 from the middle", () => `/api/executions?limit=500&cursor=${cursor}`],
+    ["list, of a path", () => "/api/executions?path=bench/steps&limit=100"],
+    ["list, of a status that none has", () => "/api/executions?status=FAILED"],
+    [
+      "list, of a time",
+      () => `/api/executions?since=${since}&until=${new Date(Date.parse(since) + 1_000).toISOString()}`,
+    ],
+    ["detail", (at) => `/api/executions/${one(at)}`],
+    ["detail, of the large one", () => `/api/executions/${large}`],
+    ["events", (at) => `/api/executions/${one(at)}/events`],
+    ["events, first 500 of the large one", () => `/api/executions/${large}/events?limit=500`],
+    ["events, 500 from its middle", () => `/api/executions/${large}/events?limit=500&after=${half}`],
+    [
+      "events, of a type that it hardly has",
+      () => `/api/executions/${large}/events?event_type=task.done&after=${half}`,
+    ],
+  ];
+  const measured: Measurement[] = [];
+  for (const [name, path] of pages) {
+    const times: number[] = [];
+    for (let at = 0; at <= CALLS; at += 1) {
+      const began = performance.now();
+      await call(app, path(at));
+      // The first call of a kind pays for the preparation of its statements.
+      if (at > 0) times.push(performance.now() - began);
+    }
+    const shown = `${((size?.events ?? 0) / 1e6).toFixed(1)} million events, ${name}, p95`;
+    measured.push({ name: shown, value: quantile(times, 0.95), unit: "ms", target: TARGET_MS, better: "less" });
+  }
+  return measured;
+}

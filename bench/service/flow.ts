@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres from "postgres";
+import { inheritedEnvironment } from "../../src/platform/config.ts";
+import { type Candidate, RUN_MAX_MS, type Work } from "./candidate.ts";
+import { type Child, startChild } from "./child.ts";
+import { type HttpClient, openClient } from "./http-client.ts";
+import { playbookOf } from "./playbooks.ts";
+import type { BenchPostgres } from "./postgres.ts";
+import { profiling } from "./profile.ts";
+
+/** This service: a server and a worker, and what only it is asked for. */
+export interface FlowCandidate extends Candidate {
+  /** Runs a playbook to its end and gives the execution's id. */
+  execute(work: Work): Promise<string>;
+  /** An execution's events in their order, those of one type where one is named. */
+  events(executionId: string, type?: string): Promise<{ type: string; atMs: number }[]>;
+  /** Resident memory of the two processes, MB. */
+  memoryMb(): Promise<{ server: number; worker: number }>;
+}
+
+const DATABASE = "bench_flow";
+const PROGRAM = join(import.meta.dirname, "../../../bin/flow.js");
+
+/**
+ * Starts both processes as an installation would, and waits until the worker is known to the server. With a folder, each
+ * leaves a profile there when it is stopped; profiling slows them down by about a tenth.
+ */
+export async function startFlow(server: BenchPostgres, profiles?: string): Promise<FlowCandidate> {
+  const folder = await mkdtemp(join(tmpdir(), "flow-bench-"));
+  const databaseUrl = await server.createDatabase(DATABASE);
+  const environment = { ...inheritedEnvironment(), FLOW_LOG_LEVEL: "warn", FLOW_HOME: folder };
+  const start = (role: "server" | "worker", args: readonly string[], added: NodeJS.ProcessEnv) => {
+    const node = profiles === undefined ? [] : profiling(profiles, role);
+    const all = [...node, PROGRAM, "serve", "--role", role, ...args];
+    return startChild(process.execPath, all, { cwd: folder, env: { ...environment, ...added } });
+  };
+  const api = start("server", ["--port", "0"], { FLOW_DATABASE_URL: databaseUrl });
+  const url = await api.before("is not ready", readyAt(api));
+  const worker = start("worker", [], { FLOW_SERVER_URL: url, FLOW_WORKER_TOOLS: "all" });
+  const client = openClient(url);
+  await worker.before("is not known to the server", registered(client));
+  const sql = postgres(databaseUrl, { max: 1 });
+  const execute = executor(client);
+  return {
+    name: "flow",
+    database: DATABASE,
+    run: async (work) => void (await execute(work)),
+    execute,
+    events: (executionId, type) => sql<{ type: string; atMs: number }[]>`
+      select event_type as type, (extract(epoch from created_at) * 1000)::float8 as "atMs" from flow.event
+       where execution_id = ${executionId} ${type === undefined ? sql`` : sql`and event_type = ${type}`}
+       order by event_id`,
+    memoryMb: async () => ({ server: await api.memoryMb(), worker: await worker.memoryMb() }),
+    stop: async () => {
+      await Promise.all([client.close(), sql.end({ timeout: 1 })]);
+      await worker.stop();
+      await api.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The address that `flow serve` says it is ready at. */
+function readyAt({ process }: Child): Promise<string> {
+  let said = "";
+  return new Promise((resolve) => {
+    process.stdout?.on("data", (chunk: Buffer) => {
+      said += chunk.toString();
+      const url = /ready at (http:\/\/[^\s,]+)/.exec(said)?.[1];
+      if (url !== undefined) resolve(url);
+    });
+  });
+}
+
+const POLL_MS = 50;
+
+async function registered(client: HttpClient): Promise<void> {
+  for (;;) {
+    const { items } = (await client.get("/api/worker/pools")) as { items: unknown[] };
+    if (items.length > 0) return;
+    await sleep(POLL_MS);
+  }
+}
+
+/** Two requests a playbook: one starts it, one waits for its result. */
+function executor(client: HttpClient): FlowCandidate["execute"] {
+  const registrations = new Map<string, Promise<unknown>>();
+  return async (work) => {
+    const { path, text, workload } = playbookOf(work);
+    const registration = registrations.get(path) ?? client.post("/api/catalog/register", { content: text });
+    registrations.set(path, registration);
+    await registration;
+    const begun = Date.now();
+    const started = (await client.post("/api/execute", { path, workload })) as { execution_id: string };
+    for (;;) {
+      const answer = await client.get(`/api/executions/${started.execution_id}/result?wait_ms=30000`);
+      const { status, error } = answer as { status: string; error?: unknown };
+      if (status === "COMPLETED") return started.execution_id;
+      const late = Date.now() - begun > RUN_MAX_MS;
+      if (late || status === "FAILED" || status === "CANCELLED") {
+        throw new Error(`${path}, execution ${started.execution_id}: ${status} ${JSON.stringify(error ?? {})}`);
+      }
+    }
+  };
+}

@@ -1,0 +1,43 @@
+import type { Logger } from "../platform/logger.ts";
+import type { Broker } from "../ports/broker.ts";
+import type { Notice } from "../schema/notice.ts";
+
+/**
+ * The broker of a service whose servers are one process. Notices are handed over once the publisher's turn is over, before any
+ * other I/O: nothing is lost, nothing piles up.
+ */
+export function createInProcessBroker(logger: Logger): Broker {
+  const handlers = new Set<(notice: Notice) => void>();
+  let closed = false;
+  return {
+    publish(notice) {
+      if (closed || handlers.size === 0) return;
+      queueMicrotask(() => {
+        if (!closed) tellAll(handlers, notice, logger);
+      });
+    },
+    subscribe(handler) {
+      // Of its own, so that one function may be subscribed twice.
+      const heard = (notice: Notice) => handler(notice);
+      handlers.add(heard);
+      return () => void handlers.delete(heard);
+    },
+    connected: () => !closed,
+    close() {
+      closed = true;
+      handlers.clear();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** A subscriber's fault is its own: the others hear the notice all the same. */
+function tellAll(handlers: ReadonlySet<(notice: Notice) => void>, notice: Notice, logger: Logger): void {
+  for (const handler of handlers) {
+    try {
+      handler(notice);
+    } catch (err) {
+      logger.error({ err, kind: notice.kind }, "a subscriber of the broker failed with a notice");
+    }
+  }
+}

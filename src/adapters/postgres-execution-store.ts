@@ -1,0 +1,45 @@
+import type { ExecutionStore } from "../ports/execution-store.ts";
+import { findBatchByKey, takeOpenBatches } from "../repositories/batches.ts";
+import { type ClaimPolicy, findClaimable, findPending, loadCommandBodies } from "../repositories/claims.ts";
+import type { Database } from "../repositories/database.ts";
+import { findOverdue, findStartByKey, loadEvents, loadExecution } from "../repositories/execution-load.ts";
+import { flushChanges } from "../repositories/flush.ts";
+import { reserveIdBlock } from "../repositories/ids.ts";
+import { flushColumns } from "./flush-columns.ts";
+
+/** What the store needs. */
+export interface PostgresExecutionStoreOptions {
+  database: Database;
+  /**
+   * A pool of its own for {@link ExecutionStore.flush}, opened with `byKey`, so that no flush waits behind reads and none is
+   * planned by what statistics say. Default: `database`.
+   */
+  flushDatabase?: Database;
+  policy: ClaimPolicy;
+  /** Name of this server: who has taken over a batch. */
+  processor: string;
+  /** Milliseconds after which a batch that was taken over may be taken over again. Default 60,000. */
+  batchLeaseMs?: number;
+}
+
+/** Executions in PostgreSQL. Rejections are the driver's: see `repositories/failure`. */
+export function createPostgresExecutionStore(options: PostgresExecutionStoreOptions): ExecutionStore {
+  const { database, flushDatabase = database, policy, processor, batchLeaseMs = 60_000 } = options;
+  return {
+    reserveIds: (count) => reserveIdBlock(database, count),
+    find: (executionId) => loadExecution(database, executionId),
+    eventsAfter: (executionId, after, limit) => loadEvents(database, executionId, after, limit),
+    flush: async (flush) => {
+      const { moved, at } = await flushChanges(flushDatabase, flushColumns(flush));
+      return { moved: new Set(moved), at };
+    },
+    pendingCommands: (after, limit) => findPending(database, after, limit),
+    claimableCommands: (commandIds, abandonedBy) => findClaimable(database, commandIds, policy, abandonedBy ?? null),
+    commandBodies: (commandIds) => loadCommandBodies(database, commandIds),
+    unprocessedBatches: (idleMs, limit) =>
+      takeOpenBatches(database, { processor, leaseMs: batchLeaseMs, idleMs, limit }),
+    findBatch: (caller, idempotencyKey) => findBatchByKey(database, caller, idempotencyKey),
+    findStart: (caller, idempotencyKey) => findStartByKey(database, caller, idempotencyKey),
+    overdueExecutions: (limit) => findOverdue(database, limit),
+  };
+}

@@ -1,0 +1,84 @@
+import { createFileCredentials } from "../adapters/file-credentials.ts";
+import type { ExecutionState } from "../engine/state.ts";
+import { createLocalRuntime, type LocalRuntime } from "../local/runtime.ts";
+import type { Config } from "../platform/config.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import { type JsonObject, setOwn } from "../schema/json.ts";
+import { createToolRegistry, type ToolRegistry } from "../tools/registry.ts";
+import { type CliInput, textOption } from "./command.ts";
+import { credentialsFile } from "./credentials-file.ts";
+import { filesRead, readInputs } from "./inputs.ts";
+import { loadNamed } from "./named-playbook.ts";
+import { openProgress } from "./open-progress.ts";
+import { createRecorder } from "./record.ts";
+import { prepareOutcome, writeWarnings } from "./summary.ts";
+import { checkTarget } from "./target-step.ts";
+import { createWatch, runWatched, type Watch } from "./watched-run.ts";
+
+/**
+ * Runs one playbook in this process, from its document to its outcome. Gives the exit code; throws `FlowError` for what
+ * keeps the run from beginning.
+ */
+export async function runLocally(input: CliInput, config: Config): Promise<number> {
+  const { options, io } = input;
+  const inputs = await readInputs(options, io.folder);
+  const watch = createWatch();
+  const { runtime, tools } = buildRuntime(config, await credentialsFile(config, options, io.folder), watch);
+  try {
+    const playbook = await loadNamed(runtime, input.arguments[0] ?? "", io);
+    const target = checkTarget(playbook, textOption(options, "target"));
+    writeWarnings(playbook.warnings, io);
+    const record = textOption(options, "record");
+    const read = filesRead(playbook.file, options, io.folder);
+    if (record !== undefined) watch.recorder = createRecorder(record, io.folder, read);
+    watch.progress = openProgress(watch.model, options, io);
+    return await runWatched(watch, io, async () => {
+      await runtime.run(playbook, { input: inputs, ...(target !== undefined && { target }) }, io.signal);
+      const print = await prepareOutcome(watch.model, { playbook, results: runtime.results }, options, io);
+      // Sub-playbooks that nobody waited for end before the process does.
+      await runtime.close();
+      return print;
+    });
+  } finally {
+    await runtime.close();
+    await tools()?.close();
+  }
+}
+
+interface RuntimeParts {
+  runtime: LocalRuntime;
+  tools(): ToolRegistry | undefined;
+}
+
+function buildRuntime(config: Config, credentials: string | undefined, watch: Watch): RuntimeParts {
+  let tools: ToolRegistry | undefined;
+  const runtime = createLocalRuntime({
+    tools: (store) => {
+      tools = createToolRegistry({
+        allowPrivate: config.httpAllowPrivate,
+        store,
+        ...(config.workerTools !== "all" && { kinds: config.workerTools }),
+        ...(config.python !== undefined && { python: { pythonPath: config.python } }),
+      });
+      return tools;
+    },
+    credentials: createFileCredentials(credentials, config.environment),
+    env: allowedEnvironment(config),
+    capacity: config.localCapacity,
+    observe(state: ExecutionState, events: readonly FlowEvent[]) {
+      watch.recorder?.observe(state, events);
+      watch.progress.observe(watch.model.observe(state, events), events);
+    },
+    log: (line) => watch.progress.log(line),
+  });
+  return { runtime, tools: () => tools };
+}
+
+function allowedEnvironment(config: Config): JsonObject {
+  const allowed: JsonObject = {};
+  for (const name of config.templateEnv) {
+    const value = config.environment[name];
+    if (value !== undefined) setOwn(allowed, name, value);
+  }
+  return allowed;
+}

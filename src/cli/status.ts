@@ -1,0 +1,118 @@
+import type { LocalPlaybook } from "../local/catalog.ts";
+import { loadConfig } from "../platform/config.ts";
+import type { ExecutionAnswer } from "../schema/execution-api.ts";
+import { type CliInput, type CliIo, EXIT } from "./command.ts";
+import { namedExecution } from "./execution-word.ts";
+import { durationOf, paintStatus } from "./executions.ts";
+import { failureLines, onServer } from "./failure.ts";
+import { readResource } from "./server-catalog.ts";
+import { readExecution } from "./server-executions.ts";
+import { readDocument } from "./server-playbook.ts";
+import { type ServerTarget, serverTarget } from "./server-target.ts";
+import { watchOnServer } from "./server-watch.ts";
+import { rowOfExecution } from "./status-row.ts";
+import { type Style, styleFor } from "./style.ts";
+import { cleanText, formatDuration, jsonText, plural } from "./text.ts";
+import { treeLines } from "./tree.ts";
+import { createWatch } from "./watched-run.ts";
+
+/** Steps that are printed. */
+const LINES_MAX = 1_000;
+/** Columns where standard output is no terminal. */
+const COLUMNS_DEFAULT = 200;
+
+/** `flow status`: what an execution is doing, and why; with `--watch` until it has ended, as `flow run` shows it. */
+export async function showStatus(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const id = await namedExecution(input, target);
+  const execution = await readExecution(target, id, io.signal);
+  if (options["watch"] === true) {
+    const document = await documentOf(target, execution, io);
+    const run = { target, executionId: id, document, startedAt: undefined, cancelOnStop: false };
+    return await watchOnServer(run, createWatch(), options, io);
+  }
+  if (options["json"] === true) {
+    io.stdout.write(`${jsonText(execution)}\n`);
+    return EXIT.ok;
+  }
+  const style = styleFor(io.stdout, io, options["no-color"] === true);
+  const document = execution.status === "FAILED" ? await documentOf(target, execution, io) : undefined;
+  for (const line of statusLines(execution, document, style, io)) io.stdout.write(`${line}\n`);
+  return EXIT.ok;
+}
+
+/** For the lines of its steps. A status without them is better than none. */
+async function documentOf(
+  target: ServerTarget,
+  { path, version }: ExecutionAnswer,
+  io: CliIo,
+): Promise<LocalPlaybook | undefined> {
+  try {
+    const { content } = await readResource(target, path, String(version), io.signal);
+    return readDocument(content, `${path}@${version}`);
+  } catch (error) {
+    if (io.signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+function statusLines(
+  execution: ExecutionAnswer,
+  document: LocalPlaybook | undefined,
+  style: Style,
+  io: CliIo,
+): string[] {
+  const row = rowOfExecution(execution);
+  const now = row.state.startedAt + durationOf(execution, Date.now());
+  const view = {
+    ...{ now, columns: io.stdout.columns ?? COLUMNS_DEFAULT, lines: LINES_MAX, style },
+    cancelling: false,
+  };
+  const lines = headLines(execution, style);
+  const tree = treeLines(row, view);
+  if (tree.length > 0) lines.push("", ...tree);
+  const details =
+    execution.status === "FAILED"
+      ? failureLines(row, document, style, onServer(execution.execution_id))
+      : openLines(execution, now, style);
+  if (details.length > 0) lines.push("", ...details);
+  return lines;
+}
+
+function headLines(execution: ExecutionAnswer, style: Style): string[] {
+  const { execution_id, path, version, status, progress, started_at, parent_execution_id } = execution;
+  const isOver = execution.ended_at !== null;
+  const time = ` ${isOver ? "after" : "for"} ${formatDuration(durationOf(execution, Date.now()))}`;
+  const share = isOver ? "" : `, ${progress}%`;
+  const caller = parent_execution_id === null ? "" : `, called by ${parent_execution_id}`;
+  const lines = [
+    `${style.strong(cleanText(path))} version ${version}  ${paintStatus(status, style)}${time}${share}`,
+    style.dim(`execution ${execution_id}, started ${started_at}${caller}`),
+  ];
+  if (status === "CANCELLED" && execution.error !== null) lines.push(cleanText(execution.error.message));
+  return lines;
+}
+
+/** What is under way now, and what it waits for. */
+function openLines({ commands = [] }: ExecutionAnswer, now: number, style: Style): string[] {
+  const waiting = commands.filter(({ worker }) => worker === null);
+  const lines = commands.slice(0, COMMANDS_SHOWN).map((command) => {
+    const { step, iterations, worker, attempt, claimed_at, command_id } = command;
+    const which = iterations === undefined ? "" : `[${iterations.from}–${iterations.to - 1}]`;
+    const since = claimed_at === null ? "" : ` for ${formatDuration(now - Date.parse(claimed_at))}`;
+    const again = attempt > 1 ? `, attempt ${attempt}: a worker was lost` : "";
+    const where = worker === null ? "waits for a worker" : `with ${cleanText(worker)}${since}${again}`;
+    return `  ${cleanText(step)}${which}  ${where}  ${style.dim(`command ${command_id}`)}`;
+  });
+  const rest = commands.length - lines.length;
+  if (rest > 0) lines.push(`  and ${plural(rest, "more command")}`);
+  if (lines.length > 0) lines.unshift(style.strong("now"));
+  if (waiting.length === commands.length && waiting.length > 0) {
+    lines.push(`  ${style.dim("next")}  no worker has it: 'flow workers' shows who is there and what they run`);
+  }
+  return lines;
+}
+
+/** Open commands that are printed: a loop has thousands. */
+const COMMANDS_SHOWN = 10;

@@ -1,0 +1,54 @@
+import { FlowError } from "../schema/errors.ts";
+
+/** One setting of the program: an environment variable and what it means. */
+export interface SettingDefinition<T> {
+  name: string;
+  meaning: string;
+  /** Text of the default, as `flow config` shows it. */
+  default: string;
+  /** Its value is never shown. */
+  secret?: true;
+  /** Throws `FlowError` INVALID_SETTING for text that cannot be used. */
+  parse(text: string | undefined): T;
+}
+
+/** Keeps the precise type of what the setting gives. */
+export function setting<T>(definition: SettingDefinition<T>): SettingDefinition<T> {
+  return definition;
+}
+
+/** A setting that is a whole number from 1 to `max`. */
+export function countSetting(name: string, meaning: string, fallback: number, max = 1_000_000_000) {
+  return setting({
+    name,
+    meaning,
+    default: String(fallback),
+    parse: (text) => {
+      const number = text === undefined ? fallback : Number(text);
+      if (Number.isInteger(number) && number >= 1 && number <= max) return number;
+      throw new FlowError("INVALID_SETTING", `${name} must be a whole number from 1 to ${max}, got '${text}'`);
+    },
+  });
+}
+
+/** Longest time of a setting: what a timer can wait, 24 days. */
+const SECONDS_MAX = 2_147_483;
+
+/** A setting in seconds, a fraction allowed; milliseconds in the program. */
+export function secondsSetting(name: string, meaning: string, fallback: number) {
+  return setting({
+    name,
+    meaning,
+    default: String(fallback),
+    parse: (text) => milliseconds(name, text) ?? fallback * 1_000,
+  });
+}
+
+/** The milliseconds of a text in seconds, undefined for none. Throws `FlowError` INVALID_SETTING. */
+export function milliseconds(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  // Less than a millisecond would be none.
+  if (seconds >= 0.001 && seconds <= SECONDS_MAX) return Math.round(seconds * 1_000);
+  throw new FlowError("INVALID_SETTING", `${name} must be a number of seconds up to ${SECONDS_MAX}, got '${text}'`);
+}

@@ -1,0 +1,198 @@
+import type { Command } from "../schema/command.ts";
+import type { EventRecord } from "../schema/event-record.ts";
+import type { Json, JsonObject } from "../schema/json.ts";
+import type { TaskError } from "../schema/outcome.ts";
+
+/*
+ * What advancing executions needs from its store. Two implementations: PostgreSQL for the service, memory for the
+ * simulator, which loses, delays and crashes it.
+ *
+ * Ids of executions, commands and batches are text; ids of events are numbers, as they stand in JSON (below 2^53).
+ */
+
+/** Status of an execution row. */
+export type StoredStatus = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
+/** Status of a command row. */
+export type CommandStatus = "PENDING" | "CLAIMED" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
+
+/** Keeps executions, their events and commands. Every promise rejects with the store's own error when it cannot answer. */
+export interface ExecutionStore {
+  /** `count` fresh ids, ahead of every id that was given before: the last of them. */
+  reserveIds(count: number): Promise<number>;
+  /** The row of an execution with its newest snapshot; undefined when there is none. */
+  find(executionId: string): Promise<StoredExecution | undefined>;
+  /** Events after `after`, in order, at most `limit`. */
+  eventsAfter(executionId: string, after: number, limit: number): Promise<EventRecord[]>;
+  /**
+   * Writes all changes in one transaction, each only if its execution is still at `expectedEventId` (a new one: if its id
+   * is free). Those that were not are left out as a whole, and are not in `moved`: reload and decide again. A rejection
+   * says nothing about what was written when it comes from the connection.
+   */
+  flush(flush: Flush): Promise<FlushOutcome>;
+  /** PENDING commands from `after` on, oldest first. */
+  pendingCommands(after: string, limit: number): Promise<ReadyCommand[]>;
+  /**
+   * Those of these commands that may be claimed now: PENDING ones, and held ones that the claim policy gives up (decisions,
+   * "Worker protocol"). Held ones of `abandonedBy` count as given up, whatever their lease.
+   */
+  claimableCommands(commandIds: readonly string[], abandonedBy?: string): Promise<ReadyCommand[]>;
+  /** The commands with these ids as they were issued. */
+  commandBodies(commandIds: readonly string[]): Promise<Command[]>;
+  /** Batches that were accepted and not processed, by a process that is gone or slow: not touched for `idleMs`. */
+  unprocessedBatches(idleMs: number, limit: number): Promise<AcceptedBatch[]>;
+  /** The batch that a caller sent under this key. */
+  findBatch(caller: string, idempotencyKey: string): Promise<KnownBatch | undefined>;
+  /** The execution that a caller started under this key. */
+  findStart(caller: string, idempotencyKey: string): Promise<KnownStart | undefined>;
+  /** Executions that are open past their deadline, by the store's clock. */
+  overdueExecutions(limit: number): Promise<string[]>;
+}
+
+/** An execution as it is stored: its row, and the state to start folding from. */
+export interface StoredExecution {
+  executionId: string;
+  catalogId: string;
+  path: string;
+  version: number;
+  status: StoredStatus;
+  lastEventId: number;
+  parentExecutionId: string | null;
+  rootExecutionId: string;
+  /** Where folding may begin; null: with the first event. */
+  snapshot: Snapshot | null;
+}
+
+/** A state after the events up to `eventId`. */
+export interface Snapshot {
+  eventId: number;
+  /** Version of the state's shape: another one is not read, the events are folded instead. */
+  format: number;
+  /** JSON text. */
+  state: string;
+}
+
+/** Everything that one transaction writes. */
+export interface Flush {
+  executions: ExecutionChange[];
+  batches: BatchChange[];
+}
+
+/** What became of a {@link Flush}. */
+export interface FlushOutcome {
+  /** Ids of the executions whose change was written. */
+  moved: ReadonlySet<string>;
+  /** The store's clock when it wrote, milliseconds since 1970: leases count from there. */
+  at: number;
+}
+
+/** What one advance changes of one execution. */
+export interface ExecutionChange {
+  executionId: string;
+  /** The newest event that the decision knew; null for an execution that begins. */
+  expectedEventId: number | null;
+  /** The newest event after the change; that of the last of `events`. */
+  lastEventId: number;
+  /** Present exactly when the execution begins. */
+  start?: ExecutionStart;
+  status: StoredStatus;
+  /** Percent. */
+  progress: number;
+  /** Set when the execution ended with a result: what the API shows. */
+  result?: Json;
+  error?: TaskError;
+  /** In order; empty never. */
+  events: EventRecord[];
+  /** Commands that begin, in the state that they have at the end of the change. */
+  issued: IssuedCommand[];
+  /** Commands of earlier changes, in the state that they have now. */
+  commands: CommandChange[];
+  snapshot?: Snapshot;
+}
+
+/** What an execution's row says from its beginning. */
+export interface ExecutionStart {
+  catalogId: string;
+  path: string;
+  version: number;
+  parentExecutionId: string | null;
+  parentStep: string | null;
+  rootExecutionId: string;
+  /** Who started it with an idempotency key; all three or none. */
+  idempotency: { caller: string; key: string; bodySha256: string } | null;
+  /** When it is to fail if it is still open, milliseconds since 1970. */
+  deadlineAt: number | null;
+}
+
+/** A command that begins. */
+export interface IssuedCommand extends CommandChange {
+  catalogId: string;
+  step: string;
+  /** Kinds of its tasks: a worker claims what it has all kinds of. */
+  kinds: string[];
+  /** Labels that the worker must have; null: any. */
+  labels: JsonObject | null;
+  body: Command;
+}
+
+/** State of a command after a change. */
+export interface CommandChange {
+  commandId: string;
+  status: CommandStatus;
+  /** Number of claims so far. Of a cancelled command it may be too low: the row keeps the greater one. */
+  attempt: number;
+  /** Holder, exactly while it is CLAIMED or RUNNING. */
+  worker: string | null;
+  /** Milliseconds from the store's now to the end of the lease, where a claim is part of the change. */
+  leaseMs: number | null;
+}
+
+/** A command that a worker may claim. */
+export interface ReadyCommand {
+  commandId: string;
+  executionId: string;
+  kinds: string[];
+  labels: JsonObject | null;
+  /** Claims so far: more than 0 for one that is taken from a worker. */
+  attempt: number;
+}
+
+/** Row of a batch, written with the events that it brought. */
+export interface BatchChange {
+  requestId: string;
+  /** Present when the batch begins with this flush. */
+  accept?: {
+    caller: string;
+    idempotencyKey: string | null;
+    bodySha256: string;
+    executionIds: string[];
+    eventIds: number[];
+  };
+  state: "accepted" | "completed" | "failed";
+  code?: string;
+  message?: string;
+  commandsGenerated: number;
+  /** Written only if the changes of all these executions were; one that the flush does not change counts for nothing. */
+  executionIds: string[];
+}
+
+/** A batch that waits for its processing. */
+export interface AcceptedBatch {
+  requestId: string;
+  executionIds: string[];
+  eventIds: number[];
+}
+
+/** A batch that was sent before. */
+export interface KnownBatch {
+  requestId: string;
+  bodySha256: string;
+  eventIds: number[];
+  commandsGenerated: number;
+}
+
+/** An execution that was started before. */
+export interface KnownStart {
+  executionId: string;
+  bodySha256: string;
+  status: StoredStatus;
+}

@@ -1,0 +1,112 @@
+import { firstIdAt } from "../platform/ids.ts";
+import type { ExecutionStateName } from "../schema/execution-api.ts";
+import type { Json, JsonObject } from "../schema/json.ts";
+import type { Page, PageRequest } from "./catalog.ts";
+import type { Database } from "./database.ts";
+
+/** An execution as its row tells it. */
+export interface ExecutionRow {
+  executionId: string;
+  catalogId: string;
+  path: string;
+  version: number;
+  status: ExecutionStateName;
+  progress: number;
+  lastEventId: number;
+  parentExecutionId: string | null;
+  rootExecutionId: string;
+  /** In a list: undefined where it is longer than {@link LISTED_RESULT_BYTES_MAX}. */
+  result?: Json;
+  error: JsonObject | null;
+  startedAt: Date;
+  endedAt: Date | null;
+}
+
+/** Which executions of a list. */
+export interface ExecutionFilter {
+  status?: ExecutionStateName;
+  path?: string;
+  parentExecutionId?: string;
+  /** Started at this moment or later. */
+  since?: Date;
+  /** Started before this moment. */
+  until?: Date;
+}
+
+/** A page of 500 results at the inline limit would be 32 MB. */
+export const LISTED_RESULT_BYTES_MAX = 1_024;
+
+/**
+ * Ids follow the database's clock: that of an execution is given at most seconds before it starts (longer where the database
+ * could not be reached meanwhile), and is ahead of the clock by milliseconds. Ids this much around the times that are asked
+ * for are looked at; `started_at` decides.
+ */
+const ID_BEFORE_MS = 60_000;
+const ID_AHEAD_MS = 5_000;
+
+/** Executions, newest first. The cursor is an execution's id. */
+export async function listExecutions(
+  { sql }: Database,
+  filter: ExecutionFilter,
+  { limit, cursor }: PageRequest<string>,
+): Promise<Page<ExecutionRow, string>> {
+  const { status, path, parentExecutionId, since, until } = filter;
+  const oldest = since === undefined ? undefined : String(firstIdAt(since.getTime() - ID_BEFORE_MS));
+  const youngest = until === undefined ? undefined : String(firstIdAt(until.getTime() + ID_AHEAD_MS));
+  // Conditions that are not asked for are not in the text, so that the planner sees which index serves.
+  const rows = await sql<Stored[]>`
+    select ${columns(sql)},
+      case when octet_length(result::text) <= ${LISTED_RESULT_BYTES_MAX} then result end as result,
+      result is not null and octet_length(result::text) > ${LISTED_RESULT_BYTES_MAX} as "isLong"
+    from flow.execution
+    where true
+      ${cursor === undefined ? sql`` : sql`and execution_id < ${cursor}`}
+      ${status === undefined ? sql`` : sql`and status = ${status}`}
+      ${path === undefined ? sql`` : sql`and path = ${path}`}
+      ${parentExecutionId === undefined ? sql`` : sql`and parent_execution_id = ${parentExecutionId}`}
+      ${since === undefined ? sql`` : sql`and execution_id >= ${oldest ?? "0"} and started_at >= ${since}`}
+      ${until === undefined ? sql`` : sql`and execution_id < ${youngest ?? "0"} and started_at < ${until}`}
+    order by execution_id desc
+    limit ${limit + 1}`;
+  const items = rows.slice(0, limit).map(rowOf);
+  const last = items.at(-1);
+  return rows.length > limit && last !== undefined ? { items, next: last.executionId } : { items };
+}
+
+/** One execution; undefined when there is none. */
+export async function findExecution({ sql }: Database, executionId: string): Promise<ExecutionRow | undefined> {
+  const [row] = await sql<Stored[]>`
+    select ${columns(sql)}, result, false as "isLong" from flow.execution where execution_id = ${executionId}`;
+  return row === undefined ? undefined : rowOf(row);
+}
+
+/** Executions that this one has called, also those that have ended, oldest first, after the id `after`. */
+export async function listChildren(
+  { sql }: Database,
+  parentExecutionId: string,
+  after: string,
+  limit: number,
+): Promise<{ executionId: string; isOpen: boolean }[]> {
+  return await sql<{ executionId: string; isOpen: boolean }[]>`
+    select execution_id as "executionId", ended_at is null as "isOpen" from flow.execution
+    where parent_execution_id = ${parentExecutionId} and execution_id > ${after}
+    order by execution_id
+    limit ${limit}`;
+}
+
+interface Stored extends Omit<ExecutionRow, "lastEventId" | "result"> {
+  lastEventId: string;
+  result: Json;
+  isLong: boolean;
+}
+
+function columns(sql: Database["sql"]) {
+  return sql`
+    execution_id as "executionId", catalog_id as "catalogId", path, version, status, progress,
+    last_event_id as "lastEventId", parent_execution_id as "parentExecutionId", root_execution_id as "rootExecutionId",
+    error, started_at as "startedAt", ended_at as "endedAt"`;
+}
+
+function rowOf({ lastEventId, result, isLong, ...row }: Stored): ExecutionRow {
+  return { ...row, lastEventId: Number(lastEventId), ...(isLong ? {} : { result }) };
+}

@@ -1,0 +1,46 @@
+import type { Database } from "./database.ts";
+
+/*
+ * Work that one process at a time may do, such as the reaper's sweep, by name. A lease has a token that grows with each new
+ * holder: who finds another one has lost it. All times are the database's.
+ */
+
+/**
+ * Takes the lease when nobody has it or its time is over, or renews it for the holder that has it. Gives the token, or
+ * undefined while another one holds it. `holder` names one process, and not the one after its restart.
+ */
+export async function acquireLease(
+  { sql }: Database,
+  name: string,
+  holder: string,
+  leaseMs: number,
+): Promise<number | undefined> {
+  const [row] = await sql<{ token: string }[]>`
+    insert into flow.lease as held (name, holder, token, acquired_at, expires_at)
+    values (${name}, ${holder}, 1, now(), now() + ${leaseMs}::float8 * interval '1 millisecond')
+    on conflict (name) do update set
+      holder = excluded.holder,
+      -- The same holder goes on, unless its time was over: then nobody knows what happened meanwhile.
+      token = held.token + case when held.expires_at <= now() then 1 else 0 end,
+      acquired_at = case when held.expires_at <= now() then now() else held.acquired_at end,
+      expires_at = excluded.expires_at
+    where held.expires_at <= now() or held.holder = excluded.holder
+    returning token`;
+  return row && Number(row.token);
+}
+
+/** Renews the lease that this token is of; false when it is over, or another one's. */
+export async function renewLease({ sql }: Database, name: string, token: number, leaseMs: number): Promise<boolean> {
+  const { count } = await sql`
+    update flow.lease set expires_at = now() + ${leaseMs}::float8 * interval '1 millisecond'
+    where name = ${name} and token = ${token} and expires_at > now()`;
+  return count > 0;
+}
+
+/** Ends the lease that this token is of, so that another process may have it at once. Any other token: nothing happens. */
+export async function releaseLease({ sql }: Database, name: string, token: number): Promise<void> {
+  // The row stays: the next token must be another one. A lease cannot end before it began.
+  await sql`
+    update flow.lease set expires_at = greatest(now(), acquired_at + interval '1 millisecond')
+    where name = ${name} and token = ${token} and expires_at > now()`;
+}

@@ -1,0 +1,59 @@
+import { type Config, isGiven } from "../platform/config.ts";
+import type { RunningServer, ServerDeps } from "./server.ts";
+import { startServer } from "./server.ts";
+import { startWorkerProcess } from "./worker-process.ts";
+
+/** What the role `all` needs. */
+export interface AllDeps extends ServerDeps {
+  /** The file that this program was started with. */
+  entry: string;
+  /** Aborted when the process is to stop. */
+  signal: AbortSignal;
+}
+
+/** How much longer than draining a worker may take to end. */
+const STOP_EXTRA_MS = 12_000;
+
+/**
+ * The role `all`: a server in this process, and beside it a process with a worker, so that no tool can keep the server from
+ * answering. Resolves when both do their work, or when the signal aborts. Stopped in the reverse order: the worker drains
+ * while the server still takes its reports.
+ */
+export async function startAll(deps: AllDeps): Promise<RunningServer> {
+  const { config, lifecycle, logger, signal } = deps;
+  const server = await startServer(deps);
+  if (signal.aborted) return server;
+  const stopMs = config.workerDrainMs + STOP_EXTRA_MS;
+  const { entry, folder } = deps;
+  const worker = startWorkerProcess({
+    entry,
+    folder,
+    logger,
+    stopMs,
+    environment: workerEnvironment(config, server.url),
+  });
+  lifecycle.add("the worker", () => worker.stop(), stopMs + 1_000);
+  const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  await Promise.race([worker.ready, aborted]);
+  return server;
+}
+
+/** What only a server needs: a worker runs tools, which are to find as little as possible. */
+const SERVER_ONLY = ["FLOW_DATABASE_URL", "BROKER_URL", "FLOW_ENCRYPTION_KEYS", "FLOW_ENCRYPTION_KEYS_FILE"];
+
+/** The worker's environment: this process's own, with the server's address and the defaults of the embedded service. */
+export function workerEnvironment(config: Config, serverUrl: string): NodeJS.ProcessEnv {
+  const environment: NodeJS.ProcessEnv = { ...config.environment, FLOW_SERVER_URL: reachable(serverUrl) };
+  for (const name of SERVER_ONLY) delete environment[name];
+  if (config.workerToken !== undefined) delete environment["FLOW_SERVER_TOKEN"];
+  if (config.databaseUrl !== undefined) return environment;
+  // With a database of its own the service is one person's: tools may do what that person may do.
+  if (!isGiven(config, "workerTools")) environment["FLOW_WORKER_TOOLS"] = "all";
+  if (!isGiven(config, "httpAllowPrivate")) environment["FLOW_HTTP_ALLOW_PRIVATE"] = "all";
+  return environment;
+}
+
+/** A server that listens on every address is reached by loopback. */
+function reachable(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}

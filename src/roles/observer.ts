@@ -1,0 +1,29 @@
+import type { Logger } from "../platform/logger.ts";
+import type { Metrics } from "../platform/metrics.ts";
+import type { Broker } from "../ports/broker.ts";
+import type { AdvanceObserver } from "../services/advance.ts";
+
+/** Turns what advancing tells of into numbers, log lines, and notices for other servers. */
+export function createObserver(deps: {
+  metrics: Metrics;
+  logger: Logger;
+  broker: Pick<Broker, "publish">;
+}): AdvanceObserver {
+  const { metrics, logger, broker } = deps;
+  return {
+    committed({ unclaimed, steps, timings }) {
+      if (timings.executions > 0) metrics.flushed(timings.flushMs / 1_000, timings.executions, timings.events);
+      for (const { status, durationMs } of steps) metrics.stepEnded(status, durationMs / 1_000);
+      if (unclaimed.length > 0) broker.publish({ kind: "commands", commandIds: [...unclaimed] });
+    },
+    batchAccepted: metrics.batchAccepted,
+    ackTimedOut: metrics.batchTimedOut,
+    firstClaim: metrics.batchFirstClaim,
+    claimed: metrics.commandClaimed,
+    fault: (error, executionIds) =>
+      logger.error({ err: error, execution_ids: executionIds.slice(0, LOGGED_MAX) }, "advancing executions failed"),
+  };
+}
+
+/** Ids in one log line. */
+const LOGGED_MAX = 20;

@@ -1,0 +1,28 @@
+import { createInProcessBroker } from "../adapters/in-process-broker.ts";
+import type { Config } from "../platform/config.ts";
+import type { Lifecycle } from "../platform/lifecycle.ts";
+import type { Logger } from "../platform/logger.ts";
+import type { Broker } from "../ports/broker.ts";
+
+/**
+ * The broker of this process: NATS with `BROKER_URL`, else its own memory, which is enough for one server: others find by
+ * polling what they were not told of. The NATS driver is loaded only where it is used.
+ */
+export async function openBroker(
+  config: Pick<Config, "brokerUrl">,
+  logger: Logger,
+  lifecycle: Lifecycle,
+): Promise<Broker> {
+  if (config.brokerUrl === undefined) {
+    const broker = createInProcessBroker(logger);
+    lifecycle.add("the broker", () => broker.close());
+    return broker;
+  }
+  const { openNatsLink } = await import("../adapters/nats-connection.ts");
+  const { createNatsBroker } = await import("../adapters/nats-broker.ts");
+  const link = openNatsLink(config.brokerUrl, logger);
+  lifecycle.add("the connection to NATS", () => link.close());
+  const broker = createNatsBroker({ link, logger });
+  lifecycle.add("the broker", () => broker.close());
+  return broker;
+}

@@ -1,0 +1,120 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import type { Config } from "../platform/config.ts";
+import type { Lifecycle } from "../platform/lifecycle.ts";
+import type { Logger } from "../platform/logger.ts";
+import { createMetrics, type Metrics } from "../platform/metrics.ts";
+import type { Broker } from "../ports/broker.ts";
+import { type Database, openDatabase } from "../repositories/database.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Advance } from "../services/advance.ts";
+import { createReaper, type Reaper } from "../services/reaper.ts";
+import { createObserver } from "./observer.ts";
+import { openBroker } from "./open-broker.ts";
+import { createService, type Service } from "./service.ts";
+import { startUpkeep } from "./upkeep.ts";
+
+/** What {@link startService} takes from the role. */
+export interface StartServiceDeps {
+  config: Config;
+  folder: string;
+  logger: Logger;
+  lifecycle: Lifecycle;
+}
+
+/**
+ * Starts what executions need: the broker, the service over its database, and the upkeep. What a server that died has left
+ * is worked out before anything new is taken.
+ */
+export async function startService(
+  { config, folder, logger, lifecycle }: StartServiceDeps,
+  { database, url }: { database: Database; url: string },
+): Promise<{ service: Service; metrics: Metrics }> {
+  const broker = await openBroker(config, logger, lifecycle);
+  const flushDatabase = openDatabase(url, {
+    // One for each round that is under way; shared with nothing that could hold them up.
+    connectionsMax: 1 + config.batchProcessors,
+    byKey: true,
+    statementMs: config.batchProcessingTimeoutMs,
+  });
+  lifecycle.add("the connections that write", () => flushDatabase.close());
+  let depth = () => 0;
+  const metrics = createMetrics({ queueDepth: () => depth() });
+  const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
+  const service = createService({
+    database,
+    flushDatabase,
+    config,
+    resultsFolder: join(resolve(folder, config.home), "results"),
+    processor,
+    env: templateEnvironment(config),
+    observer: createObserver({ metrics, logger, broker }),
+  });
+  const { advance } = service;
+  depth = () => advance.queueDepth();
+  lifecycle.add("the executions", () => advance.close());
+  await advance.upkeep.recover(0);
+  await advance.upkeep.poll();
+  lifecycle.add("hearing of other servers", hear(broker, advance));
+  const reaper = openReaper(config, { database, broker, metrics, logger, processor });
+  startUpkeep({ upkeep: advance.upkeep, database, reaper, logger, lifecycle });
+  return { service, metrics };
+}
+
+/** What other servers tell of is looked up: a notice is a hint, and may be forged. */
+function hear(broker: Broker, advance: Advance): () => void {
+  return broker.subscribe((notice) => {
+    if (notice.kind === "commands") void advance.offer(notice.commandIds);
+    else advance.moved(notice.executionId);
+  });
+}
+
+function openReaper(
+  config: Config,
+  deps: { database: Database; broker: Broker; metrics: Metrics; logger: Logger; processor: string },
+): { reaper: Reaper; intervalMs: number } | undefined {
+  const { reaperIntervalMs, reaperWorkerStaleMs, reaperHardTimeoutMs, reaperPendingRetryMs, reaperMaxPerRun } = config;
+  if (!config.reaperEnabled) {
+    deps.logger.warn(
+      {},
+      "COMMAND-REAPER is switched off: stranded commands wait for a claim that happens to find them",
+    );
+    return undefined;
+  }
+  const reaper = createReaper({
+    database: deps.database,
+    broker: deps.broker,
+    holder: deps.processor,
+    policy: {
+      staleMs: reaperWorkerStaleMs,
+      hardTimeoutMs: reaperHardTimeoutMs,
+      pendingMs: reaperPendingRetryMs,
+    },
+    maxPerRun: reaperMaxPerRun,
+    intervalMs: reaperIntervalMs,
+    onSwept(swept) {
+      deps.metrics.reaperSwept(swept);
+      if (swept !== undefined && swept.pending + swept.worker + swept.timeout > 0) {
+        deps.logger.info({ ...swept }, "COMMAND-REAPER published stranded commands again");
+      }
+    },
+  });
+  const fields = {
+    interval_seconds: reaperIntervalMs / 1_000,
+    worker_stale_seconds: reaperWorkerStaleMs / 1_000,
+    hard_timeout_seconds: reaperHardTimeoutMs / 1_000,
+  };
+  const told = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
+  deps.logger.info(fields, `COMMAND-REAPER started: ${told.join(" ")}`);
+  return { reaper, intervalMs: reaperIntervalMs };
+}
+
+/** The environment variables that templates may read. */
+function templateEnvironment({ templateEnv, environment }: Config): JsonObject {
+  const given = templateEnv.flatMap((name) => {
+    const value = environment[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(given);
+}

@@ -1,0 +1,54 @@
+import { systemClock } from "../adapters/system-clock.ts";
+import type { Lifecycle } from "../platform/lifecycle.ts";
+import type { Logger } from "../platform/logger.ts";
+import type { Database } from "../repositories/database.ts";
+import { ensureEventPartitions } from "../repositories/event-partitions.ts";
+import { deleteExpiredTransients } from "../repositories/transient.ts";
+import type { Upkeep } from "../services/advance.ts";
+import { type BackgroundWork, startBackground } from "../services/background.ts";
+import type { Reaper } from "../services/reaper.ts";
+
+/** What is looked after beside the requests. */
+export interface UpkeepDeps {
+  upkeep: Upkeep;
+  database: Database;
+  /** Undefined: switched off. */
+  reaper: { reaper: Reaper; intervalMs: number } | undefined;
+  logger: Logger;
+  lifecycle: Lifecycle;
+}
+
+/** A server that takes this long to work out what follows from a batch is taken for dead, and another one does it too. */
+const BATCH_IDLE_MS = 5_000;
+const DAY_MS = 86_400_000;
+/** Expired rows deleted in one run. */
+const EXPIRED_MAX = 1_000;
+
+/**
+ * Runs what nobody asks for: commands and batches that another process left, deadlines, the reaper, partitions of the log.
+ * What fails is logged and tried again; the database being away for a while is no reason to end.
+ */
+export function startUpkeep({ upkeep, database, reaper, logger, lifecycle }: UpkeepDeps): void {
+  const work: BackgroundWork[] = [
+    { name: "poll for commands", intervalMs: 1_000, runOnce: () => upkeep.poll() },
+    { name: "recover batches", intervalMs: 1_000, runOnce: () => upkeep.recover(BATCH_IDLE_MS) },
+    { name: "end overdue executions", intervalMs: 1_000, runOnce: () => upkeep.expire() },
+    { name: "forget idle executions", intervalMs: 1_000, runOnce: () => upkeep.sweep() },
+    { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => ensureEventPartitions(database) },
+    {
+      name: "delete expired values",
+      intervalMs: 60_000,
+      runOnce: () => deleteExpiredTransients(database, EXPIRED_MAX),
+    },
+  ];
+  if (reaper !== undefined) {
+    work.push({ name: "reap commands", intervalMs: reaper.intervalMs, runOnce: () => reaper.reaper.sweep() });
+  }
+  const onError = (name: string, error: unknown) => logger.warn({ err: error, work: name }, "background work failed");
+  const stop = startBackground(work, { clock: systemClock, random: Math.random, onError });
+  lifecycle.add("the background work", async () => {
+    await stop();
+    // Another server may sweep at once. Without the database it waits for the end of the lease.
+    await reaper?.reaper.release().catch(() => undefined);
+  });
+}

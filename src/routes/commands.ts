@@ -1,0 +1,56 @@
+import { Hono } from "hono";
+import { ClaimAnswer, ClaimBody, ClaimedCommandAnswer, ClaimOneBody } from "../schema/command-api.ts";
+import type { Advance } from "../services/advance.ts";
+import type { Workers } from "../services/workers.ts";
+import { commandAnswer } from "./claimed-command.ts";
+import { contract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+import { jsonBody, pathId } from "./input.ts";
+import { listening } from "./listening.ts";
+
+const CLAIM = contract({
+  method: "post",
+  path: "/api/commands/claim",
+  summary: "Claims commands for a worker, waiting for the first if asked to; none when there was none in time",
+  access: "worker",
+  body: ClaimBody,
+  answer: ClaimAnswer,
+  refusals: [413, 422],
+});
+
+const CLAIM_ONE = contract({
+  method: "post",
+  path: "/api/commands/:command_id/claim",
+  summary:
+    "Claims one command; 409 `active_claim` (with Retry-After) while another worker holds it, or `already_terminal`",
+  access: "worker",
+  body: ClaimOneBody,
+  answer: ClaimedCommandAnswer,
+  refusals: [404, 409, 413, 422],
+});
+
+/** Contracts of {@link commandRoutes}. */
+export const COMMAND_CONTRACTS = [CLAIM, CLAIM_ONE];
+
+/** Claims (Worker protocol). A claim whose client leaves ends its wait, and holds nothing. */
+export function commandRoutes(
+  advance: Pick<Advance, "claim">,
+  workers: Pick<Workers, "claimOne">,
+  stopping: AbortSignal,
+) {
+  return new Hono<RouteEnvironment>()
+    .post(CLAIM.path, jsonBody(CLAIM.body), async (c) => {
+      const { worker, limit, kinds, labels = {}, wait_ms: waitMs = 0 } = c.req.valid("json");
+      const listener = listening(c, stopping);
+      try {
+        const claimed = await advance.claim({ worker, limit, kinds, labels, waitMs }, listener.signal);
+        return c.json({ commands: claimed.map(commandAnswer) } satisfies ClaimAnswer);
+      } finally {
+        listener.done();
+      }
+    })
+    .post(CLAIM_ONE.path, jsonBody(CLAIM_ONE.body), async (c) => {
+      const commandId = pathId(c.req.param("command_id"), "command");
+      return c.json(commandAnswer(await workers.claimOne(commandId, c.req.valid("json").worker)));
+    });
+}

@@ -1,0 +1,79 @@
+import * as v from "valibot";
+import { FlowError } from "../schema/errors.ts";
+import { BatchEnvelope, SingleEventBody } from "../schema/event-api.ts";
+import { EventInput, fromInput, type ReportedEvent } from "../schema/event-input.ts";
+import type { ClaimInput } from "../services/advance.ts";
+import { check, type InputProblem, invalid, PROBLEMS_MAX, problemsOf } from "./input.ts";
+
+/** An event of a request, and the execution that it is of, where the request says. */
+export interface SentEvent {
+  executionId: string | undefined;
+  event: ReportedEvent;
+}
+
+/** The body of an event batch, read. */
+export interface SentBatch {
+  worker: string | undefined;
+  events: SentEvent[];
+  claim: ClaimInput | undefined;
+}
+
+/**
+ * Reads the body of a batch. `now` stands in for events without a time. Throws `FlowError` INVALID_INPUT with what is wrong
+ * with each event, or TOO_LARGE for more than `eventsMax`. It runs for every step of every execution: measured, 5 to 8 µs an
+ * event.
+ */
+export function readBatch(body: unknown, eventsMax: number, now: number): SentBatch {
+  const { worker, execution_id, events, claim } = check(BatchEnvelope, body, "The body");
+  if (events.length > eventsMax) {
+    throw new FlowError(
+      "TOO_LARGE",
+      `A batch has ${eventsMax} events at most, this one ${events.length}. Send several`,
+    );
+  }
+  if (events.length === 0) throw invalid("The body", [{ path: "events", message: "must not be empty" }]);
+  if (claim !== undefined && worker === undefined) {
+    throw invalid("The body", [{ path: "worker", message: "is required with 'claim'" }]);
+  }
+  const problems: (InputProblem & { index: number })[] = [];
+  const sent: SentEvent[] = [];
+  events.forEach((event, index) => {
+    const read = readOne(event, worker, execution_id, now);
+    if ("event" in read) sent.push(read);
+    else problems.push(...read.map((problem) => ({ index, ...problem })));
+  });
+  if (problems.length > 0) throw invalid("The batch", problems.slice(0, PROBLEMS_MAX));
+  return { worker, events: sent, claim: claim === undefined ? undefined : claimOf(claim, worker ?? "") };
+}
+
+/** Reads the body of a single event. Throws `FlowError` INVALID_INPUT. */
+export function readEvent(body: unknown, now: number): { worker: string | undefined; event: SentEvent } {
+  const { worker, ...input } = check(SingleEventBody, body, "The body");
+  const event = fromInput(input, worker, now);
+  if (typeof event === "string") throw invalid("The body", [problemIn(event)]);
+  return { worker, event: { executionId: input.execution_id, event } };
+}
+
+function readOne(
+  value: unknown,
+  worker: string | undefined,
+  executionId: string | undefined,
+  now: number,
+): SentEvent | InputProblem[] {
+  const parsed = v.safeParse(EventInput, value);
+  if (!parsed.success) return problemsOf(parsed.issues);
+  const event = fromInput(parsed.output, worker, now);
+  if (typeof event === "string") return [problemIn(event)];
+  return { executionId: parsed.output.execution_id ?? executionId, event };
+}
+
+/** `fromInput` says `field: what is wrong`. */
+function problemIn(text: string): InputProblem {
+  const [path = "", ...rest] = text.split(": ");
+  return { path, message: rest.join(": ") };
+}
+
+function claimOf(claim: NonNullable<v.InferOutput<typeof BatchEnvelope>["claim"]>, worker: string): ClaimInput {
+  const { limit, kinds, labels = {}, wait_ms: waitMs = 0 } = claim;
+  return { worker, limit, kinds, labels, waitMs };
+}

@@ -1,0 +1,68 @@
+import { Hono } from "hono";
+import { FlowError } from "../schema/errors.ts";
+import type { ParentRef } from "../schema/event.ts";
+import { ExecuteAnswer, ExecuteBody } from "../schema/execution-api.ts";
+import type { Executions } from "../services/executions.ts";
+import { BODY_BYTES_MAX, parseJson, readBody } from "./body.ts";
+import { contract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+import { bodySha256, idempotencyKey } from "./idempotency.ts";
+import { check } from "./input.ts";
+
+const EXECUTE = contract({
+  method: "post",
+  path: "/api/execute",
+  summary:
+    "Starts an execution; a worker starts children only. With an Idempotency-Key it starts one, however often it is sent",
+  access: "worker",
+  body: ExecuteBody,
+  answer: ExecuteAnswer,
+  refusals: [404, 409, 413, 422],
+});
+
+/** Contracts of {@link executeRoutes}. */
+export const EXECUTE_CONTRACTS = [EXECUTE];
+
+/** Starting executions (interface specification, Execution). */
+export function executeRoutes(executions: Pick<Executions, "start">) {
+  return new Hono<RouteEnvironment>().post(EXECUTE.path, async (c) => {
+    const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
+    const body = check(ExecuteBody, parseJson(bytes), "The body");
+    const parent = parentOf(body);
+    if (c.get("role") === "worker" && parent === undefined) {
+      throw new FlowError(
+        "FORBIDDEN",
+        "A worker starts executions only for one that it works on: send parent_execution_id",
+      );
+    }
+    const { path, catalog_id, version, resource_kind, workload = {}, target } = body;
+    const key = idempotencyKey(c);
+    const started = await executions.start({
+      input: workload,
+      ...(path !== undefined && { path }),
+      ...(catalog_id !== undefined && { catalogId: catalog_id }),
+      ...(version !== undefined && version !== "latest" && { version: Number(version) }),
+      ...(resource_kind !== undefined && { resourceKind: resource_kind }),
+      ...(target !== undefined && { target }),
+      ...(parent !== undefined && { parent }),
+      ...(key !== null && { idempotency: { caller: c.get("role"), key, bodySha256: bodySha256(bytes) } }),
+    });
+    return c.json({
+      execution_id: started.executionId,
+      status: started.status,
+      path: started.path,
+      version: started.version,
+      catalog_id: started.catalogId,
+      ...(started.duplicate && { duplicate: true as const }),
+    } satisfies ExecuteAnswer);
+  });
+}
+
+function parentOf({ parent_execution_id, parent_step, parent_iter }: ExecuteBody): ParentRef | undefined {
+  if (parent_execution_id === undefined || parent_step === undefined) return undefined;
+  return {
+    execution_id: parent_execution_id,
+    step: parent_step,
+    ...(parent_iter !== undefined && { iter: parent_iter }),
+  };
+}

@@ -1,0 +1,172 @@
+import { type Context, Hono } from "hono";
+import type * as v from "valibot";
+import { FlowError } from "../schema/errors.ts";
+import { EventsAnswer, EventsQuery } from "../schema/event-api.ts";
+import {
+  CancelAnswer,
+  CancelBody,
+  DeleteAnswer,
+  ExecutionAnswer,
+  type ExecutionItem,
+  ExecutionsAnswer,
+  ExecutionsQuery,
+  ResultAnswer,
+  ResultQuery,
+} from "../schema/execution-api.ts";
+import type { JsonObject } from "../schema/json.ts";
+import { pageSize } from "../schema/wire.ts";
+import type { ExecutionDetail, Executions } from "../services/executions.ts";
+import { contract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+import { jsonBody, pathId, queryOf } from "./input.ts";
+import { listening } from "./listening.ts";
+
+const LIST = contract({
+  method: "get",
+  path: "/api/executions",
+  summary: "Executions, newest first",
+  access: "worker",
+  query: ExecutionsQuery,
+  answer: ExecutionsAnswer,
+  refusals: [422],
+});
+
+const DETAIL = contract({
+  method: "get",
+  path: "/api/executions/:execution_id",
+  summary: "An execution with its steps, its inputs and, when it has ended, its result",
+  access: "worker",
+  answer: ExecutionAnswer,
+  refusals: [404],
+});
+
+const EVENTS = contract({
+  method: "get",
+  path: "/api/executions/:execution_id/events",
+  summary: "An execution's events in their order",
+  access: "worker",
+  query: EventsQuery,
+  answer: EventsAnswer,
+  refusals: [404, 422],
+});
+
+const RESULT = contract({
+  method: "get",
+  path: "/api/executions/:execution_id/result",
+  summary:
+    "The stored result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too",
+  access: "worker",
+  query: ResultQuery,
+  answer: ResultAnswer,
+  refusals: [404, 422],
+});
+
+const CANCEL = contract({
+  method: "post",
+  path: "/api/executions/:execution_id/cancel",
+  summary: "Cancels an execution and those that it has called; a worker cancels children only",
+  access: "worker",
+  body: CancelBody,
+  bodyOptional: true,
+  answer: CancelAnswer,
+  refusals: [404, 413, 422],
+});
+
+const DELETE = contract({
+  method: "delete",
+  path: "/api/executions/:execution_id",
+  summary: "Deletes an execution that has ended, with its events, commands and results",
+  access: "operator",
+  answer: DeleteAnswer,
+  refusals: [404, 409],
+});
+
+/** Contracts of {@link executionRoutes}. */
+export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, RESULT, CANCEL, DELETE];
+
+/** Executions (interface specification, Execution; and what the service adds to it). */
+export function executionRoutes(executions: Executions, stopping: AbortSignal) {
+  return new Hono<RouteEnvironment>()
+    .get(LIST.path, queryOf(LIST.query), async (c) => {
+      const { limit, cursor, parent_execution_id, since, until, ...filter } = c.req.valid("query");
+      const asked = {
+        ...filter,
+        ...(parent_execution_id !== undefined && { parentExecutionId: parent_execution_id }),
+        ...(since !== undefined && { since: new Date(since) }),
+        ...(until !== undefined && { until: new Date(until) }),
+      };
+      const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
+      const { items, nextCursor } = await executions.list(asked, page);
+      return c.json({ executions: items.map(itemOf), next_cursor: nextCursor } satisfies ExecutionsAnswer);
+    })
+    .get(DETAIL.path, async (c) => {
+      const { row, ...told } = await executions.detail(executionId(c));
+      const answer = { ...itemOf(row), result: row.result ?? null, ...told };
+      return c.json(answer satisfies ExecutionAnswer);
+    })
+    .get(EVENTS.path, queryOf(EVENTS.query), async (c) => {
+      const { after, cursor, event_type, limit } = c.req.valid("query");
+      const { events, next } = await executions.events(executionId(c), {
+        after: Number(cursor ?? after ?? 0),
+        limit: pageSize(limit),
+        ...(event_type !== undefined && { eventType: event_type }),
+      });
+      // Records are what the log has: their shape was checked when they were written.
+      return c.json({ events, next_cursor: next === undefined ? null : String(next) } as unknown as EventsAnswer);
+    })
+    .get(RESULT.path, queryOf(RESULT.query), async (c) => {
+      const { wait_ms = "0", step } = c.req.valid("query");
+      const listener = listening(c, stopping);
+      try {
+        const asked = { waitMs: Number(wait_ms), ...(step !== undefined && { step }) };
+        const found = await executions.result(executionId(c), asked, listener.signal);
+        const { executionId: id, path, status, result, error } = found;
+        return c.json({
+          execution_id: id,
+          path,
+          status,
+          result: result as JsonObject | null,
+          error,
+        } satisfies ResultAnswer);
+      } finally {
+        listener.done();
+      }
+    })
+    .post(CANCEL.path, jsonBody(CANCEL.body, CANCEL.bodyOptional), async (c) => {
+      const id = executionId(c);
+      const { reason = "Cancelled by request", cascade = true } = c.req.valid("json");
+      if (c.get("role") === "worker" && !(await executions.isChild(id))) {
+        throw new FlowError("FORBIDDEN", `A worker cancels what another execution has called, and nobody called ${id}`);
+      }
+      const { status, children } = await executions.cancel(id, { reason, cascade });
+      return c.json({ execution_id: id, status, children_cancelled: children } satisfies CancelAnswer);
+    })
+    .delete(DELETE.path, async (c) => {
+      const id = executionId(c);
+      await executions.remove(id);
+      return c.json({ status: "success", execution_id: id } satisfies v.InferOutput<typeof DeleteAnswer>);
+    });
+}
+
+function executionId(c: Context): string {
+  return pathId(c.req.param("execution_id") ?? "", "execution");
+}
+
+/** The wire shape of an execution's row. */
+function itemOf(row: ExecutionDetail["row"]): ExecutionItem {
+  const { startedAt, endedAt, result, error } = row;
+  return {
+    execution_id: row.executionId,
+    catalog_id: row.catalogId,
+    path: row.path,
+    version: row.version,
+    status: row.status,
+    progress: row.progress,
+    parent_execution_id: row.parentExecutionId,
+    started_at: startedAt.toISOString(),
+    ended_at: endedAt?.toISOString() ?? null,
+    duration_ms: endedAt === null ? null : Math.max(0, endedAt.getTime() - startedAt.getTime()),
+    ...(result !== undefined && { result }),
+    error: error as ExecutionItem["error"],
+  };
+}

@@ -1,0 +1,26 @@
+import type { Context } from "hono";
+
+/** For how long somebody listens to the answer of a request. */
+export interface Listening {
+  /** Aborted when the client has left, or the server stops. */
+  signal: AbortSignal;
+  /** Call it when the answer is given. */
+  done(): void;
+}
+
+/** Joins the two by hand: a signal made of others would stay with the server's for as long as that lives. */
+export function listening(c: Context, stopping: AbortSignal): Listening {
+  const controller = new AbortController();
+  const client = c.req.raw.signal;
+  const abort = () => controller.abort();
+  client.addEventListener("abort", abort, { once: true });
+  stopping.addEventListener("abort", abort, { once: true });
+  if (client.aborted || stopping.aborted) abort();
+  return {
+    signal: controller.signal,
+    done() {
+      client.removeEventListener("abort", abort);
+      stopping.removeEventListener("abort", abort);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { Hono } from "hono";
+import * as v from "valibot";
+import { EventIdText } from "../schema/event-api.ts";
+import type { Executions } from "../services/executions.ts";
+import { contract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+import { check, pathId, queryOf } from "./input.ts";
+import { eventStream } from "./server-sent-events.ts";
+
+const STREAM = contract({
+  method: "get",
+  path: "/api/executions/:execution_id/stream",
+  summary:
+    "Server-sent events: the execution's events as they come, `id:` being the event's; `event: end` after the last",
+  access: "worker",
+  query: v.object({
+    after: v.exactOptional(v.pipe(EventIdText, v.description("Events after this one. The header Last-Event-ID wins."))),
+  }),
+  contentType: "text/event-stream",
+  refusals: [404, 422],
+});
+
+/** Contracts of {@link streamRoutes}. */
+export const STREAM_CONTRACTS = [STREAM];
+
+/** Live events. A client that connects again with `Last-Event-ID` misses none. */
+export function streamRoutes(executions: Pick<Executions, "follow">, stopping: AbortSignal) {
+  return new Hono<RouteEnvironment>().get(STREAM.path, queryOf(STREAM.query), async (c) => {
+    const executionId = pathId(c.req.param("execution_id"), "execution");
+    const header = c.req.header("last-event-id") ?? "";
+    const after = header === "" ? (c.req.valid("query").after ?? "0") : check(EventIdText, header, "Last-Event-ID");
+    return await eventStream(
+      c,
+      stopping,
+      (signal) => executions.follow(executionId, Number(after), signal),
+      (event) => ({ id: String(event.event_id), data: event }),
+      () => ({ event: "end", data: { execution_id: executionId } }),
+    );
+  });
+}

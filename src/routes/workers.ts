@@ -1,0 +1,102 @@
+import { Hono } from "hono";
+import { pageSize } from "../schema/wire.ts";
+import {
+  DeregisterAnswer,
+  DeregisterBody,
+  HeartbeatAnswer,
+  HeartbeatBody,
+  type PoolItem,
+  PoolsAnswer,
+  PoolsQuery,
+  RegisterWorkerAnswer,
+  RegisterWorkerBody,
+} from "../schema/worker-api.ts";
+import type { Workers } from "../services/workers.ts";
+import { contract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+import { jsonBody, queryOf } from "./input.ts";
+
+const REGISTER = contract({
+  method: "post",
+  path: "/api/worker/pool/register",
+  summary: "Registers a worker under its name, or registers it again",
+  access: "worker",
+  body: RegisterWorkerBody,
+  answer: RegisterWorkerAnswer,
+  refusals: [413, 422],
+});
+
+const HEARTBEAT = contract({
+  method: "post",
+  path: "/api/worker/pool/heartbeat",
+  summary:
+    "Renews the leases of what a worker runs, and tells it what to stop; 404 `unknown` tells it to register again",
+  access: "worker",
+  body: HeartbeatBody,
+  answer: HeartbeatAnswer,
+  refusals: [404, 413, 422],
+});
+
+const DEREGISTER = contract({
+  method: "post",
+  path: "/api/worker/pool/deregister",
+  summary: "Marks a worker offline; what it still holds may be claimed by others at once",
+  access: "worker",
+  body: DeregisterBody,
+  answer: DeregisterAnswer,
+  refusals: [413, 422],
+});
+
+const POOLS = contract({
+  method: "get",
+  path: "/api/worker/pools",
+  summary: "The workers, in the order of their names",
+  access: "worker",
+  query: PoolsQuery,
+  answer: PoolsAnswer,
+  refusals: [422],
+});
+
+/** Contracts of {@link workerRoutes}. */
+export const WORKER_CONTRACTS = [REGISTER, HEARTBEAT, DEREGISTER, POOLS];
+
+/** The pool of workers (Worker protocol). */
+export function workerRoutes(workers: Workers) {
+  return new Hono<RouteEnvironment>()
+    .post(REGISTER.path, jsonBody(REGISTER.body), async (c) => {
+      const { name, capacity, labels = {}, capabilities = [], runtime = {} } = c.req.valid("json");
+      const runtimeId = await workers.register({ name, capacity, labels, capabilities, about: { ...runtime } });
+      return c.json({ status: "ok" as const, runtime_id: runtimeId });
+    })
+    .post(HEARTBEAT.path, jsonBody(HEARTBEAT.body), async (c) => {
+      const { name, running, draining = false } = c.req.valid("json");
+      const runs = running.map(({ command_id, attempt }) => ({ commandId: command_id, attempt }));
+      const { cancel, lost } = await workers.heartbeat({ name, running: runs, draining });
+      return c.json({ status: "ok", cancel, lost } satisfies HeartbeatAnswer);
+    })
+    .post(DEREGISTER.path, jsonBody(DEREGISTER.body), async (c) => {
+      await workers.deregister(c.req.valid("json").name);
+      return c.json({ status: "ok" as const });
+    })
+    .get(POOLS.path, queryOf(POOLS.query), async (c) => {
+      const { limit, ...query } = c.req.valid("query");
+      const { items, nextCursor } = await workers.list({ ...query, limit: pageSize(limit) });
+      return c.json({ items: items.map(itemOf), next_cursor: nextCursor } satisfies PoolsAnswer);
+    });
+}
+
+function itemOf(worker: Awaited<ReturnType<Workers["list"]>>["items"][number]): PoolItem {
+  return {
+    runtime_id: worker.runtimeId,
+    name: worker.name,
+    status: worker.isStale ? "stale" : worker.status,
+    capacity: worker.capacity,
+    running: worker.running,
+    labels: worker.labels,
+    capabilities: worker.capabilities,
+    runtime: worker.about,
+    heartbeat_at: worker.heartbeatAt.toISOString(),
+    heartbeat_age_ms: worker.heartbeatAgeMs,
+    created_at: worker.createdAt.toISOString(),
+  };
+}

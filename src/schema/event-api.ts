@@ -1,0 +1,122 @@
+import * as v from "valibot";
+import {
+  CLAIM_LIMIT_MAX,
+  CLAIM_WAIT_MS_MAX,
+  ClaimedCommandAnswer,
+  KindList,
+  Labels,
+  WorkerName,
+} from "./command-api.ts";
+import { EventInput } from "./event-input.ts";
+import { IdText, JsonObjectValue, PAGE_DEFAULT, PAGE_MAX, Timestamp } from "./wire.ts";
+
+/* Bodies, queries and answers of the routes of events and of event batches (interface specification, Event batches). */
+
+/** Longest text of an `Idempotency-Key`. */
+export const IDEMPOTENCY_KEY_MAX = 255;
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+/** What of a worker's claim travels with its report. */
+const ReportClaim = v.object({
+  limit: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(CLAIM_LIMIT_MAX)),
+  wait_ms: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(CLAIM_WAIT_MS_MAX))),
+  kinds: v.exactOptional(KindList),
+  labels: v.exactOptional(Labels),
+});
+
+/** Body of `POST /api/events/batch`: for the description; `batchOf` is what reads it. */
+export const BatchBody = v.object({
+  worker: v.exactOptional(WorkerName),
+  execution_id: v.exactOptional(EventInput.entries.execution_id.wrapped),
+  events: v.array(EventInput),
+  claim: v.exactOptional(v.pipe(ReportClaim, v.description("Commands wanted with the answer; needs `worker`."))),
+});
+export type BatchBody = v.InferOutput<typeof BatchBody>;
+
+/** All of a {@link BatchBody} but its events, which are checked one by one. */
+export const BatchEnvelope = v.object({
+  worker: BatchBody.entries.worker,
+  execution_id: BatchBody.entries.execution_id,
+  events: v.array(v.unknown()),
+  claim: BatchBody.entries.claim,
+});
+
+/** Answer of `POST /api/events/batch`, with status 202. */
+export const BatchAnswer = v.object({
+  status: v.literal("accepted"),
+  request_id: IdText,
+  event_ids: v.array(v.number()),
+  commands_generated: count,
+  queue_depth: count,
+  duplicate: v.boolean(),
+  idempotency_key: v.nullable(v.string()),
+  commands: v.exactOptional(v.array(ClaimedCommandAnswer)),
+});
+export type BatchAnswer = v.InferOutput<typeof BatchAnswer>;
+
+/** Body of `POST /api/events`. */
+export const SingleEventBody = v.object({ ...EventInput.entries, worker: v.exactOptional(WorkerName) });
+
+/** Answer of `POST /api/events`. */
+export const SingleEventAnswer = v.object({
+  status: v.literal("ok"),
+  event_id: v.number(),
+  commands_generated: count,
+});
+export type SingleEventAnswer = v.InferOutput<typeof SingleEventAnswer>;
+
+/** Status of a batch, as an answer and as the data of the stream's event `status`. */
+export const BatchStatus = v.object({
+  request_id: IdText,
+  state: v.picklist(["accepted", "processing", "completed", "failed"]),
+  code: v.exactOptional(v.string()),
+  message: v.exactOptional(v.string()),
+  event_ids: v.array(v.number()),
+  commands_generated: count,
+  queue_depth: count,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type BatchStatus = v.InferOutput<typeof BatchStatus>;
+
+/** One event of the log. */
+export const EventAnswer = v.looseObject({
+  event_id: v.number(),
+  execution_id: IdText,
+  catalog_id: IdText,
+  event_type: v.string(),
+  node_id: v.pipe(v.string(), v.description("The step, or the playbook's path.")),
+  node_name: v.string(),
+  node_type: v.picklist(["playbook", "step", "task"]),
+  status: v.string(),
+  created_at: Timestamp,
+  result: v.exactOptional(v.nullable(JsonObjectValue)),
+  error: v.exactOptional(v.nullable(JsonObjectValue)),
+  meta: v.exactOptional(v.nullable(JsonObjectValue)),
+});
+
+const isEventId = (text: string) => /^\d{1,16}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
+
+/** An event's id in a query or a header: 0 stands before all. */
+export const EventIdText = v.pipe(v.string(), v.check(isEventId, "must be the id of an event"));
+
+/** Query of `GET /api/executions/{execution_id}/events`. */
+export const EventsQuery = v.object({
+  after: v.exactOptional(v.pipe(EventIdText, v.description("Events after this one."))),
+  cursor: v.exactOptional(v.pipe(EventIdText, v.description("`next_cursor` of the page before: the same as `after`."))),
+  event_type: v.exactOptional(v.pipe(v.string(), v.regex(/^[a-z._]{1,64}$/), v.description("Only of this type."))),
+  limit: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.check(
+        (text) => /^\d{1,9}$/.test(text) && Number(text) >= 1 && Number(text) <= PAGE_MAX,
+        `must be 1 to ${PAGE_MAX}`,
+      ),
+      v.description(`Items of a page, ${PAGE_DEFAULT} by default, ${PAGE_MAX} at most.`),
+    ),
+  ),
+});
+
+/** Answer of `GET /api/executions/{execution_id}/events`, in order. `next_cursor` is null at the log's present end. */
+export const EventsAnswer = v.object({ events: v.array(EventAnswer), next_cursor: v.nullable(v.string()) });
+export type EventsAnswer = v.InferOutput<typeof EventsAnswer>;

@@ -1,0 +1,207 @@
+import * as v from "valibot";
+import {
+  IdInput,
+  IdText,
+  JsonObjectValue,
+  JsonValue,
+  NextCursor,
+  PageQuery,
+  storableText,
+  Timestamp,
+  VersionNumber,
+} from "./wire.ts";
+
+/*
+ * Bodies, queries and answers of the routes that start, show and end executions (interface specification, Execution). The
+ * routes validate with these, `/api/openapi.json` is made from them, and the command line reads answers by them.
+ */
+
+/** States of an execution. The last three are final. */
+export const EXECUTION_STATES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] as const;
+export type ExecutionStateName = (typeof EXECUTION_STATES)[number];
+
+/** States of one step. */
+export const STEP_STATES = ["PENDING", "RUNNING", "COMPLETED", "FAILED", "SKIPPED"] as const;
+
+/** Longest reason of a cancellation, in characters. */
+export const REASON_MAX = 1_024;
+/** Longest wait for an execution's end within one request, milliseconds. */
+export const WAIT_MS_MAX = 30_000;
+
+const name = v.pipe(storableText(512), v.minLength(1));
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const timeInput = v.pipe(
+  v.string(),
+  v.check((text) => /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text)), "must be an RFC 3339 time"),
+);
+
+/** Body of `POST /api/execute`. */
+export const ExecuteBody = v.pipe(
+  v.object({
+    path: v.exactOptional(v.pipe(name, v.description("Catalog path; this or `catalog_id`."))),
+    catalog_id: v.exactOptional(IdInput),
+    version: v.exactOptional(
+      v.pipe(
+        v.union([v.string(), v.number()]),
+        v.transform(String),
+        v.check((text) => /^(latest|[1-9]\d{0,8})$/.test(text), "must be a version number, or latest"),
+        v.description("Version of the path, the newest by default."),
+      ),
+    ),
+    resource_kind: v.exactOptional(
+      v.pipe(
+        v.string(),
+        v.toLowerCase(),
+        v.picklist(["playbook", "agent"]),
+        v.description("What the entry must be. Agents are executed only when it is given."),
+      ),
+    ),
+    workload: v.exactOptional(v.pipe(JsonObjectValue, v.description("Inputs: they replace keys of the defaults."))),
+    target: v.exactOptional(v.pipe(name, v.description("Run no further than this step."))),
+    parent_execution_id: v.exactOptional(v.pipe(IdInput, v.description("The execution that calls this one."))),
+    parent_step: v.exactOptional(name),
+    parent_iter: v.exactOptional(JsonObjectValue),
+  }),
+  v.check(({ path, catalog_id }) => path !== undefined || catalog_id !== undefined, "path or catalog_id is required"),
+  v.check(
+    ({ parent_execution_id, parent_step }) => (parent_execution_id === undefined) === (parent_step === undefined),
+    "parent_execution_id and parent_step go together",
+  ),
+);
+export type ExecuteBody = v.InferOutput<typeof ExecuteBody>;
+
+/** Answer of `POST /api/execute`. */
+export const ExecuteAnswer = v.object({
+  execution_id: IdText,
+  status: v.picklist(EXECUTION_STATES),
+  path: v.string(),
+  version: VersionNumber,
+  catalog_id: IdText,
+  duplicate: v.exactOptional(
+    v.pipe(v.literal(true), v.description("The idempotency key was used before: this is the execution it started.")),
+  ),
+});
+export type ExecuteAnswer = v.InferOutput<typeof ExecuteAnswer>;
+
+/** Why an execution or a step failed. */
+const ErrorAnswer = v.nullable(
+  v.looseObject({ code: v.string(), message: v.string(), retryable: v.exactOptional(v.boolean()) }),
+);
+
+/** One execution of a list. */
+export const ExecutionItem = v.object({
+  execution_id: IdText,
+  catalog_id: IdText,
+  path: v.string(),
+  version: VersionNumber,
+  status: v.picklist(EXECUTION_STATES),
+  progress: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100), v.description("Percent.")),
+  parent_execution_id: v.nullable(IdText),
+  started_at: Timestamp,
+  ended_at: v.nullable(Timestamp),
+  duration_ms: v.nullable(count),
+  result: v.exactOptional(
+    v.pipe(JsonValue, v.description("In a list only where it is short; the execution itself has all of it.")),
+  ),
+  error: ErrorAnswer,
+});
+export type ExecutionItem = v.InferOutput<typeof ExecutionItem>;
+
+/** Query of `GET /api/executions`. */
+export const ExecutionsQuery = v.object({
+  ...PageQuery.entries,
+  status: v.exactOptional(v.pipe(v.string(), v.toUpperCase(), v.picklist(EXECUTION_STATES))),
+  path: v.exactOptional(name),
+  parent_execution_id: v.exactOptional(IdInput),
+  since: v.exactOptional(v.pipe(timeInput, v.description("Started then or later (RFC 3339)."))),
+  until: v.exactOptional(v.pipe(timeInput, v.description("Started before then (RFC 3339)."))),
+});
+
+/** Answer of `GET /api/executions`: newest first. */
+export const ExecutionsAnswer = v.object({ executions: v.array(ExecutionItem), next_cursor: NextCursor });
+export type ExecutionsAnswer = v.InferOutput<typeof ExecutionsAnswer>;
+
+/** One step of an execution. */
+export const StepAnswer = v.object({
+  name: v.string(),
+  status: v.picklist(STEP_STATES),
+  started_at: v.nullable(Timestamp),
+  ended_at: v.nullable(Timestamp),
+  duration_ms: v.nullable(count),
+  attempts: v.pipe(count, v.description("Claims in its last run: more than one means that a worker was lost.")),
+  runs: v.pipe(count, v.description("How often it was started.")),
+  loop: v.exactOptional(v.object({ total: v.nullable(count), done: count, failed: count })),
+  error: v.exactOptional(ErrorAnswer),
+});
+export type StepAnswer = v.InferOutput<typeof StepAnswer>;
+
+/** Most open commands that an execution's answer lists. */
+export const OPEN_COMMANDS_MAX = 100;
+
+/** A command that has not ended: work that waits for a worker, or is with one. */
+export const OpenCommandAnswer = v.object({
+  command_id: IdText,
+  step: v.string(),
+  attempt: v.pipe(count, v.description("Claims so far; 0 while it waits for the first.")),
+  worker: v.nullable(v.string()),
+  claimed_at: v.nullable(v.pipe(Timestamp, v.description("Of the first claim."))),
+  iterations: v.exactOptional(v.object({ from: count, to: v.pipe(count, v.description("Exclusive.")) })),
+});
+export type OpenCommandAnswer = v.InferOutput<typeof OpenCommandAnswer>;
+
+/** Answer of `GET /api/executions/{execution_id}`. */
+export const ExecutionAnswer = v.object({
+  ...ExecutionItem.entries,
+  result: JsonValue,
+  workload: v.pipe(JsonObjectValue, v.description("Inputs, over the defaults.")),
+  steps: v.pipe(
+    v.array(StepAnswer),
+    v.description("In the order of their first start, then those that were skipped, then those still to come."),
+  ),
+  commands: v.exactOptional(
+    v.pipe(
+      v.array(OpenCommandAnswer),
+      v.description(`While it is open: its open commands, ${OPEN_COMMANDS_MAX} at most.`),
+    ),
+  ),
+});
+export type ExecutionAnswer = v.InferOutput<typeof ExecutionAnswer>;
+
+/** Query of `GET /api/executions/{execution_id}/result`. */
+export const ResultQuery = v.object({
+  wait_ms: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.check((text) => /^\d{1,6}$/.test(text) && Number(text) <= WAIT_MS_MAX, `must be 0 to ${WAIT_MS_MAX}`),
+      v.description(`Milliseconds to wait for its end, ${WAIT_MS_MAX} at most; 0 by default.`),
+    ),
+  ),
+  step: v.exactOptional(v.pipe(name, v.description("A step whose result is wanted instead."))),
+});
+
+/** Answer of `GET /api/executions/{execution_id}/result`. */
+export const ResultAnswer = v.object({
+  execution_id: IdText,
+  path: v.string(),
+  status: v.picklist(EXECUTION_STATES),
+  result: v.pipe(v.nullable(JsonObjectValue), v.description("As it is stored: `value`, `ref`, `tasks` or `loop`.")),
+  error: ErrorAnswer,
+});
+export type ResultAnswer = v.InferOutput<typeof ResultAnswer>;
+
+/** Body of `POST /api/executions/{execution_id}/cancel`. */
+export const CancelBody = v.object({
+  reason: v.exactOptional(storableText(REASON_MAX)),
+  cascade: v.exactOptional(v.pipe(v.boolean(), v.description("Children too; true by default."))),
+});
+
+/** Answer of a cancellation: the status afterwards, which is another one where the execution had ended before. */
+export const CancelAnswer = v.object({
+  execution_id: IdText,
+  status: v.picklist(EXECUTION_STATES),
+  children_cancelled: count,
+});
+export type CancelAnswer = v.InferOutput<typeof CancelAnswer>;
+
+/** Answer of `DELETE /api/executions/{execution_id}`. */
+export const DeleteAnswer = v.object({ status: v.literal("success"), execution_id: IdText });

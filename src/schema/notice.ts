@@ -1,0 +1,31 @@
+import * as v from "valibot";
+
+/** Longest list of commands in one notice; who has more publishes several. A thousand ids are about 20 KB of JSON. */
+export const NOTICE_COMMANDS_MAX = 1_000;
+
+/* A positive integer below 2^53, as text. */
+const IdSchema = v.pipe(v.string(), v.regex(/^[1-9]\d{0,15}$/));
+
+/**
+ * What a server tells the others after a commit: that there is something to look at in the database, never the thing
+ * itself. So a notice that is forged, doubled or late costs a look and changes nothing.
+ */
+export const NoticeSchema = v.variant("kind", [
+  v.object({
+    /** Commands that nobody has claimed yet. */
+    kind: v.literal("commands"),
+    commandIds: v.pipe(v.array(IdSchema), v.minLength(1), v.maxLength(NOTICE_COMMANDS_MAX)),
+  }),
+  v.object({
+    /** Events were added to an execution, at least up to `lastEventId`. */
+    kind: v.literal("execution"),
+    executionId: IdSchema,
+    lastEventId: IdSchema,
+  }),
+  v.object({
+    /** An execution was cancelled: what runs of it is to stop. */
+    kind: v.literal("cancel"),
+    executionId: IdSchema,
+  }),
+]);
+export type Notice = v.InferOutput<typeof NoticeSchema>;

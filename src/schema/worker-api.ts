@@ -1,0 +1,83 @@
+import * as v from "valibot";
+import { KindList, Labels, WorkerName } from "./command-api.ts";
+import { IdInput, IdText, JsonObjectValue, NextCursor, PageQuery, storableText, Timestamp } from "./wire.ts";
+
+/* Bodies and answers of the pool of workers (Worker protocol). */
+
+/** Most commands that one worker works on at a time. */
+export const CAPACITY_MAX = 100_000;
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const shortText = storableText(255);
+
+/** Body of `POST /api/worker/pool/register`. */
+export const RegisterWorkerBody = v.object({
+  name: WorkerName,
+  capacity: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(CAPACITY_MAX)),
+  labels: v.exactOptional(Labels),
+  capabilities: v.exactOptional(v.pipe(KindList, v.description("Kinds of task that it runs."))),
+  runtime: v.exactOptional(
+    v.object({
+      pid: v.exactOptional(count),
+      hostname: v.exactOptional(shortText),
+      version: v.exactOptional(shortText),
+    }),
+  ),
+});
+
+/** Answer of `POST /api/worker/pool/register`. */
+export const RegisterWorkerAnswer = v.object({ status: v.literal("ok"), runtime_id: IdText });
+
+/** Body of `POST /api/worker/pool/heartbeat`. */
+export const HeartbeatBody = v.object({
+  name: WorkerName,
+  running: v.pipe(
+    v.array(
+      v.object({
+        command_id: IdInput,
+        attempt: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(2_147_483_647)),
+      }),
+    ),
+    v.maxLength(CAPACITY_MAX),
+  ),
+  draining: v.exactOptional(v.pipe(v.boolean(), v.description("It claims nothing more and ends soon."))),
+});
+
+/** Answer of `POST /api/worker/pool/heartbeat`. */
+export const HeartbeatAnswer = v.object({
+  status: v.literal("ok"),
+  cancel: v.pipe(v.array(IdText), v.description("Commands to stop: their executions were cancelled.")),
+  lost: v.pipe(v.array(IdText), v.description("Commands whose claim is not this worker's any more.")),
+});
+export type HeartbeatAnswer = v.InferOutput<typeof HeartbeatAnswer>;
+
+/** Body of `POST /api/worker/pool/deregister`. */
+export const DeregisterBody = v.object({ name: WorkerName });
+/** Answer of `POST /api/worker/pool/deregister`. */
+export const DeregisterAnswer = v.object({ status: v.literal("ok") });
+
+/** Query of `GET /api/worker/pools`. */
+export const PoolsQuery = PageQuery;
+
+/** One worker. */
+export const PoolItem = v.object({
+  runtime_id: IdText,
+  name: v.string(),
+  status: v.pipe(
+    v.picklist(["ready", "draining", "offline", "stale"]),
+    v.description("`stale`: ready or draining by its own word, but silent for too long."),
+  ),
+  capacity: count,
+  running: count,
+  labels: JsonObjectValue,
+  capabilities: v.array(v.string()),
+  runtime: JsonObjectValue,
+  heartbeat_at: Timestamp,
+  heartbeat_age_ms: count,
+  created_at: Timestamp,
+});
+export type PoolItem = v.InferOutput<typeof PoolItem>;
+
+/** Answer of `GET /api/worker/pools`. */
+export const PoolsAnswer = v.object({ items: v.array(PoolItem), next_cursor: NextCursor });
+export type PoolsAnswer = v.InferOutput<typeof PoolsAnswer>;

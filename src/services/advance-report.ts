@@ -1,0 +1,183 @@
+import type { KnownBatch } from "../ports/execution-store.ts";
+import { ERROR_STATUS, FlowError, messageOf } from "../schema/errors.ts";
+import type { Advance, ClaimedCommand, ReportInput, ReportOutcome } from "./advance.ts";
+import type { AdvanceParts } from "./advance-parts.ts";
+import { otherBody } from "./advance-start.ts";
+import { batchTimings } from "./batch-timings.ts";
+import { failBatchJob, followJob, jobBase, markerJob } from "./jobs.ts";
+import type { LiveExecution } from "./live-execution.ts";
+import { createReportJob, type ReportJob } from "./report-job.ts";
+import type { Committed, Demand, Job } from "./round.ts";
+
+/** Keys of batches that are remembered, so that a request sent twice at once is written once. The store knows all of them. */
+const REMEMBERED_MAX = 5_000;
+/** A batch's `completed` marker waits this long for events of its execution to travel with, milliseconds. */
+const MARKER_MS = 500;
+
+/** `Advance.report`. */
+export function createReport(parts: AdvanceParts): Advance["report"] {
+  const remembered = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
+  return async (input) => {
+    parts.checkOpen("worker_unavailable");
+    const key = input.idempotencyKey;
+    if (key === null) return await send(parts, input);
+    const place = JSON.stringify([input.caller, key]);
+    const earlier = remembered.get(place);
+    if (earlier !== undefined) {
+      if (earlier.bodySha256 !== input.bodySha256) throw otherBody(key);
+      return { ...(await earlier.outcome), duplicate: true, commands: [] };
+    }
+    const outcome = send(parts, input).catch((error) => recall(parts, input, key, error));
+    remembered.set(place, { bodySha256: input.bodySha256, outcome });
+    // What failed may be sent again; what succeeded is forgotten only for newer ones.
+    outcome.catch(() => remembered.delete(place));
+    const [oldest] = remembered.keys();
+    if (remembered.size > REMEMBERED_MAX && oldest !== undefined) remembered.delete(oldest);
+    return await outcome;
+  };
+}
+
+/** A batch that cannot be written, or whose events are not acceptable, may have been written before: its key tells. */
+async function recall(parts: AdvanceParts, input: ReportInput, key: string, error: unknown): Promise<ReportOutcome> {
+  const isRefusal = error instanceof FlowError && error.code === "CONFLICT";
+  if (!isRefusal && !parts.isDuplicateKey(error)) throw error;
+  const known: KnownBatch | undefined = await parts.store.findBatch(input.caller, key);
+  if (known === undefined) throw error;
+  if (known.bodySha256 !== input.bodySha256) throw otherBody(key);
+  const { requestId, eventIds, commandsGenerated } = known;
+  return { requestId, eventIds, commandsGenerated, queueDepth: parts.pump.depth(), duplicate: true, commands: [] };
+}
+
+async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutcome> {
+  const { ids, pump, limits, observer, now } = parts;
+  if (!ids.isReady()) await ids.ready();
+  const arrivedAt = now();
+  const requestId = String(ids.next());
+  return await new Promise<ReportOutcome>((resolve, reject) => {
+    let hasBegun = false;
+    let isOver = false;
+    let commands: ClaimedCommand[] | undefined;
+    let written: ReportJob | undefined;
+    const finish = (call: () => void) => {
+      if (isOver) return;
+      isOver = true;
+      cancelAck();
+      cancelLimit();
+      call();
+    };
+    const answer = () => {
+      if (written === undefined || (demand !== undefined && commands === undefined)) return;
+      const { eventIds, commandsGenerated } = written;
+      const queueDepth = pump.depth();
+      const claimed = commands ?? [];
+      finish(() =>
+        resolve({ requestId, eventIds, commandsGenerated, queueDepth, duplicate: false, commands: claimed }),
+      );
+    };
+    const demand: Demand | undefined = input.claim && {
+      input: input.claim,
+      held: [],
+      deliver(claimed) {
+        commands = claimed;
+        answer();
+      },
+    };
+    const cancelAck = parts.deadlines.add(limits.ackMs, () => {
+      // One that is being written may be answered by its commit; it is only given up when nobody has looked at it.
+      if (hasBegun && demand !== undefined) return;
+      observer.ackTimedOut();
+      finish(() => reject(notTaken(limits.ackMs)));
+    });
+    const cancelLimit = parts.deadlines.add(limits.processingMs, () =>
+      finish(() => reject(tooSlow(limits.processingMs))),
+    );
+    const job = createReportJob({
+      ...input,
+      requestId,
+      demand,
+      now,
+      trace: { arrivedAt, isClaimed: false },
+      settle(settled, committed) {
+        written = settled;
+        observer.batchAccepted((now() - arrivedAt) / 1_000);
+        afterwards(parts, settled, input, committed, arrivedAt);
+        answer();
+      },
+      fail: (error) => finish(() => reject(error)),
+      isAbandoned: () => isOver && !hasBegun,
+    });
+    const { check } = job;
+    job.check = (round) => {
+      hasBegun = true;
+      if (demand !== undefined) demand.held = [];
+      check(round);
+    };
+    pump.push(job);
+  });
+}
+
+/** Processes what was only accepted, and marks the end in the log. */
+function afterwards(
+  parts: AdvanceParts,
+  job: ReportJob,
+  input: ReportInput,
+  committed: Committed,
+  arrivedAt: number,
+): void {
+  const { pump, lanes, now } = parts;
+  const [executionId] = job.executionIds;
+  if (executionId === undefined) return;
+  const mark = (end: Committed, commandsGenerated: number) => {
+    const context = batchTimings(job.requestId, end, { arrivedAt, endedAt: now(), commandsGenerated });
+    lanes.of(executionId).markers.push({ type: "batch.completed", at: now(), context });
+    parts.deadlines.add(MARKER_MS, () => {
+      if (lanes.of(executionId).markers.length > 0 && !parts.isClosed()) pump.push(markersOf(executionId, now()));
+    });
+  };
+  if (job.processed) {
+    mark(committed, job.commandsGenerated);
+    return;
+  }
+  const accepted = new Map<string, LiveExecution | null>(
+    job.executionIds.map((id) => [id, lanes.known(id)?.live ?? null]),
+  );
+  const undecided = (id: string, live: LiveExecution) =>
+    accepted.get(id) === live ? [] : input.events.filter((event) => event.executionId === id).map(({ event }) => event);
+  const ends = {
+    settle: (end: Committed) => mark(end, follower.commandsGenerated),
+    fail: (error: unknown) => giveUp(parts, job.requestId, error),
+  };
+  const follower = followJob(job.requestId, jobBase([...job.executionIds], now(), ends), undecided);
+  pump.unshift(follower);
+}
+
+/** Writes the markers that wait at an execution, if there is nobody to travel with. What fails is only told less exactly. */
+export function markersOf(executionId: string, now: number): Job {
+  return markerJob(jobBase([executionId], now, { settle: () => undefined, fail: () => undefined }));
+}
+
+/**
+ * A batch whose consequences could not be worked out. While the store is away it stays accepted, and the upkeep tries again;
+ * what fails for any other reason would fail again: the batch is failed, so that whoever asks for its status is told.
+ */
+export function giveUp({ pump, unavailable, now }: AdvanceParts, requestId: string, error: unknown): void {
+  if (unavailable(error) !== undefined) return;
+  if (error instanceof FlowError && ERROR_STATUS[error.code] === 503) return;
+  const code = error instanceof FlowError && error.code === "processing_timeout" ? error.code : "processing_error";
+  pump.push(
+    failBatchJob(
+      { requestId, code, message: messageOf(error) },
+      jobBase([], now(), { settle: () => undefined, fail: () => undefined }),
+    ),
+  );
+}
+
+function notTaken(ms: number): FlowError {
+  const message = `The batch was not taken within ${ms / 1_000} s`;
+  return new FlowError("ack_timeout", `${message}. Send it again under the same idempotency key`);
+}
+
+function tooSlow(ms: number): FlowError {
+  const message = `What follows from the batch was not worked out within ${ms / 1_000} s`;
+  return new FlowError("processing_timeout", `${message}. Send it again under the same idempotency key`);
+}

@@ -1,0 +1,93 @@
+import { startExecution } from "../engine/start.ts";
+import { emptyState } from "../engine/state.ts";
+import { timeLimit } from "../engine/time-limit.ts";
+import { loadedReferences } from "../language/loaded-references.ts";
+import type { ExecutionStart } from "../ports/execution-store.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { Advance, StartInput } from "./advance.ts";
+import type { AdvanceParts } from "./advance-parts.ts";
+import { jobBase, startJob } from "./jobs.ts";
+import type { LiveExecution } from "./live-execution.ts";
+import type { CommandProgram } from "./programs.ts";
+
+/** `Advance.start`. */
+export function createStart(parts: AdvanceParts): Advance["start"] {
+  return async (input) => {
+    parts.checkOpen("UNAVAILABLE");
+    const known = await findKnown(parts, input);
+    if (known !== undefined) return known;
+    const source = await parts.programs(input.entry.catalogId);
+    if (!parts.ids.isReady()) await parts.ids.ready();
+    const executionId = String(parts.ids.next());
+    try {
+      await begin(parts, input, source, executionId);
+      return { executionId, status: parts.lanes.known(executionId)?.live?.state.status ?? "RUNNING", duplicate: false };
+    } catch (error) {
+      // Two requests with one key at the same moment: the other one was first.
+      const first = parts.isDuplicateKey(error) ? await findKnown(parts, input) : undefined;
+      if (first === undefined) throw error;
+      return first;
+    }
+  };
+}
+
+async function begin(
+  parts: AdvanceParts,
+  input: StartInput,
+  source: CommandProgram,
+  executionId: string,
+): Promise<void> {
+  const { now, follow, env, lanes, pump } = parts;
+  const references = loadedReferences(parts.results);
+  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env };
+  const request = {
+    executionId,
+    catalogId: input.entry.catalogId,
+    input: input.input,
+    ...(input.parent !== undefined && { parent: input.parent }),
+    ...(input.target !== undefined && { target: input.target }),
+  };
+  const first = await references.evaluate(() => startExecution(request, source.program, engineEnv));
+  const limitMs = timeLimit(source.program, first.workload, engineEnv);
+  const rootExecutionId = input.rootExecutionId ?? executionId;
+  const start: ExecutionStart = {
+    ...input.entry,
+    parentExecutionId: input.parent?.execution_id ?? null,
+    parentStep: input.parent?.step ?? null,
+    rootExecutionId,
+    idempotency: input.idempotency ?? null,
+    deadlineAt: limitMs === undefined ? null : first.at + limitMs,
+  };
+  const fresh = (): LiveExecution => ({
+    state: { ...emptyState(), executionId, path: source.path },
+    source,
+    catalogId: input.entry.catalogId,
+    lastEventId: Number(executionId),
+    undecided: [],
+    references,
+    eventsSinceSnapshot: 0,
+    rootExecutionId,
+  });
+  const lane = lanes.of(executionId);
+  // There is nothing to load yet.
+  lane.missing = true;
+  await new Promise<void>((resolve, reject) => {
+    const base = jobBase([executionId], now(), { settle: () => resolve(), fail: reject });
+    pump.push(startJob(lane, first, start, fresh, base));
+  });
+}
+
+/** What was started under the same key before. Throws `FlowError` CONFLICT when that had another body. */
+async function findKnown(parts: AdvanceParts, { idempotency }: StartInput) {
+  if (idempotency === undefined) return undefined;
+  const known = await parts.store.findStart(idempotency.caller, idempotency.key);
+  if (known === undefined) return undefined;
+  if (known.bodySha256 !== idempotency.bodySha256) throw otherBody(idempotency.key);
+  return { executionId: known.executionId, status: known.status, duplicate: true };
+}
+
+/** The refusal of a key that was used with another body. */
+export function otherBody(key: string): FlowError {
+  const message = `The idempotency key '${key}' was used with another body before`;
+  return new FlowError("INVALID_INPUT", `${message}. A new request needs a new key; a retry sends the same body again`);
+}

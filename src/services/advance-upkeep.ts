@@ -1,0 +1,86 @@
+import { outOfTime, timeLimit } from "../engine/time-limit.ts";
+import type { AcceptedBatch } from "../ports/execution-store.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import { fromRecord } from "../schema/event-record.ts";
+import type { Upkeep } from "./advance.ts";
+import type { AdvanceParts } from "./advance-parts.ts";
+import { giveUp } from "./advance-report.ts";
+import { followJob, injectJob, jobBase } from "./jobs.ts";
+import { READY_MAX } from "./ready-commands.ts";
+
+/** Rows looked at in one statement. */
+const PAGE = 500;
+/** Pages of commands that are known already which a poll walks over to find one that is not. */
+const PAGES_MAX = 20;
+
+/** The upkeep of an advance. */
+export function createUpkeep(parts: AdvanceParts): Upkeep {
+  const { store, ready, pump, lanes, now } = parts;
+  return {
+    async poll() {
+      let found = 0;
+      let after = "0";
+      for (let page = 0; page < PAGES_MAX && ready.size() < READY_MAX / 2; page += 1) {
+        const commands = await store.pendingCommands(after, PAGE);
+        for (const command of commands) {
+          if (ready.has(command.commandId)) continue;
+          ready.add({ ...command, readyAt: now() });
+          found += 1;
+        }
+        after = commands.at(-1)?.commandId ?? after;
+        if (commands.length < PAGE || found > 0) break;
+      }
+      if (found > 0) pump.wake();
+      return found;
+    },
+    async recover(idleMs) {
+      const batches = await store.unprocessedBatches(idleMs, PAGE);
+      for (const batch of batches) await recoverBatch(parts, batch);
+      return batches.length;
+    },
+    async expire() {
+      const overdue = await store.overdueExecutions(PAGE);
+      for (const executionId of overdue) await expireExecution(parts, executionId);
+      return overdue.length;
+    },
+    sweep: () => lanes.sweep(),
+  };
+}
+
+/** The events are in the log and in every state that is loaded from it; only what follows from them is missing. */
+async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, eventIds }: AcceptedBatch): Promise<void> {
+  const { store, pump, now } = parts;
+  const wanted = new Set(eventIds);
+  const events = new Map<string, FlowEvent[]>();
+  const first = Math.min(...eventIds) - 1;
+  for (const executionId of executionIds) {
+    const records = await store.eventsAfter(executionId, first, Math.max(...eventIds) - first);
+    const ofBatch = records.filter(({ event_id }) => wanted.has(event_id));
+    events.set(executionId, ofBatch.map(fromRecord));
+  }
+  await new Promise<void>((resolve) => {
+    const fail = (error: unknown) => {
+      giveUp(parts, requestId, error);
+      resolve();
+    };
+    const base = jobBase([...executionIds], now(), { settle: () => resolve(), fail });
+    pump.push(followJob(requestId, base, (executionId) => events.get(executionId) ?? []));
+  });
+}
+
+/** The limit is computed again for the message: the row has the moment only. */
+async function expireExecution(parts: AdvanceParts, executionId: string): Promise<void> {
+  const { pump, lanes, now, env, follow } = parts;
+  const lane = lanes.of(executionId);
+  await lanes.load(lane);
+  const { live } = lane;
+  if (live === null) return;
+  const { references, state, source } = live;
+  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env };
+  const limitMs = timeLimit(source.program, state.workload, engineEnv) ?? now() - state.startedAt;
+  const event: FlowEvent = { type: "workflow.failed", at: now(), error: outOfTime(state.path, limitMs) };
+  await new Promise<void>((resolve, reject) => {
+    const base = jobBase([executionId], now(), { settle: () => resolve(), fail: reject });
+    pump.push(injectJob(event, base, () => undefined));
+  });
+}

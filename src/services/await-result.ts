@@ -1,0 +1,79 @@
+import { resultOf } from "../engine/results.ts";
+import { isTerminal } from "../engine/state.ts";
+import type { Database } from "../repositories/database.ts";
+import { findExecution } from "../repositories/execution-list.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { ExecutionStateName } from "../schema/execution-api.ts";
+import type { TaskError } from "../schema/outcome.ts";
+import type { StoredResult } from "../schema/result.ts";
+import type { Advance, ExecutionView } from "./advance.ts";
+import { createWaiter } from "./waiter.ts";
+
+/** The end of an execution, or how far it is. */
+export interface ExecutionResult {
+  executionId: string;
+  path: string;
+  status: ExecutionStateName;
+  /** As it is stored; null while it runs, and where there is none. */
+  result: StoredResult | null;
+  error: TaskError | null;
+}
+
+/** Whose result, and how long to wait for it. */
+export interface ResultAsked {
+  /** Milliseconds; 0: not at all. */
+  waitMs: number;
+  /** A step whose result is wanted instead of the execution's. */
+  step?: string;
+}
+
+/** Between two looks when nobody tells: another server moved the execution and its notice was lost. */
+const LOOK_MS = 1_000;
+
+/**
+ * Waits for an execution's end, and gives its result, or how far it is when the time is over or the signal is aborted. Throws
+ * `FlowError` NOT_FOUND for an unknown execution or step.
+ *
+ * The state in memory is looked at with each commit of this server. The row is asked only where that may be out of date:
+ * when nothing was heard for a second, when something was heard that this server did not do, and before saying "not yet".
+ */
+export async function awaitResult(
+  { database, advance }: { database: Database; advance: Pick<Advance, "view" | "watch"> },
+  executionId: string,
+  asked: ResultAsked,
+  signal: AbortSignal,
+): Promise<ExecutionResult> {
+  const until = performance.now() + asked.waitMs;
+  const waiter = createWaiter((listener) => advance.watch(executionId, listener));
+  let seen = 0;
+  try {
+    for (let wasTold = true; ; ) {
+      const rest = until - performance.now();
+      const isLast = rest <= 0 || signal.aborted;
+      let view = await advance.view(executionId);
+      if (view === undefined || (!isTerminal(view.state.status) && (isLast || !wasTold || view.lastEventId === seen))) {
+        const row = await findExecution(database, executionId);
+        view = row && (await advance.view(executionId, row.lastEventId));
+      }
+      if (view === undefined) throw new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
+      checkStep(view, asked.step);
+      if (isLast || isTerminal(view.state.status)) return outcomeOf(executionId, view, asked.step);
+      seen = view.lastEventId;
+      wasTold = await waiter.wait(Math.min(rest, LOOK_MS), signal);
+    }
+  } finally {
+    waiter.close();
+  }
+}
+
+function outcomeOf(executionId: string, { state }: ExecutionView, step: string | undefined): ExecutionResult {
+  const { path, status, error } = state;
+  return { executionId, path, status, error, result: isTerminal(status) ? resultOf(state, step) : null };
+}
+
+function checkStep({ state, source }: ExecutionView, step: string | undefined): void {
+  const { steps } = source.program;
+  if (step === undefined || steps.has(step)) return;
+  const known = [...steps.keys()].join(", ");
+  throw new FlowError("NOT_FOUND", `return_step: playbook '${state.path}' has no step '${step}'; it has: ${known}`);
+}

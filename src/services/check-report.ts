@@ -1,0 +1,99 @@
+import { accept } from "../engine/accept.ts";
+import type { ProgramStep } from "../engine/program.ts";
+import { type ExecutionState, openCommand } from "../engine/state.ts";
+import type { ReportedEvent } from "../schema/event-input.ts";
+import type { LiveExecution } from "./live-execution.ts";
+
+/** An event of a batch that cannot be accepted: its place, its command, and why. */
+export interface Refusal {
+  index: number;
+  command_id: string;
+  /** `unknown`: no such command is open there; `stale`: a newer claim took it; `late`: the run is over; `early`: results that it speaks of are missing. */
+  reason: "unknown" | "stale" | "late" | "early";
+}
+
+/** What the earlier events of the same batch will have done by the time an event is folded. */
+interface Ahead {
+  ended: Set<string>;
+  results: Set<string>;
+  iterations: Map<string, number>;
+}
+
+/** Judges the events of a batch, each as it will be after those before it. Nothing is changed. */
+export function judgeReport(
+  events: readonly { executionId: string; event: ReportedEvent }[],
+  live: (executionId: string) => LiveExecution | undefined,
+): Refusal[] {
+  const refusals: Refusal[] = [];
+  const ahead: Ahead = { ended: new Set(), results: new Set(), iterations: new Map() };
+  events.forEach(({ executionId, event }, index) => {
+    const execution = live(executionId);
+    const reason = execution === undefined ? "unknown" : judge(execution.state, event, ahead);
+    if (reason !== undefined) refusals.push({ index, command_id: event.command_id, reason });
+    else note(event, ahead);
+  });
+  return refusals;
+}
+
+function judge(state: ExecutionState, event: ReportedEvent, ahead: Ahead): Refusal["reason"] | undefined {
+  if (ahead.ended.has(event.command_id)) return "unknown";
+  const verdict = accept(state, event);
+  if (verdict === "accepted") return undefined;
+  if (verdict !== "early") return verdict;
+  return arrivesBefore(state, event, ahead) ? undefined : "early";
+}
+
+/** True when what the event speaks of stands earlier in the batch, or is known. */
+function arrivesBefore(state: ExecutionState, event: ReportedEvent, ahead: Ahead): boolean {
+  const command = openCommand(state, event.command_id);
+  if (command === undefined || !("tasks" in event || "iterations" in event)) return false;
+  const iteration = "iteration" in event ? (event.iteration ?? 0) : 0;
+  const known = command.values[iteration] ?? [];
+  const hasResult = (task: string) =>
+    known.some(([label]) => label === task) || ahead.results.has(resultKey(event.command_id, iteration, task));
+  if (!(event.tasks ?? []).every(hasResult)) return false;
+  if (event.type !== "command.completed" || command.iterations === null) return true;
+  const { from, endedBelow, endedAbove } = command.iterations;
+  const ended = endedBelow - from + endedAbove.length + (ahead.iterations.get(event.command_id) ?? 0);
+  return ended >= (event.iterations ?? 0);
+}
+
+function note(event: ReportedEvent, ahead: Ahead): void {
+  const id = event.command_id;
+  if (event.type === "task.done" && event.final) ahead.results.add(resultKey(id, event.iteration ?? 0, event.task));
+  if (event.type.startsWith("loop.iteration.")) ahead.iterations.set(id, (ahead.iterations.get(id) ?? 0) + 1);
+  if (event.type === "command.completed" || event.type === "command.failed") ahead.ended.add(id);
+}
+
+function resultKey(command: string, iteration: number, task: string): string {
+  return `${command}/${iteration}/${task}`;
+}
+
+/**
+ * Fills in what a short form of an event leaves out and the execution knows: the step, and of a command's or an iteration's
+ * end which tasks made up the result and whether the step is a pipeline. Called when the event is about to be folded.
+ */
+export function completeReport(live: LiveExecution, event: ReportedEvent): void {
+  const command = openCommand(live.state, event.command_id);
+  if (command === undefined) return;
+  event.step = command.step;
+  switch (event.type) {
+    case "command.completed":
+    case "command.failed":
+      if (command.iterations !== null || command.claim) return;
+      event.tasks ??= labels(command.values[0]);
+      break;
+    case "loop.iteration.completed":
+    case "loop.iteration.failed":
+      event.tasks ??= labels(command.values[event.iteration]);
+      break;
+    default:
+      return;
+  }
+  const step: ProgramStep | undefined = live.source.program.steps.get(command.step);
+  if (step?.step.pipeline === true) event.pipeline = true;
+}
+
+function labels(values: readonly [label: string, ...unknown[]][] | undefined): string[] {
+  return (values ?? []).map(([label]) => label);
+}

@@ -1,0 +1,111 @@
+import type { Acceptance } from "../engine/accept.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { Advance, AdvanceDeps } from "./advance.ts";
+import type { AdvanceParts } from "./advance-parts.ts";
+import { createReport, markersOf } from "./advance-report.ts";
+import { createStart } from "./advance-start.ts";
+import { createUpkeep } from "./advance-upkeep.ts";
+import { createClaiming } from "./claiming.ts";
+import { createDeadlines } from "./deadlines.ts";
+import type { FollowDeps } from "./follow.ts";
+import { createIdBlocks } from "./id-blocks.ts";
+import { injectJob, jobBase } from "./jobs.ts";
+import { createLanes } from "./lanes.ts";
+import { loadExecution } from "./live-execution.ts";
+import { createPump } from "./pump.ts";
+import { createReadyCommands } from "./ready-commands.ts";
+import { createWatchers } from "./watchers.ts";
+
+/** Builds the service. It works until {@link Advance.close}. */
+export function createAdvance(deps: AdvanceDeps): Advance {
+  const { store, clock, limits, observer } = deps;
+  const now = () => clock.now();
+  const ids = createIdBlocks((count) => store.reserveIds(count), now);
+  const ready = createReadyCommands();
+  const lanes = createLanes((id) => loadExecution(deps, id), now);
+  const deadlines = createDeadlines(clock);
+  const watchers = createWatchers();
+  const follow: FollowDeps = { now, newId: () => ids.next(), env: deps.env, save: deps.results.save };
+  const pump = createPump({
+    ...deps,
+    lanes,
+    ids,
+    ready,
+    follow,
+    now,
+    leaseMs: limits.leaseMs,
+    roundsMax: 1 + limits.processors,
+    onFault: observer.fault,
+    onCommitted(commit) {
+      for (const id of commit.moved) watchers.tell(id);
+      observer.committed(commit);
+    },
+    onClaimed({ readyAt, batch }) {
+      observer.claimed((now() - readyAt) / 1_000);
+      if (batch === undefined || batch.isClaimed) return;
+      batch.isClaimed = true;
+      observer.firstClaim((now() - batch.arrivedAt) / 1_000);
+    },
+  });
+  let closed = false;
+  const checkOpen = (code: "worker_unavailable" | "UNAVAILABLE") => {
+    if (closed)
+      throw new FlowError(code, "This server is stopping. Send the same again to another one, or in a few seconds");
+    if (pump.depth() >= limits.queueMax) {
+      throw new FlowError(
+        "queue_unavailable",
+        `${pump.depth()} requests wait to be written already. Try again in a second`,
+      );
+    }
+  };
+  const parts: AdvanceParts = {
+    ...deps,
+    ids,
+    ready,
+    lanes,
+    pump,
+    deadlines,
+    follow,
+    checkOpen,
+    isClosed: () => closed,
+    now,
+  };
+
+  return {
+    start: createStart(parts),
+    report: createReport(parts),
+    ...createClaiming(parts),
+    async inject(executionId, event) {
+      return await new Promise((resolve, reject) => {
+        let verdict: Acceptance = "late";
+        const base = jobBase([executionId], now(), { settle: () => resolve(verdict), fail: reject });
+        const told = (judged: Acceptance) => {
+          verdict = judged;
+        };
+        pump.push(injectJob(event, base, told));
+      });
+    },
+    async view(executionId, atLeast = 0) {
+      const lane = lanes.of(executionId);
+      if (lane.live !== null && lane.live.lastEventId < atLeast && !lane.busy) lanes.drop(lane);
+      await lanes.load(lane);
+      const { live } = lane;
+      if (live === null) return undefined;
+      return { state: live.state, source: live.source, lastEventId: live.lastEventId };
+    },
+    upkeep: createUpkeep(parts),
+    watch: watchers.watch,
+    moved: watchers.tell,
+    queueDepth: () => pump.depth(),
+    async close() {
+      closed = true;
+      for (const demand of [...pump.waiting]) if (demand.held.length === 0) demand.deliver([]);
+      await pump.idle();
+      // The last markers have nobody left to travel with.
+      for (const lane of lanes.all()) {
+        if (lane.markers.length > 0) pump.push(markersOf(lane.executionId, now()));
+      }
+      await pump.idle();
+    },
+  };
+}

@@ -1,0 +1,219 @@
+import { calledTask, type Program, type ProgramStep } from "../engine/program.ts";
+import { type ExecutionState, isTerminal, openCommand } from "../engine/state.ts";
+import type {
+  CommandChange,
+  CommandStatus,
+  ExecutionChange,
+  ExecutionStart,
+  IssuedCommand,
+} from "../ports/execution-store.ts";
+import type { Command } from "../schema/command.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import { type EventRecord, toRecord } from "../schema/event-record.ts";
+import type { Json } from "../schema/json.ts";
+import { RUNNABLE_KINDS } from "../schema/playbook.ts";
+import { type LiveExecution, SNAPSHOT_EVENTS, SNAPSHOT_FORMAT } from "./live-execution.ts";
+
+/** When a batch came, and whether one of the commands that follow from it was claimed. */
+export interface BatchTrace {
+  /** Milliseconds. */
+  arrivedAt: number;
+  isClaimed: boolean;
+}
+
+/** What one round is going to write of one execution. */
+export interface Draft {
+  readonly live: LiveExecution;
+  /** The batch that was handled last. */
+  batch: BatchTrace | undefined;
+  /** Steps that ended, in milliseconds. */
+  readonly steps: { status: "COMPLETED" | "FAILED"; durationMs: number }[];
+  /** Adds an event, which the state already contains; gives its id. */
+  event(event: FlowEvent): number;
+  /** Adds a record that is no part of the state, such as a batch's marker. */
+  marker(marker: Marker): number;
+  /** A command that `command.issued` announced. */
+  issue(command: Command): void;
+  /** Events so far, and the id of one of them. */
+  count(): number;
+  idAt(index: number): number;
+  /** Commands that this round issued and that nobody holds, to be offered after the commit. */
+  unclaimed(): IssuedCommand[];
+  /** Everything as one change. `resultOf` gives the final result as it is shown. */
+  change(resultOf: (state: ExecutionState) => Json): ExecutionChange;
+}
+
+/** A row for people, beside the events. */
+export interface Marker {
+  type: "batch.accepted" | "batch.completed" | "batch.failed";
+  at: number;
+  context: Record<string, Json>;
+}
+
+/** Opens a draft. `start` is given exactly when the execution begins with it. */
+export function createDraft(
+  live: LiveExecution,
+  deps: { newId(): number; leaseMs: number; start?: ExecutionStart },
+): Draft {
+  const expectedEventId = deps.start === undefined ? live.lastEventId : null;
+  const events: EventRecord[] = [];
+  const issued = new Map<string, IssuedCommand>();
+  const commands = new Map<string, CommandChange>();
+  const wasTerminal = isTerminal(live.state.status);
+  const { executionId, path } = live.state;
+  const place = { executionId, catalogId: live.catalogId, path };
+
+  const push = (record: EventRecord) => {
+    events.push(record);
+    live.lastEventId = record.event_id;
+    return record.event_id;
+  };
+  const setCommand = (id: string, status: CommandStatus, more: Partial<CommandChange>) => {
+    const fresh = issued.get(id);
+    const known = fresh ?? commands.get(id);
+    const change: CommandChange = {
+      commandId: id,
+      status,
+      attempt: known?.attempt ?? 0,
+      worker: null,
+      leaseMs: known?.leaseMs ?? null,
+      ...more,
+    };
+    if (change.worker === null) change.leaseMs = null;
+    if (fresh !== undefined) Object.assign(fresh, change);
+    else commands.set(id, change);
+  };
+
+  const steps: Draft["steps"] = [];
+  return {
+    live,
+    batch: undefined,
+    steps,
+    event(event) {
+      project(event, setCommand, live.state, deps.leaseMs);
+      if (event.type === "step.completed") steps.push({ status: "COMPLETED", durationMs: event.duration_ms });
+      if (event.type === "step.failed") steps.push({ status: "FAILED", durationMs: event.duration_ms });
+      live.eventsSinceSnapshot += 1;
+      const parent = live.state.parent?.execution_id;
+      const record = toRecord(event, { ...place, eventId: deps.newId() });
+      if (parent !== undefined && record.node_type === "playbook") record["parent_execution_id"] = parent;
+      return push(record);
+    },
+    marker({ type, at, context }) {
+      return push({
+        event_id: deps.newId(),
+        execution_id: executionId,
+        catalog_id: live.catalogId,
+        event_type: type,
+        node_id: path,
+        node_name: path,
+        node_type: "playbook",
+        status: type.slice("batch.".length).toUpperCase(),
+        created_at: new Date(at).toISOString(),
+        result: { status: type === "batch.failed" ? "error" : "ok", context },
+      });
+    },
+    issue(command) {
+      const step = live.source.program.steps.get(command.step);
+      issued.set(command.command_id, {
+        commandId: command.command_id,
+        status: "PENDING",
+        attempt: 0,
+        worker: null,
+        leaseMs: null,
+        catalogId: live.catalogId,
+        step: command.step,
+        kinds: kindsOf(live.source.program, step, command),
+        labels: null,
+        body: command,
+        ...commands.get(command.command_id),
+      });
+      commands.delete(command.command_id);
+    },
+    count: () => events.length,
+    idAt: (index) => events[index]?.event_id ?? 0,
+    unclaimed: () => [...issued.values()].filter(({ status }) => status === "PENDING"),
+    change(resultOf) {
+      const { state } = live;
+      const hasEnded = isTerminal(state.status) && !wasTerminal;
+      const change: ExecutionChange = {
+        executionId,
+        expectedEventId,
+        lastEventId: live.lastEventId,
+        ...(deps.start !== undefined && { start: deps.start }),
+        status: state.status,
+        progress: progressOf(live),
+        events,
+        issued: [...issued.values()],
+        commands: [...commands.values()],
+      };
+      if (hasEnded && state.status === "COMPLETED") change.result = resultOf(state);
+      if (hasEnded && state.error !== null) change.error = state.error;
+      if (live.eventsSinceSnapshot >= SNAPSHOT_EVENTS) {
+        change.snapshot = { eventId: live.lastEventId, format: SNAPSHOT_FORMAT, state: JSON.stringify(state) };
+        live.eventsSinceSnapshot = 0;
+      }
+      return change;
+    },
+  };
+}
+
+/** What an event means for the row of its command. */
+function project(
+  event: FlowEvent,
+  set: (id: string, status: CommandStatus, more: Partial<CommandChange>) => void,
+  state: ExecutionState,
+  leaseMs: number,
+): void {
+  switch (event.type) {
+    case "command.claimed":
+      set(event.command_id, "CLAIMED", { attempt: event.attempt, worker: event.worker ?? "", leaseMs });
+      return;
+    case "command.started": {
+      const worker = event.worker ?? openCommand(state, event.command_id)?.worker ?? null;
+      if (worker !== null) set(event.command_id, "RUNNING", { attempt: event.attempt, worker });
+      return;
+    }
+    case "command.completed":
+      set(event.command_id, "COMPLETED", { attempt: event.attempt });
+      return;
+    case "command.failed":
+      set(event.command_id, "FAILED", { attempt: event.attempt });
+      return;
+    case "command.cancelled":
+      set(event.command_id, "CANCELLED", {});
+      return;
+    default:
+      return;
+  }
+}
+
+/**
+ * Kinds that a worker needs for a command: those of the step's tasks, or of its cursor's claim. What no worker can run (an
+ * unknown kind, say) is no requirement: whoever takes it answers with the error that says so, as the local runtime does.
+ */
+function kindsOf(program: Program, step: ProgramStep | undefined, command: Command): string[] {
+  if (step === undefined) return [];
+  const kinds =
+    command.claim === undefined
+      ? step.tasks.map((task) => (calledTask(program, task) ?? task).task.kind)
+      : [step.step.loop?.cursor?.kind ?? "sqldb"];
+  return [...new Set(kinds.filter((kind) => REQUIRED.has(kind)))];
+}
+
+/** Every worker runs `noop`, and carries out `playbook` and `workbook` itself. */
+const REQUIRED: ReadonlySet<string> = new Set(
+  RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "playbook" && kind !== "workbook"),
+);
+
+/** Steps finished of steps known, in percent; 100 only at the end. */
+function progressOf({ state, source }: LiveExecution): number {
+  if (state.status === "COMPLETED") return 100;
+  const total = source.program.playbook.steps.length;
+  let done = 0;
+  for (const name of Object.keys(state.steps)) {
+    const status = state.steps[name]?.status;
+    if (status === "COMPLETED" || status === "SKIPPED" || status === "FAILED") done += 1;
+  }
+  return Math.min(99, Math.floor((100 * done) / total));
+}

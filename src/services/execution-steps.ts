@@ -1,0 +1,45 @@
+import type { Program } from "../engine/program.ts";
+import { type ExecutionState, knownStep, type StepState } from "../engine/state.ts";
+import type { StepAnswer } from "../schema/execution-api.ts";
+
+/**
+ * The steps of an execution as the API shows them: in the order of their first start, then those that were skipped and never
+ * ran, then those to which nothing has happened, in the order of the document.
+ */
+export function stepsOf(state: ExecutionState, program: Program): StepAnswer[] {
+  const names = [...program.steps.keys()];
+  return names
+    .map((name, index) => ({ name, index, step: knownStep(state, name) }))
+    .sort((left, right) => rank(left.step) - rank(right.step) || left.index - right.index)
+    .map(({ name, step }) => answerOf(name, step));
+}
+
+const SKIPPED_RANK = Number.MAX_SAFE_INTEGER - 1;
+const PENDING_RANK = Number.MAX_SAFE_INTEGER;
+
+function rank(step: StepState | undefined): number {
+  if (step === undefined || (step.order === 0 && step.status === "PENDING")) return PENDING_RANK;
+  return step.order === 0 ? SKIPPED_RANK : step.order;
+}
+
+function answerOf(name: string, step: StepState | undefined): StepAnswer {
+  if (step === undefined) {
+    return { name, status: "PENDING", started_at: null, ended_at: null, duration_ms: null, attempts: 0, runs: 0 };
+  }
+  const { startedAt, endedAt, loop, error } = step;
+  return {
+    name,
+    status: step.status,
+    started_at: timeOf(startedAt),
+    ended_at: timeOf(endedAt),
+    duration_ms: startedAt === null || endedAt === null ? null : Math.max(0, endedAt - startedAt),
+    attempts: step.attempts,
+    runs: step.runs,
+    ...(loop !== null && { loop: { ...loop } }),
+    ...(error !== null && { error: { ...error } }),
+  };
+}
+
+function timeOf(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,111 @@
+import type { Database } from "../repositories/database.ts";
+import { type EventPage, type EventsAsked, listEvents } from "../repositories/event-list.ts";
+import { deleteExecution } from "../repositories/execution-delete.ts";
+import {
+  type ExecutionFilter,
+  type ExecutionRow,
+  findExecution,
+  listExecutions,
+} from "../repositories/execution-list.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { EventRecord } from "../schema/event-record.ts";
+import type { OpenCommandAnswer, StepAnswer } from "../schema/execution-api.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Advance } from "./advance.ts";
+import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-result.ts";
+import { type CancelAsked, type Cancelled, cancelExecutions } from "./cancel-execution.ts";
+import type { Listed, PageAsked } from "./catalog.ts";
+import { encodeCursor, idCursor } from "./cursor.ts";
+import { followEvents } from "./event-stream.ts";
+import { stepsOf } from "./execution-steps.ts";
+import { openCommandsOf } from "./open-commands.ts";
+import type { Results } from "./results.ts";
+import { type StartAsked, type Started, startExecutions } from "./start-execution.ts";
+
+/** An execution with what its events tell of it. */
+export interface ExecutionDetail {
+  row: ExecutionRow;
+  workload: JsonObject;
+  steps: StepAnswer[];
+  commands: OpenCommandAnswer[];
+}
+
+/** What callers do with executions. Ids that are of none: `FlowError` NOT_FOUND. */
+export interface Executions {
+  /** See {@link startExecutions}. */
+  start(asked: StartAsked): Promise<Started>;
+  /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
+  list(filter: ExecutionFilter, page: PageAsked): Promise<Listed<ExecutionRow>>;
+  detail(executionId: string): Promise<ExecutionDetail>;
+  events(executionId: string, asked: EventsAsked): Promise<EventPage>;
+  /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
+  follow(executionId: string, after: number, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
+  /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
+  result(executionId: string, asked: ResultAsked, signal: AbortSignal): Promise<ExecutionResult>;
+  /** See {@link cancelExecutions}. */
+  cancel(executionId: string, asked: CancelAsked): Promise<Cancelled>;
+  /** True for an execution that another one called. */
+  isChild(executionId: string): Promise<boolean>;
+  /** Throws `FlowError` CONFLICT while it is open. */
+  remove(executionId: string): Promise<void>;
+}
+
+/** What the executions are made of. */
+export interface ExecutionsDeps {
+  database: Database;
+  advance: Advance;
+  results: Pick<Results, "removeFiles">;
+  now(): number;
+}
+
+/** The executions of a database. */
+export function createExecutions(deps: ExecutionsDeps): Executions {
+  const { database, advance, results } = deps;
+  const cancel = cancelExecutions(deps);
+  const rowOf = async (executionId: string) => {
+    const row = await findExecution(database, executionId);
+    if (row === undefined) throw unknown(executionId);
+    return row;
+  };
+  return {
+    start: startExecutions({ ...deps, cancel: (id, reason) => cancel(id, { reason, cascade: true }) }),
+    async list(filter, { limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
+      const { items, next } = await listExecutions(database, filter, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    async detail(executionId) {
+      const row = await rowOf(executionId);
+      const view = await advance.view(executionId, row.lastEventId);
+      if (view === undefined) throw unknown(executionId);
+      const { state, source } = view;
+      const steps = stepsOf(state, source.program);
+      return { row, workload: state.workload, steps, commands: openCommandsOf(state) };
+    },
+    async events(executionId, asked) {
+      const page = await listEvents(database, executionId, asked);
+      // No events may also mean that there is no such execution.
+      if (page.events.length === 0) await rowOf(executionId);
+      return page;
+    },
+    async follow(executionId, after, signal) {
+      await rowOf(executionId);
+      return followEvents(deps, executionId, after, signal);
+    },
+    result: (executionId, asked, signal) => awaitResult(deps, executionId, asked, signal),
+    cancel,
+    isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
+    async remove(executionId) {
+      const outcome = await deleteExecution(database, executionId, (files) => results.removeFiles(files));
+      if (outcome === "missing") throw unknown(executionId);
+      if (outcome === "deleted") return;
+      const message = `Execution ${executionId} was not deleted: it has not ended. Cancel it first`;
+      throw new FlowError("CONFLICT", message);
+    },
+  };
+}
+
+/** The refusal of a call about an execution that there is not. */
+function unknown(executionId: string): FlowError {
+  return new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
+}

@@ -1,0 +1,60 @@
+import { type Advance, beginAdvance, continueAdvance } from "../engine/advance.ts";
+import type { EngineEnv } from "../engine/env.ts";
+import { evolve } from "../engine/evolve.ts";
+import { ReferenceNeeded } from "../language/references.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Draft } from "./draft.ts";
+
+/** What following an event up needs. */
+export interface FollowDeps {
+  /** Milliseconds since 1970. */
+  now(): number;
+  newId(): number;
+  /** The allow-listed environment, readable as `env` in templates. */
+  env: JsonObject;
+  /** Stores a payload that the engine has moved out of the state, before its events are written. */
+  save(ref: string, json: string): Promise<unknown>;
+}
+
+/** Folds an event, decides what follows, and adds all of it to the draft. Gives the number of commands that were issued. */
+export async function follow(draft: Draft, event: FlowEvent, deps: FollowDeps): Promise<number> {
+  return await finish(draft, beginAdvance(draft.live.state, event), 0, deps);
+}
+
+/** Folds events and adds them, without a look at what follows: {@link followUndecided} does that later. */
+export function fold(draft: Draft, events: readonly FlowEvent[]): number[] {
+  const ids: number[] = [];
+  for (const event of events) {
+    evolve(draft.live.state, event);
+    ids.push(draft.event(event));
+    draft.live.undecided.push(event);
+  }
+  return ids;
+}
+
+/** Decides what follows from the events that were only folded so far. Gives the number of commands that were issued. */
+export async function followUndecided(draft: Draft, deps: FollowDeps): Promise<number> {
+  const events = draft.live.undecided;
+  if (events.length === 0) return 0;
+  draft.live.undecided = [];
+  return await finish(draft, { events: [...events], commands: [], writes: [], undecided: 0 }, events.length, deps);
+}
+
+/** @param written how many of the events are in the log already. */
+async function finish(draft: Draft, progress: Advance, written: number, deps: FollowDeps): Promise<number> {
+  const { state, source, references } = draft.live;
+  const env: EngineEnv = { now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env };
+  const decide = () => continueAdvance(progress, state, source.program, env);
+  try {
+    decide();
+  } catch (error) {
+    // Mostly nothing is missing. Where a payload is, it is loaded and the decision made again.
+    if (!(error instanceof ReferenceNeeded)) throw error;
+    await references.evaluate(decide);
+  }
+  for (const { ref, value } of progress.writes) await deps.save(ref, JSON.stringify(value));
+  for (const event of progress.events.slice(written)) draft.event(event);
+  for (const command of progress.commands) draft.issue(command);
+  return progress.commands.length;
+}

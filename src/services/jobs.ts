@@ -1,0 +1,131 @@
+import { type Acceptance, accept } from "../engine/accept.ts";
+import type { ExecutionStart } from "../ports/execution-store.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import { follow, followUndecided } from "./follow.ts";
+import type { Lane } from "./lanes.ts";
+import type { LiveExecution } from "./live-execution.ts";
+import type { Committed, Job, Round } from "./round.ts";
+
+/** What every job has in common; `settle` and `fail` are the two ends of a promise. */
+export function jobBase(
+  executionIds: string[],
+  now: number,
+  ends: { settle(committed: Committed): void; fail(error: unknown): void },
+): Omit<Job, "check" | "apply"> {
+  return {
+    executionIds,
+    queuedAt: now,
+    alone: false,
+    isVerified: false,
+    isAbandoned: () => false,
+    settle: ends.settle,
+    fail: ends.fail,
+    // Works on one execution, or on each by itself: nothing of a part that was written is run again.
+    keepRest(moved) {
+      this.executionIds = this.executionIds.filter((id) => !moved.has(id));
+    },
+  };
+}
+
+/** Begins an execution: its first event, and what follows. `fresh` gives its state before that, anew for each try. */
+export function startJob(
+  lane: Lane,
+  first: FlowEvent,
+  start: ExecutionStart,
+  fresh: () => LiveExecution,
+  base: Omit<Job, "check" | "apply">,
+): Job {
+  return {
+    ...base,
+    check: () => undefined,
+    async apply(round) {
+      await follow(round.begin(lane, fresh(), start), first, round.follow);
+    },
+  };
+}
+
+/** Folds one event from outside, if it is acceptable, and what follows. `told` hears how it was judged. */
+export function injectJob(
+  event: FlowEvent,
+  base: Omit<Job, "check" | "apply">,
+  told: (verdict: Acceptance) => void,
+): Job {
+  return {
+    ...base,
+    check(round) {
+      if (draftOf(round, base) === undefined) throw unknownExecution(base.executionIds[0] ?? "");
+    },
+    async apply(round) {
+      const draft = draftOf(round, base);
+      if (draft === undefined) return;
+      await followUndecided(draft, round.follow);
+      const verdict = accept(draft.live.state, event);
+      told(verdict);
+      if (verdict === "accepted") await follow(draft, event, round.follow);
+    },
+  };
+}
+
+/**
+ * Works out what follows from events that were only accepted so far, and marks the batch that brought them. `undecided` gives
+ * the events for a state that was loaded since: it contains them, and does not know that nothing has followed yet.
+ */
+export function followJob(
+  requestId: string,
+  base: Omit<Job, "check" | "apply">,
+  undecided: (executionId: string, live: LiveExecution) => FlowEvent[],
+): Job & { commandsGenerated: number } {
+  const job = {
+    ...base,
+    commandsGenerated: 0,
+    check: () => undefined,
+    async apply(round: Round) {
+      job.commandsGenerated = 0;
+      for (const executionId of job.executionIds) {
+        const draft = round.draft(executionId);
+        if (draft === undefined) continue;
+        if (draft.live.undecided.length === 0) draft.live.undecided = undecided(executionId, draft.live);
+        job.commandsGenerated += await followUndecided(draft, round.follow);
+      }
+      const { commandsGenerated, executionIds } = job;
+      round.batch({ requestId, state: "completed", commandsGenerated, executionIds });
+    },
+  };
+  return job;
+}
+
+/** Writes that a batch has failed, and why. Its events stay in the log. */
+export function failBatchJob(
+  batch: { requestId: string; code: string; message: string },
+  base: Omit<Job, "check" | "apply">,
+): Job {
+  return {
+    ...base,
+    check: () => undefined,
+    async apply(round) {
+      round.batch({ ...batch, state: "failed", commandsGenerated: 0, executionIds: [] });
+    },
+  };
+}
+
+/** Writes the markers that wait at an execution. */
+export function markerJob(base: Omit<Job, "check" | "apply">): Job {
+  return {
+    ...base,
+    check: () => undefined,
+    async apply(round) {
+      // Opening its draft takes the markers in.
+      for (const executionId of base.executionIds) round.draft(executionId);
+    },
+  };
+}
+
+function draftOf(round: Round, { executionIds }: { executionIds: string[] }) {
+  return round.draft(executionIds[0] ?? "");
+}
+
+/** The refusal of a call about an execution that there is not. */
+export function unknownExecution(executionId: string): FlowError {
+  return new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
+}

@@ -1,0 +1,91 @@
+import { isTerminal } from "../engine/state.ts";
+import type { Marker } from "./draft.ts";
+import type { LiveExecution } from "./live-execution.ts";
+
+/** An execution that this process has to do with. At most one round at a time works on it. */
+export interface Lane {
+  readonly executionId: string;
+  /** Its state in memory; null while it is not loaded, or after it turned out to be out of date. */
+  live: LiveExecution | null;
+  /** There is no such execution (so far). */
+  missing: boolean;
+  /** A round works on it. */
+  busy: boolean;
+  loading: Promise<void> | null;
+  /** Rows that go along with its next events. */
+  markers: Marker[];
+  /** Milliseconds; when it was used last. */
+  usedAt: number;
+}
+
+/** Executions kept in memory beside those that are worked on. One of ten steps takes some 20 kB. */
+const KEPT_MAX = 2_000;
+/** An execution that nothing happened to for this long is forgotten: it is loaded again when something does. */
+const IDLE_MS = 30_000;
+/** One that has ended is only looked at, mostly right then. At a thousand a second, 30 s of them would be 600 MB. */
+const ENDED_MS = 1_000;
+
+/** The executions that are in memory. */
+export interface Lanes {
+  /** The lane, made when there is none. */
+  of(executionId: string): Lane;
+  known(executionId: string): Lane | undefined;
+  /** Loads its execution unless that is under way or done. Rejects with the store's error. */
+  load(lane: Lane): Promise<void>;
+  /** Forgets the state: the next use loads it. */
+  drop(lane: Lane): void;
+  /** Forgets what is idle. */
+  sweep(): void;
+  all(): Iterable<Lane>;
+}
+
+/** Keeps lanes. `load` gives the execution, undefined when there is none. */
+export function createLanes(
+  load: (executionId: string) => Promise<LiveExecution | undefined>,
+  now: () => number,
+): Lanes {
+  const lanes = new Map<string, Lane>();
+  const isIdle = (lane: Lane) => !lane.busy && lane.loading === null && lane.markers.length === 0;
+
+  return {
+    of(executionId) {
+      let lane = lanes.get(executionId);
+      if (lane === undefined) {
+        lane = { executionId, live: null, missing: false, busy: false, loading: null, markers: [], usedAt: now() };
+        lanes.set(executionId, lane);
+      }
+      lane.usedAt = now();
+      return lane;
+    },
+    known: (executionId) => lanes.get(executionId),
+    load(lane) {
+      if (lane.live !== null || lane.missing) return Promise.resolve();
+      lane.loading ??= load(lane.executionId)
+        .then((live) => {
+          lane.live = live ?? null;
+          lane.missing = live === undefined;
+        })
+        .finally(() => {
+          lane.loading = null;
+        });
+      return lane.loading;
+    },
+    drop(lane) {
+      lane.live = null;
+      lane.missing = false;
+    },
+    sweep() {
+      const at = now();
+      let over = lanes.size - KEPT_MAX;
+      for (const [id, lane] of lanes) {
+        if (!isIdle(lane)) continue;
+        const isOver = over > 0 || lane.missing || lane.live === null;
+        const keepMs = lane.live !== null && isTerminal(lane.live.state.status) ? ENDED_MS : IDLE_MS;
+        if (!isOver && lane.usedAt > at - keepMs) continue;
+        lanes.delete(id);
+        over -= 1;
+      }
+    },
+    all: () => lanes.values(),
+  };
+}

@@ -1,0 +1,83 @@
+import { evolve } from "../engine/evolve.ts";
+import { type ExecutionState, emptyState } from "../engine/state.ts";
+import { type LoadedReferences, loadedReferences } from "../language/loaded-references.ts";
+import type { ExecutionStore, StoredExecution } from "../ports/execution-store.ts";
+import type { FlowEvent } from "../schema/event.ts";
+import { type EventRecord, fromRecord } from "../schema/event-record.ts";
+import type { Json } from "../schema/json.ts";
+import type { CommandProgram } from "./programs.ts";
+
+/** Version of the state's shape in snapshots. Raise it with every change of `engine/state.ts` that old ones do not fit. */
+export const SNAPSHOT_FORMAT = 1;
+/** Events after which a state is written down, so that loading an execution folds no more than these. */
+export const SNAPSHOT_EVENTS = 2_000;
+/** Events read at a time when an execution is loaded. */
+const PAGE_EVENTS = 1_000;
+
+/** An execution in memory: the fold of its events, and up to which. */
+export interface LiveExecution {
+  state: ExecutionState;
+  source: CommandProgram;
+  catalogId: string;
+  /** The newest event that is in the state. */
+  lastEventId: number;
+  /** Events that were accepted and whose consequences are still to be decided, in order. */
+  undecided: FlowEvent[];
+  references: LoadedReferences;
+  /** Events since the newest snapshot. */
+  eventsSinceSnapshot: number;
+  /** The execution at the top of its tree. */
+  rootExecutionId: string;
+}
+
+/** What loading needs. */
+export interface LoadDeps {
+  store: Pick<ExecutionStore, "find" | "eventsAfter">;
+  programs: (catalogId: string) => Promise<CommandProgram>;
+  results: { load(ref: string): Promise<Json> };
+}
+
+/** Folds an execution from its newest snapshot and the events after it; undefined when there is none. */
+export async function loadExecution(deps: LoadDeps, executionId: string): Promise<LiveExecution | undefined> {
+  const stored = await deps.store.find(executionId);
+  if (stored === undefined) return undefined;
+  const source = await deps.programs(stored.catalogId);
+  const start = startingPoint(stored);
+  const live: LiveExecution = {
+    state: start.state,
+    source,
+    catalogId: stored.catalogId,
+    lastEventId: start.eventId,
+    undecided: [],
+    references: loadedReferences(deps.results),
+    eventsSinceSnapshot: 0,
+    rootExecutionId: stored.rootExecutionId,
+  };
+  // Only up to what the row says: what another server writes meanwhile is found out when this state is written.
+  while (live.lastEventId < stored.lastEventId) {
+    const page = await deps.store.eventsAfter(executionId, live.lastEventId, PAGE_EVENTS);
+    const known = page.filter((record) => record.event_id <= stored.lastEventId);
+    for (const record of known) fold(live, record);
+    if (known.length === 0) break;
+  }
+  live.lastEventId = stored.lastEventId;
+  return live;
+}
+
+function startingPoint({ executionId, snapshot }: StoredExecution): { state: ExecutionState; eventId: number } {
+  if (snapshot === null || snapshot.format !== SNAPSHOT_FORMAT) {
+    return { state: emptyState(), eventId: Number(executionId) };
+  }
+  return { state: JSON.parse(snapshot.state) as ExecutionState, eventId: snapshot.eventId };
+}
+
+function fold(live: LiveExecution, record: EventRecord): void {
+  if (!isMarker(record)) evolve(live.state, fromRecord(record));
+  live.lastEventId = record.event_id;
+  live.eventsSinceSnapshot += 1;
+}
+
+/** Markers of batches stand in the log for people: they are no part of the state. */
+export function isMarker(record: EventRecord): boolean {
+  return record.event_type.startsWith("batch.");
+}

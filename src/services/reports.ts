@@ -1,0 +1,42 @@
+import type { Database } from "../repositories/database.ts";
+import { findCommandExecutions } from "../repositories/start-lookup.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { ReportedEvent } from "../schema/event-input.ts";
+import type { Advance, ReportInput, ReportOutcome } from "./advance.ts";
+
+/** A request's events; who sent one without its execution knows the command only. */
+export interface ReportAsked extends Omit<ReportInput, "events"> {
+  events: { executionId: string | undefined; event: ReportedEvent }[];
+}
+
+/**
+ * Hands events on to {@link Advance.report}. Events without an execution are those of their command; a command that nobody
+ * knows refuses the batch as a whole: `FlowError` CONFLICT with `detail.events`.
+ */
+export function reportEvents(deps: {
+  database: Database;
+  advance: Pick<Advance, "report">;
+}): (asked: ReportAsked) => Promise<ReportOutcome> {
+  const { database, advance } = deps;
+  return async (asked) => {
+    const lacking = asked.events.filter(({ executionId }) => executionId === undefined);
+    // The rule: workers of ours always say it.
+    if (lacking.length === 0) return await advance.report(asked as ReportInput);
+    const ids = [...new Set(lacking.map(({ event }) => event.command_id))];
+    const known = await findCommandExecutions(database, ids);
+    const unknown: { index: number; command_id: string; reason: string }[] = [];
+    const events = asked.events.map(({ executionId, event }, index) => {
+      const found = executionId ?? known.get(event.command_id);
+      if (found === undefined) unknown.push({ index, command_id: event.command_id, reason: "unknown" });
+      return { executionId: found ?? "", event };
+    });
+    if (unknown.length > 0) throw refused(unknown, events.length);
+    return await advance.report({ ...asked, events });
+  };
+}
+
+function refused(unknown: { index: number; command_id: string; reason: string }[], total: number): FlowError {
+  const what = `${unknown.length} of ${total} events cannot be accepted; nothing of the batch was written`;
+  const why = `There is no command ${unknown[0]?.command_id}`;
+  return new FlowError("CONFLICT", `${what}. ${why}`, { detail: { events: unknown } });
+}

@@ -1,0 +1,138 @@
+import type { Database } from "../repositories/database.ts";
+import { findExecution } from "../repositories/execution-list.ts";
+import {
+  type Executable,
+  findExecutableById,
+  findExecutables,
+  findExecutableVersion,
+  findParent,
+  type ParentRow,
+} from "../repositories/start-lookup.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { ParentRef } from "../schema/event.ts";
+import type { ExecutionStateName } from "../schema/execution-api.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Advance } from "./advance.ts";
+import { gather } from "./gather.ts";
+
+/** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
+const CHILD_DEPTH_MAX = 64;
+
+/** What a caller wants to be run: a path, or an entry by its id. */
+export interface StartAsked {
+  path?: string;
+  catalogId?: string;
+  /** Of the path; the newest by default. */
+  version?: number;
+  /** What the entry must be. An agent is run only when it is called one. */
+  resourceKind?: "playbook" | "agent";
+  input: JsonObject;
+  target?: string;
+  parent?: ParentRef;
+  idempotency?: { caller: string; key: string; bodySha256: string };
+}
+
+/** An execution that was started, now or (`duplicate`) by an earlier call with the same key. */
+export interface Started extends Omit<Executable, "kind"> {
+  executionId: string;
+  status: ExecutionStateName;
+  duplicate: boolean;
+}
+
+/**
+ * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
+ * CONFLICT for a parent that has ended, and what {@link Advance.start} says.
+ */
+export function startExecutions(deps: {
+  database: Database;
+  advance: Pick<Advance, "start">;
+  /** Cancels a child whose parent was cancelled while it started. */
+  cancel(executionId: string, reason: string): Promise<unknown>;
+}): (asked: StartAsked) => Promise<Started> {
+  const { database, advance } = deps;
+  const newestOf = gather(
+    async (paths: readonly string[]) =>
+      new Map((await findExecutables(database, paths)).map((entry) => [entry.path, entry])),
+  );
+  return async (asked) => {
+    const { parent, input, target, idempotency } = asked;
+    const found = await findEntry(database, newestOf, asked);
+    const entry = checkedEntry(found, asked);
+    const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
+    const { kind: _kind, ...what } = entry;
+    const started = await advance.start({
+      entry: what,
+      input,
+      ...(parent !== undefined && { parent }),
+      ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
+      ...(target !== undefined && { target }),
+      ...(idempotency !== undefined && { idempotency }),
+    });
+    if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
+    return { ...what, ...started, ...(started.duplicate && (await earlierEntry(database, started.executionId))) };
+  };
+}
+
+type NewestOf = (path: string) => Promise<Executable | undefined>;
+
+async function findEntry(
+  database: Database,
+  newestOf: NewestOf,
+  { path, catalogId, version }: StartAsked,
+): Promise<Executable | undefined> {
+  if (catalogId !== undefined) {
+    const entry = await findExecutableById(database, catalogId);
+    const isOther = (path ?? entry?.path) !== entry?.path || (version ?? entry?.version) !== entry?.version;
+    return isOther ? undefined : entry;
+  }
+  if (path === undefined) return undefined;
+  return version === undefined ? await newestOf(path) : await findExecutableVersion(database, path, version);
+}
+
+function checkedEntry(entry: Executable | undefined, { resourceKind }: StartAsked): Executable {
+  if (entry?.kind === "agent" && resourceKind === undefined) {
+    const hint = "Send 'resource_kind': 'agent' to run it";
+    throw new FlowError("INVALID_INPUT", `'${entry.path}' is an agent. ${hint}`);
+  }
+  const isMeant = resourceKind === undefined ? entry?.kind === "playbook" : entry?.kind === resourceKind;
+  if (entry !== undefined && isMeant) return entry;
+  // Word for word as the specification has it (Errors).
+  throw new FlowError("NOT_FOUND", "Executable catalog entry not found");
+}
+
+async function openParent(database: Database, executionId: string): Promise<ParentRow> {
+  const parent = await findParent(database, executionId, CHILD_DEPTH_MAX + 1);
+  if (parent === undefined) {
+    throw new FlowError("NOT_FOUND", `There is no execution ${executionId} that could call another one`);
+  }
+  if (isEnded(parent.status)) {
+    const what = `Execution ${executionId} has ended (${parent.status})`;
+    throw new FlowError("CONFLICT", `${what} and calls nothing more. Drop the work that wanted to`);
+  }
+  if (parent.depth > CHILD_DEPTH_MAX) {
+    const message = `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`;
+    throw new FlowError("INVALID_INPUT", message);
+  }
+  return parent;
+}
+
+/** A parent's cancellation looks for its children once. One that began at that moment is ended here. */
+async function endWithParent(
+  { database, cancel }: Parameters<typeof startExecutions>[0],
+  parentId: string,
+  executionId: string,
+): Promise<void> {
+  const parent = await findExecution(database, parentId);
+  if (parent?.status === "CANCELLED") await cancel(executionId, "The caller was cancelled");
+}
+
+async function earlierEntry(database: Database, executionId: string): Promise<Partial<Started>> {
+  const row = await findExecution(database, executionId);
+  return row === undefined
+    ? {}
+    : { catalogId: row.catalogId, path: row.path, version: row.version, status: row.status };
+}
+
+function isEnded(status: ExecutionStateName): boolean {
+  return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED";
+}

@@ -1,0 +1,119 @@
+import { type ClaimPolicy, judgeClaim } from "../repositories/claims.ts";
+import type { Database } from "../repositories/database.ts";
+import { reserveIds } from "../repositories/ids.ts";
+import {
+  deregisterWorker,
+  listWorkers,
+  type PoolWorker,
+  recordHeartbeat,
+  registerRuntime,
+} from "../repositories/runtime.ts";
+import { FlowError } from "../schema/errors.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Advance, ClaimedCommand } from "./advance.ts";
+import type { Listed, PageAsked } from "./catalog.ts";
+import { encodeCursor, textCursor } from "./cursor.ts";
+
+/** A worker that wants to take part. */
+export interface NewWorker {
+  name: string;
+  capacity: number;
+  labels: JsonObject;
+  /** Kinds of task that it runs. */
+  capabilities: readonly string[];
+  /** Process id, host name, version. */
+  about: JsonObject;
+}
+
+/** A worker's sign of life. */
+export interface WorkerHeartbeat {
+  name: string;
+  running: readonly { commandId: string; attempt: number }[];
+  draining: boolean;
+}
+
+/** The pool of workers (Worker protocol). */
+export interface Workers {
+  /** Registers, or registers again under the same name; gives the id of its row. */
+  register(worker: NewWorker): Promise<string>;
+  /**
+   * Renews the leases of what it runs, and tells it what to stop: cancelled commands, and those that are not its own any more.
+   * What the database has as its own and it does not know of (the answer to its claim was lost) is offered to others. Throws
+   * `FlowError` `unknown` when it is to register again.
+   */
+  heartbeat(heartbeat: WorkerHeartbeat): Promise<{ cancel: string[]; lost: string[] }>;
+  /** Signs it off; what it still holds is offered to others at once. Nothing happens for a name that is not registered. */
+  deregister(name: string): Promise<void>;
+  /** In the order of names. `isStale`: ready or draining by its own word, and silent for too long. */
+  list(page: PageAsked): Promise<Listed<PoolWorker & { isStale: boolean }>>;
+  /**
+   * One command by its id. Throws `FlowError` NOT_FOUND, `already_terminal`, or `active_claim` with the seconds after which to
+   * ask again in `detail.retry_after_seconds`.
+   */
+  claimOne(commandId: string, worker: string): Promise<ClaimedCommand>;
+}
+
+/** What the pool is made of. */
+export interface WorkersDeps {
+  database: Database;
+  advance: Pick<Advance, "offer" | "claimOne">;
+  policy: ClaimPolicy;
+  /** `FLOW_COMMAND_CLAIM_LEASE_SECONDS`, milliseconds. */
+  leaseMs: number;
+}
+
+/** A claim's answer takes this long at most on its way to the worker, milliseconds. */
+const ANSWER_MS = 10_000;
+
+/** The pool that a database holds. */
+export function createWorkers(deps: WorkersDeps): Workers {
+  const { database, advance, policy, leaseMs } = deps;
+  return {
+    async register(worker) {
+      const [runtimeId = ""] = await reserveIds(database, 1);
+      return await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
+    },
+    async heartbeat(heartbeat) {
+      const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
+      if (found === undefined) {
+        throw new FlowError("unknown", `No worker '${heartbeat.name}' is registered here. Register again`);
+      }
+      if (found.unlisted.length > 0) void advance.offer(found.unlisted, heartbeat.name);
+      return { cancel: found.cancelled, lost: found.lost };
+    },
+    async deregister(name) {
+      const released = await deregisterWorker(database, name);
+      if (released !== undefined && released.length > 0) void advance.offer(released, name);
+    },
+    async list({ limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: textCursor(cursor) };
+      const { items, next } = await listWorkers(database, { limit, ...key });
+      const shown = items.map((worker) => ({
+        ...worker,
+        isStale: worker.status !== "offline" && worker.heartbeatAgeMs > policy.staleMs,
+      }));
+      return { items: shown, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    async claimOne(commandId, worker) {
+      const claimed = await advance.claimOne(commandId, worker);
+      if (claimed !== undefined) return claimed;
+      throw await refusal(database, policy, commandId);
+    },
+  };
+}
+
+async function refusal(database: Database, policy: ClaimPolicy, commandId: string): Promise<FlowError> {
+  const judged = await judgeClaim(database, commandId, policy);
+  if (judged === undefined) return new FlowError("NOT_FOUND", `There is no command ${commandId}`);
+  const { status, leaseRestMs } = judged;
+  if (status === "COMPLETED" || status === "FAILED" || status === "CANCELLED") {
+    const reason = `it has ended (${status})`;
+    return new FlowError("already_terminal", `Command ${commandId} was not claimed: ${reason}`, { detail: { reason } });
+  }
+  // Claimable by now, or held by a worker that may keep it although its lease is over: soon somebody knows more.
+  const seconds = Math.max(1, Math.ceil(leaseRestMs / 1_000));
+  const reason = judged.worker === null ? "another claim of it is under way" : "another worker holds it";
+  return new FlowError("active_claim", `Command ${commandId} was not claimed: ${reason}`, {
+    detail: { reason, retry_after_seconds: seconds },
+  });
+}

@@ -1,0 +1,67 @@
+import type { Clock } from "../ports/clock.ts";
+import type { ClaimAnswer, ClaimedWork, Unavailable, WorkServer } from "../ports/work-server.ts";
+import { messageOf } from "../schema/errors.ts";
+import { backOffMs } from "./back-off.ts";
+import type { Happening } from "./happening.ts";
+import type { Slots } from "./slots.ts";
+
+/** How long the server may wait for a command: the longest that it allows. */
+const WAIT_MS = 30_000;
+/** Most commands of one claim. */
+const CLAIM_MAX = 256;
+
+/** What {@link claimForever} needs. */
+export interface ClaimingParts {
+  server: Pick<WorkServer, "claim">;
+  clock: Clock;
+  random(): number;
+  slots: Slots;
+  start(commands: ClaimedWork[]): void;
+  /** The server does not know this worker. */
+  unknown(): void;
+  tell(happening: Happening): void;
+}
+
+/**
+ * Asks for as many commands as there are free slots, one request at a time, until the signal aborts. A server that cannot
+ * answer is asked again, ever more seldom, for as long as it takes.
+ */
+export async function claimForever(parts: ClaimingParts, signal: AbortSignal): Promise<void> {
+  const { clock, random, tell } = parts;
+  let tries = 0;
+  while (!signal.aborted) {
+    try {
+      // Again: a command that was lent out may have taken its slot back before this went on.
+      while (parts.slots.free() < 1) await parts.slots.untilFree(signal);
+      const answer = await claim(parts, signal);
+      if (answer.status === "ok") {
+        if (tries > 0) tell({ type: "server.back", doing: "claiming", tries });
+        tries = 0;
+        continue;
+      }
+      if (answer.status === "unknown") parts.unknown();
+      tries += 1;
+      const delayMs = backOffMs(tries, random, answer.status === "unavailable" ? answer.retryAfterMs : 0);
+      tell({ type: "server.unavailable", doing: "claiming", tries, delayMs, message: answer.message });
+      await clock.sleep(delayMs, signal);
+    } catch (error) {
+      if (!signal.aborted) tell({ type: "fault", doing: "claiming", error });
+    }
+  }
+}
+
+async function claim({ server, slots, start }: ClaimingParts, signal: AbortSignal): Promise<ClaimAnswer> {
+  const limit = Math.min(CLAIM_MAX, slots.free());
+  slots.promise(limit);
+  try {
+    const answer = await server.claim({ limit, waitMs: WAIT_MS }, signal).catch((error: unknown): Unavailable => {
+      signal.throwIfAborted();
+      return { status: "unavailable", message: messageOf(error) };
+    });
+    if (answer.status === "ok") start(answer.commands);
+    return answer;
+  } finally {
+    // Not before the commands that came have taken their slots.
+    slots.unpromise(limit);
+  }
+}

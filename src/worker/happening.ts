@@ -1,0 +1,15 @@
+import type { ClaimedWork } from "../ports/work-server.ts";
+
+/** What a worker has to tell its operators: whoever wires it makes log lines and counters of it. */
+export type Happening =
+  /** A command ended; `given up`: its claim was lost, it was cancelled, or the worker had to stop. */
+  | { type: "command.ended"; work: ClaimedWork; durationMs: number; outcome: "reported" | "given up" }
+  | { type: "claim.given_up"; work: ClaimedWork; why: string }
+  /** The server could not be asked, for the `tries`-th time in a row. */
+  | { type: "server.unavailable"; doing: "claiming" | "reporting"; tries: number; delayMs: number; message: string }
+  /** It answers again. */
+  | { type: "server.back"; doing: "claiming" | "reporting"; tries: number }
+  /** The server refused events as malformed: the command was failed instead. A fault of this program. */
+  | { type: "report.invalid"; work: ClaimedWork; message: string }
+  /** A promise that nobody may let fail has failed. */
+  | { type: "fault"; doing: string; error: unknown };

@@ -1,0 +1,30 @@
+/**
+ * Work done in one go before timers, signals and sockets get their turn. Tools that answer at once (`noop`) would otherwise
+ * run 100,000 iterations as one chain of promises, during which no signal arrives and nothing is drawn or sent.
+ */
+const TURN_MS = 20;
+
+/** Turns of 20 ms: work that finds one over waits for the next. */
+export interface Turns {
+  isOver(): boolean;
+  next(): Promise<void>;
+}
+
+/** Begins the first turn. */
+export function createTurns(): Turns {
+  let began = performance.now();
+  let next: Promise<void> | undefined;
+  return {
+    isOver: () => performance.now() - began > TURN_MS,
+    next() {
+      next ??= new Promise((resolve) => {
+        setImmediate(() => {
+          began = performance.now();
+          next = undefined;
+          resolve();
+        });
+      });
+      return next;
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { createPostgresExecutionStore } from "../../src/adapters/postgres-execution-store.ts";
+import type { BatchChange, ExecutionChange, ExecutionStore } from "../../src/ports/execution-store.ts";
+import { countOpenBatches, findBatch } from "../../src/repositories/batches.ts";
+import type { Database } from "../../src/repositories/database.ts";
+import { violatedConstraint } from "../../src/repositories/failure.ts";
+import { openServiceDatabase } from "../repositories/service-database.ts";
+import { SHA256, storeRows } from "../support/store-rows.ts";
+import { POLICY } from "../support/store-setup.ts";
+
+// Batches are written with what they brought, end once, and are found again by whoever has to go on with them.
+
+let database: Database;
+let store: ExecutionStore;
+const rows = storeRows();
+before(async () => {
+  database = await openServiceDatabase();
+  store = createPostgresExecutionStore({ database, policy: POLICY, processor: "server-1" });
+});
+
+const write = (...executions: ExecutionChange[]) => store.flush({ executions, batches: [] });
+
+async function begun(): Promise<ExecutionChange> {
+  const change = rows.begin();
+  await write(change);
+  return change;
+}
+
+const accepted = (executionIds: string[], more: Partial<BatchChange> = {}): BatchChange => {
+  const accept = { caller: "w1", idempotencyKey: null, bodySha256: SHA256, executionIds, eventIds: [7, 8] };
+  return { requestId: String(rows.next()), accept, state: "accepted", commandsGenerated: 0, executionIds, ...more };
+};
+
+async function batchRow({ requestId }: BatchChange) {
+  const [row] = await database.sql`
+    select state, code, execution_ids, commands_generated from flow.batch where request_id = ${requestId}`;
+  return row && { ...row };
+}
+
+test("a batch is written with its executions, and not at all when one of them was not", async () => {
+  const [stale, sound] = [await begun(), await begun()];
+  await write(rows.follow(stale));
+  const both = accepted([sound.executionId, stale.executionId]);
+  const one = accepted([sound.executionId]);
+  await store.flush({ executions: [rows.follow(stale), rows.follow(sound)], batches: [both, one] });
+  assert.equal(await batchRow(both), undefined);
+  const written = { state: "accepted", code: null, execution_ids: [sound.executionId], commands_generated: 0 };
+  assert.deepEqual(await batchRow(one), written);
+});
+
+test("a batch ends once", async () => {
+  const change = await begun();
+  const batch = accepted([change.executionId]);
+  await store.flush({ executions: [rows.follow(change)], batches: [batch] });
+  const { accept: _, ...rest } = batch;
+  await store.flush({ executions: [], batches: [{ ...rest, state: "completed", commandsGenerated: 4 }] });
+  const ended = { state: "completed", code: null, execution_ids: [change.executionId], commands_generated: 4 };
+  assert.deepEqual(await batchRow(batch), ended);
+  const failure = { ...rest, state: "failed" as const, code: "processing_error", message: "no" };
+  await store.flush({ executions: [], batches: [failure] });
+  assert.deepEqual(await batchRow(batch), ended);
+});
+
+test("a batch is known by the key of its caller, and the key may be used once", async () => {
+  const change = await begun();
+  const batch = accepted([change.executionId]);
+  const accept = { ...batch.accept, idempotencyKey: "k" } as NonNullable<BatchChange["accept"]>;
+  const next = rows.follow(change);
+  await store.flush({ executions: [next], batches: [{ ...batch, accept }] });
+  const known = await store.findBatch("w1", "k");
+  assert.deepEqual([known?.requestId, known?.bodySha256, known?.eventIds], [batch.requestId, SHA256, [7, 8]]);
+  assert.equal(await store.findBatch("w2", "k"), undefined);
+  const twin = { ...batch, requestId: String(rows.next()), accept };
+  const again = store.flush({ executions: [rows.follow(next)], batches: [twin] });
+  await assert.rejects(again, (error) => violatedConstraint(error) === "batch_for_idempotency");
+  assert.equal((await store.eventsAfter(change.executionId, 0, 10)).length, 2);
+});
+
+test("batches that nobody touches are taken over, each by one server, until the lease of that is over", async () => {
+  const other = createPostgresExecutionStore({ database, policy: POLICY, processor: "server-2" });
+  const change = await begun();
+  const batches = [1, 2, 3, 4].map(() => accepted([change.executionId]));
+  await database.sql`delete from flow.batch`;
+  await store.flush({ executions: [rows.follow(change)], batches });
+  const ids = (list: { requestId: string }[]) => list.map(({ requestId }) => requestId);
+  assert.deepEqual(ids(await store.unprocessedBatches(60_000, 100)), [], "too young");
+  const taken = await Promise.all([store.unprocessedBatches(0, 100), other.unprocessedBatches(0, 100)]);
+  assert.deepEqual(ids(taken.flat()).sort(), batches.map(({ requestId }) => requestId).sort());
+  assert.deepEqual(ids(await other.unprocessedBatches(0, 100)), [], "in processing");
+  await database.sql`update flow.batch set lease_expires_at = now() where state = 'processing'`;
+  const again = await other.unprocessedBatches(0, 2);
+  assert.deepEqual(
+    ids(again),
+    batches.slice(0, 2).map(({ requestId }) => requestId),
+    "the oldest first",
+  );
+  assert.deepEqual(again[0]?.eventIds, [7, 8]);
+});
+
+test("the open batches are counted, no further than asked for", async () => {
+  await database.sql`delete from flow.batch`;
+  const change = await begun();
+  const batches = [1, 2, 3].map(() => accepted([change.executionId]));
+  await store.flush({ executions: [rows.follow(change)], batches });
+  assert.equal(await countOpenBatches(database, 100), 3);
+  assert.equal(await countOpenBatches(database, 2), 2);
+  const [{ accept: _, ...first }] = batches as [BatchChange];
+  const failure = { ...first, state: "failed" as const, code: "processing_error", message: "no" };
+  await store.flush({ executions: [], batches: [failure] });
+  assert.equal(await countOpenBatches(database, 100), 2);
+  const row = await findBatch(database, first.requestId);
+  assert.deepEqual([row?.state, row?.code, row?.message, row?.caller], ["failed", "processing_error", "no", "w1"]);
+  assert.equal(await findBatch(database, "9"), undefined);
+});

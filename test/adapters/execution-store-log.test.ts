@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import fc from "fast-check";
+import { createPostgresExecutionStore } from "../../src/adapters/postgres-execution-store.ts";
+import type { ExecutionChange, ExecutionStore } from "../../src/ports/execution-store.ts";
+import type { Database } from "../../src/repositories/database.ts";
+import { ensureEventPartitions } from "../../src/repositories/event-partitions.ts";
+import { type EventRecord, fromRecord } from "../../src/schema/event-record.ts";
+import { openServiceDatabase } from "../repositories/service-database.ts";
+import { anyEvent, eventTypes } from "../support/any-event.ts";
+import { storeRows } from "../support/store-rows.ts";
+import { POLICY } from "../support/store-setup.ts";
+
+// Events go into the log and come back the same, to the byte of their documents. A failed property prints its seed and path.
+
+let database: Database;
+let store: ExecutionStore;
+const rows = storeRows();
+before(async () => {
+  database = await openServiceDatabase();
+  await ensureEventPartitions(database);
+  store = createPostgresExecutionStore({ database, policy: POLICY, processor: "server-1" });
+});
+
+const write = (...executions: ExecutionChange[]) => store.flush({ executions, batches: [] });
+
+async function begun(): Promise<ExecutionChange> {
+  const change = rows.begin();
+  await write(change);
+  return change;
+}
+
+test("events come in pages, in order", async () => {
+  const change = await begun();
+  const next = rows.follow(
+    change,
+    {},
+    [1, 2, 3].map((at) => ({ type: "workflow.initialized", at, step: `s${at}` })),
+  );
+  await write(next);
+  const page = await store.eventsAfter(change.executionId, change.lastEventId, 2);
+  assert.deepEqual(page, next.events.slice(0, 2));
+});
+
+for (const type of eventTypes()) {
+  test(`any ${type} is read back from the log as it went in`, async () => {
+    let last = await begun();
+    const property = fc.asyncProperty(fc.array(anyEvent(type, 1_767_225_600_123), { minLength: 1 }), async (events) => {
+      const next = rows.follow(last, {}, events);
+      last = next;
+      assert.deepEqual([...(await write(next)).moved], [next.executionId]);
+      const read = await store.eventsAfter(next.executionId, next.expectedEventId ?? 0, 1_000);
+      assert.deepEqual(json(read), json(next.events));
+      assert.deepEqual(read.map(documents), next.events.map(documents));
+      assert.deepEqual(json(read.map(fromRecord)), json(events));
+    });
+    await fc.assert(property, { numRuns: 15 });
+  });
+}
+
+/** As text: the order of keys counts. */
+const documents = (record: EventRecord) => JSON.stringify([record["result"], record["meta"], record["error"]]);
+const json = (value: unknown) => JSON.parse(JSON.stringify(value));
+
+test("a text that PostgreSQL cannot hold refuses nobody else's changes: U+0000 becomes U+FFFD", async () => {
+  const change = await begun();
+  await write(rows.follow(change, {}, [{ type: "workflow.initialized", at: 1, step: "a\u0000b" }]));
+  const [, event] = await store.eventsAfter(change.executionId, 0, 10);
+  assert.equal(event?.node_id, "a\ufffdb");
+});

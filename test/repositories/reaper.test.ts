@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import type { Database } from "../../src/repositories/database.ts";
+import { findStranded } from "../../src/repositories/reaper.ts";
+import { POLICY, type StoreSetup, storeSetup } from "../support/store-setup.ts";
+import { openServiceDatabase } from "./service-database.ts";
+
+// Interface specification, "Commands": the reaper's rules. It changes nothing; it only says what is to be told again.
+
+let database: Database;
+let setup: StoreSetup;
+before(async () => {
+  database = await openServiceDatabase();
+  setup = storeSetup(database);
+  await setup.worker("healthy");
+  await setup.worker("draining", { status: "draining" });
+  await setup.worker("stale", { silentSeconds: 61 });
+});
+
+const stranded = (after = "0", limit = 100) => findStranded(database, { ...POLICY, pendingMs: 60_000 }, after, limit);
+
+async function reasonOf(commandId: string): Promise<string | undefined> {
+  const rows = await stranded(String(Number(commandId) - 1));
+  return rows.find((row) => row.commandId === commandId)?.reason;
+}
+
+async function pending(ageSeconds: number): Promise<string> {
+  const { commandId } = await setup.command();
+  await database.sql`
+    update flow.command set created_at = now() - ${ageSeconds}::float8 * interval '1 second'
+    where command_id = ${commandId}`;
+  return commandId;
+}
+
+test("a command that waits for as long as the retry age is told again, a younger one is not", async () => {
+  assert.equal(await reasonOf(await pending(61)), "pending");
+  assert.equal(await reasonOf(await pending(50)), undefined);
+});
+
+const HELD: [worker: string, claimedSeconds: number, reason: string | undefined][] = [
+  ["missing", -60, "worker"],
+  ["draining", -60, "worker"],
+  ["stale", -60, "worker"],
+  ["healthy", -60, undefined],
+  ["healthy", -1_801, "timeout"],
+];
+for (const [worker, claimedSeconds, reason] of HELD) {
+  test(`a command held for ${-claimedSeconds} s by a ${worker} worker: ${reason ?? "left alone"}`, async () => {
+    assert.equal(await reasonOf(await setup.held(worker, { claimedSeconds })), reason);
+  });
+}
+
+test("commands of an execution that has ended are not looked at", async () => {
+  for (const commandId of [await pending(61), await setup.held("missing")]) {
+    assert.notEqual(await reasonOf(commandId), undefined);
+    await database.sql`
+      update flow.execution set status = 'CANCELLED', ended_at = now()
+      where execution_id = (select execution_id from flow.command where command_id = ${commandId})`;
+    assert.equal(await reasonOf(commandId), undefined);
+  }
+});
+
+test("a sweep is bounded, takes the oldest first, and the next one goes on after it", async () => {
+  const first = await pending(100);
+  const after = String(Number(first) - 1);
+  const second = await setup.held("missing");
+  const third = await pending(100);
+  const sweep = await stranded(after, 2);
+  assert.deepEqual(
+    sweep.map(({ commandId }) => commandId),
+    [first, second],
+  );
+  assert.deepEqual(
+    (await stranded(second, 2)).map(({ commandId }) => commandId),
+    [third],
+  );
+});

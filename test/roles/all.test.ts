@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { isAlive } from "../../src/platform/process.ts";
+import { folderWith } from "../support/cli-process.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { type Serving, startServe } from "../support/serve.ts";
+
+const ALL = ["--role", "all"];
+
+/** Calls the server. */
+async function call<T>({ url }: Serving, method: "GET" | "POST", path: string, body?: unknown): Promise<T> {
+  const init =
+    body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const response = await fetch(`${url}${path}`, { method, ...init });
+  const text = await response.text();
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+  return JSON.parse(text) as T;
+}
+
+/** Registers a playbook of these steps and starts it. */
+async function start(server: Serving, name: string, workflow: string): Promise<string> {
+  const content = `apiVersion: flow/v2\nkind: Playbook\nmetadata: {name: ${name}, path: ${name}}\nworkflow:\n${workflow}`;
+  await call(server, "POST", "/api/catalog/register", { content });
+  return (await call<{ execution_id: string }>(server, "POST", "/api/execute", { path: name })).execution_id;
+}
+
+interface Ended {
+  status: string;
+  result: { value: unknown } | null;
+  error: { message: string } | null;
+}
+
+function end(server: Serving, id: string): Promise<Ended> {
+  return call(server, "GET", `/api/executions/${id}/result?wait_ms=30000`);
+}
+
+interface Pool {
+  items: { name: string; status: string; running: number; runtime: { pid: number } }[];
+}
+
+async function workerPid(server: Serving): Promise<number> {
+  const { items } = await call<Pool>(server, "GET", "/api/worker/pools");
+  return items.find(({ status }) => status === "ready")?.runtime.pid ?? 0;
+}
+
+/** Resolves when the process has ended: its channel to us is its file in /proc, so it is looked at again and again. */
+async function ended(pid: number): Promise<void> {
+  while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+test("with nothing set up: serve has a worker that runs playbooks, python, shell and sub-playbooks among them", async (t) => {
+  const folder = await folderWith(t, {});
+  const server = await startServe(t, folder, {}, ALL);
+  await start(server, "double", '- step: only\n  tool: {kind: noop, result: {twice: "{{ workload.n * 2 }}"}}\n');
+  const id = await start(
+    server,
+    "parent",
+    `- step: shell
+  tool: {kind: shell, command: "echo 4"}
+  next: {arcs: [{step: call}]}
+- step: call
+  tool: {kind: playbook, path: double, args: {n: 21}}
+  next: {arcs: [{step: end}]}
+- step: end
+  tool: {kind: python, args: {n: "{{ call.twice }}"}, code: "result = {'answer': n}"}
+`,
+  );
+  const { status, result, error } = await end(server, id);
+  assert.deepEqual([status, result?.value, error], ["COMPLETED", { answer: 42 }, null]);
+  const pid = await workerPid(server);
+  server.process.kill("SIGTERM");
+  const { code, stderr } = await server.ended;
+  assert.equal(code, 0, stderr);
+  assert.equal(isAlive(pid), false);
+  const roles = new Set(
+    stderr
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { role: string }).role),
+  );
+  assert.deepEqual(roles, new Set(["server", "worker"]));
+});
+
+test("SIGTERM under work: what runs ends and is reported, no step fails, none is tried again", async (t) => {
+  const { url: databaseUrl } = await createTestDatabase();
+  const folder = await folderWith(t, {});
+  const environment = { FLOW_DATABASE_URL: databaseUrl, FLOW_WORKER_TOOLS: "all" };
+  const server = await startServe(t, folder, environment, ALL);
+  // The step ends when the worker has been told to stop, which it sees by the log.
+  const script = "touch began; while [ ! -e go ]; do sleep 0.02; done; echo done > ended";
+  const id = await start(server, "slow", `- step: only\n  tool: {kind: shell, command: "${script}"}\n`);
+  await file(join(folder, "began"));
+  server.process.kill("SIGTERM");
+  await server.untilStderr('"stopping"');
+  await writeFile(join(folder, "go"), "");
+  const { code, stderr } = await server.ended;
+  assert.equal(code, 0, stderr);
+  assert.equal(await readFile(join(folder, "ended"), "utf8"), "done\n");
+  const again = await startServe(t, folder, environment, ALL);
+  assert.equal((await end(again, id)).status, "COMPLETED");
+  const { events } = await call<{ events: { event_type: string; attempt?: number }[] }>(
+    again,
+    "GET",
+    `/api/executions/${id}/events`,
+  );
+  assert.deepEqual(
+    events.filter(({ event_type }) => /claimed|failed|error/.test(event_type)).map(({ attempt }) => attempt),
+    [1],
+  );
+});
+
+test("a worker that is killed is started again and its command is run by the next one; a server that is killed takes it along", async (t) => {
+  const { url: databaseUrl } = await createTestDatabase();
+  const folder = await folderWith(t, {});
+  const environment = {
+    FLOW_DATABASE_URL: databaseUrl,
+    FLOW_WORKER_TOOLS: "all",
+    FLOW_COMMAND_CLAIM_LEASE_SECONDS: "0.5",
+    FLOW_COMMAND_REAPER_WORKER_STALE_SECONDS: "0.5",
+    FLOW_COMMAND_REAPER_INTERVAL_SECONDS: "0.2",
+    FLOW_WORKER_HEARTBEAT_SECONDS: "0.1",
+  };
+  const server = await startServe(t, folder, environment, ALL);
+  const script = "if [ -e began ]; then echo second; else touch began; sleep 60; fi";
+  const id = await start(server, "slow", `- step: only\n  tool: {kind: shell, command: "${script}"}\n`);
+  await file(join(folder, "began"));
+  const first = await workerPid(server);
+  process.kill(first, "SIGKILL");
+  const { status } = await end(server, id);
+  assert.equal(status, "COMPLETED");
+  const second = await workerPid(server);
+  assert.notEqual(second, first);
+  server.process.kill("SIGKILL");
+  await ended(second);
+});
+
+/** Resolves when the file is there. */
+async function file(path: string): Promise<void> {
+  while ((await readFile(path).catch(() => undefined)) === undefined)
+    await new Promise((resolve) => setTimeout(resolve, 20));
+}

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadConfig } from "../../src/platform/config.ts";
+import { workerEnvironment } from "../../src/roles/all.ts";
+
+const of = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082") =>
+  workerEnvironment(loadConfig(environment), url);
+
+test("beside a server with a database of its own a worker may run everything and reach everything", () => {
+  assert.deepEqual(of({ PATH: "/bin" }), {
+    PATH: "/bin",
+    FLOW_SERVER_URL: "http://127.0.0.1:8082",
+    FLOW_WORKER_TOOLS: "all",
+    FLOW_HTTP_ALLOW_PRIVATE: "all",
+  });
+});
+
+test("what the settings say about tools holds there too", () => {
+  const environment = of({ FLOW_WORKER_TOOLS: "noop", FLOW_HTTP_ALLOW_PRIVATE: "none" });
+  assert.deepEqual([environment["FLOW_WORKER_TOOLS"], environment["FLOW_HTTP_ALLOW_PRIVATE"]], ["noop", "none"]);
+});
+
+test("beside a server with another database the worker has its ordinary defaults, and does not see what only a server needs", () => {
+  const environment = of({
+    FLOW_DATABASE_URL: "postgres://u:p@db/flow",
+    FLOW_ENCRYPTION_KEYS: "k:AAAA",
+    BROKER_URL: "nats://u:p@nats",
+    FLOW_SERVER_TOKEN: "operator",
+    FLOW_WORKER_TOKEN: "worker",
+  });
+  assert.deepEqual(environment, { FLOW_SERVER_URL: "http://127.0.0.1:8082", FLOW_WORKER_TOKEN: "worker" });
+});
+
+test("without a worker's token the worker has the operator's", () => {
+  assert.equal(of({ FLOW_SERVER_TOKEN: "operator" })["FLOW_SERVER_TOKEN"], "operator");
+});
+
+for (const [listens, called] of [
+  ["http://0.0.0.0:9000", "http://127.0.0.1:9000"],
+  ["http://[::]:9000", "http://[::1]:9000"],
+  ["http://10.1.2.3:9000", "http://10.1.2.3:9000"],
+] as const) {
+  test(`a server that listens on ${listens} is called at ${called}`, () => {
+    assert.equal(of({}, listens)["FLOW_SERVER_URL"], called);
+  });
+}

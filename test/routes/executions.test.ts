@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { type Body, openApi } from "../support/api.ts";
+import { ONE_STEP, TWO_STEPS, workWith } from "../support/api-work.ts";
+
+const api = await openApi();
+const work = workWith(api);
+
+before(async () => {
+  await work.register("two", TWO_STEPS);
+  await work.register("one", ONE_STEP);
+  await work.register("listed", ONE_STEP);
+});
+
+const idsOf = (answer: Body) => (answer["executions"] as Body[]).map(({ execution_id }) => execution_id);
+
+test("an execution is started, worked on over HTTP, and shown with its steps, inputs and result", async () => {
+  const { body: started } = await work.post("/api/execute", { path: "two", workload: { who: "Ada" } });
+  const { execution_id, catalog_id, ...rest } = started;
+  assert.match(String(execution_id), /^\d+$/);
+  assert.match(String(catalog_id), /^\d+$/);
+  assert.deepEqual(rest, { status: "RUNNING", path: "two", version: 1 });
+  const { body: running } = await work.get(`/api/executions/${execution_id}`);
+  assert.deepEqual(
+    (running["steps"] as Body[]).map(({ name, status }) => [name, status]),
+    [
+      ["start", "RUNNING"],
+      ["end", "PENDING"],
+    ],
+  );
+  assert.deepEqual([running["status"], running["ended_at"], running["duration_ms"]], ["RUNNING", null, null]);
+  const ended = await work.runToEnd(String(execution_id));
+  assert.equal(ended["status"], "COMPLETED");
+  assert.equal(ended["progress"], 100);
+  assert.deepEqual(ended["workload"], { who: "Ada" });
+  assert.deepEqual(ended["result"], { step: "end" });
+  assert.equal(ended["error"], null);
+  assert.equal(typeof ended["duration_ms"], "number");
+  assert.deepEqual(
+    (ended["steps"] as Body[]).map(({ name, status, attempts, runs }) => [name, status, attempts, runs]),
+    [
+      ["start", "COMPLETED", 1, 1],
+      ["end", "COMPLETED", 1, 1],
+    ],
+  );
+});
+
+test("a failed step is shown with its error, and so is the execution", async () => {
+  const id = await work.execute("two");
+  const [command] = await work.claim("w");
+  assert.ok(command !== undefined);
+  const { command_id, attempt, step: name } = command;
+  const error = { kind: "server_error", code: "HTTP_500", message: "it broke", retryable: true };
+  const failed = { command_id, attempt, step: name, event_type: "command.failed", error };
+  assert.equal((await work.post("/api/events/batch", { worker: "w", events: [failed] })).status, 202);
+  const { body: answer } = await work.get(`/api/executions/${id}/result?wait_ms=5000`);
+  assert.deepEqual([answer["status"], answer["result"]], ["FAILED", null]);
+  const { body } = await work.get(`/api/executions/${id}`);
+  assert.equal((body["error"] as Body)["message"], "it broke");
+  const [step = {}] = body["steps"] as Body[];
+  assert.equal((step["error"] as Body)["code"], "HTTP_500");
+});
+
+test("lists are newest first, in pages that neither repeat nor leave out, by path, status and time", async () => {
+  const before = new Date().toISOString();
+  const ids: string[] = [];
+  for (let at = 0; at < 5; at += 1) ids.push(await work.execute("listed"));
+  const [ended = ""] = ids;
+  for (const command of await work.claim("lister", 5)) {
+    if (command.execution_id === ended) await work.finish("lister", command);
+  }
+  await work.get(`/api/executions/${ended}/result?wait_ms=5000`);
+  const seen: unknown[] = [];
+  let path = "/api/executions?path=listed&limit=2";
+  for (;;) {
+    const { status, body } = await work.get(path);
+    assert.equal(status, 200);
+    seen.push(...idsOf(body));
+    if (body["next_cursor"] === null) break;
+    path = `/api/executions?path=listed&limit=2&cursor=${body["next_cursor"]}`;
+  }
+  assert.deepEqual(seen, ids.toReversed());
+  assert.deepEqual(idsOf((await work.get("/api/executions?path=listed&status=completed")).body), [ended]);
+  assert.equal(idsOf((await work.get("/api/executions?path=listed&status=RUNNING")).body).length, 4);
+  assert.equal(idsOf((await work.get(`/api/executions?path=listed&since=${before}`)).body).length, 5);
+  assert.deepEqual(idsOf((await work.get(`/api/executions?path=listed&until=${before}`)).body), []);
+  assert.deepEqual(idsOf((await work.get("/api/executions?path=none")).body), []);
+});
+
+test("a list carries short results and leaves long ones to the execution itself", async () => {
+  const id = await work.execute("one", { workload: { kind: "long" } });
+  for (const command of await work.claim("w", 100)) await work.finish("w", command, "x".repeat(5_000));
+  await work.get(`/api/executions/${id}/result?wait_ms=5000`);
+  const { body } = await work.get("/api/executions?path=one&limit=1");
+  const [item] = body["executions"] as Body[];
+  assert.equal(item?.["execution_id"], id);
+  assert.ok(!("result" in (item ?? {})));
+  assert.equal(String((await work.get(`/api/executions/${id}`)).body["result"]).length, 5_000);
+});
+
+test("events come in their order, in pages, of one type, and after one that is known", async () => {
+  const id = await work.execute("two");
+  await work.runToEnd(id);
+  const { body } = await work.get(`/api/executions/${id}/events`);
+  const events = body["events"] as Body[];
+  const types = events.map(({ event_type }) => event_type);
+  assert.equal(types[0], "playbook.initialized");
+  for (const type of ["command.issued", "task.done", "step.completed", "workflow.completed", "playbook.completed"]) {
+    assert.ok(types.includes(type), type);
+  }
+  const ids = events.map(({ event_id }) => Number(event_id));
+  assert.deepEqual(
+    ids,
+    ids.toSorted((left, right) => left - right),
+  );
+  const paged: unknown[] = [];
+  let cursor: unknown = "0";
+  while (cursor !== null) {
+    const page = (await work.get(`/api/executions/${id}/events?limit=3&cursor=${cursor}`)).body;
+    paged.push(...(page["events"] as Body[]).map(({ event_id }) => event_id));
+    cursor = page["next_cursor"];
+  }
+  assert.deepEqual(paged, ids);
+  const after = await work.get(`/api/executions/${id}/events?after=${ids[2]}&limit=1`);
+  assert.equal((after.body["events"] as Body[])[0]?.["event_id"], ids[3]);
+  const done = (await work.get(`/api/executions/${id}/events?event_type=task.done`)).body["events"] as Body[];
+  assert.deepEqual(
+    done.map(({ event_type, node_id }) => [event_type, node_id]),
+    [
+      ["task.done", "start"],
+      ["task.done", "end"],
+    ],
+  );
+  const one = (await work.get(`/api/executions/${id}/events?event_type=task.done&limit=1`)).body;
+  assert.equal((one["events"] as Body[]).length, 1);
+  const two = (await work.get(`/api/executions/${id}/events?event_type=task.done&limit=1&cursor=${one["next_cursor"]}`))
+    .body;
+  assert.deepEqual([(two["events"] as Body[])[0]?.["node_id"], two["next_cursor"]], ["end", null]);
+});
+
+test("the result waits for the end, and says how far it is when the time is over", async () => {
+  const id = await work.execute("two");
+  const { body: early } = await work.get(`/api/executions/${id}/result`);
+  assert.deepEqual(early, { execution_id: id, path: "two", status: "RUNNING", result: null, error: null });
+  const waiting = work.get(`/api/executions/${id}/result?wait_ms=30000`);
+  await work.runToEnd(id);
+  const { status, body } = await waiting;
+  assert.deepEqual([status, body["status"], body["result"]], [200, "COMPLETED", { value: { step: "end" } }]);
+  const { body: ofStep } = await work.get(`/api/executions/${id}/result?step=start`);
+  assert.deepEqual(ofStep["result"], { value: { step: "start" } });
+  const missing = await work.get(`/api/executions/${id}/result?step=none`);
+  assert.deepEqual([missing.status, missing.body["code"]], [404, "NOT_FOUND"]);
+  assert.match(String(missing.body["error"]), /has no step 'none'; it has: start, end/);
+});
+
+test("an execution that there is not is 404 on every route, and so is what cannot be an id", async () => {
+  for (const id of ["4711", "abc", "0", "-1", "99999999999999999999", "1e3", "%00"]) {
+    for (const [method, rest] of [
+      ["GET", ""],
+      ["GET", "/events"],
+      ["GET", "/events?event_type=task.done"],
+      ["GET", "/stream"],
+      ["GET", "/result"],
+      ["POST", "/cancel"],
+      ["DELETE", ""],
+    ] as const) {
+      const { status, body } = await work.send(method, `/api/executions/${id}${rest}`);
+      assert.deepEqual([status, body["code"]], [404, "NOT_FOUND"], `${method} ${id}${rest}`);
+    }
+  }
+});
+
+test("queries that make no sense are 422 and say what is wrong", async () => {
+  const id = await work.execute("one");
+  for (const path of [
+    "/api/executions?status=SLEEPING",
+    "/api/executions?limit=0",
+    "/api/executions?limit=501",
+    "/api/executions?cursor=nonsense",
+    "/api/executions?since=yesterday",
+    "/api/executions?parent_execution_id=x",
+    `/api/executions/${id}/events?after=x`,
+    `/api/executions/${id}/events?limit=1000`,
+    `/api/executions/${id}/events?event_type=DROP%20TABLE`,
+    `/api/executions/${id}/result?wait_ms=30001`,
+    `/api/executions/${id}/stream?after=-1`,
+  ]) {
+    const { status, body } = await work.get(path);
+    assert.deepEqual([status, body["code"]], [422, "INVALID_INPUT"], path);
+  }
+});
+
+test("an execution is deleted with everything of it once it has ended, and not before", async () => {
+  const id = await work.execute("two");
+  const open = await work.send("DELETE", `/api/executions/${id}`);
+  assert.deepEqual([open.status, open.body["code"]], [409, "CONFLICT"]);
+  await work.runToEnd(id);
+  const deleted = await work.send("DELETE", `/api/executions/${id}`);
+  assert.deepEqual([deleted.status, deleted.body], [200, { status: "success", execution_id: id }]);
+  const { sql } = api.database;
+  for (const table of ["execution", "event", "command", "execution_snapshot", "result"]) {
+    const rows = await sql`select 1 from ${sql(`flow.${table}`)} where execution_id = ${id}`;
+    assert.equal(rows.length, 0, table);
+  }
+  assert.equal((await work.get(`/api/executions/${id}`)).status, 404);
+  assert.equal((await work.send("DELETE", `/api/executions/${id}`)).status, 404);
+});

@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
+import { after } from "node:test";
+import { withFolderLock } from "../../src/platform/folder-lock.ts";
+import { runProgram } from "../../src/platform/run-program.ts";
+
+/** How a {@link TestNats} is to be. */
+export interface TestNatsOptions {
+  /** Who may connect. Default: anyone. */
+  user?: string;
+  password?: string;
+  /** Default true. */
+  jetStream?: boolean;
+  /** Largest message in bytes. Default: that of NATS, 1 MiB. */
+  maxPayload?: number;
+  /** Default true; false makes an address where nothing listens until `start`. */
+  started?: boolean;
+}
+
+/** A real nats-server on a port of its own, which it keeps when it is started again. */
+export interface TestNats {
+  /** `nats://user:password@127.0.0.1:port`. */
+  readonly url: string;
+  readonly port: number;
+  /** Starts it and waits until it takes connections. */
+  start(): Promise<void>;
+  /** Kills it and waits until it is gone. What it stored stays. */
+  stop(): Promise<void>;
+  /** It no longer reads or writes, and its connections stay open. */
+  freeze(): void;
+  thaw(): void;
+  /** Deletes all that it stored. Call it while it is stopped. */
+  wipe(): Promise<void>;
+}
+
+const running = new Set<ChildProcess>();
+const folders: string[] = [];
+after(async () => {
+  await Promise.all([...running].map(kill));
+  for (const folder of folders) await rm(folder, { recursive: true, force: true });
+});
+
+/** A server for this test file; it ends with it. Fails where there is no nats-server and none can be unpacked. */
+export async function startTestNats(options: TestNatsOptions = {}): Promise<TestNats> {
+  const binary = await findNatsServer();
+  const folder = await mkdtemp(join(tmpdir(), "flow-nats-"));
+  folders.push(folder);
+  let child: ChildProcess | undefined;
+  // -1 lets the server choose a free port, which it keeps from then on.
+  let port = -1;
+  const start = async () => {
+    await writeFile(join(folder, "nats.conf"), configuration(options, folder, port));
+    const started = await launch(binary, join(folder, "nats.conf"));
+    child = started.child;
+    port = started.port;
+  };
+  const stop = async () => {
+    if (child !== undefined) await kill(child);
+  };
+  await start();
+  if (options.started === false) await stop();
+  const { user, password } = options;
+  const identity = user === undefined ? "" : `${user}:${password ?? ""}@`;
+  return {
+    url: `nats://${identity}127.0.0.1:${port}`,
+    port,
+    start,
+    stop,
+    freeze: () => child?.kill("SIGSTOP"),
+    thaw: () => child?.kill("SIGCONT"),
+    wipe: () => rm(join(folder, "store"), { recursive: true, force: true }),
+  };
+}
+
+function configuration(options: TestNatsOptions, folder: string, port: number): string {
+  const { user, password, jetStream = true, maxPayload } = options;
+  return [
+    `listen: "127.0.0.1:${port}"`,
+    jetStream ? `jetstream { store_dir: ${JSON.stringify(join(folder, "store"))} }` : "",
+    maxPayload === undefined ? "" : `max_payload: ${maxPayload}`,
+    user === undefined ? "" : `authorization { user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} }`,
+  ].join("\n");
+}
+
+async function launch(binary: string, file: string): Promise<{ child: ChildProcess; port: number }> {
+  const child = spawn(binary, ["-c", file], { stdio: ["ignore", "ignore", "pipe"] });
+  running.add(child);
+  const said: string[] = [];
+  return new Promise((resolve, reject) => {
+    let port = 0;
+    const lines = createInterface({ input: child.stderr });
+    // All of it is read: the server would block on a full pipe.
+    lines.on("line", (line) => {
+      said.push(line);
+      port ||= Number(/Listening for client connections on 127\.0\.0\.1:(\d+)/.exec(line)?.[1] ?? 0);
+      if (port !== 0 && line.includes("Server is ready")) resolve({ child, port });
+    });
+    child.once("error", reject);
+    lines.once("close", () => reject(new Error(`nats-server did not start:\n${said.join("\n")}`)));
+  });
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  running.delete(child);
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGKILL");
+  await gone;
+}
+
+/** The one on PATH, else Debian's, unpacked into a cache folder once for all test processes. Needs no root. */
+async function findNatsServer(): Promise<string> {
+  for (const folder of (process.env["PATH"] ?? "").split(delimiter)) {
+    if (await isThere(join(folder, "nats-server"))) return join(folder, "nats-server");
+  }
+  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "flow-test");
+  await mkdir(cache, { recursive: true });
+  const unpacked = join(cache, "nats-server");
+  await withFolderLock(cache, async () => {
+    if (!(await isThere(unpacked))) await unpackDebian(cache, unpacked);
+  });
+  return unpacked;
+}
+
+async function unpackDebian(cache: string, place: string): Promise<void> {
+  const folder = await mkdtemp(join(cache, "nats-"));
+  try {
+    const downloaded = await runProgram("apt-get", ["download", "nats-server"], { folder });
+    const [deb] = (await readdir(folder)).filter((name) => name.endsWith(".deb"));
+    if (deb === undefined) throw new Error(`${MISSING}\n${downloaded.output}`);
+    const extracted = await runProgram("dpkg", ["-x", deb, "."], { folder });
+    const found = await find(folder, "nats-server");
+    if (found === undefined) throw new Error(`${MISSING}\n${extracted.output}`);
+    await rename(found, place);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const MISSING =
+  "These tests need a real nats-server. There is none on PATH, and Debian's package could not be unpacked. " +
+  "Install nats-server 2.9 or later, or run 'apt-get update' where apt can reach its mirrors:";
+
+async function find(folder: string, program: string): Promise<string | undefined> {
+  for (const bin of ["usr/sbin", "usr/bin"]) {
+    const names = await readdir(join(folder, bin)).catch((): string[] => []);
+    if (names.includes(program)) return join(folder, bin, program);
+  }
+  return undefined;
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

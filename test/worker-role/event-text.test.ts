@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as v from "valibot";
+import { FlowError } from "../../src/schema/errors.ts";
+import { EventInput, fromInput, type ReportedEvent } from "../../src/schema/event-input.ts";
+import type { TaskError } from "../../src/schema/outcome.ts";
+import type { StoredResult } from "../../src/schema/result.ts";
+import { eventText } from "../../src/worker/event-text.ts";
+import { BATCH_BYTES_MAX } from "../../src/worker/outbox.ts";
+
+const ref = { command_id: "12", attempt: 2, step: "a step", worker: "w" };
+const error: TaskError = {
+  kind: "server_error",
+  code: "HTTP_500",
+  message: "it\u0000broke",
+  retryable: true,
+  details: { a: [1] },
+};
+const about = { meta: { attempt: 1, duration_ms: 3 }, http: { status: 200, headers: { a: "b" } } };
+const reference: StoredResult = {
+  ref: {
+    kind: "result_ref",
+    ref: "noetl://execution/1/step/a/task/t/run/12-0-0",
+    store: "kv",
+    scope: "permanent",
+    meta: { content_type: "application/json", bytes: 70_000, sha256: "ab" },
+    extracted: { page: 1 },
+    preview: { truncated: true, bytes: 70_000, sample: "[1" },
+  },
+  virtual: { command_0: { value: [1] } },
+  about,
+};
+const done = {
+  type: "task.done",
+  at: 1_700_000_000_123,
+  ...ref,
+  task: "t",
+  task_run_id: "12-0-0",
+  run: 1,
+  duration_ms: 5,
+} as const;
+
+const EVENTS: ReportedEvent[] = [
+  { type: "command.started", at: 1_700_000_000_000, ...ref },
+  { ...done, status: "ok", final: true, result: { value: { b: 1, a: null }, about }, bytes: 9 },
+  { ...done, status: "ok", final: true, result: { value: null }, bytes: 4, iteration: 7 },
+  { ...done, status: "error", final: true, result: reference, bytes: 1_024, error },
+  { ...done, status: "error", final: false, bytes: 0, error },
+  { type: "call.done", at: 1, ...ref, task: "t", run: 1, child_execution_id: "99" } as ReportedEvent,
+  { type: "call.error", at: 1, ...ref, task: "t", iteration: 0, run: 2, error },
+  { type: "loop.iteration.completed", at: 1, ...ref, iteration: 3, tasks: ["t"], set: [["x", { y: 1 }]] },
+  { type: "loop.iteration.failed", at: 1, ...ref, iteration: 3, tasks: [], pipeline: true, error },
+  { type: "command.completed", at: 1, ...ref, tasks: ["t", "u"], pipeline: true, set: [["n", null]] },
+  { type: "command.completed", at: 1, ...ref, rows: [{ id: 1 }, [2]] },
+  { type: "command.completed", at: 1, ...ref, iterations: 4 },
+  { type: "command.failed", at: 1, ...ref, tasks: ["t"], error },
+];
+
+for (const event of EVENTS) {
+  test(`the server makes the same ${event.type} of what is sent: ${JSON.stringify(event).slice(80, 140)}`, () => {
+    const { json, bytes } = eventText(event, "1");
+    assert.equal(bytes, Buffer.byteLength(json));
+    const input = v.parse(EventInput, JSON.parse(json));
+    assert.equal(input.execution_id, "1");
+    assert.deepEqual(fromInput(input, "w", Date.now()), event);
+  });
+}
+
+const huge = "é".repeat(BATCH_BYTES_MAX / 2);
+
+test("an event that no request has room for is an error that says what to do", () => {
+  const event: ReportedEvent = { type: "command.completed", at: 1, ...ref, rows: [huge] };
+  assert.throws(
+    () => eventText(event, "1"),
+    (thrown) => {
+      assert.ok(thrown instanceof FlowError && thrown.code === "TOO_LARGE");
+      assert.match(
+        thrown.message,
+        /^Step 'a step' has \d+ bytes to tell in one event \(command\.completed\).*\.inline_max_bytes/,
+      );
+      return true;
+    },
+  );
+});
+
+test("a failure is shortened until it can be sent: a command must get its end", () => {
+  const failure: ReportedEvent = {
+    type: "command.failed",
+    at: 1,
+    ...ref,
+    set: [["x", huge]],
+    error: { ...error, message: huge },
+  };
+  const { json, bytes } = eventText(failure, "1");
+  assert.ok(bytes < 10_000);
+  const sent = JSON.parse(json) as { error: { code: string; message: string } };
+  assert.equal(sent.error.code, "HTTP_500");
+  assert.equal(sent.error.message, huge.slice(0, 2_000));
+});

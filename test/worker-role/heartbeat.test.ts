@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { createHeartbeat } from "../../src/adapters/heartbeat.ts";
+import { createLedger, LEDGER_ROWS, readLedger } from "../../src/adapters/ledger.ts";
+
+test("heartbeats go on while the main thread stands still, and tell what was begun right before", async (t) => {
+  const memory = new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT);
+  const cells = new BigInt64Array(memory);
+  const server = new Worker(new URL("./support/beat-counter.js", import.meta.url), { workerData: memory });
+  t.after(() => server.terminate());
+  const port = await new Promise<number>((resolve) => server.once("message", resolve));
+  const ledger = createLedger();
+  let isRegistered = () => {};
+  const registered = new Promise<void>((resolve) => {
+    isRegistered = resolve;
+  });
+  const heartbeat = createHeartbeat({
+    url: `http://127.0.0.1:${port}`,
+    token: undefined,
+    registration: {
+      name: "w",
+      capacity: 1,
+      labels: {},
+      capabilities: [],
+      runtime: { pid: 1, hostname: "h", version: "0" },
+    },
+    intervalMs: 10,
+    ledger: ledger.memory,
+    onRegistered: () => isRegistered(),
+    onAnswer: () => undefined,
+    onFailed: ({ message }) => assert.fail(message),
+  });
+  t.after(() => heartbeat.leave());
+  heartbeat.start();
+  await registered;
+  ledger.add({ command: { command_id: "9007199254740991" }, attempt: 1 });
+  // From here on no callback of this thread runs until five heartbeats have told of the command.
+  for (let count = 0n; count < 5n; count = Atomics.load(cells, 0)) {
+    assert.notEqual(
+      Atomics.wait(cells, 0, count, 10_000),
+      "timed-out",
+      "no heartbeat came while this thread stood still",
+    );
+  }
+  assert.equal(Atomics.load(cells, 1), 9_007_199_254_740_991n);
+});
+
+test("a ledger holds what was added and not removed, and uses rows again", () => {
+  const ledger = createLedger();
+  const add = (id: number, attempt: number) => ledger.add({ command: { command_id: String(id) }, attempt });
+  const first = add(11, 1);
+  add(12, 2);
+  assert.deepEqual(readLedger(ledger.memory), [
+    { command_id: "11", attempt: 1 },
+    { command_id: "12", attempt: 2 },
+  ]);
+  ledger.remove(first);
+  assert.equal(add(13, 7), first);
+  assert.deepEqual(readLedger(ledger.memory), [
+    { command_id: "13", attempt: 7 },
+    { command_id: "12", attempt: 2 },
+  ]);
+});
+
+test("a ledger that is full takes no more, and goes on when a row is free", () => {
+  const ledger = createLedger();
+  const rows = Array.from({ length: LEDGER_ROWS }, (_, id) =>
+    ledger.add({ command: { command_id: String(id + 1) }, attempt: 1 }),
+  );
+  const more = () => ledger.add({ command: { command_id: "1" }, attempt: 1 });
+  assert.equal(more(), -1);
+  ledger.remove(-1);
+  assert.equal(more(), -1);
+  ledger.remove(rows[5] ?? -1);
+  assert.equal(more(), rows[5]);
+});
