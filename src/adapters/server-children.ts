@@ -3,7 +3,7 @@ import { FlowError } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import type { StoredResult } from "../schema/result.ts";
-import { refusal, type ServerReply } from "./server-connection.ts";
+import { refusal, type ServerConnection, type ServerReply } from "./server-connection.ts";
 import { callUntilAnswered, type RetryParts } from "./server-retry.ts";
 
 /** Longest silence of a call that the server answers as soon as it can. */
@@ -17,6 +17,8 @@ const CANCEL_MS = 60_000;
 
 /** What running children on the server needs. */
 export interface ServerChildrenParts extends RetryParts {
+  /** For calls that nobody is to wait for behind those that wait for children, which have `connection`. */
+  calls: ServerConnection;
   /** Connections that wait for children; there may be more children than these. */
   connections: number;
 }
@@ -38,6 +40,7 @@ export interface ServerChildren {
  * when the signal aborts and the claim is still ours.
  */
 export function createServerChildren(parts: ServerChildrenParts): ServerChildren {
+  const quick = { ...parts, connection: parts.calls };
   let waiting = 0;
   /* With more children than connections each waits for less, so that none has to wait long for its turn. */
   const waitMs = () => Math.max(SHORTEST_WAIT_MS, Math.floor(WAIT_MS * Math.min(1, parts.connections / waiting)));
@@ -60,12 +63,12 @@ export function createServerChildren(parts: ServerChildrenParts): ServerChildren
   return {
     of: (claim) => ({
       async run(request, signal) {
-        const { executionId, path } = await execute(parts, request, signal);
+        const { executionId, path } = await execute(quick, request, signal);
         if (request.async) return { executionId, path, status: "STARTED", result: null, error: null };
         try {
           return await outcome(executionId, request.returnStep, signal);
         } catch (error) {
-          if (signal.aborted && !claim.isGivenUp()) cancel(parts, executionId, signal.reason);
+          if (signal.aborted && !claim.isGivenUp()) cancel(quick, executionId, signal.reason);
           throw error;
         }
       },
@@ -87,20 +90,31 @@ async function execute(
     parent_execution_id: parent.execution_id,
     parent_step: parent.step,
     ...(parent.iter !== undefined && { parent_iter: parent.iter }),
+    ...(request.returnStep !== undefined && { return_step: request.returnStep }),
   };
   const reply = await callUntilAnswered(parts, {
     method: "POST",
     path: "/api/execute",
     body: JSON.stringify(body),
     idempotencyKey: request.key,
+    ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
     timeoutMs: CALL_MS,
     signal,
   });
   const answer = reply.status < 300 && isJsonObject(reply.body) ? reply.body : undefined;
-  if (answer === undefined) throw refusal(reply);
+  if (answer === undefined) throw refusedStart(reply, request);
   const executionId = own(answer, "execution_id");
   if (typeof executionId !== "string") throw notUnderstood("the start of a sub-playbook");
   return { executionId, path: String(own(answer, "path") ?? request.path ?? "") };
+}
+
+/** The server says what it refuses, but of an entry that is missing not which: a task's author needs its name. */
+function refusedStart(reply: ServerReply, { path, catalogId, version }: ChildRequest): FlowError {
+  const error = refusal(reply);
+  if (error.code !== "NOT_FOUND" || !/catalog entry not found/.test(error.message)) return error;
+  const what = `${path ?? `with catalog_id ${catalogId}`}${version === undefined ? "" : `@${version}`}`;
+  const why = "none that can be called is registered in the catalog under that name";
+  return new FlowError(error.code, `There is no playbook '${what}': ${why}`, { cause: error });
 }
 
 const ENDS = ["COMPLETED", "FAILED", "CANCELLED"] as const;

@@ -11,6 +11,7 @@ export interface ServerCall {
   /** JSON text. */
   body?: string;
   idempotencyKey?: string;
+  traceparent?: string;
   /** Longest silence before the answer's head, and within its body. */
   timeoutMs: number;
   signal: AbortSignal;
@@ -59,7 +60,7 @@ export function connectServer({ url, token, connections }: ServerAddress): Serve
   });
   const always = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
   return {
-    async call({ method, path, body, idempotencyKey, timeoutMs, signal }) {
+    async call({ method, path, body, idempotencyKey, traceparent, timeoutMs, signal }) {
       try {
         const answer = await pool.request({
           method,
@@ -68,6 +69,7 @@ export function connectServer({ url, token, connections }: ServerAddress): Serve
             ...always,
             ...(body !== undefined && { "content-type": "application/json" }),
             ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+            ...(traceparent !== undefined && { traceparent }),
           },
           ...(body !== undefined && { body }),
           headersTimeout: timeoutMs,

@@ -5,11 +5,10 @@ import { isJsonObject } from "../schema/json.ts";
 import { type CliInput, type CliIo, type CliValues, EXIT, textOption } from "./command.ts";
 import { namedExecution } from "./execution-word.ts";
 import { limitOf } from "./executions.ts";
-import { followEvents } from "./follow.ts";
+import { awayText, followEvents } from "./follow.ts";
 import { firstLine } from "./progress-lines.ts";
-import { readEvents } from "./server-executions.ts";
+import { readEvents, readExecution } from "./server-executions.ts";
 import { type ServerTarget, serverTarget } from "./server-target.ts";
-import { awayText } from "./server-watch.ts";
 import { type Style, styleFor } from "./style.ts";
 import { cleanText, formatDuration, jsonLine, padText } from "./text.ts";
 
@@ -25,17 +24,35 @@ export async function showEvents(input: CliInput): Promise<number> {
   const limit = options["all"] === true ? Number.POSITIVE_INFINITY : limitOf(options, LIMIT_DEFAULT);
   const target = await serverTarget(input, loadConfig(io.environment));
   const id = await namedExecution(input, target);
-  const style = styleFor(io.stdout, io, options["no-color"] === true);
-  const print = (records: readonly EventRecord[]) => {
-    for (const record of records) {
-      io.stdout.write(`${options["json"] === true ? jsonLine(record) : eventLine(record, style)}\n`);
-    }
-  };
-  if (options["follow"] === true) return await follow(target, id, after, print, input);
+  const printer = createPrinter(options, io);
+  if (options["follow"] === true) return await follow(target, id, after, printer, input);
   const type = textOption(options, "type");
-  const next = await listEvents(target, id, { after, limit, ...(type !== undefined && { type }) }, print, io);
+  const next = await listEvents(target, id, { after, limit, ...(type !== undefined && { type }) }, printer, io);
   if (next !== undefined) io.stderr.write(`there are more: --after ${next} goes on, --all prints the whole log\n`);
   return EXIT.ok;
+}
+
+interface Printer {
+  print(records: readonly EventRecord[]): void;
+  /** False when who reads has seen enough: `flow events … | head`. */
+  isRead(): boolean;
+}
+
+function createPrinter(options: CliValues, io: CliIo): Printer {
+  const style = styleFor(io.stdout, io, options["no-color"] === true);
+  let isRead = true;
+  // That it is no error is known to who started this command; here it is an end.
+  io.stdout.once("error", () => {
+    isRead = false;
+  });
+  return {
+    isRead: () => isRead,
+    print(records) {
+      for (const record of records) {
+        io.stdout.write(`${options["json"] === true ? jsonLine(record) : eventLine(record, style)}\n`);
+      }
+    },
+  };
 }
 
 function afterOf(options: CliValues): number {
@@ -49,15 +66,15 @@ async function listEvents(
   target: ServerTarget,
   id: string,
   { after, type, limit }: { after: number; type?: string; limit: number },
-  print: (records: readonly EventRecord[]) => void,
+  printer: Printer,
   io: CliIo,
 ): Promise<number | undefined> {
   let last = after;
-  for (let left = limit; left > 0 && !isGone(io); ) {
+  for (let left = limit; left > 0 && printer.isRead(); ) {
     const page = Math.min(PAGE_MAX, left);
     const query = { after: last, limit: page, ...(type !== undefined && { type }) };
     const records = await readEvents(target, id, query, io.signal);
-    print(records);
+    printer.print(records);
     last = records.at(-1)?.event_id ?? last;
     left -= records.length;
     if (records.length < page) return undefined;
@@ -69,15 +86,17 @@ async function follow(
   target: ServerTarget,
   id: string,
   after: number,
-  print: (records: readonly EventRecord[]) => void,
+  printer: Printer,
   { options, io }: CliInput,
 ): Promise<number> {
   const type = textOption(options, "type");
+  // A server that was never there is not waited for.
+  await readExecution(target, id, io.signal);
   const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(awayText(why))}\n`);
   try {
     for await (const records of followEvents(target, id, { after, signal: io.signal, onAway })) {
-      print(type === undefined ? records : records.filter(({ event_type }) => event_type === type));
-      if (isGone(io)) break;
+      printer.print(type === undefined ? records : records.filter(({ event_type }) => event_type === type));
+      if (!printer.isRead()) break;
     }
     return EXIT.ok;
   } catch (error) {
@@ -85,11 +104,6 @@ async function follow(
     if (io.signal.aborted) return EXIT.cancelled;
     throw error;
   }
-}
-
-/** Who reads has seen enough: `flow events … | head`. */
-function isGone({ stdout }: CliIo): boolean {
-  return "destroyed" in stdout && stdout.destroyed === true;
 }
 
 /** Columns of the event's type: that of the longest common one. */

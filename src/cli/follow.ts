@@ -37,6 +37,11 @@ export interface FollowOptions {
   ms?: typeof FOLLOW_MS;
 }
 
+/** What is said of a server that has gone, and that has come back. */
+export function awayText(why: string | undefined): string {
+  return why === undefined ? "The server is there again" : `${why}; trying again`;
+}
+
 /** True for an event after which nothing new begins. What a cancelled execution leaves open is closed in the same write. */
 export function isEnd({ event_type }: EventRecord): boolean {
   return (

@@ -3,6 +3,7 @@ import type { LocalPlaybook } from "../local/catalog.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { type CliIo, type CliValues, EXIT } from "./command.ts";
 import { onServer } from "./failure.ts";
+import { awayText } from "./follow.ts";
 import { openProgress } from "./open-progress.ts";
 import { recordChildren } from "./record-children.ts";
 import type { RunModel } from "./run-model.ts";
@@ -38,40 +39,45 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
   const stop = () => void cancel(run, io).catch((error: unknown) => away.abort(error));
   if (run.cancelOnStop && io.signal.aborted) stop();
   else if (run.cancelOnStop) io.signal.addEventListener("abort", stop, { once: true });
-  return runWatched(watch, io, async () => {
-    const over = new AbortController();
-    const hinting = watchForWorkers(target, watch.model, (text) => watch.progress.notice(text), over.signal);
-    try {
-      await watchExecution({
-        ...{ target, executionId, signal, hasChildren: document === undefined || callsPlaybooks(document) },
-        onRecords: (records) => watch.recorder?.write(records),
-        observe: (state, events) => watch.progress.observe(watch.model.observe(state, events), events),
-        onAway: (why) => watch.progress.notice(awayText(why)),
-      });
-      if (watch.recorder !== undefined) await recordChildren(target, executionId, watch.recorder, signal);
-      const left = await stillRunning(run, signal);
-      const source = { playbook: document, results: serverResults(target, signal), place: onServer(executionId) };
-      const print = await prepareOutcome(watch.model, source, options, io);
-      return () => {
-        const code = print();
-        if (left !== undefined) io.stderr.write(`${left}\n`);
-        return code;
-      };
-    } catch (error) {
-      if (away.signal.aborted) throw away.signal.reason;
-      if (!run.cancelOnStop && io.signal.aborted) return () => EXIT.cancelled;
-      throw outOfSight(error, executionId);
-    } finally {
-      over.abort();
-      await hinting;
-      io.signal.removeEventListener("abort", stop);
-    }
-  });
+  return runWatched(
+    watch,
+    io,
+    async () => {
+      const over = new AbortController();
+      const hinting = watchForWorkers(target, watch.model, (text) => watch.progress.notice(text), over.signal);
+      try {
+        await watchExecution({
+          ...{ target, executionId, signal, hasChildren: document === undefined || callsPlaybooks(document) },
+          onRecords: (records) => watch.recorder?.write(records),
+          observe: (state, events) => watch.progress.observe(watch.model.observe(state, events), events),
+          onAway: (why) => watch.progress.notice(awayText(why)),
+        });
+        if (watch.recorder !== undefined) await recordChildren(target, executionId, watch.recorder, signal);
+        const left = await stillRunning(run, signal);
+        const source = { playbook: document, results: serverResults(target, signal), place: onServer(executionId) };
+        const print = await prepareOutcome(watch.model, source, options, io);
+        return () => {
+          const code = print();
+          if (left !== undefined) io.stderr.write(`${left}\n`);
+          return code;
+        };
+      } catch (error) {
+        if (away.signal.aborted) throw away.signal.reason;
+        if (!run.cancelOnStop && io.signal.aborted) return () => leave(executionId, io);
+        throw outOfSight(error, executionId);
+      } finally {
+        over.abort();
+        await hinting;
+        io.signal.removeEventListener("abort", stop);
+      }
+    },
+    run.cancelOnStop,
+  );
 }
 
-/** What is said of a server that has gone, and that has come back. */
-export function awayText(why: string | undefined): string {
-  return why === undefined ? "The server is there again" : `${why}; trying again`;
+function leave(executionId: string, io: CliIo): number {
+  io.stderr.write(`Execution ${executionId} goes on; 'flow cancel ${executionId}' ends it\n`);
+  return EXIT.cancelled;
 }
 
 /**

@@ -99,7 +99,7 @@ function openLines({ commands = [] }: ExecutionAnswer, now: number, style: Style
   const waiting = commands.filter(({ worker }) => worker === null);
   const lines = commands.slice(0, COMMANDS_SHOWN).map((command) => {
     const { step, iterations, worker, attempt, claimed_at, command_id } = command;
-    const which = iterations === undefined ? "" : `[${iterations.from}–${iterations.to - 1}]`;
+    const which = iterations === undefined ? "" : `[${spanOf(iterations)}]`;
     const since = claimed_at === null ? "" : ` for ${formatDuration(now - Date.parse(claimed_at))}`;
     const again = attempt > 1 ? `, attempt ${attempt}: a worker was lost` : "";
     const where = worker === null ? "waits for a worker" : `with ${cleanText(worker)}${since}${again}`;
@@ -112,6 +112,10 @@ function openLines({ commands = [] }: ExecutionAnswer, now: number, style: Style
     lines.push(`  ${style.dim("next")}  no worker has it: 'flow workers' shows who is there and what they run`);
   }
   return lines;
+}
+
+function spanOf({ from, to }: { from: number; to: number }): string {
+  return to === from + 1 ? String(from) : `${from}–${to - 1}`;
 }
 
 /** Open commands that are printed: a loop has thousands. */

@@ -18,9 +18,15 @@ export function createWatch(): Watch {
 
 /**
  * Carries out a run that is watched, and puts the terminal and the event log in order after it, however it ends. `run`
- * resolves when the run is over, with the function that prints its outcome and gives the exit code.
+ * resolves when the run is over, with the function that prints its outcome and gives the exit code. Ctrl-C is told to cancel it
+ * unless it only ends the watching.
  */
-export async function runWatched(watch: Watch, io: CliIo, run: () => Promise<() => number>): Promise<number> {
+export async function runWatched(
+  watch: Watch,
+  io: CliIo,
+  run: () => Promise<() => number>,
+  cancelOnStop = true,
+): Promise<number> {
   const putInOrder = () => {
     watch.progress.stop();
     return watch.recorder?.close();
@@ -28,7 +34,7 @@ export async function runWatched(watch: Watch, io: CliIo, run: () => Promise<() 
   const cancelling = () => watch.progress.cancelling();
   // The second Ctrl-C leaves without coming back here: the cursor is to be shown and the log to be complete all the same.
   process.once("exit", putInOrder);
-  io.signal.addEventListener("abort", cancelling, { once: true });
+  if (cancelOnStop) io.signal.addEventListener("abort", cancelling, { once: true });
   try {
     const print = await run();
     const incomplete = putInOrder();

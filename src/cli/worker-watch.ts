@@ -15,10 +15,11 @@ export async function watchForWorkers(
   model: RunModel,
   tell: (text: string) => void,
   signal: AbortSignal,
+  everyMs: number = WORKER_MS,
 ): Promise<void> {
   try {
     for (let waits = false; ; ) {
-      await delay(WORKER_MS, undefined, { signal });
+      await delay(everyMs, undefined, { signal });
       const before = waits;
       const commands = Object.values(model.root()?.state.commands ?? {});
       waits = commands.length > 0 && commands.every(({ worker }) => worker === null);

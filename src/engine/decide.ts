@@ -96,6 +96,7 @@ function issueCommand(
     step: event.step,
     step_run_id: event.step_run_id,
     step_started_at: known?.startedAt ?? event.at,
+    ...(state.trace !== undefined && { trace: state.trace.context }),
     context: commandContext(state, step, run),
   };
   return { ...proceed(state, program, env), commands: [command] };

@@ -74,6 +74,7 @@ function initialized(state: ExecutionState, event: EventOf<"playbook.initialized
   state.input = event.input;
   state.parent = event.parent ?? null;
   state.target = event.target ?? null;
+  if (event.trace !== undefined) state.trace = event.trace;
   return state;
 }
 

@@ -136,6 +136,7 @@ function commandBase(state: ExecutionState, step: ProgramStep, run: StepRun, id:
     step: step.step.name,
     step_run_id: run.stepRunId,
     step_started_at: stepState(state, step.step.name).startedAt ?? 0,
+    ...(state.trace !== undefined && { trace: state.trace.context }),
     context: commandContext(state, step, run),
   };
 }
@@ -186,7 +187,8 @@ function itemsBetween(loop: LoopState, from: number, to: number): Json[] {
 /** Moves the results gathered so far to the store; the state keeps where they are. */
 function storeTail(state: ExecutionState, step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv) {
   const tail = [...loop.tail].sort(([left], [right]) => left - right);
-  const ref = partRef(state.executionId, step.step.name, run.stepRunId, loop.parts.length);
+  // A fresh id: two servers that decide this at the same moment gather other results, and only one of them is believed.
+  const ref = partRef(state.executionId, step.step.name, `${run.stepRunId}-${loop.parts.length}-${env.newId()}`);
   const part = {
     ref,
     count: tail.length,
@@ -204,6 +206,6 @@ function storeTail(state: ExecutionState, step: ProgramStep, run: StepRun, loop:
   return { events: [stored], commands: [], writes: [{ ref, value: tail }] };
 }
 
-function partRef(executionId: string, step: string, stepRunId: string, part: number): string {
-  return `noetl://execution/${executionId}/step/${encodeURIComponent(step)}/task/loop/run/${stepRunId}-${part}`;
+function partRef(executionId: string, step: string, runId: string): string {
+  return `noetl://execution/${executionId}/step/${encodeURIComponent(step)}/task/loop/run/${runId}`;
 }

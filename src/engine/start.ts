@@ -2,6 +2,7 @@ import { nameScope } from "../language/names.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { EventOf, ParentRef } from "../schema/event.ts";
 import { type JsonObject, own, setOwn } from "../schema/json.ts";
+import type { TraceRef } from "../schema/trace.ts";
 import type { EngineEnv } from "./env.ts";
 import type { Program } from "./program.ts";
 import { render } from "./scope.ts";
@@ -15,6 +16,8 @@ export interface StartRequest {
   parent?: ParentRef;
   /** Run no further than this step. */
   target?: string;
+  /** The trace that it belongs to. The engine only hands it on. */
+  trace?: TraceRef;
 }
 
 /**
@@ -43,6 +46,7 @@ export function startExecution(
     input: request.input,
     ...(request.parent !== undefined && { parent: request.parent }),
     ...(target !== undefined && { target }),
+    ...(request.trace !== undefined && { trace: request.trace }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { ParentRef } from "../schema/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import type { LoopPart, StoredResult } from "../schema/result.ts";
+import type { TraceRef } from "../schema/trace.ts";
 
 /*
  * What is known of an execution after its events: the fold of the log, and nothing besides. Plain data that survives
@@ -25,6 +26,8 @@ export interface ExecutionState {
   parent: ParentRef | null;
   /** Step after which nothing follows (`--target`). */
   target: string | null;
+  /** The trace that it belongs to; absent for most. */
+  trace?: TraceRef;
   workload: JsonObject;
   /** The request's inputs. */
   input: JsonObject;

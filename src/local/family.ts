@@ -1,4 +1,5 @@
 import { resultOf } from "../engine/results.ts";
+import { checkReturnStep } from "../engine/return-step.ts";
 import type { StartRequest } from "../engine/start.ts";
 import type { ExecutionState } from "../engine/state.ts";
 import type { ChildOutcome, ChildRequest, ChildRunner } from "../ports/children.ts";
@@ -56,7 +57,7 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
     const depth = (caller?.depth ?? 0) + 1;
     if (depth > CHILD_DEPTH_MAX) throw tooDeep();
     const playbook = await find(request);
-    checkReturnStep(playbook, request.returnStep);
+    checkReturnStep(playbook.program, request.returnStep);
     // The caller's time may have run out while the document was read.
     signal.throwIfAborted();
     const { path } = playbook.program.playbook;
@@ -85,13 +86,6 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
 function tooDeep(): FlowError {
   const message = `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`;
   return new FlowError("INVALID_INPUT", message);
-}
-
-function checkReturnStep(playbook: LocalPlaybook, name: string | undefined): void {
-  const { steps, playbook: document } = playbook.program;
-  if (name === undefined || steps.has(name)) return;
-  const known = [...steps.keys()].join(", ");
-  throw new FlowError("NOT_FOUND", `return_step: playbook '${document.path}' has no step '${name}'; it has: ${known}`);
 }
 
 function outcomeOf(state: ExecutionState, returnStep: string | undefined): ChildOutcome {

@@ -4,6 +4,7 @@ import { canonicalKind } from "../schema/task-kinds.ts";
 import { createSecret, MASK, type Secret } from "./secret.ts";
 import { SERVICE_SETTINGS } from "./service-settings.ts";
 import { type SettingDefinition, setting } from "./setting.ts";
+import { TRACING_SETTINGS } from "./tracing-settings.ts";
 import { WORKER_SETTINGS } from "./worker-settings.ts";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -106,6 +107,7 @@ const SETTINGS = {
   }),
   ...SERVICE_SETTINGS,
   ...WORKER_SETTINGS,
+  ...TRACING_SETTINGS,
   logLevel: setting({
     name: "FLOW_LOG_LEVEL",
     meaning: "Least important log lines that are written: trace, debug, info, warn, error, fatal or silent",

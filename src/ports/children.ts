@@ -19,6 +19,8 @@ export interface ChildRequest {
   parentFile: string;
   /** The same whenever this run of the task is begun anew: after a crash its child is found, and not started again. */
   key: string;
+  /** W3C `traceparent` of the task that calls. */
+  traceparent?: string;
 }
 
 /** What became of a child. */

@@ -1,8 +1,8 @@
 import { firstIdAt } from "../platform/ids.ts";
 import { type Database, type Transaction, transaction } from "./database.ts";
 
-/** Any number: what servers lock while they make partitions ("evnt" in ASCII). */
-const LOCK = 0x65766e74;
+/** Any number: what servers lock while they make or drop partitions ("evnt" in ASCII). */
+export const PARTITIONS_LOCK = 0x65766e74;
 /** Writers wait behind whoever waits for a table. */
 const TABLE_LOCK_MS = 5_000;
 /** With this month and the next two, a server that starts once in two months is enough. */
@@ -17,7 +17,7 @@ const MONTHS_AHEAD = 2;
  */
 export async function ensureEventPartitions(database: Database, from?: Date): Promise<string[]> {
   return transaction(database, async (tx) => {
-    await tx.sql`select pg_advisory_xact_lock(${LOCK})`;
+    await tx.sql`select pg_advisory_xact_lock(${PARTITIONS_LOCK})`;
     await tx.sql.unsafe(`set local lock_timeout = ${TABLE_LOCK_MS}`);
     const existing = await listPartitions(tx);
     const missing = months(from ?? (await databaseTime(tx))).filter(({ name }) => !existing.has(name));

@@ -124,23 +124,59 @@ export type FlushColumns = {
 /** A table of {@link FLUSH_COLUMNS}. */
 export type FlushTable = keyof typeof FLUSH_COLUMNS;
 
-/** The columns in the order of the statement's parameters. */
-export function flushParameters(columns: FlushColumns): string[] {
-  return PLACES.map(([table, column]) => (columns[table] as Record<string, string>)[column] ?? "");
+/**
+ * Columns of events that most flushes do not need: left out together where all of them are empty, because every column costs
+ * PostgreSQL time, be it empty or not.
+ */
+const RARE: ReadonlySet<string> = new Set(["parent_event_id", "parent_execution_id", "iteration", "page", "error"]);
+
+/** Which part of {@link FLUSH_COLUMNS} a flush uses. */
+export interface FlushShape {
+  tables: ReadonlySet<FlushTable>;
+  /** Whether events have any of the rare columns. */
+  rare: boolean;
 }
 
-/** SQL for the rows of a table: a subquery that takes its parameters apart. */
-export function rowsOf(table: FlushTable): string {
-  const columns = Object.entries<ColumnType>(FLUSH_COLUMNS[table]).map(([column, type]) => {
-    const place = PLACES.findIndex((entry) => entry[0] === table && entry[1] === column) + 1;
-    return `${unnest(type, `$${place}`)} as ${column}`;
-  });
-  return `(select ${columns.join(", ")})`;
+/** The shape of these columns: the tables that have rows. A table without rows has nothing but empty columns. */
+export function shapeOf(columns: FlushColumns): FlushShape {
+  const hasRows = (table: FlushTable) => Object.values(columns[table]).some((text) => text !== "" && text !== "{}");
+  const tables = (Object.keys(FLUSH_COLUMNS) as FlushTable[]).filter(hasRows);
+  const events = columns.events as Record<string, string>;
+  const rare = [...RARE].some((column) => events[column] !== "" && events[column] !== "{}");
+  return { tables: new Set(tables), rare };
 }
 
-const PLACES = Object.entries(FLUSH_COLUMNS).flatMap(([table, columns]) =>
-  Object.keys(columns).map((column) => [table as FlushTable, column] as const),
-);
+/** Where the parameters of a shape stand, and what reads them. */
+export interface FlushPlaces {
+  /** SQL for the rows of a table: a subquery that takes its parameters apart. */
+  rowsOf(table: FlushTable): string;
+  /** Names of the columns of a table, in the order of {@link rowsOf}. */
+  namesOf(table: FlushTable): string[];
+  /** The columns in the order of the statement's parameters. */
+  parameters(columns: FlushColumns): string[];
+}
+
+/** Places for a shape: columns that it leaves out have none. */
+export function flushPlaces({ tables, rare }: FlushShape): FlushPlaces {
+  const places = Object.entries(FLUSH_COLUMNS).flatMap(([table, columns]) =>
+    Object.keys(columns)
+      .filter((column) => tables.has(table as FlushTable) && (rare || table !== "events" || !RARE.has(column)))
+      .map((column) => [table as FlushTable, column] as const),
+  );
+  const namesOf = (table: FlushTable) => places.filter(([owner]) => owner === table).map(([, column]) => column);
+  return {
+    namesOf,
+    rowsOf(table) {
+      const types: Record<string, ColumnType> = FLUSH_COLUMNS[table];
+      const columns = namesOf(table).map((column) => {
+        const place = places.findIndex((entry) => entry[0] === table && entry[1] === column) + 1;
+        return `${unnest(types[column] ?? "text", `$${place}`)} as ${column}`;
+      });
+      return `(select ${columns.join(", ")})`;
+    },
+    parameters: (columns) => places.map(([table, column]) => (columns[table] as Record<string, string>)[column] ?? ""),
+  };
+}
 
 /**
  * Set-returning functions side by side in a select list run in step, and the shorter ones are filled up with NULL. The same

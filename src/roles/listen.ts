@@ -22,6 +22,8 @@ const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 /** Requests under way get this long to end; then their connections are cut. Below the limit of the lifecycle's parts. */
 const DRAIN_MS = 8_000;
+/** How often connections on which nothing is asked any more are closed meanwhile. */
+const IDLE_POLL_MS = 50;
 
 /**
  * Listens and answers with `fetch`; with `malformed` where there is no request to hand on: an invalid Host, an impossible
@@ -29,7 +31,10 @@ const DRAIN_MS = 8_000;
  */
 export async function listen({ fetch, malformed }: Answers, at: { host: string; port: number }): Promise<Listener> {
   const answer = getRequestListener(fetch, { errorHandler: malformed });
+  let isClosing = false;
   const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS }, (incoming, outgoing) => {
+    // The connection's last answer: a busy client would keep it, and this server, for as long as it has something to ask.
+    if (isClosing) outgoing.shouldKeepAlive = false;
     void answer(incoming, outgoing);
   });
   await new Promise<void>((resolve, reject) => {
@@ -42,12 +47,14 @@ export async function listen({ fetch, malformed }: Answers, at: { host: string; 
     url: `http://${host}:${port}`,
     close: () =>
       new Promise((resolve) => {
+        isClosing = true;
         const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+        const idle = setInterval(() => server.closeIdleConnections(), IDLE_POLL_MS);
         server.close(() => {
           clearTimeout(cut);
+          clearInterval(idle);
           resolve();
         });
-        server.closeIdleConnections();
       }),
   };
 }

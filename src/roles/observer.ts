@@ -2,19 +2,31 @@ import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Broker } from "../ports/broker.ts";
 import type { AdvanceObserver } from "../services/advance.ts";
+import type { Echoes } from "../services/echoes.ts";
+import { createEndLog } from "./end-log.ts";
+import type { ExecutionTraces } from "./execution-traces.ts";
 
 /** Turns what advancing tells of into numbers, log lines, and notices for other servers. */
 export function createObserver(deps: {
   metrics: Metrics;
   logger: Logger;
   broker: Pick<Broker, "publish">;
+  echoes: Echoes;
+  traces: Pick<ExecutionTraces, "ended"> | undefined;
 }): AdvanceObserver {
-  const { metrics, logger, broker } = deps;
+  const { metrics, logger, broker, echoes, traces } = deps;
+  const logEnd = createEndLog(logger);
   return {
-    committed({ unclaimed, steps, timings }) {
+    committed({ unclaimed, steps, ended, timings }) {
       if (timings.executions > 0) metrics.flushed(timings.flushMs / 1_000, timings.executions, timings.events);
       for (const { status, durationMs } of steps) metrics.stepEnded(status, durationMs / 1_000);
-      if (unclaimed.length > 0) broker.publish({ kind: "commands", commandIds: [...unclaimed] });
+      for (const state of ended) {
+        logEnd(state);
+        traces?.ended(state);
+      }
+      if (unclaimed.length === 0) return;
+      echoes.told(unclaimed);
+      broker.publish({ kind: "commands", commandIds: [...unclaimed] });
     },
     batchAccepted: metrics.batchAccepted,
     ackTimedOut: metrics.batchTimedOut,

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { join, resolve } from "node:path";
 import type { Config } from "../platform/config.ts";
 import { startEmbeddedPostgres } from "../platform/embedded-postgres.ts";
@@ -62,6 +63,8 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
     },
   });
   const stopping = new AbortController();
+  // Every long poll listens to it. Node takes eleven for a leak.
+  setMaxListeners(0, stopping.signal);
   const loopback = isLoopback(host);
   const newRequestId = createIds(Date.now);
   const app = createApp({

@@ -7,7 +7,7 @@ import { findById } from "../repositories/catalog.ts";
 import type { Database } from "../repositories/database.ts";
 import { isRetryable, unavailable, violatedConstraint } from "../repositories/failure.ts";
 import type { JsonObject } from "../schema/json.ts";
-import type { Advance, AdvanceObserver } from "../services/advance.ts";
+import type { Advance, AdvanceDeps, AdvanceObserver } from "../services/advance.ts";
 import { type Batches, createBatches } from "../services/batch-status.ts";
 import { createAdvance } from "../services/create-advance.ts";
 import { createExecutions, type Executions } from "../services/executions.ts";
@@ -46,6 +46,8 @@ export interface ServiceDeps {
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
   observer: AdvanceObserver;
+  /** The place of a new execution in a trace; default: directly under its caller. */
+  traceOf?: AdvanceDeps["traceOf"];
 }
 
 /** The use cases of executions, over one database. */
@@ -76,6 +78,7 @@ export function createService(deps: ServiceDeps): Service {
     clock: systemClock,
     defer: setImmediate,
     env,
+    ...(deps.traceOf !== undefined && { traceOf: deps.traceOf }),
     limits: {
       leaseMs: config.claimLeaseMs,
       ackMs: config.batchEnqueueTimeoutMs,

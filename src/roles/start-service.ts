@@ -9,16 +9,22 @@ import type { Broker } from "../ports/broker.ts";
 import { type Database, openDatabase } from "../repositories/database.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Advance } from "../services/advance.ts";
+import { createEchoes, type Echoes } from "../services/echoes.ts";
 import { createReaper, type Reaper } from "../services/reaper.ts";
+import { createRetention } from "../services/retention.ts";
+import { createExecutionTraces } from "./execution-traces.ts";
 import { createObserver } from "./observer.ts";
 import { openBroker } from "./open-broker.ts";
+import { openProcessTracing } from "./open-tracing.ts";
 import { createService, type Service } from "./service.ts";
-import { startUpkeep } from "./upkeep.ts";
+import { RETENTION_INTERVAL_MS, startUpkeep } from "./upkeep.ts";
 
 /** What {@link startService} takes from the role. */
 export interface StartServiceDeps {
   config: Config;
   folder: string;
+  /** Of the program. */
+  version: string;
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -28,7 +34,7 @@ export interface StartServiceDeps {
  * is worked out before anything new is taken.
  */
 export async function startService(
-  { config, folder, logger, lifecycle }: StartServiceDeps,
+  { config, folder, version, logger, lifecycle }: StartServiceDeps,
   { database, url }: { database: Database; url: string },
 ): Promise<{ service: Service; metrics: Metrics }> {
   const broker = await openBroker(config, logger, lifecycle);
@@ -39,9 +45,13 @@ export async function startService(
     statementMs: config.batchProcessingTimeoutMs,
   });
   lifecycle.add("the connections that write", () => flushDatabase.close());
+  const echoes = createEchoes();
   let depth = () => 0;
   const metrics = createMetrics({ queueDepth: () => depth() });
   const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
+  const about = { role: "server" as const, version, instance: processor };
+  const tracing = openProcessTracing(config, about, logger, lifecycle);
+  const traces = tracing && createExecutionTraces({ tracing, ratio: config.traceRatio, random: Math.random });
   const service = createService({
     database,
     flushDatabase,
@@ -49,24 +59,34 @@ export async function startService(
     resultsFolder: join(resolve(folder, config.home), "results"),
     processor,
     env: templateEnvironment(config),
-    observer: createObserver({ metrics, logger, broker }),
+    observer: createObserver({ metrics, logger, broker, echoes, traces }),
+    ...(traces !== undefined && { traceOf: traces.traceOf }),
   });
   const { advance } = service;
   depth = () => advance.queueDepth();
   lifecycle.add("the executions", () => advance.close());
   await advance.upkeep.recover(0);
   await advance.upkeep.poll();
-  lifecycle.add("hearing of other servers", hear(broker, advance));
+  lifecycle.add("hearing of other servers", hear(broker, advance, echoes));
   const reaper = openReaper(config, { database, broker, metrics, logger, processor });
-  startUpkeep({ upkeep: advance.upkeep, database, reaper, logger, lifecycle });
+  const retention = createRetention({
+    database,
+    results: service.results,
+    holder: processor,
+    days: config.retentionDays,
+    leaseMs: 3 * RETENTION_INTERVAL_MS,
+    onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
+  });
+  startUpkeep({ upkeep: advance.upkeep, database, reaper, retention, logger, lifecycle });
   return { service, metrics };
 }
 
 /** What other servers tell of is looked up: a notice is a hint, and may be forged. */
-function hear(broker: Broker, advance: Advance): () => void {
+function hear(broker: Broker, advance: Advance, echoes: Echoes): () => void {
   return broker.subscribe((notice) => {
-    if (notice.kind === "commands") void advance.offer(notice.commandIds);
-    else advance.moved(notice.executionId);
+    if (notice.kind !== "commands") return advance.moved(notice.executionId);
+    const commandIds = echoes.fromOthers(notice.commandIds);
+    if (commandIds.length > 0) void advance.offer(commandIds);
   });
 }
 

@@ -7,6 +7,7 @@ import { deleteExpiredTransients } from "../repositories/transient.ts";
 import type { Upkeep } from "../services/advance.ts";
 import { type BackgroundWork, startBackground } from "../services/background.ts";
 import type { Reaper } from "../services/reaper.ts";
+import type { Retention } from "../services/retention.ts";
 
 /** What is looked after beside the requests. */
 export interface UpkeepDeps {
@@ -14,6 +15,7 @@ export interface UpkeepDeps {
   database: Database;
   /** Undefined: switched off. */
   reaper: { reaper: Reaper; intervalMs: number } | undefined;
+  retention: Retention;
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -23,12 +25,14 @@ const BATCH_IDLE_MS = 5_000;
 const DAY_MS = 86_400_000;
 /** Expired rows deleted in one run. */
 const EXPIRED_MAX = 1_000;
+/** Time between runs of retention. */
+export const RETENTION_INTERVAL_MS = 300_000;
 
 /**
- * Runs what nobody asks for: commands and batches that another process left, deadlines, the reaper, partitions of the log.
- * What fails is logged and tried again; the database being away for a while is no reason to end.
+ * Runs what nobody asks for: commands and batches that another process left, deadlines, the reaper, partitions of the log,
+ * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
  */
-export function startUpkeep({ upkeep, database, reaper, logger, lifecycle }: UpkeepDeps): void {
+export function startUpkeep({ upkeep, database, reaper, retention, logger, lifecycle }: UpkeepDeps): void {
   const work: BackgroundWork[] = [
     { name: "poll for commands", intervalMs: 1_000, runOnce: () => upkeep.poll() },
     { name: "recover batches", intervalMs: 1_000, runOnce: () => upkeep.recover(BATCH_IDLE_MS) },
@@ -40,6 +44,11 @@ export function startUpkeep({ upkeep, database, reaper, logger, lifecycle }: Upk
       intervalMs: 60_000,
       runOnce: () => deleteExpiredTransients(database, EXPIRED_MAX),
     },
+    {
+      name: "delete what was kept for long enough",
+      intervalMs: RETENTION_INTERVAL_MS,
+      runOnce: () => retention.runOnce(),
+    },
   ];
   if (reaper !== undefined) {
     work.push({ name: "reap commands", intervalMs: reaper.intervalMs, runOnce: () => reaper.reaper.sweep() });
@@ -47,8 +56,8 @@ export function startUpkeep({ upkeep, database, reaper, logger, lifecycle }: Upk
   const onError = (name: string, error: unknown) => logger.warn({ err: error, work: name }, "background work failed");
   const stop = startBackground(work, { clock: systemClock, random: Math.random, onError });
   lifecycle.add("the background work", async () => {
-    await stop();
-    // Another server may sweep at once. Without the database it waits for the end of the lease.
+    // Another server may do the same at once. Without the database it waits for the end of the lease.
+    await Promise.all([stop(), retention.end().catch(() => undefined)]);
     await reaper?.reaper.release().catch(() => undefined);
   });
 }

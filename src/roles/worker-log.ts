@@ -54,8 +54,10 @@ export function createWorkerLog(logger: Logger): WorkerLog {
         case "report.invalid":
           logger.error(ids(happening.work), `the server refused events as malformed: ${happening.message}`);
           return;
-        case "fault":
-          logger.error({ err: happening.error }, `${happening.doing} failed`);
+        case "fault": {
+          const { work, error } = happening;
+          logger.error({ ...(work !== undefined && ids(work)), err: error }, `${happening.doing} failed`);
+        }
       }
     },
     totals: () => ({

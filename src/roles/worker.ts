@@ -3,23 +3,25 @@ import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import { createFileCredentials } from "../adapters/file-credentials.ts";
 import { createHeartbeat, type Heartbeat } from "../adapters/heartbeat.ts";
-import { createLedger } from "../adapters/ledger.ts";
+import { createLedger, type Ledger } from "../adapters/ledger.ts";
 import { createServerChildren } from "../adapters/server-children.ts";
-import { connectServer, type ServerAddress, type ServerConnection } from "../adapters/server-connection.ts";
+import { connectServer } from "../adapters/server-connection.ts";
 import { createEntryReader } from "../adapters/server-programs.ts";
 import { createServerResults } from "../adapters/server-results.ts";
 import { createServerWork } from "../adapters/server-work.ts";
 import { systemClock } from "../adapters/system-clock.ts";
-import { type Config, isGiven, templateEnvironment } from "../platform/config.ts";
+import { type Config, templateEnvironment } from "../platform/config.ts";
 import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
-import type { ResultStore } from "../ports/result-store.ts";
-import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../schema/playbook.ts";
+import type { Secret } from "../platform/secret.ts";
+import type { Tracing } from "../platform/tracing.ts";
 import { createPrograms } from "../services/programs.ts";
-import { createToolRegistry, type ToolRegistry } from "../tools/registry.ts";
 import type { TaskLine } from "../worker/deps.ts";
 import { createWork, type Work } from "../worker/work.ts";
+import { createClaimTraces } from "./claim-traces.ts";
+import { openProcessTracing } from "./open-tracing.ts";
 import { createWorkerLog, type WorkerLog } from "./worker-log.ts";
+import { createWorkerTools, type WorkerTools } from "./worker-tools.ts";
 
 /** What a worker needs to begin. */
 export interface WorkerRoleDeps {
@@ -58,15 +60,27 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
   const name = config.workerName ?? `${hostname()}-${process.pid}-${randomBytes(3).toString("hex")}`;
   const url = config.serverUrl ?? SERVER_URL;
   const log = createWorkerLog(logger);
-  const parts = createParts(deps, name, url, log);
-  const { work, heartbeat } = parts;
-  lifecycle.add("the tools", () => parts.tools.close());
-  lifecycle.add("the connections to the server", () => parts.close());
+  const token = config.workerToken ?? config.serverToken;
+  const about = { role: "worker" as const, version: deps.version, instance: name };
+  const tracing = openProcessTracing(config, about, logger, lifecycle);
+  const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, ledger: createLedger() };
+  const build = buildWork(basis, { beat: () => heartbeat.beat(), register: () => heartbeat.register() });
+  const { work } = build;
+  let begin = () => {};
+  const registered = new Promise<void>((resolve) => {
+    begin = () => {
+      begin = () => {};
+      work.start();
+      resolve();
+    };
+  });
+  const heartbeat = buildHeartbeat(basis, build, () => begin());
   const summary = setInterval(() => logger.debug({ ...log.totals(), slots: work.taken() }, "so far"), SUMMARY_MS);
+  lifecycle.add("the tools", () => build.tools.tools.close());
+  lifecycle.add("the connections to the server", () => build.close());
   const stop = async () => {
     clearInterval(summary);
     heartbeat.drain();
-    // Also what is claimed by an answer under way is run: it is this worker's.
     const left = await work.drain(AbortSignal.timeout(config.workerDrainMs));
     await heartbeat.leave();
     logger.info(
@@ -76,41 +90,40 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
   };
   lifecycle.add("the worker", stop, config.workerDrainMs + STOP_EXTRA_MS);
   heartbeat.start();
-  return { name, serverUrl: url, registered: parts.registered };
+  return { name, serverUrl: url, registered };
 }
 
-interface WorkerBuild {
+/** What the parts of one worker share. */
+interface WorkerBasis extends WorkerRoleDeps {
+  name: string;
+  url: string;
+  token: Secret | undefined;
+  log: WorkerLog;
+  tracing: Tracing | undefined;
+  ledger: Ledger;
+}
+
+interface WorkBuild {
   work: Work;
-  heartbeat: Heartbeat;
-  tools: ToolRegistry;
-  registered: Promise<void>;
+  tools: WorkerTools;
+  /** Ends the connections. */
   close(): Promise<void>;
 }
 
-function createParts(
-  { config, version, logger }: WorkerRoleDeps,
-  name: string,
-  url: string,
-  log: WorkerLog,
-): WorkerBuild {
-  const address = { url, token: config.workerToken ?? config.serverToken } satisfies Partial<ServerAddress>;
-  const calls = connectServer({ ...address, connections: CALL_CONNECTIONS });
-  const waits = connectServer({ ...address, connections: WAIT_CONNECTIONS });
-  const retry = { clock: systemClock, random: Math.random };
-  const kinds = toolKinds(config);
-  const tools = createTools(config, kinds, { ...retry, connection: calls });
-  const ledger = createLedger();
-  const children = createServerChildren({ ...retry, connection: waits, connections: WAIT_CONNECTIONS });
+/** The worker itself. It tells its heartbeat when one is due. */
+function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "register">): WorkBuild {
+  const { config, logger, name, log, tracing, ledger } = basis;
+  const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS });
+  const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS });
+  const server = { connection: calls, clock: systemClock, random: Math.random };
+  const tools = createWorkerTools(config, server);
+  const children = createServerChildren({ ...server, connection: waits, calls, connections: WAIT_CONNECTIONS });
   const work = createWork({
-    server: createServerWork(calls, {
-      name,
-      kinds: kinds === "all" ? undefined : [...kinds, ...UNDRIVEN, ...PARSED_ONLY_KINDS],
-      labels: config.workerLabels,
-    }),
+    server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
     programs: createPrograms(createEntryReader(calls)),
     deps: {
       worker: name,
-      tools,
+      tools: tools.tools,
       credentials: createFileCredentials(config.credentialsFile, config.environment),
       clock: systemClock,
       random: Math.random,
@@ -118,41 +131,36 @@ function createParts(
       log: (line) => logLine(logger, line),
     },
     childrenOf: (claim) => children.of(claim),
-    resultsOf: (claim) => createServerResults({ ...retry, connection: calls }, claim),
+    resultsOf: (claim) => createServerResults(server, claim),
+    ...(tracing !== undefined && { traceOf: createClaimTraces(tracing, name, systemClock.now) }),
     capacity: config.workerCapacity,
-    newAbort: () => {
-      const controller = new AbortController();
-      // Every iteration of a loop listens to its command's signal. Node takes eleven for a leak.
-      setMaxListeners(0, controller.signal);
-      return controller;
-    },
+    newAbort,
     newKey: createKeys(),
     ledger,
     beat: () => heartbeat.beat(),
     register: () => heartbeat.register(),
     tell: (happening) => log.tell(happening),
   });
-  let isKnown = () => {};
-  const registered = new Promise<void>((resolve) => {
-    isKnown = resolve;
-  });
-  let isClaiming = false;
-  const heartbeat = createHeartbeat({
-    ...address,
+  return { work, tools, close: async () => void (await Promise.all([calls.close(), waits.close()])) };
+}
+
+/** The worker's place in the pool; `onRegistered` is called each time that the server has taken it in. */
+function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegistered: () => void): Heartbeat {
+  const { config, logger, name, url } = basis;
+  return createHeartbeat({
+    ...basis,
     registration: {
       name,
       capacity: config.workerCapacity,
       labels: config.workerLabels,
-      capabilities: kinds === "all" ? RUNNABLE_KINDS : [...kinds, ...UNDRIVEN],
-      runtime: { pid: process.pid, hostname: hostname(), version },
+      capabilities: tools.capabilities,
+      runtime: { pid: process.pid, hostname: hostname(), version: basis.version },
     },
     intervalMs: config.workerHeartbeatMs,
-    ledger: ledger.memory,
+    ledger: basis.ledger.memory,
     onRegistered() {
       logger.info({ worker: name, capacity: config.workerCapacity, server: url }, "the worker is registered");
-      if (!isClaiming) work.start();
-      isClaiming = true;
-      isKnown();
+      onRegistered();
     },
     onAnswer({ cancel, lost }) {
       for (const id of cancel) work.cancelled(id);
@@ -164,44 +172,14 @@ function createParts(
       else logger.debug({ tries }, line);
     },
   });
-  return {
-    work,
-    heartbeat,
-    tools,
-    registered,
-    close: async () => void (await Promise.all([calls.close(), waits.close()])),
-  };
 }
 
-/** Kinds that the worker itself carries out. */
-const UNDRIVEN = ["playbook", "workbook"] as const;
-
-/** Kinds of task that may run: unless it is said, `shell` is not among them (interface specification, tools on shared workers). */
-function toolKinds(config: Config): "all" | readonly string[] {
-  if (isGiven(config, "workerTools")) return config.workerTools;
-  return RUNNABLE_KINDS.filter((kind) => kind !== "shell" && !(UNDRIVEN as readonly string[]).includes(kind));
+function newAbort(): AbortController {
+  const controller = new AbortController();
+  // Every iteration of a loop listens to its command's signal. Node takes eleven for a leak.
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
-
-function createTools(
-  config: Config,
-  kinds: "all" | readonly string[],
-  parts: { connection: ServerConnection } & Pick<Parameters<typeof createServerResults>[0], "clock" | "random">,
-): ToolRegistry {
-  // `artifact` reads what is stored under any reference, whichever claim it runs for; it never stores.
-  const unclaimed = { work: { command: { command_id: "" }, attempt: 0 }, giveUp: () => undefined };
-  const store: ResultStore = {
-    load: (ref) => createServerResults(parts, { ...unclaimed, signal: AbortSignal.timeout(ARTIFACT_MS) }).load(ref),
-  };
-  return createToolRegistry({
-    allowPrivate: isGiven(config, "httpAllowPrivate") ? config.httpAllowPrivate : [],
-    store,
-    ...(kinds !== "all" && { kinds }),
-    ...(config.python !== undefined && { python: { pythonPath: config.python } }),
-  });
-}
-
-/** How long `artifact` tries to read a result. */
-const ARTIFACT_MS = 120_000;
 
 /** Keys that no other process makes: a random start and a counter, which costs less than a random number for each. */
 function createKeys(): () => string {
@@ -214,7 +192,8 @@ function createKeys(): () => string {
 }
 
 /** What a tool wrote: its author looks for it here. */
-function logLine(logger: Logger, { executionId, step, task, iteration, text }: TaskLine): void {
-  const where = { execution_id: executionId, step, task, ...(iteration !== undefined && { iteration }) };
+function logLine(logger: Logger, { executionId, commandId, step, task, iteration, text }: TaskLine): void {
+  const ids = { execution_id: executionId, command_id: commandId, step, task };
+  const where = { ...ids, ...(iteration !== undefined && { iteration }) };
   logger.info(where, text);
 }

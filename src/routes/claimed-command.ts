@@ -4,7 +4,7 @@ import type { ClaimedCommand } from "../services/advance.ts";
 
 /** A claimed command as workers get it (Worker protocol). */
 export function commandAnswer({ command, attempt, leaseExpiresAt, tool, spec }: ClaimedCommand): ClaimedCommandAnswer {
-  const { context, loop, claim } = command;
+  const { context, loop, claim, trace } = command;
   const { parent_execution_id } = context;
   return {
     command_id: command.command_id,
@@ -21,6 +21,7 @@ export function commandAnswer({ command, attempt, leaseExpiresAt, tool, spec }: 
     context: context as unknown as JsonObject,
     ...(loop !== undefined && { loop: loop as unknown as JsonObject }),
     ...(claim !== undefined && { claim }),
+    ...(trace !== undefined && { trace }),
     ...(parent_execution_id !== undefined && { parent_execution_id }),
   };
 }

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { formatTraceparent, parseTraceparent } from "../platform/trace-context.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { ParentRef } from "../schema/event.ts";
 import { ExecuteAnswer, ExecuteBody } from "../schema/execution-api.ts";
@@ -35,8 +36,9 @@ export function executeRoutes(executions: Pick<Executions, "start">) {
         "A worker starts executions only for one that it works on: send parent_execution_id",
       );
     }
-    const { path, catalog_id, version, resource_kind, workload = {}, target } = body;
+    const { path, catalog_id, version, resource_kind, workload = {}, target, return_step } = body;
     const key = idempotencyKey(c);
+    const trace = parseTraceparent(c.req.header("traceparent"));
     const started = await executions.start({
       input: workload,
       ...(path !== undefined && { path }),
@@ -44,7 +46,9 @@ export function executeRoutes(executions: Pick<Executions, "start">) {
       ...(version !== undefined && version !== "latest" && { version: Number(version) }),
       ...(resource_kind !== undefined && { resourceKind: resource_kind }),
       ...(target !== undefined && { target }),
+      ...(return_step !== undefined && { returnStep: return_step }),
       ...(parent !== undefined && { parent }),
+      ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
       ...(key !== null && { idempotency: { caller: c.get("role"), key, bodySha256: bodySha256(bytes) } }),
     });
     return c.json({

@@ -42,6 +42,7 @@ export const ClaimedCommandAnswer = v.object({
   loop: v.exactOptional(JsonObjectValue),
   claim: v.exactOptional(v.object({ max_rows: v.number() })),
   parent_execution_id: v.exactOptional(IdText),
+  trace: v.exactOptional(v.pipe(v.string(), v.description("W3C traceparent of the trace that it belongs to."))),
 });
 export type ClaimedCommandAnswer = v.InferOutput<typeof ClaimedCommandAnswer>;
 

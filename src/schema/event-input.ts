@@ -173,9 +173,10 @@ function complete(event: Record<string, unknown>, input: EventInput): string | u
     case "command.started":
       return undefined;
     case "call.done":
+      return wrong(event, "task", isText);
     case "call.error":
       event["run"] ??= 1;
-      if (input.event_type === "call.error" && input.error == null) return "error: is required";
+      if (input.error == null) return "error: is required";
       return wrong(event, "task", isText) ?? wrong(event, "run", isCount);
     case "task.done":
       return completeTask(event, input);
@@ -197,13 +198,16 @@ function completeTask(event: Record<string, unknown>, input: EventInput): string
   event["final"] ??= true;
   event["task_run_id"] ??= "";
   event["duration_ms"] ??= 0;
-  if (event["final"] === true || result !== undefined) event["result"] = result ?? { value: null };
-  event["bytes"] ??= result === undefined ? 0 : JSON.stringify(result).length;
+  // A run that is followed by another one keeps no result.
+  if (event["final"] === true || result !== undefined) {
+    event["result"] = result ?? { value: null };
+    event["bytes"] ??= result === undefined ? 0 : JSON.stringify(result).length;
+  }
   return (
     wrong(event, "task", isText) ??
     wrong(event, "run", isCount) ??
     wrong(event, "final", (value) => typeof value === "boolean") ??
-    wrong(event, "bytes", isCount) ??
+    wrong(event, "bytes", isOptional(isCount)) ??
     wrong(event, "result", isOptional(isStoredResult))
   );
 }

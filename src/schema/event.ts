@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from "./json.ts";
 import type { TaskError } from "./outcome.ts";
 import type { LoopPart, StoredResult } from "./result.ts";
+import type { TraceRef } from "./trace.ts";
 
 /*
  * What happened, in the past tense. The log of these is the truth: `engine/evolve.ts` folds them into the state, and
@@ -58,6 +59,8 @@ export interface EventBodies {
     parent?: ParentRef;
     /** Run no further than this step: its arcs do not fire (`--target`). */
     target?: string;
+    /** Present when the caller, or a sampling server, has begun a trace. */
+    trace?: TraceRef;
   };
   "workflow.initialized": { step: string };
   "command.issued": {

@@ -61,6 +61,9 @@ export const ExecuteBody = v.pipe(
     parent_execution_id: v.exactOptional(v.pipe(IdInput, v.description("The execution that calls this one."))),
     parent_step: v.exactOptional(name),
     parent_iter: v.exactOptional(JsonObjectValue),
+    return_step: v.exactOptional(
+      v.pipe(name, v.description("The step whose result the caller will ask for; refused when there is none.")),
+    ),
   }),
   v.check(({ path, catalog_id }) => path !== undefined || catalog_id !== undefined, "path or catalog_id is required"),
   v.check(

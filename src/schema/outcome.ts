@@ -65,8 +65,9 @@ export function failed(
   kind: TaskErrorKind,
   code: string,
   message: string,
-  more: Partial<TaskError> & { retryable?: boolean } = {},
+  more: Omit<Partial<TaskError>, "kind" | "code" | "message"> = {},
 ): ToolResult {
-  const retryable = more.retryable ?? (kind === "connection" || kind === "timeout" || kind === "rate_limit");
-  return { status: "error", data: null, error: { ...more, kind, code, message, retryable } };
+  const { retryable = kind === "connection" || kind === "timeout" || kind === "rate_limit", ...rest } = more;
+  // In this order, which is that of errors that travelled: playbooks see the order of keys.
+  return { status: "error", data: null, error: { kind, code, message, retryable, ...rest } };
 }

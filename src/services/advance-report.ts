@@ -56,7 +56,7 @@ async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutc
   return await new Promise<ReportOutcome>((resolve, reject) => {
     let hasBegun = false;
     let isOver = false;
-    let commands: ClaimedCommand[] | undefined;
+    const commands: ClaimedCommand[] = [];
     let written: ReportJob | undefined;
     const finish = (call: () => void) => {
       if (isOver) return;
@@ -66,19 +66,18 @@ async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutc
       call();
     };
     const answer = () => {
-      if (written === undefined || (demand !== undefined && commands === undefined)) return;
+      if (written === undefined) return;
       const { eventIds, commandsGenerated } = written;
       const queueDepth = pump.depth();
-      const claimed = commands ?? [];
-      finish(() =>
-        resolve({ requestId, eventIds, commandsGenerated, queueDepth, duplicate: false, commands: claimed }),
-      );
+      finish(() => resolve({ requestId, eventIds, commandsGenerated, queueDepth, duplicate: false, commands }));
     };
     const demand: Demand | undefined = input.claim && {
       input: input.claim,
       held: [],
       deliver(claimed) {
-        commands = claimed;
+        // A first try may have claimed something, although the report itself has to be run again.
+        commands.push(...claimed);
+        this.input = { ...this.input, limit: this.input.limit - claimed.length };
         answer();
       },
     };
@@ -101,7 +100,8 @@ async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutc
         written = settled;
         observer.batchAccepted((now() - arrivedAt) / 1_000);
         afterwards(parts, settled, input, committed, arrivedAt);
-        answer();
+        // With a demand, the answer comes with what was claimed for it.
+        if (demand === undefined) answer();
       },
       fail: (error) => finish(() => reject(error)),
       isAbandoned: () => isOver && !hasBegun,

@@ -1,9 +1,11 @@
+import { checkReturnStep } from "../engine/return-step.ts";
 import { startExecution } from "../engine/start.ts";
 import { emptyState } from "../engine/state.ts";
 import { timeLimit } from "../engine/time-limit.ts";
 import { loadedReferences } from "../language/loaded-references.ts";
 import type { ExecutionStart } from "../ports/execution-store.ts";
 import { FlowError } from "../schema/errors.ts";
+import type { TraceRef } from "../schema/trace.ts";
 import type { Advance, StartInput } from "./advance.ts";
 import type { AdvanceParts } from "./advance-parts.ts";
 import { jobBase, startJob } from "./jobs.ts";
@@ -38,14 +40,17 @@ async function begin(
   executionId: string,
 ): Promise<void> {
   const { now, follow, env, lanes, pump } = parts;
+  checkReturnStep(source.program, input.returnStep);
   const references = loadedReferences(parts.results);
   const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env };
+  const trace = traceOf(parts, executionId, input.traceparent);
   const request = {
     executionId,
     catalogId: input.entry.catalogId,
     input: input.input,
     ...(input.parent !== undefined && { parent: input.parent }),
     ...(input.target !== undefined && { target: input.target }),
+    ...(trace !== undefined && { trace }),
   };
   const first = await references.evaluate(() => startExecution(request, source.program, engineEnv));
   const limitMs = timeLimit(source.program, first.workload, engineEnv);
@@ -73,8 +78,13 @@ async function begin(
   lane.missing = true;
   await new Promise<void>((resolve, reject) => {
     const base = jobBase([executionId], now(), { settle: () => resolve(), fail: reject });
-    pump.push(startJob(lane, first, start, fresh, base));
+    pump.push(startJob(first, start, fresh, base));
   });
+}
+
+function traceOf(parts: AdvanceParts, executionId: string, traceparent: string | undefined): TraceRef | undefined {
+  if (parts.traceOf !== undefined) return parts.traceOf(executionId, traceparent);
+  return traceparent === undefined ? undefined : { context: traceparent };
 }
 
 /** What was started under the same key before. Throws `FlowError` CONFLICT when that had another body. */

@@ -30,7 +30,8 @@ export function createUpkeep(parts: AdvanceParts): Upkeep {
         after = commands.at(-1)?.commandId ?? after;
         if (commands.length < PAGE || found > 0) break;
       }
-      if (found > 0) pump.wake();
+      // Also for those that are known: what kept them from being claimed may have passed unnoticed.
+      if (ready.size() > 0) pump.wake();
       return found;
     },
     async recover(idleMs) {
@@ -52,11 +53,14 @@ async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, even
   const { store, pump, now } = parts;
   const wanted = new Set(eventIds);
   const events = new Map<string, FlowEvent[]>();
+  const lastIds = new Map<string, number>();
   const first = Math.min(...eventIds) - 1;
-  for (const executionId of executionIds) {
+  // One whose events all came too late has none.
+  for (const executionId of eventIds.length === 0 ? [] : executionIds) {
     const records = await store.eventsAfter(executionId, first, Math.max(...eventIds) - first);
     const ofBatch = records.filter(({ event_id }) => wanted.has(event_id));
     events.set(executionId, ofBatch.map(fromRecord));
+    lastIds.set(executionId, ofBatch.at(-1)?.event_id ?? 0);
   }
   await new Promise<void>((resolve) => {
     const fail = (error: unknown) => {
@@ -64,7 +68,8 @@ async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, even
       resolve();
     };
     const base = jobBase([...executionIds], now(), { settle: () => resolve(), fail });
-    pump.push(followJob(requestId, base, (executionId) => events.get(executionId) ?? []));
+    const undecided = (executionId: string) => events.get(executionId) ?? [];
+    pump.push(followJob(requestId, base, undecided, (executionId) => lastIds.get(executionId) ?? 0));
   });
 }
 

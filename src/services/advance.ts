@@ -7,6 +7,7 @@ import type { FlowError } from "../schema/errors.ts";
 import type { FlowEvent, ParentRef } from "../schema/event.ts";
 import type { ReportedEvent } from "../schema/event-input.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
+import type { TraceRef } from "../schema/trace.ts";
 import type { CommandProgram } from "./programs.ts";
 
 /** Starts an execution. */
@@ -20,6 +21,10 @@ export interface StartInput {
   rootExecutionId?: string;
   /** Run no further than this step. */
   target?: string;
+  /** The step whose result the caller will ask for: it must be one. */
+  returnStep?: string;
+  /** W3C `traceparent` of the caller. */
+  traceparent?: string;
   idempotency?: { caller: string; key: string; bodySha256: string };
 }
 
@@ -84,7 +89,7 @@ export interface ExecutionView {
 export interface Advance {
   /**
    * Starts an execution; resolves when that is durable. Throws `FlowError` INVALID_INPUT where a default of the workload
-   * cannot be rendered, CONFLICT for an idempotency key that was used with another body, UNAVAILABLE.
+   * cannot be rendered, NOT_FOUND for a target or a return step that is none, CONFLICT for an idempotency key that was used with another body, UNAVAILABLE.
    */
   start(input: StartInput): Promise<{ executionId: string; status: StoredStatus; duplicate: boolean }>;
   /**
@@ -127,6 +132,8 @@ export interface AdvanceDeps {
   defer(call: () => void): void;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
+  /** The place of a new execution in a trace; default: directly under its caller, where that has one. */
+  traceOf?(executionId: string, traceparent: string | undefined): TraceRef | undefined;
   limits: AdvanceLimits;
   /** The result of an execution as it is shown. */
   resultOf(state: ExecutionState): Json;
@@ -189,6 +196,8 @@ export interface Commit {
   unclaimed: readonly string[];
   /** Steps that ended. */
   steps: readonly { status: "COMPLETED" | "FAILED"; durationMs: number }[];
+  /** Executions that ended; to be read at once, they may be forgotten. */
+  ended: readonly ExecutionState[];
   timings: RoundTimings;
 }
 

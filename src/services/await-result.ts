@@ -1,4 +1,5 @@
 import { resultOf } from "../engine/results.ts";
+import { checkReturnStep } from "../engine/return-step.ts";
 import { isTerminal } from "../engine/state.ts";
 import type { Database } from "../repositories/database.ts";
 import { findExecution } from "../repositories/execution-list.ts";
@@ -35,7 +36,7 @@ const LOOK_MS = 1_000;
  * `FlowError` NOT_FOUND for an unknown execution or step.
  *
  * The state in memory is looked at with each commit of this server. The row is asked only where that may be out of date:
- * when nothing was heard for a second, when something was heard that this server did not do, and before saying "not yet".
+ * when nothing was heard for a second, and before saying "not yet".
  */
 export async function awaitResult(
   { database, advance }: { database: Database; advance: Pick<Advance, "view" | "watch"> },
@@ -45,20 +46,18 @@ export async function awaitResult(
 ): Promise<ExecutionResult> {
   const until = performance.now() + asked.waitMs;
   const waiter = createWaiter((listener) => advance.watch(executionId, listener));
-  let seen = 0;
   try {
     for (let wasTold = true; ; ) {
       const rest = until - performance.now();
       const isLast = rest <= 0 || signal.aborted;
       let view = await advance.view(executionId);
-      if (view === undefined || (!isTerminal(view.state.status) && (isLast || !wasTold || view.lastEventId === seen))) {
+      if (view === undefined || (!isTerminal(view.state.status) && (isLast || !wasTold))) {
         const row = await findExecution(database, executionId);
         view = row && (await advance.view(executionId, row.lastEventId));
       }
       if (view === undefined) throw new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
-      checkStep(view, asked.step);
+      checkReturnStep(view.source.program, asked.step);
       if (isLast || isTerminal(view.state.status)) return outcomeOf(executionId, view, asked.step);
-      seen = view.lastEventId;
       wasTold = await waiter.wait(Math.min(rest, LOOK_MS), signal);
     }
   } finally {
@@ -69,11 +68,4 @@ export async function awaitResult(
 function outcomeOf(executionId: string, { state }: ExecutionView, step: string | undefined): ExecutionResult {
   const { path, status, error } = state;
   return { executionId, path, status, error, result: isTerminal(status) ? resultOf(state, step) : null };
-}
-
-function checkStep({ state, source }: ExecutionView, step: string | undefined): void {
-  const { steps } = source.program;
-  if (step === undefined || steps.has(step)) return;
-  const known = [...steps.keys()].join(", ");
-  throw new FlowError("NOT_FOUND", `return_step: playbook '${state.path}' has no step '${step}'; it has: ${known}`);
 }

@@ -1,4 +1,5 @@
 import { accept } from "../engine/accept.ts";
+import { hasEnded } from "../engine/evolve-loop.ts";
 import type { ProgramStep } from "../engine/program.ts";
 import { type ExecutionState, openCommand } from "../engine/state.ts";
 import type { ReportedEvent } from "../schema/event-input.ts";
@@ -16,7 +17,8 @@ export interface Refusal {
 interface Ahead {
   ended: Set<string>;
   results: Set<string>;
-  iterations: Map<string, number>;
+  /** By command. */
+  iterations: Map<string, Set<number>>;
 }
 
 /** Judges the events of a batch, each as it will be after those before it. Nothing is changed. */
@@ -38,9 +40,21 @@ export function judgeReport(
 function judge(state: ExecutionState, event: ReportedEvent, ahead: Ahead): Refusal["reason"] | undefined {
   if (ahead.ended.has(event.command_id)) return "unknown";
   const verdict = accept(state, event);
-  if (verdict === "accepted") return undefined;
+  if (verdict === "accepted" || isRepeated(state, event)) return undefined;
   if (verdict !== "early") return verdict;
   return arrivesBefore(state, event, ahead) ? undefined : "early";
+}
+
+/**
+ * True for what a worker tells of an iteration that had ended under an earlier claim of its command, before that was lost: it
+ * begins with the first one again, because it does not know. It is left out, and no reason to refuse the rest.
+ */
+function isRepeated(state: ExecutionState, event: ReportedEvent): boolean {
+  const command = openCommand(state, event.command_id);
+  if (command?.iterations == null || command.attempt !== event.attempt || !("iteration" in event)) return false;
+  const { iteration } = event;
+  const { from, to } = command.iterations;
+  return iteration !== undefined && iteration >= from && iteration < to && hasEnded(command.iterations, iteration);
 }
 
 /** True when what the event speaks of stands earlier in the batch, or is known. */
@@ -53,15 +67,19 @@ function arrivesBefore(state: ExecutionState, event: ReportedEvent, ahead: Ahead
     known.some(([label]) => label === task) || ahead.results.has(resultKey(event.command_id, iteration, task));
   if (!(event.tasks ?? []).every(hasResult)) return false;
   if (event.type !== "command.completed" || command.iterations === null) return true;
-  const { from, endedBelow, endedAbove } = command.iterations;
-  const ended = endedBelow - from + endedAbove.length + (ahead.iterations.get(event.command_id) ?? 0);
-  return ended >= (event.iterations ?? 0);
+  const { iterations } = command;
+  const before = iterations.endedBelow - iterations.from + iterations.endedAbove.length;
+  const fresh = [...(ahead.iterations.get(event.command_id) ?? [])].filter((index) => !hasEnded(iterations, index));
+  return before + fresh.length >= (event.iterations ?? 0);
 }
 
 function note(event: ReportedEvent, ahead: Ahead): void {
   const id = event.command_id;
   if (event.type === "task.done" && event.final) ahead.results.add(resultKey(id, event.iteration ?? 0, event.task));
-  if (event.type.startsWith("loop.iteration.")) ahead.iterations.set(id, (ahead.iterations.get(id) ?? 0) + 1);
+  if (event.type === "loop.iteration.completed" || event.type === "loop.iteration.failed") {
+    const ended = ahead.iterations.get(id) ?? new Set();
+    ahead.iterations.set(id, ended.add(event.iteration));
+  }
   if (event.type === "command.completed" || event.type === "command.failed") ahead.ended.add(id);
 }
 
@@ -71,27 +89,30 @@ function resultKey(command: string, iteration: number, task: string): string {
 
 /**
  * Fills in what a short form of an event leaves out and the execution knows: the step, and of a command's or an iteration's
- * end which tasks made up the result and whether the step is a pipeline. Called when the event is about to be folded.
+ * end which tasks made up the result and whether the step is a pipeline. Called when the event is about to be folded; what
+ * depends on the state goes into a copy, because the event may have to be folded again into a newer one.
  */
-export function completeReport(live: LiveExecution, event: ReportedEvent): void {
+export function completeReport(live: LiveExecution, event: ReportedEvent): ReportedEvent {
   const command = openCommand(live.state, event.command_id);
-  if (command === undefined) return;
+  if (command === undefined) return event;
   event.step = command.step;
+  let values: readonly [string, ...unknown[]][] | undefined;
   switch (event.type) {
     case "command.completed":
     case "command.failed":
-      if (command.iterations !== null || command.claim) return;
-      event.tasks ??= labels(command.values[0]);
+      if (command.iterations !== null || command.claim) return event;
+      values = command.values[0];
       break;
     case "loop.iteration.completed":
     case "loop.iteration.failed":
-      event.tasks ??= labels(command.values[event.iteration]);
+      values = command.values[event.iteration];
       break;
     default:
-      return;
+      return event;
   }
   const step: ProgramStep | undefined = live.source.program.steps.get(command.step);
   if (step?.step.pipeline === true) event.pipeline = true;
+  return event.tasks === undefined ? { ...event, tasks: labels(values) } : event;
 }
 
 function labels(values: readonly [label: string, ...unknown[]][] | undefined): string[] {

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from "../schema/json.ts";
 import type { ClaimedCommand } from "./advance.ts";
 import type { Draft } from "./draft.ts";
 import type { Lane, Lanes } from "./lanes.ts";
+import type { LiveExecution } from "./live-execution.ts";
 import type { ReadyCommands, ReadyEntry, Verdict } from "./ready-commands.ts";
 import type { Demand, HeldClaim, OpenRound } from "./round.ts";
 
@@ -22,10 +23,11 @@ export function assignCommands(
   waiting: readonly Demand[],
   ready: ReadyCommands,
   lanes: Lanes,
-  deps: { now(): number; load(lane: Lane): void; joinMax: number },
+  deps: JoinDeps & { now(): number },
 ): void {
   if (ready.size() === 0) return;
-  const judge = (entry: ReadyEntry): Verdict => judgeEntry(entry, round, lanes, deps);
+  const behind = new Set<Lane>();
+  const judge = (entry: ReadyEntry): Verdict => judgeEntry(entry, round, lanes, { ...deps, behind });
   const give = (demand: Demand): boolean => {
     const { input, held } = demand;
     if (held.length >= Math.min(input.limit, CLAIM_MAX)) return false;
@@ -39,25 +41,48 @@ export function assignCommands(
   const fed = waiting.filter(({ held }) => held.length === 0);
   for (let hungry = fed; hungry.length > 0; ) hungry = hungry.filter(give);
   round.demands.push(...fed.filter(({ held }) => held.length > 0));
+  for (const lane of behind) {
+    if (lane.busy) continue;
+    lanes.drop(lane);
+    deps.isUsable(lane);
+  }
+}
+
+/** What is to know about executions that join a round. */
+interface JoinDeps {
+  /** Whether a lane can be part of a round now; sees to it that it soon can where it cannot. */
+  isUsable(lane: Lane): boolean;
+  /** Executions of a round. */
+  joinMax: number;
 }
 
 function judgeEntry(
   entry: ReadyEntry,
   round: OpenRound,
   lanes: Lanes,
-  deps: { load(lane: Lane): void; joinMax: number },
+  deps: JoinDeps & { behind: Set<Lane> },
 ): Verdict {
   const member = round.lanes.get(entry.executionId);
   const lane = member ?? lanes.of(entry.executionId);
   if (lane.missing) return "drop";
-  if (lane.live === null) {
-    if (!lane.busy) deps.load(lane);
-    return "skip";
+  if (member === undefined && (round.lanes.size >= deps.joinMax || !deps.isUsable(lane))) return "skip";
+  if (lane.live === null) return "skip";
+  if (isTerminal(lane.live.state.status)) return "drop";
+  const open = openCommand(lane.live.state, entry.commandId);
+  if (open?.attempt === entry.attempt) return "take";
+  if (entry.isAsked || !isBehind(lane.live, entry)) return "drop";
+  // Another server has moved the execution since it was loaded here.
+  if (member === undefined) {
+    entry.isAsked = true;
+    deps.behind.add(lane);
   }
-  if (member === undefined && (lane.busy || round.lanes.size >= deps.joinMax)) return "skip";
-  const { state } = lane.live;
-  const open = openCommand(state, entry.commandId);
-  return open === undefined || isTerminal(state.status) || open.attempt !== entry.attempt ? "drop" : "take";
+  return "skip";
+}
+
+/** Whether the entry tells of something that the state does not contain. A command's id is below that of its first event. */
+function isBehind({ state, lastEventId }: LiveExecution, { commandId, attempt }: ReadyEntry): boolean {
+  const open = openCommand(state, commandId);
+  return open === undefined ? Number(commandId) > lastEventId : open.attempt < attempt;
 }
 
 /** Folds the claim into the execution. Nothing follows from it. */

@@ -87,7 +87,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     },
     async view(executionId, atLeast = 0) {
       const lane = lanes.of(executionId);
-      if (lane.live !== null && lane.live.lastEventId < atLeast && !lane.busy) lanes.drop(lane);
+      await lanes.whenFree(lane);
+      if (lane.live !== null && lane.live.lastEventId < atLeast) lanes.drop(lane);
       await lanes.load(lane);
       const { live } = lane;
       if (live === null) return undefined;
@@ -95,7 +96,12 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     },
     upkeep: createUpkeep(parts),
     watch: watchers.watch,
-    moved: watchers.tell,
+    moved(executionId) {
+      // What is kept of it is out of date. Where a round works on it, its write is refused and it is loaded anew.
+      const lane = lanes.known(executionId);
+      if (lane !== undefined && !lane.busy) lanes.drop(lane);
+      watchers.tell(executionId);
+    },
     queueDepth: () => pump.depth(),
     async close() {
       closed = true;

@@ -39,6 +39,8 @@ export interface Draft {
   idAt(index: number): number;
   /** Commands that this round issued and that nobody holds, to be offered after the commit. */
   unclaimed(): IssuedCommand[];
+  /** The execution ended in this round. */
+  hasEnded(): boolean;
   /** Everything as one change. `resultOf` gives the final result as it is shown. */
   change(resultOf: (state: ExecutionState) => Json): ExecutionChange;
 }
@@ -85,6 +87,7 @@ export function createDraft(
   };
 
   const steps: Draft["steps"] = [];
+  const hasEnded = () => isTerminal(live.state.status) && !wasTerminal;
   return {
     live,
     batch: undefined,
@@ -131,11 +134,11 @@ export function createDraft(
       commands.delete(command.command_id);
     },
     count: () => events.length,
+    hasEnded,
     idAt: (index) => events[index]?.event_id ?? 0,
     unclaimed: () => [...issued.values()].filter(({ status }) => status === "PENDING"),
     change(resultOf) {
       const { state } = live;
-      const hasEnded = isTerminal(state.status) && !wasTerminal;
       const change: ExecutionChange = {
         executionId,
         expectedEventId,
@@ -147,8 +150,8 @@ export function createDraft(
         issued: [...issued.values()],
         commands: [...commands.values()],
       };
-      if (hasEnded && state.status === "COMPLETED") change.result = resultOf(state);
-      if (hasEnded && state.error !== null) change.error = state.error;
+      if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
+      if (hasEnded() && state.error !== null) change.error = state.error;
       if (live.eventsSinceSnapshot >= SNAPSHOT_EVENTS) {
         change.snapshot = { eventId: live.lastEventId, format: SNAPSHOT_FORMAT, state: JSON.stringify(state) };
         live.eventsSinceSnapshot = 0;

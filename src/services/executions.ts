@@ -83,9 +83,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       return { row, workload: state.workload, steps, commands: openCommandsOf(state) };
     },
     async events(executionId, asked) {
-      const page = await listEvents(database, executionId, asked);
-      // No events may also mean that there is no such execution.
-      if (page.events.length === 0) await rowOf(executionId);
+      // Events of an execution that retention has deleted stay in the log until their month is dropped.
+      const [page] = await Promise.all([listEvents(database, executionId, asked), rowOf(executionId)]);
       return page;
     },
     async follow(executionId, after, signal) {

@@ -3,7 +3,6 @@ import type { ExecutionStart } from "../ports/execution-store.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { follow, followUndecided } from "./follow.ts";
-import type { Lane } from "./lanes.ts";
 import type { LiveExecution } from "./live-execution.ts";
 import type { Committed, Job, Round } from "./round.ts";
 
@@ -30,7 +29,6 @@ export function jobBase(
 
 /** Begins an execution: its first event, and what follows. `fresh` gives its state before that, anew for each try. */
 export function startJob(
-  lane: Lane,
   first: FlowEvent,
   start: ExecutionStart,
   fresh: () => LiveExecution,
@@ -40,7 +38,9 @@ export function startJob(
     ...base,
     check: () => undefined,
     async apply(round) {
-      await follow(round.begin(lane, fresh(), start), first, round.follow);
+      // Nobody else has its id: an earlier try was written, and its answer lost.
+      if (draftOf(round, base) !== undefined) return;
+      await follow(round.begin(fresh(), start), first, round.follow);
     },
   };
 }
@@ -69,23 +69,31 @@ export function injectJob(
 
 /**
  * Works out what follows from events that were only accepted so far, and marks the batch that brought them. `undecided` gives
- * the events for a state that was loaded since: it contains them, and does not know that nothing has followed yet.
+ * the events for a state that was loaded since: it contains them, and does not know that nothing has followed yet. A state in
+ * which `lastEventId`, the last of them, is missing is older than the batch: nothing would follow, and it counts for nothing.
  */
 export function followJob(
   requestId: string,
   base: Omit<Job, "check" | "apply">,
   undecided: (executionId: string, live: LiveExecution) => FlowEvent[],
+  lastEventId: (executionId: string) => number = () => 0,
 ): Job & { commandsGenerated: number } {
   const job = {
     ...base,
     commandsGenerated: 0,
-    check: () => undefined,
+    check(round: Round) {
+      for (const executionId of job.executionIds) {
+        const live = round.draft(executionId)?.live;
+        if (live === undefined || live.lastEventId >= lastEventId(executionId)) continue;
+        throw new FlowError("UNAVAILABLE", `Execution ${executionId} is not known up to its batch ${requestId}`);
+      }
+    },
     async apply(round: Round) {
       job.commandsGenerated = 0;
       for (const executionId of job.executionIds) {
         const draft = round.draft(executionId);
         if (draft === undefined) continue;
-        if (draft.live.undecided.length === 0) draft.live.undecided = undecided(executionId, draft.live);
+        draft.live.undecided = [...undecided(executionId, draft.live), ...draft.live.undecided];
         job.commandsGenerated += await followUndecided(draft, round.follow);
       }
       const { commandsGenerated, executionIds } = job;

@@ -9,13 +9,15 @@ export interface Lane {
   live: LiveExecution | null;
   /** There is no such execution (so far). */
   missing: boolean;
-  /** A round works on it. */
+  /** A round works on it: its state is ahead of what is written. */
   busy: boolean;
   loading: Promise<void> | null;
   /** Rows that go along with its next events. */
   markers: Marker[];
   /** Milliseconds; when it was used last. */
   usedAt: number;
+  /** Who waits until it is not busy. */
+  waiting: (() => void)[];
 }
 
 /** Executions kept in memory beside those that are worked on. One of ten steps takes some 20 kB. */
@@ -34,6 +36,10 @@ export interface Lanes {
   load(lane: Lane): Promise<void>;
   /** Forgets the state: the next use loads it. */
   drop(lane: Lane): void;
+  /** The round that worked on it has ended. */
+  free(lane: Lane): void;
+  /** Resolves when no round works on it: what one has decided and not yet written may still be taken back. */
+  whenFree(lane: Lane): Promise<void>;
   /** Forgets what is idle. */
   sweep(): void;
   all(): Iterable<Lane>;
@@ -51,7 +57,7 @@ export function createLanes(
     of(executionId) {
       let lane = lanes.get(executionId);
       if (lane === undefined) {
-        lane = { executionId, live: null, missing: false, busy: false, loading: null, markers: [], usedAt: now() };
+        lane = emptyLane(executionId, now());
         lanes.set(executionId, lane);
       }
       lane.usedAt = now();
@@ -70,9 +76,16 @@ export function createLanes(
         });
       return lane.loading;
     },
-    drop(lane) {
-      lane.live = null;
-      lane.missing = false;
+    drop,
+    free(lane) {
+      lane.busy = false;
+      lane.usedAt = now();
+      // What there was not may come to be: ask again next time.
+      if (lane.missing) drop(lane);
+      for (const go of lane.waiting.splice(0)) go();
+    },
+    async whenFree(lane) {
+      while (lane.busy) await new Promise<void>((resolve) => lane.waiting.push(resolve));
     },
     sweep() {
       const at = now();
@@ -88,4 +101,13 @@ export function createLanes(
     },
     all: () => lanes.values(),
   };
+}
+
+function emptyLane(executionId: string, usedAt: number): Lane {
+  return { executionId, live: null, missing: false, busy: false, loading: null, markers: [], usedAt, waiting: [] };
+}
+
+function drop(lane: Lane): void {
+  lane.live = null;
+  lane.missing = false;
 }

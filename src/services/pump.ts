@@ -36,6 +36,7 @@ export interface PumpDeps {
   roundsMax: number;
   resultOf(state: ExecutionState): Json;
   isRetryable(error: unknown): boolean;
+  isDuplicateKey(error: unknown): boolean;
   unavailable(error: unknown): FlowError | undefined;
   onFault(error: unknown, executionIds: readonly string[]): void;
   onCommitted(commit: Commit): void;
@@ -67,6 +68,8 @@ export function createPump(deps: PumpDeps): Pump {
   /** Something has changed since claims were last tried in vain. */
   let isClaimable = false;
   let idlers: (() => void)[] = [];
+  /** Lanes that are being made usable. */
+  const preparing = new Set<Lane>();
 
   const schedule = () => {
     if (isScheduled || underWay >= deps.roundsMax) return;
@@ -92,12 +95,7 @@ export function createPump(deps: PumpDeps): Pump {
     const round = openRound(members, { ...deps, newId: () => ids.next() });
     void run(round, jobs).finally(() => {
       underWay -= 1;
-      for (const lane of round.lanes.values()) {
-        lane.busy = false;
-        lane.usedAt = deps.now();
-        // What there was not may come to be: ask again next time.
-        if (lane.missing) lanes.drop(lane);
-      }
+      for (const lane of round.lanes.values()) lanes.free(lane);
       if (round.lanes.size > 0) isClaimable = true;
       schedule();
     });
@@ -134,26 +132,25 @@ export function createPump(deps: PumpDeps): Pump {
   /** In no round, and loaded; begins to load it where it is not. */
   const isUsable = (lane: Lane): boolean => {
     if (lane.busy) return false;
-    if (lane.live !== null || lane.missing) return true;
-    load(lane);
-    return false;
-  };
-
-  const load = (lane: Lane) => {
-    if (lane.loading !== null) return;
-    lanes
-      .load(lane)
+    // Ids that this server is about to give must be above those that another one gave to this execution.
+    if (lane.missing || (lane.live !== null && ids.isReady(lane.live.lastEventId))) return true;
+    if (preparing.has(lane)) return false;
+    preparing.add(lane);
+    prepare(lane)
       .then(
-        async () => {
-          // Ids that this server is about to give must be above those that another one gave to this execution.
-          const floor = lane.live?.lastEventId ?? 0;
-          if (!ids.isReady(floor)) await ids.ready(floor);
+        () => {
           isClaimable = true;
           schedule();
         },
         (error) => failAll(error, lane.executionId),
       )
-      .catch((error) => failAll(error, lane.executionId));
+      .finally(() => preparing.delete(lane));
+    return false;
+  };
+
+  const prepare = async (lane: Lane) => {
+    await lanes.load(lane);
+    await ids.ready(lane.live?.lastEventId ?? 0);
   };
 
   /** Ends the jobs that need what cannot be had: one execution, or anything at all. */
@@ -198,8 +195,7 @@ export function createPump(deps: PumpDeps): Pump {
       offer(round);
       // For whom another round, not yet committed, has claimed: that one answers, and its answer is the only one.
       const hungry = [...waiting].filter(({ held }) => held.length === 0);
-      assignCommands(round, hungry, ready, lanes, { now: deps.now, load, joinMax: EXECUTIONS_MAX });
-      round.demands.push(...hungry.filter(({ held }) => held.length > 0));
+      assignCommands(round, hungry, ready, lanes, { now: deps.now, isUsable, joinMax: EXECUTIONS_MAX });
     },
   };
 
@@ -209,22 +205,32 @@ export function createPump(deps: PumpDeps): Pump {
     if (committed === undefined) return;
     const unclaimed = [...round.offered.keys()].filter((commandId) => ready.has(commandId));
     const steps = [...round.drafts.values()].flatMap((draft) => draft.steps);
-    deps.onCommitted({ moved, unclaimed, steps, timings: committed.timings });
+    const ended = [...round.drafts.values()].flatMap((draft) => (draft.hasEnded() ? [draft.live.state] : []));
+    deps.onCommitted({ moved, unclaimed, steps, ended, timings: committed.timings });
   };
 
-  /** Answers those for whom the round has claimed commands. */
+  /** Answers those for whom the round has claimed commands. A claim that nobody hears of is for others at once. */
   const deliver = async (round: OpenRound, { committed, moved }: RoundEnd): Promise<void> => {
     const { demands } = round;
     const held = demands.flatMap((demand) => demand.held);
     const isDurable = ({ entry }: HeldClaim) => committed !== undefined && moved.has(entry.executionId);
-    const bodies = await bodiesOf(held.filter(isDurable), deps.store);
+    const bodies = await bodiesOf(held.filter(isDurable), deps.store).catch((error: unknown) => {
+      if (deps.unavailable(error) === undefined) deps.onFault(error, [...moved]);
+      return new Map<string, Command>();
+    });
     const leaseExpiresAt = (committed?.at ?? 0) + deps.leaseMs;
-    for (const demand of round.demands) {
+    for (const demand of demands) {
       const claims = demand.held.splice(0);
-      const commands = claims.filter(isDurable).flatMap((claim) => {
-        deps.onClaimed(claim.entry);
-        const body = bodies.get(claim.entry.commandId);
-        return body === undefined ? [] : [claimedCommand(claim, body, leaseExpiresAt)];
+      const commands = claims.flatMap((claim) => {
+        const { entry, attempt } = claim;
+        const body = isDurable(claim) ? (entry.body ?? bodies.get(entry.commandId)) : undefined;
+        if (body !== undefined) {
+          deps.onClaimed(entry);
+          return [claimedCommand(claim, body, leaseExpiresAt)];
+        }
+        if (isDurable(claim)) ready.add({ ...entry, attempt });
+        else if (!round.offered.has(entry.commandId)) ready.add(entry);
+        return [];
       });
       demand.deliver(commands);
     }
@@ -253,18 +259,12 @@ export function createPump(deps: PumpDeps): Pump {
   };
 }
 
-/** Commands as they were issued: from memory where they were issued here, else from the store. */
+/** Commands that were issued by another process or too long ago, as they were issued. */
 async function bodiesOf(
   claims: readonly HeldClaim[],
   store: Pick<ExecutionStore, "commandBodies">,
 ): Promise<Map<string, Command>> {
-  const bodies = new Map<string, Command>();
-  const missing: string[] = [];
-  for (const { entry } of claims) {
-    const { body } = entry;
-    if (body === undefined) missing.push(entry.commandId);
-    else bodies.set(entry.commandId, body);
-  }
-  if (missing.length > 0) for (const body of await store.commandBodies(missing)) bodies.set(body.command_id, body);
-  return bodies;
+  const missing = claims.flatMap(({ entry }) => (entry.body === undefined ? [entry.commandId] : []));
+  const bodies = missing.length === 0 ? [] : await store.commandBodies(missing);
+  return new Map(bodies.map((body) => [body.command_id, body]));
 }

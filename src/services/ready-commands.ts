@@ -11,6 +11,8 @@ export interface ReadyEntry extends ReadyCommand {
   body?: Command;
   /** The batch that it follows from, where that came to this process. */
   batch?: BatchTrace;
+  /** Its execution was loaded anew because of it: if that still does not know of it, there is no such command. */
+  isAsked?: boolean;
 }
 
 /** What a worker can do. */
@@ -30,7 +32,7 @@ const SKIPPED_MAX = 64;
 
 /** Commands that wait, first come first served. */
 export interface ReadyCommands {
-  /** Adds one unless it is known; false when there is no room for it. */
+  /** Adds one unless it is known, also under a later claim; false when there is no room for it. */
   add(entry: ReadyEntry): boolean;
   /** The oldest one that suits and that `judge` takes; it leaves the queue. */
   take(ability: Ability, judge: (entry: ReadyEntry) => Verdict): ReadyEntry | undefined;
@@ -72,7 +74,9 @@ export function createReadyCommands(): ReadyCommands {
 
   return {
     add(entry) {
-      if (laneOf.has(entry.commandId)) return true;
+      const known = lanes.get(laneOf.get(entry.commandId) ?? "")?.get(entry.commandId);
+      if (known !== undefined && known.attempt >= entry.attempt) return true;
+      if (known !== undefined) remove(entry.commandId);
       if (laneOf.size >= READY_MAX) return false;
       const key = requirement(entry);
       const lane = lanes.get(key) ?? new Map();

@@ -34,38 +34,57 @@ export interface ReportParts {
   isAbandoned(): boolean;
 }
 
-/** Makes the job of a report. All of its events are written, or none. */
+/** An event of a batch, with its place in it. */
+interface Entry {
+  index: number;
+  executionId: string;
+  event: ReportedEvent;
+  /** Its id in the log, and what followed from it; of a try that was not written they count for nothing. */
+  eventId: number | undefined;
+  commands: number;
+}
+
+/**
+ * Makes the job of a report. All of its events are written, or none, but for a batch of several executions of which another
+ * server has moved some at the same moment: these are written after the others.
+ */
 export function createReportJob(parts: ReportParts): ReportJob {
-  let events = parts.events;
+  const { demand } = parts;
+  const entries = parts.events.map((sent, index): Entry => ({ ...sent, index, eventId: undefined, commands: 0 }));
+  let rest = entries;
+  const executionIds = executionsOf(entries);
   const job: ReportJob = {
     requestId: parts.requestId,
-    executionIds: executionsOf(events),
+    executionIds,
     queuedAt: parts.now(),
     alone: false,
     isVerified: false,
     eventIds: [],
     commandsGenerated: 0,
-    processed: parts.demand !== undefined,
+    // A part of an accepted batch that is written without the rest would be followed up by nobody if this server dies.
+    processed: demand !== undefined || executionIds.length > 1,
+    ...(demand !== undefined && { demand }),
     isAbandoned: parts.isAbandoned,
     check(round) {
-      const refusals = judgeReport(events, (id) => round.draft(id)?.live);
-      if (refusals.length > 0) throw refused(refusals, events.length);
+      const refusals = judgeReport(rest, (id) => round.draft(id)?.live);
+      if (refusals.length === 0) return;
+      const told = refusals.map((refusal) => ({ ...refusal, index: rest[refusal.index]?.index ?? 0 }));
+      throw refused(told, entries.length);
     },
     async apply(round) {
-      job.eventIds = [];
-      job.commandsGenerated = 0;
-      markAccepted(round, events, parts);
+      if (rest[0] === entries[0]) markAccepted(round, parts);
       for (const executionId of job.executionIds) draftOf(round, executionId).batch = parts.trace;
-      if (parts.demand === undefined) await acceptOnly(round, job, events);
-      else await process(round, job, events);
-      if (parts.demand !== undefined) round.demand(parts.demand);
-      round.batch(batchRow(job, parts));
+      if (job.processed) await process(round, rest);
+      else await acceptOnly(round, rest);
+      job.eventIds = entries.flatMap(({ eventId }) => eventId ?? []);
+      job.commandsGenerated = entries.reduce((sum, { commands }) => sum + commands, 0);
+      round.batch(batchRow(job, executionIds, parts));
     },
     settle: (committed) => parts.settle(job, committed),
     fail: parts.fail,
     keepRest(moved) {
-      events = events.filter(({ executionId }) => !moved.has(executionId));
-      job.executionIds = executionsOf(events);
+      rest = rest.filter(({ executionId }) => !moved.has(executionId));
+      job.executionIds = executionsOf(rest);
     },
   };
   return job;
@@ -76,31 +95,36 @@ function executionsOf(events: readonly { executionId: string }[]): string[] {
 }
 
 /** The events and all that follows from each, in order. */
-async function process(round: Round, job: ReportJob, events: ReportParts["events"]): Promise<void> {
-  for (const { executionId, event } of events) {
-    const draft = draftOf(round, executionId);
+async function process(round: Round, entries: readonly Entry[]): Promise<void> {
+  for (const entry of entries) {
+    Object.assign(entry, UNWRITTEN);
+    const draft = draftOf(round, entry.executionId);
     await followUndecided(draft, round.follow);
-    completeReport(draft.live, event);
+    const event = completeReport(draft.live, entry.event);
     // An earlier event of the batch may have ended the run: this one is late then, and changes nothing.
     if (accept(draft.live.state, event) !== "accepted") continue;
     const place = draft.count();
-    job.commandsGenerated += await follow(draft, event, round.follow);
-    job.eventIds.push(draft.idAt(place));
+    entry.commands = await follow(draft, event, round.follow);
+    entry.eventId = draft.idAt(place);
   }
 }
 
 /** Only folds the events. What was accepted before must be decided first: the log has it in that order. */
-async function acceptOnly(round: Round, job: ReportJob, events: ReportParts["events"]): Promise<void> {
-  for (const executionId of job.executionIds) await followUndecided(draftOf(round, executionId), round.follow);
-  for (const { executionId, event } of events) {
-    const draft = draftOf(round, executionId);
-    completeReport(draft.live, event);
-    if (accept(draft.live.state, event) === "accepted") job.eventIds.push(...fold(draft, [event]));
+async function acceptOnly(round: Round, entries: readonly Entry[]): Promise<void> {
+  for (const executionId of executionsOf(entries)) await followUndecided(draftOf(round, executionId), round.follow);
+  for (const entry of entries) {
+    Object.assign(entry, UNWRITTEN);
+    const draft = draftOf(round, entry.executionId);
+    const event = completeReport(draft.live, entry.event);
+    if (accept(draft.live.state, event) === "accepted") entry.eventId = fold(draft, [event])[0];
   }
 }
 
+const UNWRITTEN = { eventId: undefined, commands: 0 } satisfies Partial<Entry>;
+
 /** The marker stands in the log of the batch's first execution: one row for a batch, however many executions it is about. */
-function markAccepted(round: Round, events: ReportParts["events"], parts: ReportParts): void {
+function markAccepted(round: Round, parts: ReportParts): void {
+  const { events } = parts;
   const [first] = events;
   if (first === undefined) return;
   draftOf(round, first.executionId).marker({
@@ -110,11 +134,11 @@ function markAccepted(round: Round, events: ReportParts["events"], parts: Report
   });
 }
 
-function batchRow(job: ReportJob, parts: ReportParts): BatchChange {
+function batchRow(job: ReportJob, executionIds: string[], parts: ReportParts): BatchChange {
   const { requestId, caller, idempotencyKey, bodySha256 } = parts;
   return {
     requestId,
-    accept: { caller, idempotencyKey, bodySha256, executionIds: job.executionIds, eventIds: job.eventIds },
+    accept: { caller, idempotencyKey, bodySha256, executionIds, eventIds: job.eventIds },
     state: job.processed ? "completed" : "accepted",
     commandsGenerated: job.commandsGenerated,
     executionIds: job.executionIds,

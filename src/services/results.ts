@@ -52,7 +52,10 @@ export interface Results extends WritableResultStore {
   read(ref: string): Promise<{ payload: Buffer; contentType: string }>;
   /** Removes files that {@link deleteExecution} has left to be removed. */
   removeFiles(names: readonly string[]): Promise<void>;
-  /** Deletes payloads that are past their time, at most `limit`; gives how many. To be called now and then. */
+  /**
+   * Deletes payloads that are past their time, at most `limit`, and gives how many; and what processes that died have left
+   * half written. To be called now and then.
+   */
   removeExpired(limit: number): Promise<number>;
 }
 
@@ -78,7 +81,7 @@ export function createResults(deps: ResultsDeps): Results {
     const executionId = executionOfRef(ref);
     if (executionId === undefined) throw notAvailable(ref, "it is none that this service gives out");
     const found = await findResult(database, executionId, ref);
-    if (found === undefined) throw notAvailable(ref, "it was never stored, or was deleted");
+    if (found === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
     if (found.isExpired) throw notAvailable(ref, "its time is over");
     const payload = await payloadOf(found, files);
     if (payload === undefined) throw notAvailable(ref, "its payload cannot be read where it was stored");
@@ -110,6 +113,7 @@ export function createResults(deps: ResultsDeps): Results {
     async removeExpired(limit) {
       const { count, files: names } = await deleteExpiredResults(database, limit);
       await files.remove(names);
+      await files.removeRemains();
       return count;
     },
   };

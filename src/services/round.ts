@@ -19,6 +19,8 @@ export interface Job {
    * the first refusal on it is no answer, it is loaded anew and asked again.
    */
   isVerified: boolean;
+  /** Who is answered with commands when it is written. */
+  demand?: Demand;
   /** Whoever waits for it has given up: it is not to be begun. */
   isAbandoned(): boolean;
   /** Refuses by throwing `FlowError`, before anything has been changed. */
@@ -65,11 +67,9 @@ export interface Round {
   /** The draft of an execution of this round; undefined where there is no such execution. */
   draft(executionId: string): Draft | undefined;
   /** An execution that begins in this round. */
-  begin(lane: Lane, live: LiveExecution, start: ExecutionStart): Draft;
+  begin(live: LiveExecution, start: ExecutionStart): Draft;
   /** A batch row to write. */
   batch(change: BatchChange): void;
-  /** Somebody who wants commands with the answer. */
-  demand(demand: Demand): void;
   follow: FollowDeps;
 }
 
@@ -130,13 +130,15 @@ export function openRound(
     offered: new Map(),
     follow: deps.follow,
     draft,
-    begin(lane, live, start) {
+    begin(live, start) {
+      const { executionId } = live.state;
+      const lane = members.get(executionId);
+      if (lane === undefined) throw new Error(`Execution ${executionId} is in no lane of the round`);
       lane.live = live;
       lane.missing = false;
       return open(lane, live, start);
     },
     batch: (change) => void batches.set(change.requestId, change),
-    demand: (demand) => void demands.push(demand),
     join(lane) {
       enter(lane);
       const joined = draft(lane.executionId);

@@ -15,6 +15,8 @@ export interface RoundDeps {
   assign(round: OpenRound): void;
   /** A round to be tried again: its error is of a kind that passes by itself. */
   isRetryable(error: unknown): boolean;
+  /** The error of one job that was done before: it asks what became of that, and nothing is wrong. */
+  isDuplicateKey(error: unknown): boolean;
   /** The error as it is told to whoever waits, for one that says "no database now". */
   unavailable(error: unknown): FlowError | undefined;
   /** A fault of the program, which is not told to callers. */
@@ -44,6 +46,7 @@ export async function runRound(round: OpenRound, jobs: readonly Job[], deps: Rou
   }
   const sound = withoutSpoiled(applied, spoiled, again);
   dropLanes(round, spoiled, deps.lanes);
+  for (const { demand } of sound) if (demand !== undefined) round.demands.push(demand);
   deps.assign(round);
   const decided = deps.now();
   const end = await write(round, sound, deps);
@@ -165,11 +168,8 @@ function refuse(jobs: Job[], error: unknown, deps: RoundDeps): Job[] {
     for (const job of jobs) job.alone = true;
     return jobs;
   }
-  if (away === undefined)
-    deps.onFault(
-      error,
-      jobs.flatMap(({ executionIds }) => executionIds),
-    );
+  const executionIds = jobs.flatMap((job) => job.executionIds);
+  if (away === undefined && !deps.isDuplicateKey(error)) deps.onFault(error, executionIds);
   for (const job of jobs) job.fail(away ?? error);
   return [];
 }

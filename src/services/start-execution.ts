@@ -28,7 +28,11 @@ export interface StartAsked {
   resourceKind?: "playbook" | "agent";
   input: JsonObject;
   target?: string;
+  /** The step whose result will be asked for. */
+  returnStep?: string;
   parent?: ParentRef;
+  /** W3C `traceparent` of the caller. */
+  traceparent?: string;
   idempotency?: { caller: string; key: string; bodySha256: string };
 }
 
@@ -55,7 +59,7 @@ export function startExecutions(deps: {
       new Map((await findExecutables(database, paths)).map((entry) => [entry.path, entry])),
   );
   return async (asked) => {
-    const { parent, input, target, idempotency } = asked;
+    const { parent, input, target, returnStep, traceparent, idempotency } = asked;
     const found = await findEntry(database, newestOf, asked);
     const entry = checkedEntry(found, asked);
     const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
@@ -66,6 +70,8 @@ export function startExecutions(deps: {
       ...(parent !== undefined && { parent }),
       ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
       ...(target !== undefined && { target }),
+      ...(returnStep !== undefined && { returnStep }),
+      ...(traceparent !== undefined && { traceparent }),
       ...(idempotency !== undefined && { idempotency }),
     });
     if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);

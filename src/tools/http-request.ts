@@ -71,6 +71,7 @@ export function readHttpTask(call: ToolCall): HttpTask {
   headers["accept"] ??= "*/*";
   headers["accept-encoding"] ??= "gzip, deflate, br";
   headers["user-agent"] ??= "flow";
+  if (call.traceparent !== undefined) headers["traceparent"] ??= call.traceparent;
   setIdempotencyKey(headers, config.method, config.idempotency_key, call.taskRunId);
 
   appendQuery(url, config.params);

@@ -30,6 +30,8 @@ export interface ToolCall {
   log(line: string): void;
   /** Every name that templates could read here, for tools that run code (`context` of python). Built when called. */
   names(): JsonObject;
+  /** W3C `traceparent` of this run, for calls over the network; absent without a trace. */
+  traceparent?: string;
   /** Document that the task stands in, and the line of its code there, for error messages. */
   source: { file: string; codeLine?: number };
 }

@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts
 import { failed, type ToolResult } from "../schema/outcome.ts";
 import { plainValue } from "./plain.ts";
 import type { PipelineState } from "./scope.ts";
-import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
+import { type TaskRun, type TaskSurroundings, traceparentOf } from "./surroundings.ts";
 
 /**
  * A task of kind `playbook`: runs another playbook as an execution of its own and waits for it (language document,
@@ -68,6 +68,7 @@ function childRequest(
   const payload = own(config, "payload");
   const version = text(config, "version");
   const returnStep = text(config, "return_step");
+  const traceparent = traceparentOf(around, run);
   return {
     ...(path !== undefined && { path }),
     ...(catalogId !== undefined && { catalogId }),
@@ -82,6 +83,7 @@ function childRequest(
     },
     parentFile: around.source.file,
     key: `${run.taskRunId}-${run.run}`,
+    ...(traceparent !== undefined && { traceparent }),
   };
 }
 

@@ -25,6 +25,8 @@ export interface WorkerDeps {
   random(): number;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
+  /** W3C `traceparent` of a task's run, where runs have spans of their own; default: that of the command. */
+  traceparent?(taskRunId: string, run: number): string;
   /** A line that a tool wrote. */
   log(line: TaskLine): void;
 }
@@ -32,6 +34,7 @@ export interface WorkerDeps {
 /** One line of a tool's own output. */
 export interface TaskLine {
   executionId: string;
+  commandId: string;
   step: string;
   task: string;
   iteration?: number;

@@ -12,4 +12,4 @@ export type Happening =
   /** The server refused events as malformed: the command was failed instead. A fault of this program. */
   | { type: "report.invalid"; work: ClaimedWork; message: string }
   /** A promise that nobody may let fail has failed. */
-  | { type: "fault"; doing: string; error: unknown };
+  | { type: "fault"; doing: string; error: unknown; work?: ClaimedWork };

@@ -94,7 +94,7 @@ async function runOnce(
   const { input } = around.place.command.context;
   const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, input };
   const answer = placed(await runTask(around, state, taskRun), run, task, tries.runs);
-  const durationMs = clock.now() - startedAt;
+  const durationMs = Math.max(0, clock.now() - startedAt);
   const { result, stored } = await keep(run, taskRun, answer);
   const about = aboutOf(result, tries.runs, durationMs);
   const outcome = outcomeOf(result, stored.result, about);

@@ -1,6 +1,8 @@
 import type { ChildRunner } from "../ports/children.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
+import type { ClaimedWork } from "../ports/work-server.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
+import type { FlowEvent } from "../schema/event.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import { backOffMs } from "./back-off.ts";
 import type { CommandProgram, Report, WorkerDeps } from "./deps.ts";
@@ -15,6 +17,16 @@ export interface RunParts {
   /** The parts that know for which claim they work. */
   childrenOf(claim: RunningClaim): ChildRunner;
   resultsOf(claim: RunningClaim): WritableResultStore;
+  /** The claim's place in a trace whose spans are kept; undefined for all others. */
+  traceOf?(work: ClaimedWork): ClaimTrace | undefined;
+}
+
+/** Spans of one claim. */
+export interface ClaimTrace {
+  /** W3C `traceparent` of a task's run. */
+  traceparent(taskRunId: string, run: number): string;
+  /** Sees the claim's events once they are on their way. */
+  observe(events: readonly FlowEvent[]): void;
 }
 
 /**
@@ -38,7 +50,10 @@ export async function runClaim(
   }
   const children = telling(parts.childrenOf(claim), waitsForChild);
   const deps = { ...parts.deps, results: parts.resultsOf(claim), children };
-  await runCommand(deps, program, claim.work, report, claim.signal);
+  const trace = parts.traceOf?.(claim.work);
+  if (trace === undefined) return await runCommand(deps, program, claim.work, report, claim.signal);
+  const traced = { ...deps, traceparent: trace.traceparent };
+  await runCommand(traced, program, claim.work, observed(report, trace), claim.signal);
 }
 
 /** The command's playbook, asked for until the server answers; the reason why there is none that can be run. */
@@ -55,6 +70,13 @@ async function programOf(
       await clock.sleep(backOffMs(tries, random), signal);
     }
   }
+}
+
+function observed(report: Report, trace: ClaimTrace): Report {
+  return async (events) => {
+    await report(events);
+    trace.observe(events);
+  };
 }
 
 /** The same runner, which tells when a wait for a child begins and ends. */

@@ -24,3 +24,9 @@ export interface TaskSurroundings {
   /** What must not be told. */
   secrets: Secrets;
 }
+
+/** Where in a trace the run's own calls stand; undefined without a trace. */
+export function traceparentOf({ deps, place }: TaskSurroundings, run: TaskRun): string | undefined {
+  const { trace } = place.command;
+  return trace === undefined ? undefined : (deps.traceparent?.(run.taskRunId, run.run) ?? trace);
+}

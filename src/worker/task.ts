@@ -14,7 +14,7 @@ import { codeNames } from "./code-names.ts";
 import { abortedResult, withDeadline } from "./deadline.ts";
 import { type PipelineState, taskScope } from "./scope.ts";
 import { hideSecrets } from "./secrets.ts";
-import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
+import { type TaskRun, type TaskSurroundings, traceparentOf } from "./surroundings.ts";
 
 /**
  * Runs a task once: inputs, config, credentials, tool, in this order. Never throws for a failure of the work; whatever
@@ -123,6 +123,7 @@ async function execute(
   const tool = await deps.tools.get(task.kind);
   const names = await codeNames(place.references, task, prepared.scope);
   const iteration = state.iteration?.index;
+  const traceparent = traceparentOf(around, run);
   const call = (signal: AbortSignal): Promise<ToolResult> =>
     tool.run({
       config: prepared.config,
@@ -133,10 +134,12 @@ async function execute(
       task: run.task.task.label,
       attempt: run.run,
       taskRunId: run.taskRunId,
+      ...(traceparent !== undefined && { traceparent }),
       signal,
       log: (text) =>
         deps.log({
           executionId: command.execution_id,
+          commandId: command.command_id,
           step: command.step,
           task: run.task.task.label,
           ...(iteration !== undefined && { iteration }),

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { promisify } from "node:util";
 import { sinceTime } from "../../src/cli/executions.ts";
-import { flow, folderWith, playbookText, startFlow } from "../support/cli-process.ts";
-import { startHttpServer } from "../support/http-server.ts";
+import { flow, folderWith, MAIN, playbookText, startFlow } from "../support/cli-process.ts";
+import { closedPort, startHttpServer } from "../support/http-server.ts";
 import { startPlayingServer } from "./playing-server.ts";
+
+const exec = promisify(execFile);
 
 const GOOD = playbookText("good", "  - step: start\n    tool: {kind: noop}\n");
 const BAD = playbookText("bad", '  - step: work\n    tool: {kind: shell, cmd: "exit 3"}\n');
@@ -116,13 +120,46 @@ test("status tells what is under way, and why an execution failed", async (t) =>
   await writeFile(join(folder, "go"), "");
 });
 
+test("status tells that work waits for a worker, and of lost ones", async (t) => {
+  const command = { command_id: "9", step: "many", attempt: 0, worker: null, claimed_at: null };
+  let commands: unknown[] = [
+    { ...command, iterations: { from: 0, to: 1 } },
+    { ...command, step: "a\u001b[2Jb" },
+  ];
+  const server = await startHttpServer((_request, response) => {
+    response.end(JSON.stringify({ ...item(7), result: null, workload: {}, steps: [], commands }));
+  });
+  t.after(() => server.close());
+  const folder = await folderWith(t, {});
+  const status = () => flow(folder, ["status", "7"], { FLOW_SERVER_URL: server.origin });
+  const waits = (await status()).stdout;
+  assert.match(
+    waits,
+    /^now\n {2}many\[0\] {2}waits for a worker {2}command 9\n {2}ab {2}waits for a worker {2}command 9$/m,
+  );
+  assert.match(waits, /^ {2}next {2}no worker has it: 'flow workers' shows/m);
+  commands = Array.from({ length: 12 }, () => ({
+    ...command,
+    attempt: 2,
+    worker: "w2",
+    claimed_at: item(7)["started_at"],
+  }));
+  const lost = (await status()).stdout;
+  assert.match(lost, /^ {2}many {2}with w2 for \S+.*, attempt 2: a worker was lost {2}command 9$/m);
+  assert.match(lost, /^ {2}and 2 more commands$/m);
+  assert.doesNotMatch(lost, /no worker has it/);
+});
+
 test("status --watch follows an execution to its end; Ctrl-C leaves it running", async (t) => {
   const { server, folder, start, begin } = await setup(t);
   const id = await begin("waiting.yaml");
   const left = start("status", id, "--watch");
   await left.untilStderr("wait: started");
   left.process.kill("SIGINT");
-  assert.equal((await left.ended).code, 130);
+  const { code: leaving, stderr } = await left.ended;
+  assert.equal(leaving, 130);
+  assert.match(stderr, new RegExp(`^Execution ${id} goes on; 'flow cancel ${id}' ends it$`, "m"));
+  assert.doesNotMatch(stderr, /cancelling/);
   assert.equal(
     server.requests.some(({ url }) => url.endsWith("/cancel")),
     false,
@@ -160,6 +197,20 @@ test("events prints the log, a part of it, and what comes until the end", async 
   assert.equal((await run("events", id, "-f")).stdout.trimEnd().split("\n").length, log?.length, "one that has ended");
 });
 
+test("a reader of events that has seen enough ends the command", async (t) => {
+  const { server, folder, begin } = await setup(t);
+  const id = await begin("waiting.yaml");
+  await server.untilEvent("command.claimed");
+  // It goes on for ever: only its reader ends it.
+  const log = server.logs.get(id) ?? [];
+  const script = `"$0" "$1" events ${id} -f | head -n 1; echo "\${PIPESTATUS[0]}"`;
+  const environment = { ...process.env, FLOW_SERVER_URL: server.origin, XDG_CONFIG_HOME: folder };
+  const ended = exec("bash", ["-c", script, process.execPath, MAIN], { cwd: folder, env: environment });
+  await writeFile(join(folder, "go"), "");
+  const { stdout } = await ended;
+  assert.match(stdout, new RegExp(`^${log[0]?.event_id} .*\n0\n$`));
+});
+
 test("cancel ends an execution, and says so when it had ended", async (t) => {
   const { server, run, begin } = await setup(t);
   const id = await begin("waiting.yaml");
@@ -172,6 +223,20 @@ test("cancel ends an execution, and says so when it had ended", async (t) => {
   const last = [...server.logs.keys()].at(-1) ?? "";
   assert.deepEqual((await run("cancel", last)).stdout, `Execution ${last} had ended before: COMPLETED\n`);
   assert.equal((JSON.parse((await run("cancel", id, "--json")).stdout) as { status: string }).status, "CANCELLED");
+});
+
+test("a server that cannot be reached is no reason to wait, for a log that is followed neither", async (t) => {
+  const folder = await folderWith(t, {});
+  const environment = { FLOW_SERVER_URL: `http://127.0.0.1:${await closedPort()}` };
+  const commands = [["executions"], ["workers"], ["status", "7", "--watch"], ["events", "7", "-f"], ["cancel", "7"]];
+  for (const args of commands) {
+    const { code, stderr } = await flow(folder, args, environment);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^flow: Cannot reach the server at .* \(FLOW_SERVER_URL\): .*ECONNREFUSED.* 'flow serve' starts one/,
+    );
+  }
 });
 
 const WORKER = {

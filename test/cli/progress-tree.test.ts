@@ -63,9 +63,10 @@ test("output of tools goes above the tree and stays there", () => {
   const { terminal, timer, run, progress } = setup();
   run.happen("1", begun("1", "demo", 0), started("start", 0));
   timer.tick();
-  progress.log({ executionId: "1", step: "start", task: "start", text: "one" });
+  progress.log({ executionId: "1", commandId: "2", step: "start", task: "start", text: "one" });
   progress.log({
     executionId: "1",
+    commandId: "2",
     step: "start",
     task: "start",
     iteration: 4,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { loadedReferences } from "../../src/language/loaded-references.ts";
 import { ReferenceNeeded } from "../../src/language/references.ts";
 import { FlowError } from "../../src/schema/errors.ts";
 import type { Json } from "../../src/schema/json.ts";
-import { loadedReferences } from "../../src/language/loaded-references.ts";
 
 // Payloads on demand: an evaluation is run again until it has all that it reads.
 

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeConfig, loadConfig } from "../../src/platform/config.ts";
 import { SERVICE_SETTINGS } from "../../src/platform/service-settings.ts";
+import { TRACING_SETTINGS } from "../../src/platform/tracing-settings.ts";
 import { WORKER_SETTINGS } from "../../src/platform/worker-settings.ts";
 import { FlowError } from "../../src/schema/errors.ts";
 
 /* Those of the service and of workers stand in files of their own, and so do their tests. */
-const ELSEWHERE = { ...SERVICE_SETTINGS, ...WORKER_SETTINGS };
+const ELSEWHERE = { ...SERVICE_SETTINGS, ...TRACING_SETTINGS, ...WORKER_SETTINGS };
 
 test("an empty environment gives the defaults", () => {
   const { environment, ...all } = loadConfig({});

@@ -94,6 +94,9 @@ test("malformed requests are 422 and start nothing", async () => {
   assert.equal((await work.send("POST", "/api/execute", deep)).status, 422);
   const noStep = await work.post("/api/execute", { path: "runs/one", target: "none" });
   assert.deepEqual([noStep.status, noStep.body["code"]], [404, "NOT_FOUND"]);
+  const noResult = await work.post("/api/execute", { path: "runs/one", return_step: "none" });
+  assert.deepEqual([noResult.status, noResult.body["code"]], [404, "NOT_FOUND"]);
+  assert.match(String(noResult.body["error"]), /^return_step: playbook 'runs\/one' has no step 'none'; it has: \w+/);
   assert.equal(await count(), before);
 });
 
@@ -105,6 +108,19 @@ test("inputs are kept as they are sent: order of keys, odd names and odd texts",
   const { body } = await work.get(`/api/executions/${id}`);
   const { who: _who, ...given } = body["workload"] as Body;
   assert.equal(JSON.stringify(given), JSON.stringify(workload));
+});
+
+test("the caller's trace is kept with the execution; what is none is left out", async () => {
+  const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+  for (const [header, trace] of [
+    [traceparent, { context: traceparent }],
+    ["nonsense", undefined],
+  ] as const) {
+    const { body } = await work.post("/api/execute", { path: "runs/one" }, { traceparent: header });
+    const { body: log } = await work.get(`/api/executions/${String(body["execution_id"])}/events?limit=1`);
+    const [first] = log["events"] as Body[];
+    assert.deepEqual((first?.["meta"] as Body)["trace"], trace);
+  }
 });
 
 test("one idempotency key starts one execution, whatever is registered meanwhile", async () => {

@@ -1,142 +1,146 @@
 import assert from "node:assert/strict";
-import type { Program } from "../../src/engine/program.ts";
-import { isTerminal } from "../../src/engine/state.ts";
-import { ResultView } from "../../src/language/result-view.ts";
-import type { EventType, FlowEvent } from "../../src/schema/event.ts";
-import type { Json } from "../../src/schema/json.ts";
-import { plainValue } from "../../src/worker/plain.ts";
-import { assertSame, foldLog } from "./journal.ts";
+import { isDeepStrictEqual } from "node:util";
+import { evolve } from "../../src/engine/evolve.ts";
+import { resultOf } from "../../src/engine/results.ts";
+import { type ExecutionState, emptyState, isTerminal } from "../../src/engine/state.ts";
+import { boundedResult } from "../../src/language/bounded-result.ts";
+import { type EventRecord, fromRecord } from "../../src/schema/event-record.ts";
+import { isMarker } from "../../src/services/live-execution.ts";
+import { type ExecutionRow, isHeld } from "../support/memory-store.ts";
+import { expectedOutcome, outcomeOf } from "./expected.ts";
+import type { FaultPlan } from "./faults.ts";
+import { assertLog } from "./invariants-log.ts";
+import { assertWork } from "./invariants-work.ts";
 import type { Simulation } from "./simulate.ts";
 
 /** Checks what must hold after every run; the numbers are those of the list of invariants in the design. */
-export function assertInvariants(run: Simulation): void {
-  oneEnd(run);
-  assertSame(run.server.state, foldLog(run.server.log));
-  attemptsGrow(run.server.log);
-  oneResultPerCommand(run);
-  effectsAreCounted(run);
-  storedIsReported(run);
-  nothingIsLeft(run);
+export async function assertInvariants(run: Simulation): Promise<void> {
+  const { store } = run.tables;
+  const states = new Map<string, ExecutionState>();
+  for (const row of store.executions.values()) {
+    const log = store.events.get(row.executionId) ?? [];
+    idsGrow(row, log);
+    const state = assertLog(log.filter((record) => !isMarker(record)).map(fromRecord));
+    sameAsRow(row, state);
+    states.set(row.executionId, state);
+  }
+  nothingIsOpen(run);
+  nothingIsClaimedTwice(run);
+  batchesAreInTheLog(run);
+  assertWork(run);
+  await sameInMemory(run);
+  await asExpected(run, states);
+  await serversAreIdle(run);
 }
 
-/** What a run came to, as far as it does not depend on which worker was how fast. */
-export function outcomeOf({ server, payloads, playbook: { isRacy } }: Simulation): Json {
-  const { state } = server;
-  const references = { get: (ref: string) => payloads.get(ref) };
-  const result = state.resultStep === null ? null : (state.steps[state.resultStep]?.result ?? null);
-  const steps = Object.entries(state.steps).map(([name, { status, runs, loop, error }]): [string, Json] => [
-    name,
-    { status, runs, loop: loop as unknown as Json, error: error?.message ?? null },
-  ]);
-  return {
-    status: state.status,
-    error: state.error?.message ?? null,
-    result: result === null ? null : plainValue(new ResultView(result, references)),
-    vars: state.vars,
-    steps: isRacy ? null : Object.fromEntries(steps),
-  };
+/** 2: event ids of an execution only grow, also above its own id, and the row names the last one. */
+function idsGrow({ executionId, lastEventId }: ExecutionRow, log: readonly EventRecord[]): void {
+  let last = Number(executionId);
+  for (const { event_id, event_type } of log) {
+    assert.ok(event_id > last, `${event_type} has the id ${event_id} after ${last}`);
+    last = event_id;
+  }
+  assert.equal(lastEventId, last, "The row is at another event than the log");
 }
 
-/** 1: exactly one event ends the run, and the run has ended. */
-function oneEnd({ server }: Simulation): void {
-  assert.ok(isTerminal(server.state.status));
-  const ends = server.log.map(({ type }) => type).filter((type) => ENDS.has(type));
-  assert.equal(ends.length, 1, `The run ended ${ends.length} times: ${ends}`);
+/** 1 and 2: the execution has ended, as its row says. */
+function sameAsRow(row: ExecutionRow, state: ExecutionState): void {
+  assert.ok(isTerminal(state.status), `By its log execution ${row.executionId} is ${state.status}`);
+  assert.equal(row.status, state.status, "The row has another status than the fold of the log");
+  assert.equal(row.progress === 100, state.status === "COMPLETED", `${row.status}, ${row.progress} %`);
+  assert.ok(row.progress >= 0 && row.progress <= 100);
+  const result = resultOf(state);
+  if (state.status === "COMPLETED") {
+    assert.deepEqual(row.result, result === null ? null : boundedResult(result), "The row has another result");
+  }
+  if (state.error !== null) assert.deepEqual(row.error, state.error, "The row has another error than the log");
 }
 
-const ENDS = new Set<EventType>(["playbook.completed", "playbook.failed", "execution.cancelled"]);
-
-/** 4: claims of a command count up by one, and what is reported between them is of the last. */
-function attemptsGrow(log: readonly FlowEvent[]): void {
-  const attempts = new Map<string, number>();
-  for (const event of log) {
-    if (!("attempt" in event)) continue;
-    const last = attempts.get(event.command_id) ?? 0;
-    const expected = event.type === "command.claimed" ? last + 1 : last;
-    assert.equal(event.attempt, expected, `${event.type} of command ${event.command_id} has attempt ${event.attempt}`);
-    attempts.set(event.command_id, event.attempt);
+/** 7: no open command, and each row as the log has it. */
+function nothingIsOpen({ tables: { store } }: Simulation): void {
+  for (const row of store.commands.values()) {
+    assert.ok(row.status !== "PENDING" && !isHeld(row), `Command ${row.commandId} is ${row.status} after the end`);
+    const events = (store.events.get(row.executionId) ?? []).filter((event) => event["command_id"] === row.commandId);
+    const last = events.at(-1)?.event_type;
+    assert.equal(last, `command.${row.status.toLowerCase()}`, `Command ${row.commandId} is ${row.status}`);
+    const claims = events.filter(({ event_type }) => event_type === "command.claimed").length;
+    assert.equal(row.attempt, claims, `Command ${row.commandId} was claimed ${claims} times`);
   }
 }
 
-/** 3: every command that was issued ended exactly once, every step run and iteration too. */
-function oneResultPerCommand({ server }: Simulation): void {
-  const issued = new Set<string>();
-  const ended: string[] = [];
-  for (const event of server.log) {
-    if (event.type === "command.issued") issued.add(event.command_id);
-    if (isCommandEnd(event)) ended.push(event.command_id);
+/** Where no answer was lost and nobody was out of reach, every claim reached its worker: nothing is claimed again. */
+function nothingIsClaimedTwice({ tables: { store }, faults: { counts } }: Simulation): void {
+  const kinds = Object.keys(counts) as (keyof typeof counts)[];
+  if (kinds.some((kind) => counts[kind] > 0 && !HARMLESS.has(kind))) return;
+  for (const { commandId, attempt } of store.commands.values()) {
+    assert.ok(attempt <= 1, `Command ${commandId} was claimed ${attempt} times, and for no reason`);
   }
-  assert.deepEqual([...ended].sort(), [...issued].sort(), "Commands issued and commands ended differ");
-  const iterations = server.log.filter(isIterationEnd).map((event) => `${event.command_id}/${event.iteration}`);
-  assert.equal(new Set(iterations).size, iterations.length, "An iteration ended twice");
-  const stepRuns = server.log.filter(isStepEnd).map((event) => event.step_run_id);
-  assert.equal(new Set(stepRuns).size, stepRuns.length, "A step run ended twice");
 }
 
-type OneOf<T extends EventType> = Extract<FlowEvent, { type: T }>;
+const HARMLESS = new Set<keyof FaultPlan>([
+  "storeBusy",
+  "noticeLost",
+  "noticeDoubled",
+  "noticeDelayed",
+  "noticeForged",
+]);
 
-function isCommandEnd(event: FlowEvent): event is OneOf<"command.completed" | "command.failed" | "command.cancelled"> {
-  return event.type === "command.completed" || event.type === "command.failed" || event.type === "command.cancelled";
-}
-
-function isIterationEnd(event: FlowEvent): event is OneOf<"loop.iteration.completed" | "loop.iteration.failed"> {
-  return event.type === "loop.iteration.completed" || event.type === "loop.iteration.failed";
-}
-
-function isStepEnd(event: FlowEvent): event is OneOf<"step.completed" | "step.failed"> {
-  return event.type === "step.completed" || event.type === "step.failed";
-}
-
-/** 5: what was reported was done; nothing was done more often than its command was claimed; once where claimed once. */
-function effectsAreCounted({ server, ledger, isInterfered, playbook: { program } }: Simulation): void {
-  assert.deepEqual(ledger.breaches, []);
-  const claims = new Map([...server.rows].map(([id, { attempt }]) => [id, attempt]));
-  for (const [taskRunId, effects] of ledger.effects) {
-    const attempts = claims.get(taskRunId.split("-")[0] ?? "") ?? 0;
-    const seen = new Set(effects.map(({ run, attempt }) => `${attempt}/${run}`));
-    assert.equal(seen.size, effects.length, `${taskRunId} was done twice under one claim`);
-    const byRun = new Map<number, number>();
-    for (const { run } of effects) byRun.set(run, (byRun.get(run) ?? 0) + 1);
-    for (const times of byRun.values()) {
-      assert.ok(times <= attempts, `${taskRunId} was done ${times} times in ${attempts} attempts`);
+/** 8: every acknowledged batch is in the log, each of its events once, and stands in the table as it was told. */
+function batchesAreInTheLog({ tables: { store }, acknowledged }: Simulation): void {
+  const counts = new Map<number, number>();
+  for (const log of store.events.values()) {
+    for (const { event_id } of log) counts.set(event_id, (counts.get(event_id) ?? 0) + 1);
+  }
+  const owners = new Map<number, string>();
+  for (const { requestId, eventIds } of acknowledged) {
+    const row = store.batches.get(requestId);
+    assert.ok(row !== undefined, `Batch ${requestId} was acknowledged and is not there`);
+    assert.deepEqual(row.accept.eventIds, eventIds, `Batch ${requestId} has other events than was said`);
+  }
+  for (const { requestId, accept, state } of store.batches.values()) {
+    assert.equal(state, "completed", `Batch ${requestId} is ${state} after the end`);
+    for (const id of accept.eventIds) {
+      assert.equal(counts.get(id), 1, `Event ${id} of batch ${requestId} is ${counts.get(id) ?? 0} times in the log`);
+      assert.ok(!owners.has(id), `Event ${id} is of batches ${owners.get(id)} and ${requestId}`);
+      owners.set(id, requestId);
     }
   }
-  if (isInterfered) return;
-  for (const event of server.log) {
-    if (event.type !== "task.done" || isChildCall(program, event)) continue;
-    const effects = ledger.effects.get(event.task_run_id) ?? [];
-    const isDone = effects.some(({ run, attempt }) => run === event.run && attempt === event.attempt);
-    assert.ok(isDone, `${event.task_run_id} was reported and never done`);
+  const keys = [...store.batches.values()].map(({ accept }) => `${accept.caller}/${accept.idempotencyKey}`);
+  assert.equal(new Set(keys).size, keys.length, "A key was written twice");
+}
+
+/** 2: what a server has in memory is the fold of the log, up to where it has read. */
+async function sameInMemory({ tables: { store }, servers }: Simulation): Promise<void> {
+  for (const server of servers) {
+    for (const [executionId, log] of store.events) {
+      const view = await server.look(executionId);
+      assert.ok(view !== undefined, `A server does not find execution ${executionId}`);
+      const known = log.filter((record) => record.event_id <= view.lastEventId && !isMarker(record));
+      const folded = known.map(fromRecord).reduce(evolve, emptyState());
+      const kept = JSON.parse(JSON.stringify(view.state)) as ExecutionState;
+      if (!isDeepStrictEqual(kept, folded)) assert.deepEqual(kept, folded, "A server's state differs from the log");
+    }
   }
 }
 
-/** A sub-playbook is an execution of its own: its side effects are not this one's. */
-function isChildCall(program: Program, { step, task }: OneOf<"task.done">): boolean {
-  const tasks = program.steps.get(step)?.tasks ?? [];
-  return tasks.some((other) => other.task.label === task && other.task.kind === "playbook");
-}
-
-/** What is stored is what was reported, and not what a worker stored that had lost its claim. */
-function storedIsReported({ server, ledger, isInterfered }: Simulation): void {
-  const reported = new Map<string, string>();
-  for (const event of server.log) {
-    const reference = event.type === "task.done" ? event.result?.ref : undefined;
-    if (reference !== undefined) reported.set(reference.ref, reference.meta.sha256);
-  }
-  if (!isInterfered) assert.deepEqual(ledger.stored, reported, "Results were stored over by another claim");
-}
-
-/** 6 and 7: no open command, no step that runs or waits, no stored payload that nothing refers to. */
-function nothingIsLeft({ server, payloads, isInterfered }: Simulation): void {
-  const { state, rows, log } = server;
-  assert.deepEqual(state.commands, {}, "A command is open after the end");
-  assert.deepEqual([state.active, state.waiting], [[], []], "A step runs or waits after the end");
+/** Each execution that nobody disturbed came to what it comes to in the local runtime. */
+async function asExpected(run: Simulation, states: ReadonlyMap<string, ExecutionState>): Promise<void> {
+  const { playbook, tables, started, interfered } = run;
+  const roots = [...tables.store.executions.values()].filter((row) => row.parentExecutionId === null);
   assert.deepEqual(
-    [...rows.values()].filter(({ status }) => status !== "ENDED").map(({ command }) => command.step),
-    [],
-    "A row of the command table is open after the end",
+    roots.map(({ executionId }) => executionId).sort(),
+    [...started.values()].sort(),
+    "Started otherwise",
   );
-  if (isInterfered || payloads.size === 0) return;
-  const text = JSON.stringify(log);
-  for (const ref of payloads.keys()) assert.ok(text.includes(ref), `Nothing refers to the stored ${ref}`);
+  for (const executionId of started.values()) {
+    const state = states.get(executionId);
+    if (state === undefined || interfered.has(executionId)) continue;
+    const outcome = outcomeOf(state, tables.payloads, playbook.isRacy);
+    assert.deepEqual(outcome, await expectedOutcome(playbook), "It ended otherwise than locally");
+  }
+}
+
+/** 6: nothing waits in a server that is told to stop, and nobody waits for it. */
+async function serversAreIdle({ servers }: Simulation): Promise<void> {
+  for (const server of servers) await server.stop();
 }

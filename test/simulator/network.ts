@@ -1,59 +1,74 @@
-import type { SteppedClock } from "../../src/adapters/stepped-clock.ts";
-import type { Faults } from "./faults.ts";
-import type { Random } from "./random.ts";
+import type { ServerCall, ServerConnection, ServerReply } from "../../src/adapters/server-connection.ts";
+import { FlowError } from "../../src/schema/errors.ts";
+import type { Process, World } from "./process.ts";
 
-/** Messages that take time, and may be lost, doubled, and overtake each other; so may their answers. */
-export interface Network {
-  /**
-   * Asks until there is an answer. `handle` is called for every message that arrives; undefined means that nobody was
-   * there. Never resolves once the asker is dead.
-   */
-  ask<T>(asker: { alive: boolean }, handle: () => T | undefined): Promise<T>;
-  /** Asks once; undefined when no answer came in time. */
-  askOnce<T>(asker: { alive: boolean }, handle: () => T | undefined): Promise<T | undefined>;
-  /** Tells somebody something, maybe. */
-  tell(action: () => void): void;
+/** Somebody who answers calls while it lives. */
+export interface Answering {
+  isUp(): boolean;
+  /** `signal` aborts when the caller has gone. Never settles when the server dies over it: `onDeath` tells. */
+  serve(call: ServerCall, signal: AbortSignal): Promise<ServerReply>;
+  onDeath(call: () => void): () => void;
 }
 
-const RESEND_MS = 400;
+/** Longer than any call of ours waits by itself: what real connections allow, less 28 s in which nothing happens here. */
+const PATIENCE_LESS_MS = 28_000;
 
-export function createNetwork(clock: SteppedClock, random: Random, faults: Faults): Network {
-  const latency = () => (faults.happens("delayed") ? random.between(500, 8_000) : random.between(1, 40));
-  const deliver = (action: () => void) => {
-    const copies = faults.happens("doubled") ? 2 : 1;
-    for (let copy = 0; copy < copies; copy += 1) if (!faults.happens("lost")) clock.after(latency(), action);
-  };
-  const send = <T>(handle: () => T | undefined, answered: (answer: T) => void) =>
-    deliver(() => {
-      const answer = handle();
-      if (answer !== undefined) deliver(() => answered(answer));
+/**
+ * Calls of one process to any of the servers, as a load balancer gives them one. Calls take time, are lost, doubled, and
+ * overtake each other, and so do their answers.
+ */
+export function connect(world: World, asker: Process, servers: readonly Answering[]): ServerConnection {
+  const { clock, random, faults } = world;
+  const latency = () => (faults.happens("delayed") ? random.between(500, 8_000) : random.between(1, 20));
+
+  /** One copy of a call on its way. */
+  const send = (call: ServerCall, gone: AbortSignal, answered: (reply: ServerReply | undefined) => void) => {
+    if (faults.happens("lost")) return;
+    clock.after(latency(), () => {
+      const server = random.pick(servers);
+      if (!server.isUp()) return void clock.after(latency(), () => answered(undefined));
+      const stopWatching = server.onDeath(() => clock.after(latency(), () => answered(undefined)));
+      server.serve(call, gone).then(
+        (reply) => {
+          stopWatching();
+          if (!faults.happens("lost")) clock.after(latency(), () => answered(reply));
+        },
+        () => undefined,
+      );
     });
+  };
 
   return {
-    tell: deliver,
-    ask: (asker, handle) =>
-      new Promise((resolve) => {
-        let isAnswered = false;
-        const attempt = () => {
-          if (isAnswered || !asker.alive) return;
-          send(handle, (answer) => {
-            if (isAnswered || !asker.alive) return;
-            isAnswered = true;
-            takeBack();
-            resolve(answer);
-          });
-          takeBack = clock.after(RESEND_MS, attempt);
+    async call(call) {
+      await asker.gate();
+      const leave = new AbortController();
+      const { signal } = call;
+      const reply = await new Promise<ServerReply | undefined>((resolve, reject) => {
+        const stop = () => {
+          finish();
+          reject(signal.reason);
         };
-        let takeBack = () => {};
-        attempt();
-      }),
-    askOnce: (asker, handle) =>
-      new Promise((resolve) => {
-        const takeBack = clock.after(2 * RESEND_MS, () => asker.alive && resolve(undefined));
-        send(handle, (answer) => {
+        const finish = () => {
           takeBack();
-          if (asker.alive) resolve(answer);
-        });
-      }),
+          signal.removeEventListener("abort", stop);
+          forget();
+          clock.after(latency(), () => leave.abort());
+        };
+        const answered = (answer: ServerReply | undefined) => {
+          finish();
+          resolve(answer);
+        };
+        const takeBack = clock.after(Math.max(1_500, call.timeoutMs - PATIENCE_LESS_MS), () => answered(undefined));
+        const forget = asker.onDeath(() => clock.after(latency(), () => leave.abort()));
+        if (signal.aborted) return stop();
+        signal.addEventListener("abort", stop, { once: true });
+        send(call, leave.signal, answered);
+        if (faults.happens("doubled")) send(call, leave.signal, answered);
+      });
+      await asker.gate();
+      if (reply === undefined) throw new FlowError("SERVER_UNREACHABLE", "There was no answer");
+      return reply;
+    },
+    close: () => Promise.resolve(),
   };
 }

@@ -1,17 +1,16 @@
-import type { Program } from "../../src/engine/program.ts";
 import type { Json } from "../../src/schema/json.ts";
+import type { CommandProgram } from "../../src/services/programs.ts";
 import { compile } from "../engine/support/playbook.ts";
 
 /** A playbook to simulate. Its kinds do not matter: every task is scripted (see tools.ts). */
 export interface Simulated {
   name: string;
-  program: Program;
-  /** Runs in which messages overtake each other would end differently: a label that a jump runs twice is one. */
-  isOrdered: boolean;
+  /** Its path in the catalog. */
+  path: string;
   /** How far its steps come depends on which is faster; how it ends does not. */
   isRacy: boolean;
   /** Rows that its cursor's claims give. */
-  rows?: Json[];
+  rows: readonly Json[];
 }
 
 const TEXTS: Record<string, string> = {
@@ -173,11 +172,40 @@ workflow:
 `,
 };
 
-/** The playbooks, compiled once. */
-export const PLAYBOOKS: readonly Simulated[] = Object.entries(TEXTS).map(([name, text]) => ({
+/** What the simulated playbook with a sub-playbook calls. */
+const OTHER = `
+workload: { n: 0 }
+workflow:
+  - { step: a, tool: { kind: noop, result: { n: "{{ n }}" } }, next: end }
+  - { step: end, tool: { kind: noop, result: { input: { n: "{{ a.n }}" }, child: other } } }
+`;
+
+/** All of them. */
+export const PLAYBOOKS: readonly Simulated[] = Object.entries(TEXTS).map(([name, text], index) => ({
   name,
-  program: compile(text),
-  isOrdered: text.includes("do: jump"),
+  path: `simulated/${index}`,
   isRacy: name === "unhandled failure",
-  ...(text.includes("cursor:") && { rows: [1, 2, 3, 4, 5].map((id) => ({ id })) }),
+  rows: text.includes("cursor:") ? [1, 2, 3, 4, 5].map((id) => ({ id })) : [],
 }));
+
+/** Compiled once: what every server and worker would come to from the text. By catalog id. */
+const PROGRAMS = new Map<string, CommandProgram>(
+  [...Object.values(TEXTS), OTHER].map((text, index) => {
+    const path = index < PLAYBOOKS.length ? `simulated/${index}` : "other";
+    return [String(index + 1), { program: compile(text), file: `${path}@1`, path, version: 1 }];
+  }),
+);
+
+/** The catalog id of the playbook at a path. */
+export function idOfPlaybook(path: string): string {
+  const found = [...PROGRAMS].find(([, program]) => program.path === path);
+  if (found === undefined) throw new Error(`There is no simulated playbook at '${path}'`);
+  return found[0];
+}
+
+/** The compiled playbook with a catalog id. */
+export function programOf(catalogId: string): CommandProgram {
+  const found = PROGRAMS.get(catalogId);
+  if (found === undefined) throw new Error(`There is no catalog entry ${catalogId}`);
+  return found;
+}

@@ -1,36 +1,88 @@
 import type { SteppedClock } from "../../src/adapters/stepped-clock.ts";
-import type { Faults } from "./faults.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { FaultPlan, Faults } from "./faults.ts";
 import type { Random } from "./random.ts";
 
-/** One life of a worker's process: from its start to its crash. */
+/** What all virtual processes share. */
+export interface World {
+  clock: SteppedClock;
+  random: Random;
+  faults: Faults;
+}
+
+/** One life of a process: from its start to its crash. */
 export interface Process {
   alive: boolean;
-  frozenUntil: number;
   /**
    * An await point: the process may die here, and then never goes on; or stand still, and then go on as if nothing had
    * been.
    */
   gate(): Promise<void>;
+  /** Calls when it dies; the answer takes that back. */
+  onDeath(call: () => void): () => void;
+  /** Something that it does after a time, if it lives and does not stand still then. */
+  after(ms: number, action: () => void): void;
+  /** Something that it does again and again; one that stands still misses its turns. */
+  repeat(everyMs: number, action: () => void): void;
+  /** The system's clock as this process sees it. Both ends of a sleep are await points. */
+  clock: Clock;
 }
 
-/** Longer than a lease, and shorter than the minute that a cursor's claim may take before it counts as failed. */
-const FREEZE_MS = [5_000, 50_000] as const;
+/** How a process may break. */
+export interface Weakness {
+  crash?: keyof FaultPlan;
+  freeze?: keyof FaultPlan;
+  /** How long it stands still, from and to. */
+  freezeMs?: readonly [number, number];
+  /** Milliseconds by which its clock is wrong at the moment. */
+  offset?(): number;
+  /** No sleep is shorter: a busy process is late. */
+  shortestSleepMs?: number;
+}
 
 const NEVER = new Promise<never>(() => {});
 
-/** Starts a process. `died` is called when it crashes. */
-export function startProcess(clock: SteppedClock, random: Random, faults: Faults, died: () => void): Process {
+/** Starts a process. */
+export function startProcess({ clock, random, faults }: World, weakness: Weakness): Process {
+  const { crash, freeze, freezeMs = [1_000, 5_000], offset = () => 0, shortestSleepMs = 0 } = weakness;
+  const mourners = new Set<() => void>();
+  let frozenUntil = 0;
   const process: Process = {
     alive: true,
-    frozenUntil: 0,
     async gate() {
-      if (process.alive && faults.happens("crash")) {
+      if (process.alive && crash !== undefined && faults.happens(crash)) {
         process.alive = false;
-        died();
+        for (const mourner of mourners) mourner();
       }
-      if (process.alive && faults.happens("freeze")) process.frozenUntil = clock.now() + random.between(...FREEZE_MS);
-      while (process.alive && process.frozenUntil > clock.now()) await clock.sleep(process.frozenUntil - clock.now());
+      if (process.alive && freeze !== undefined && faults.happens(freeze)) {
+        frozenUntil = clock.now() + random.between(...freezeMs);
+      }
+      while (process.alive && frozenUntil > clock.now()) await clock.sleep(frozenUntil - clock.now());
       if (!process.alive) await NEVER;
+    },
+    onDeath(call) {
+      mourners.add(call);
+      return () => void mourners.delete(call);
+    },
+    after(ms, action) {
+      clock.after(ms, () => {
+        if (process.alive && frozenUntil <= clock.now()) action();
+      });
+    },
+    repeat(everyMs, action) {
+      clock.after(everyMs, () => {
+        if (!process.alive) return;
+        if (frozenUntil <= clock.now()) action();
+        process.repeat(everyMs, action);
+      });
+    },
+    clock: {
+      now: () => Math.floor(clock.now()) + offset(),
+      async sleep(ms, signal) {
+        await process.gate();
+        await clock.sleep(Math.max(ms, shortestSleepMs), signal);
+        await process.gate();
+      },
     },
   };
   return process;

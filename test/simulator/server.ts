@@ -1,194 +1,193 @@
 import assert from "node:assert/strict";
-import { accept } from "../../src/engine/accept.ts";
-import { startExecution } from "../../src/engine/start.ts";
-import { type ExecutionState, isTerminal, openCommand } from "../../src/engine/state.ts";
-import type { Command } from "../../src/schema/command.ts";
-import type { FlowEvent } from "../../src/schema/event.ts";
-import { openJournal, type ServerParts, type Transaction } from "./journal.ts";
+import type { ServerCall, ServerReply } from "../../src/adapters/server-connection.ts";
+import { resultOf } from "../../src/engine/results.ts";
+import { boundedResult } from "../../src/language/bounded-result.ts";
+import { FlowError } from "../../src/schema/errors.ts";
+import type { Advance, AdvanceObserver, ExecutionView, ReportOutcome } from "../../src/services/advance.ts";
+import { createAdvance } from "../../src/services/create-advance.ts";
+import { DuplicateKey } from "../support/memory-store.ts";
+import { type ApiParts, answer } from "./api.ts";
+import type { VirtualBroker } from "./broker.ts";
+import type { Answering } from "./network.ts";
+import { programOf } from "./playbooks.ts";
+import { type Process, startProcess, type World } from "./process.ts";
+import { disturbed, disturbedStore, STORE_ERRORS } from "./store.ts";
+import { type Tables, TIMES } from "./tables.ts";
 
-/** How long a claim holds without a heartbeat. */
-export const LEASE_MS = 20_000;
-
-/** A row of the command table. It lasts, as the log does, and is written in the same transaction. */
-export interface CommandRow {
-  command: Command;
-  status: "PENDING" | "CLAIMED" | "ENDED";
-  attempt: number;
-  worker: string | null;
-  leaseUntil: number;
+/** What a virtual server is made of. */
+export interface ServerParts extends World {
+  tables: Tables;
+  broker: VirtualBroker;
+  /** A batch was acknowledged to whoever sent it. */
+  acknowledged(outcome: ReportOutcome): void;
+  /** Something was thrown, or told as a fault, where nothing may be: the run is a failure. */
+  broken(error: unknown): void;
 }
 
-/** A claimed command, as it goes over the wire. */
-export interface Claim {
-  command: Command;
-  attempt: number;
-}
-
-/** What becomes of a report: taken (now or before), to be sent again later, or no longer its sender's business. */
-export type Answer = "taken" | "early" | "refused";
-
-/** The authoritative side. Everything that a worker asks is answered with undefined while it is down. */
-export interface Server {
-  start(): void;
-  claim(worker: string): Claim | "nothing" | undefined;
-  /** Takes a report once for each key, as the interface specification has it for event batches. */
-  report(key: string, events: readonly FlowEvent[]): Answer | undefined;
-  /**
-   * Whether this claim may still store results: one that was lost must not, since a later claim of the command stores
-   * under the same references.
-   */
-  holds(claim: Claim): boolean;
-  /** Renews leases; answers the commands that are not the worker's any more. */
-  heartbeat(worker: string, running: readonly Claim[]): string[] | undefined;
-  /** An event from outside the workers: a person cancels, the run's time is over. */
-  interfere(event: FlowEvent): void;
+/** A virtual server: the real `createAdvance` in processes that crash and are started again, each with nothing in memory. */
+export interface VirtualServer extends Answering {
+  /** An execution as the living process has it in memory, or loads it. */
+  look(executionId: string): Promise<ExecutionView | undefined>;
+  /** Tells it to stop. Rejects when something is still waited for afterwards. */
+  stop(): Promise<void>;
   jump(ms: number): void;
-  readonly log: readonly FlowEvent[];
-  readonly rows: ReadonlyMap<string, CommandRow>;
-  readonly state: ExecutionState;
 }
 
-/** Makes the server of one execution. `announce` is called when there is something to claim. */
-export function createServer(parts: ServerParts, announce: () => void): Server {
-  const rows = new Map<string, CommandRow>();
-  const taken = new Set<string>();
-  const journal = openJournal(parts, (events, commands) => {
-    for (const command of commands) {
-      assert.ok(!rows.has(command.command_id), `Command ${command.command_id} was issued twice`);
-      rows.set(command.command_id, { command, status: "PENDING", attempt: 0, worker: null, leaseUntil: 0 });
-    }
-    for (const event of events) endRow(rows, event);
-    assertWithinLimits(journal.state);
-    if (commands.length > 0) announce();
-  });
+/** Milliseconds between two runs of each piece of upkeep. */
+const EVERY = { poll: 5_000, recover: 5_000, expire: 5_000, sweep: 10_000, reap: 10_000 };
+/** A batch is taken from its server when nothing happened to it for so long. */
+const IDLE_MS = 5_000;
+/** Two slow statements in a row may be under way when a server stops. */
+const ANSWER_MS = 60_000;
+const LIMITS = { leaseMs: TIMES.leaseMs, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1 };
+
+/** Starts a server. */
+export function createServer(parts: ServerParts): VirtualServer {
+  const { clock, random } = parts;
+  let offsetMs = 0;
+  let life: Life | undefined;
+  let isStopping = false;
+
+  const begin = () => {
+    const process = startProcess(parts, {
+      crash: "serverCrash",
+      freeze: "serverFreeze",
+      offset: () => offsetMs,
+      // One timer for all deadlines ticks every 25 ms: too often for a run of minutes.
+      shortestSleepMs: 500,
+    });
+    process.onDeath(() => {
+      life = undefined;
+      clock.after(random.between(100, 8_000), begin);
+    });
+    life = live(parts, process);
+  };
+  begin();
 
   return {
-    rows,
-    get log() {
-      return journal.log;
+    isUp: () => life !== undefined && !isStopping,
+    async look(executionId) {
+      const look = () => life?.advance.view(executionId) ?? Promise.resolve(undefined);
+      // A load that was under way when the faults ended may still fail: the next one does not.
+      return await clock.runUntil(look().catch(look));
     },
-    get state() {
-      return journal.state;
+    async stop() {
+      if (life === undefined) return;
+      isStopping = true;
+      const { advance, pending } = life;
+      await clock.runUntil(advance.close());
+      assert.equal(advance.queueDepth(), 0, "Jobs wait in a server that has stopped");
+      const until = clock.now() + ANSWER_MS;
+      while (pending.size > 0 && clock.now() < until) await clock.advance(1_000);
+      const left = [...pending].map(({ path, body }) => `${path} ${body}`);
+      assert.deepEqual(left, [], "Calls were not answered by a server that has stopped");
     },
-    jump: (ms) => journal.jump(ms),
-    start() {
-      const env = { now: journal.now(), newId: journal.newId, references: { get: () => undefined }, env: {} };
-      const first = startExecution({ executionId: "1", catalogId: "2", input: {} }, parts.program, env);
-      journal.transact(({ fold }) => fold(first));
-      // It may die over the start too; whoever asked for the run asks again.
-      if (journal.log.length === 0) parts.clock.after(1_000, () => this.start());
+    jump: (ms) => {
+      offsetMs += ms;
     },
-    claim: (worker) =>
-      journal.transact((transaction) => {
-        const row = claimable(rows, journal.now());
-        return row === undefined ? "nothing" : claimRow(journal.state, row, worker, journal.now(), transaction);
-      }),
-    report(key, events) {
-      if (!journal.isDown && taken.has(key)) return "taken";
-      return journal.transact((transaction) => {
-        const answer = judge(journal.state, events, transaction);
-        if (answer === "taken") transaction.onCommit(() => taken.add(key));
-        return answer;
-      });
-    },
-    holds({ command, attempt }) {
-      const row = rows.get(command.command_id);
-      return row?.status === "CLAIMED" && row.attempt === attempt;
-    },
-    heartbeat(worker, running) {
-      if (journal.isDown) return undefined;
-      return running.flatMap(({ command, attempt }) => {
-        const row = rows.get(command.command_id);
-        const isHeld = row?.status === "CLAIMED" && row.worker === worker && row.attempt === attempt;
-        if (isHeld) row.leaseUntil = journal.now() + LEASE_MS;
-        return isHeld ? [] : [command.command_id];
-      });
-    },
-    interfere(event) {
-      if (isTerminal(journal.state.status)) return;
-      const done = journal.transact((transaction) => judge(journal.state, [event], transaction));
-      if (done === undefined) parts.clock.after(1_000, () => this.interfere(event));
-    },
+    onDeath: (call) => life?.process.onDeath(call) ?? (() => {}),
+    serve: (call, gone) => life?.serve(call, gone) ?? new Promise(() => {}),
   };
 }
 
-/** What waits for a worker comes first, then what a worker seems to have lost. */
-function claimable(rows: ReadonlyMap<string, CommandRow>, now: number): CommandRow | undefined {
-  const all = [...rows.values()];
-  return (
-    all.find(({ status }) => status === "PENDING") ??
-    all.find(({ status, leaseUntil }) => status === "CLAIMED" && leaseUntil <= now)
+interface Life {
+  process: Process;
+  advance: Advance;
+  pending: Set<ServerCall>;
+  serve(call: ServerCall, gone: AbortSignal): Promise<ServerReply>;
+}
+
+function live(parts: ServerParts, process: Process): Life {
+  const { tables, broker, broken } = parts;
+  const query = disturbed(process, parts);
+  const save = (ref: string, json: string) => query(async () => void tables.payloads.set(ref, JSON.parse(json)));
+  const advance = createAdvance({
+    store: disturbedStore(tables.store, process, parts),
+    programs: async (id) => programOf(id),
+    results: { load: (ref) => query(async () => tables.payloads.get(ref) ?? null), save },
+    clock: process.clock,
+    defer: (call) => setImmediate(() => void process.gate().then(call)),
+    env: {},
+    limits: LIMITS,
+    resultOf: (state) => {
+      const result = resultOf(state);
+      return result === null ? null : boundedResult(result);
+    },
+    isDuplicateKey: (error) => error instanceof DuplicateKey,
+    ...STORE_ERRORS,
+    observer: observe(parts),
+  });
+  const pending = new Set<ServerCall>();
+  const api: ApiParts = { ...parts, advance, process, query };
+  process.onDeath(
+    broker.subscribe((notice) => {
+      if (notice.kind === "commands") void advance.offer(notice.commandIds);
+      else advance.moved(notice.executionId);
+    }),
   );
-}
-
-function claimRow(
-  state: ExecutionState,
-  row: CommandRow,
-  worker: string,
-  now: number,
-  transaction: Transaction,
-): Claim {
-  const { command } = row;
-  const attempt = row.attempt + 1;
-  const event: FlowEvent = {
-    type: "command.claimed",
-    at: now,
-    command_id: command.command_id,
-    step: command.step,
-    attempt,
-    worker,
+  keepUp(advance, process, tables, query, broken);
+  return {
+    process,
+    advance,
+    pending,
+    async serve(call, gone) {
+      pending.add(call);
+      try {
+        return await answer(api, call, gone);
+      } finally {
+        pending.delete(call);
+      }
+    },
   };
-  // Invariant 4: attempts only grow, and the engine agrees with the table about them.
-  assert.equal(accept(state, event), "accepted", `Claim ${attempt} of command ${command.command_id} is refused`);
-  transaction.fold(event);
-  transaction.onCommit(() => Object.assign(row, { status: "CLAIMED", attempt, worker, leaseUntil: now + LEASE_MS }));
-  return JSON.parse(JSON.stringify({ command, attempt }));
 }
 
-/**
- * Takes the events that apply. One that speaks of an iteration that had ended before, in an earlier attempt, is left out;
- * one that is refused, is refused with its whole report.
- */
-function judge(state: ExecutionState, events: readonly FlowEvent[], { fold }: Transaction): Answer {
-  let folded = 0;
-  for (const event of events) {
-    const verdict = accept(state, event);
-    if (verdict === "accepted") {
-      fold(event);
-      folded += 1;
-    } else if (verdict === "early") {
-      assert.equal(folded, 0, "A report is early in its middle: half of it was taken");
-      return "early";
-    } else if (
-      verdict !== "unknown" ||
-      !("command_id" in event) ||
-      openCommand(state, event.command_id) === undefined
-    ) {
-      assert.equal(folded, 0, "A report is refused in its middle: half of it was taken");
-      return "refused";
-    }
-  }
-  return "taken";
+function observe({ broker, broken }: ServerParts): AdvanceObserver {
+  return {
+    committed({ moved, unclaimed }) {
+      if (unclaimed.length > 0) broker.publish({ kind: "commands", commandIds: [...unclaimed] });
+      for (const executionId of moved) broker.publish({ kind: "execution", executionId, lastEventId: executionId });
+    },
+    batchAccepted: () => undefined,
+    ackTimedOut: () => undefined,
+    firstClaim: () => undefined,
+    claimed: () => undefined,
+    fault: (error) => broken(error),
+  };
 }
 
-function endRow(rows: ReadonlyMap<string, CommandRow>, event: FlowEvent): void {
-  if (event.type !== "command.completed" && event.type !== "command.failed" && event.type !== "command.cancelled")
-    return;
-  const row = rows.get(event.command_id);
-  assert.ok(row !== undefined, `Command ${event.command_id} ended and was never issued`);
-  // Invariant 3: exactly one end.
-  assert.notEqual(row.status, "ENDED", `Command ${event.command_id} ended twice`);
-  row.status = "ENDED";
-}
-
-/** Invariant 6: no loop has more iterations open than it allows; those of one command are its worker's to keep apart. */
-function assertWithinLimits(state: ExecutionState): void {
-  for (const name of state.active) {
-    const loop = state.steps[name]?.run?.loop;
-    if (loop == null) continue;
-    const open = Object.values(state.commands).filter(
-      ({ step, iterations }) => step === name && iterations !== null && iterations.endedBelow < iterations.to,
-    );
-    assert.ok(open.length <= loop.maxInFlight, `Step ${name}: ${open.length} open of ${loop.maxInFlight}`);
-  }
+/** What a server does beside its requests, from its first moment on. */
+function keepUp(
+  advance: Advance,
+  process: Process,
+  { workers }: Tables,
+  query: ReturnType<typeof disturbed>,
+  broken: (error: unknown) => void,
+): void {
+  const { upkeep } = advance;
+  const again = (everyMs: number, work: () => Promise<unknown>) => {
+    let isRunning = false;
+    const once = async () => {
+      if (isRunning) return;
+      isRunning = true;
+      try {
+        await work();
+      } catch (error) {
+        const isAway = error instanceof FlowError && error.code === "UNAVAILABLE";
+        if (!isAway && STORE_ERRORS.unavailable(error) === undefined) broken(error);
+      }
+      isRunning = false;
+    };
+    process.repeat(everyMs, () => void once());
+    process.after(0, () => void once());
+  };
+  let isFirst = true;
+  again(EVERY.recover, () => {
+    const idleMs = isFirst ? 0 : IDLE_MS;
+    isFirst = false;
+    return upkeep.recover(idleMs);
+  });
+  again(EVERY.poll, () => upkeep.poll());
+  again(EVERY.expire, () => upkeep.expire());
+  again(EVERY.sweep, async () => upkeep.sweep());
+  again(EVERY.reap, async () => advance.offer(await query(async () => workers.stranded())));
 }

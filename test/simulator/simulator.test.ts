@@ -18,14 +18,11 @@ const SEEDS = Number(process.env["FLOW_SIMULATOR_SEEDS"] ?? 10_000);
 const only = process.env["FLOW_SEED"];
 
 /** Seeds that failed once, with the playbook that they ran. */
-const REGRESSIONS: [seed: number, playbook: string, why: string][] = [
-  [1459, "large results by reference", "a worker that had lost its claim stored over its successor's result"],
-  [1529, "sub-playbook and final step", "a worker took the loss of an earlier claim for that of the one it held"],
-];
+const REGRESSIONS: [seed: number, playbook: string, why: string][] = [];
 
 for (const playbook of PLAYBOOKS) {
   test(`simulated without faults: ${playbook.name}`, async () => {
-    assertInvariants(await simulate(playbook));
+    await assertInvariants(await simulate(playbook));
   });
 }
 
@@ -38,7 +35,7 @@ for (const [seed, name, why] of REGRESSIONS) {
 test("a seed gives the same run every time", async () => {
   for (const playbook of PLAYBOOKS.slice(0, 5)) {
     const [once, twice] = [await simulate(playbook, 4711), await simulate(playbook, 4711)];
-    assert.deepEqual(once.server.log, twice.server.log);
+    assert.deepEqual(once.tables.store.events, twice.tables.store.events);
     assert.deepEqual(once.faults.counts, twice.faults.counts);
   }
 });

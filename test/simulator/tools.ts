@@ -1,19 +1,21 @@
-import type { SteppedClock } from "../../src/adapters/stepped-clock.ts";
 import { type Json, own } from "../../src/schema/json.ts";
 import { failed, type ToolResult } from "../../src/schema/outcome.ts";
 import type { Tool, ToolCall } from "../../src/tools/tool.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Process } from "./process.ts";
-import type { Random } from "./random.ts";
-import type { Claim } from "./server.ts";
+import type { Process, World } from "./process.ts";
 
 /** What the scripted tools share. */
-export interface Script {
-  clock: SteppedClock;
-  random: Random;
+export interface Script extends Pick<World, "random"> {
   ledger: Ledger;
-  /** Rows that the cursors of this run have still to give, and those that each claim was given. */
-  rows: { left: Json[]; given: Map<string, Json[]> };
+  /** Rows that the cursors of each execution have still to give, and those that each claim was given. */
+  rows: { all: readonly Json[]; left: Map<string, Json[]>; given: Map<string, Json[]> };
+}
+
+/** A claim as a tool's side effects are counted. */
+export interface ScriptedClaim {
+  attempt: number;
+  /** Tools that may run at a time under it. */
+  limit: number;
 }
 
 /**
@@ -21,21 +23,22 @@ export interface Script {
  * fails, `flaky: 2` fails in its first two runs, else it answers `result`. Answers depend on nothing else, so that a run
  * without faults says what every run must come to. Dies and stands still where its process does.
  */
-export function scriptedTool(script: Script, process: Process, claim: Claim): Tool {
-  const { clock, random, ledger } = script;
-  const id = `${claim.command.command_id}#${claim.attempt}`;
-  const limit = claim.command.loop?.max_in_flight ?? 1;
+export function scriptedTool(
+  script: Script,
+  process: Pick<Process, "clock">,
+  claimOf: (commandId: string) => ScriptedClaim,
+): Tool {
+  const { random, ledger } = script;
   return {
     async run(call) {
-      await process.gate();
+      const commandId = call.taskRunId.split("-")[0] ?? "";
+      const { attempt, limit } = claimOf(commandId);
+      const id = `${commandId}#${attempt}`;
       ledger.enter(id, limit);
       try {
-        await clock.sleep(random.between(5, 3_000), call.signal);
-        await process.gate();
-        ledger.record(call.taskRunId, { run: call.attempt, attempt: claim.attempt });
-        const result = answer(script, call);
-        await process.gate();
-        return result;
+        await process.clock.sleep(random.between(5, 3_000), call.signal);
+        ledger.record(call.taskRunId, { run: call.attempt, attempt });
+        return answer(script, call);
       } finally {
         ledger.leave(id);
       }
@@ -44,10 +47,12 @@ export function scriptedTool(script: Script, process: Process, claim: Claim): To
 }
 
 function answer({ rows }: Script, call: ToolCall): ToolResult {
-  const { config, attempt, task, taskRunId } = call;
+  const { config, attempt, task, taskRunId, executionId } = call;
   if (task === "claim") {
+    const left = rows.left.get(executionId) ?? [...rows.all];
+    rows.left.set(executionId, left);
     // Asked again under the same id, a claim gives the same rows, as one that marks its rows with that id does.
-    const given = rows.given.get(taskRunId) ?? rows.left.splice(0, Number(config["command"]));
+    const given = rows.given.get(taskRunId) ?? left.splice(0, Number(config["command"]));
     rows.given.set(taskRunId, given);
     return { status: "ok", data: { rows: given } };
   }

@@ -1,142 +1,141 @@
-import type { SteppedClock } from "../../src/adapters/stepped-clock.ts";
-import type { Program } from "../../src/engine/program.ts";
-import { FlowError } from "../../src/schema/errors.ts";
-import type { Json } from "../../src/schema/json.ts";
-import { runCommand } from "../../src/worker/run-command.ts";
-import { openDelivery } from "./delivery.ts";
-import type { Faults } from "./faults.ts";
-import type { Network } from "./network.ts";
-import { type Process, startProcess } from "./process.ts";
-import type { Claim, Server } from "./server.ts";
-import type { Script } from "./tools.ts";
-import { virtualDeps } from "./virtual-deps.ts";
+import { setMaxListeners } from "node:events";
+import { createServerChildren } from "../../src/adapters/server-children.ts";
+import { createServerResults } from "../../src/adapters/server-results.ts";
+import { createServerWork } from "../../src/adapters/server-work.ts";
+import type { ClaimedWork } from "../../src/ports/work-server.ts";
+import { isJsonObject } from "../../src/schema/json.ts";
+import { createWork, type Work } from "../../src/worker/work.ts";
+import { type Answering, connect } from "./network.ts";
+import { programOf } from "./playbooks.ts";
+import { type Process, startProcess, type World } from "./process.ts";
+import { type Script, scriptedTool } from "./tools.ts";
 
 /** What a virtual worker is made of. */
-export interface WorkerParts {
+export interface WorkerParts extends World {
   name: string;
   /** Commands at a time. */
   capacity: number;
-  /** Reports are sent on without waiting for the answer to the one before, so that they overtake each other. */
-  eager: boolean;
-  program: Program;
-  clock: SteppedClock;
-  faults: Faults;
-  network: Network;
-  server: Server;
+  servers: readonly Answering[];
   script: Script;
-  payloads: Map<string, Json>;
   /** Something was thrown where nothing may be: the run is a failure. */
   broken(error: unknown): void;
 }
 
-/** A virtual worker: the real `runCommand`, in processes that crash and are started again. */
-export interface Worker {
-  /** There may be something to claim. */
-  wake(): void;
-  /** Commands that it runs. */
+/** A virtual worker: the real `createWork` in processes that crash and are started again. */
+export interface VirtualWorker {
+  /** Commands that it runs, as it knows. */
   running(): number;
   jump(ms: number): void;
 }
 
-/** What a worker holds between a start and a crash. */
-interface Life {
-  process: Process;
-  running: Map<Claim, AbortController>;
-  /** Claims that were asked for and not answered. */
-  asking: number;
-  /** The worker's clock, which jumps. */
-  now(): number;
-}
-
-const POLL_MS = 4_000;
-const HEARTBEAT_MS = 5_000;
+const HEARTBEAT_MS = 4_000;
+/** Longer than a lease, and shorter than the minute that a cursor's claim may take before it counts as failed. */
+const FREEZE_MS = [5_000, 50_000] as const;
 
 /** Makes a worker and starts its first process. */
-export function createWorker(parts: WorkerParts): Worker {
-  const { clock, faults, script } = parts;
-  const { random } = script;
+export function createWorker(parts: WorkerParts): VirtualWorker {
+  const { clock, random } = parts;
   let offsetMs = 0;
-  let life: Life = start();
+  let lives = 0;
+  let ledger = new Map<number, ClaimedWork>();
 
-  function start(): Life {
-    const process = startProcess(clock, random, faults, () => {
-      clock.after(random.between(100, 10_000), () => {
-        life = start();
-      });
+  const begin = () => {
+    lives += 1;
+    const process = startProcess(parts, {
+      crash: "crash",
+      freeze: "freeze",
+      freezeMs: FREEZE_MS,
+      offset: () => offsetMs,
     });
-    const current: Life = { process, running: new Map(), asking: 0, now: () => clock.now() + offsetMs };
-    repeat(clock, process, POLL_MS, () => fill(parts, current));
-    repeat(clock, process, HEARTBEAT_MS, () => beat(parts, current));
-    fill(parts, current);
-    return current;
-  }
+    ledger = new Map();
+    process.onDeath(() => {
+      ledger = new Map();
+      clock.after(random.between(100, 10_000), begin);
+    });
+    live(parts, process, ledger, lives);
+  };
+  begin();
 
   return {
-    wake: () => fill(parts, life),
-    running: () => (life.process.alive ? life.running.size : 0),
+    running: () => ledger.size,
     jump: (ms) => {
       offsetMs += ms;
     },
   };
 }
 
-/** Does something again and again while the process lives; one that stands still misses its turns. */
-function repeat(clock: SteppedClock, process: Process, everyMs: number, action: () => void): void {
-  clock.after(everyMs, () => {
-    if (!process.alive) return;
-    if (process.frozenUntil <= clock.now()) action();
-    repeat(clock, process, everyMs, action);
+/** One life: registers, claims, and beats, until its process dies. */
+function live(parts: WorkerParts, process: Process, ledger: Map<number, ClaimedWork>, serial: number): void {
+  const { name, random, script, servers, broken } = parts;
+  const connection = connect(parts, process, servers);
+  const retry = { clock: process.clock, random: random.next, connection };
+  const children = createServerChildren({ ...retry, calls: connection, connections: 4 });
+  const claimOf = (commandId: string) => {
+    const found = [...ledger.values()].findLast(({ command }) => command.command_id === commandId);
+    return { attempt: found?.attempt ?? 0, limit: found?.command.loop?.max_in_flight ?? 1 };
+  };
+  const tool = scriptedTool(script, process, claimOf);
+  const post = async (path: string, body: object) => {
+    const { signal } = new AbortController();
+    return await connection.call({ method: "POST", path, body: JSON.stringify(body), timeoutMs: 0, signal });
+  };
+  const register = async () => {
+    for (;;) {
+      const reply = await post("/api/worker/pool/register", { name }).catch(() => undefined);
+      if (reply?.status === 200) return;
+      await process.clock.sleep(500);
+    }
+  };
+  const beat = async () => {
+    const list = [...ledger.values()].map(({ command, attempt }) => ({ command_id: command.command_id, attempt }));
+    const reply = await post("/api/worker/pool/heartbeat", { name, running: list }).catch(() => undefined);
+    if (reply?.status === 404) await register();
+    if (reply?.status !== 200 || !isJsonObject(reply.body)) return;
+    const attempts = new Map(list.map(({ command_id, attempt }) => [command_id, attempt]));
+    for (const id of reply.body["cancel"] as string[]) work.cancelled(id);
+    for (const id of reply.body["lost"] as string[]) work.lost(id, attempts.get(id) ?? 0);
+  };
+  let rows = 0;
+  let keys = 0;
+  const work: Work = createWork({
+    server: createServerWork(connection, { name, kinds: undefined, labels: {} }),
+    programs: async (id) => programOf(id),
+    deps: {
+      worker: name,
+      tools: { get: () => Promise.resolve(tool) },
+      credentials: { find: () => Promise.resolve(undefined) },
+      clock: process.clock,
+      random: random.next,
+      env: {},
+      log: () => undefined,
+    },
+    childrenOf: (claim) => children.of(claim),
+    resultsOf: (claim) => createServerResults(retry, claim),
+    capacity: parts.capacity,
+    newAbort: () => {
+      const controller = new AbortController();
+      setMaxListeners(0, controller.signal);
+      return controller;
+    },
+    newKey: () => {
+      keys += 1;
+      return `${name}-${serial}-${keys}`;
+    },
+    ledger: {
+      add(claimed) {
+        rows += 1;
+        ledger.set(rows, claimed);
+        return rows;
+      },
+      remove: (row) => void ledger.delete(row),
+    },
+    beat: () => void beat(),
+    register: () => void register(),
+    tell(happening) {
+      if (happening.type === "fault") broken(happening.error);
+      if (happening.type === "report.invalid") broken(new Error(happening.message));
+    },
   });
-}
-
-/** Claims until the worker has as much as it can do, or there is nothing. */
-function fill(parts: WorkerParts, life: Life): void {
-  const { clock, network, server, name, capacity } = parts;
-  const { process, running } = life;
-  if (!process.alive || process.frozenUntil > clock.now() || running.size + life.asking >= capacity) return;
-  life.asking += 1;
-  network
-    .askOnce(process, () => server.claim(name))
-    .then((claim) => {
-      life.asking -= 1;
-      if (claim === undefined || claim === "nothing") return;
-      carryOut(parts, life, claim).catch(parts.broken);
-      fill(parts, life);
-    })
-    .catch(parts.broken);
-}
-
-/** Runs a claimed command to its end, as a worker's process does. */
-async function carryOut(parts: WorkerParts, life: Life, claim: Claim): Promise<void> {
-  const { process, running } = life;
-  const controller = new AbortController();
-  const older = [...running].find(([other]) => other.command.command_id === claim.command.command_id);
-  // Claimed again by the worker that held it: the server had given up on the first claim.
-  older?.[1].abort(new FlowError("CANCELLED", "claimed again"));
-  running.set(claim, controller);
-  const delivery = openDelivery(parts, process, claim, controller);
-  await process.gate();
-  const source = { program: parts.program, file: "simulated.yaml" };
-  const deps = virtualDeps(parts, process, claim, life.now);
-  await runCommand(deps, source, claim, delivery.send, controller.signal);
-  await delivery.finished();
-  running.delete(claim);
-  fill(parts, life);
-}
-
-/** Tells the server what it works on, and stops what is not its business any more. */
-function beat({ network, server, name, broken }: WorkerParts, { process, running }: Life): void {
-  if (running.size === 0) return;
-  // The newest claim of each command: the answer names commands and not claims.
-  const claims = [...new Map([...running.keys()].map((claim) => [claim.command.command_id, claim])).values()];
-  network
-    .askOnce(process, () => server.heartbeat(name, claims))
-    .then(async (lost) => {
-      await process.gate();
-      for (const claim of claims) {
-        const isLost = lost?.includes(claim.command.command_id) ?? false;
-        if (isLost) running.get(claim)?.abort(new FlowError("CANCELLED", "lost"));
-      }
-    })
-    .catch(broken);
+  process.repeat(HEARTBEAT_MS, () => void beat());
+  void register().then(() => work.start());
 }

@@ -74,7 +74,11 @@ type Fields = Record<string, fc.Arbitrary<unknown>>;
 const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   "playbook.initialized": [
     { execution_id: id, catalog_id: id, path: name, workload: map, input: map },
-    { parent: fc.record({ execution_id: id, step: name, iter: map }), target: name },
+    {
+      parent: fc.record({ execution_id: id, step: name, iter: map }),
+      target: name,
+      trace: fc.record({ context: name, parent: name }),
+    },
   ],
   "workflow.initialized": [{ step: name }],
   "command.issued": [

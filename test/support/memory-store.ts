@@ -111,14 +111,17 @@ export function createMemoryStore(
     async unprocessedBatches(idleMs, limit) {
       const isLeft = ({ state, updatedAt, leaseUntil }: BatchRow) =>
         state === "accepted" && updatedAt <= now() - idleMs && leaseUntil <= now();
-      const rows = [...store.batches.values()].filter(isLeft).slice(0, limit);
+      const byAge = (left: BatchRow, right: BatchRow) => Number(left.requestId) - Number(right.requestId);
+      const rows = [...store.batches.values()].filter(isLeft).sort(byAge).slice(0, limit);
       for (const row of rows) Object.assign(row, { updatedAt: now(), leaseUntil: now() + TAKEOVER_MS });
       return rows.map(
-        ({ requestId, accept }): AcceptedBatch => copy({ requestId, executionIds: accept.executionIds, eventIds: accept.eventIds }),
+        ({ requestId, accept }): AcceptedBatch =>
+          copy({ requestId, executionIds: accept.executionIds, eventIds: accept.eventIds }),
       );
     },
     async findBatch(caller, key) {
-      const row = [...store.batches.values()].find(({ accept }) => isKey(accept, caller, key));
+      const rows = [...store.batches.values()];
+      const row = rows.find(({ accept }) => accept.caller === caller && accept.idempotencyKey === key);
       if (row === undefined) return undefined;
       const { requestId, commandsGenerated, accept } = row;
       const { bodySha256, eventIds } = accept;
@@ -157,10 +160,6 @@ function byId(left: { commandId: string }, right: { commandId: string }): number
   return Number(left.commandId) - Number(right.commandId);
 }
 
-function isKey(accept: BatchRow["accept"], caller: string, key: string | null): boolean {
-  return key !== null && accept.caller === caller && accept.idempotencyKey === key;
-}
-
 function readyOf({ commandId, executionId, kinds, labels, attempt }: CommandRow): ReadyCommand {
   return copy({ commandId, executionId, kinds, labels, attempt });
 }
@@ -193,24 +192,26 @@ function write(store: MemoryStore, { executions, batches }: Flush, now: number):
 }
 
 function checkKeys(store: MemoryStore, executions: readonly ExecutionChange[], batches: readonly BatchChange[]): void {
-  const batchRows = [...store.batches.values()];
-  for (const { accept } of batches) {
-    if (accept === undefined) continue;
-    const { caller, idempotencyKey } = accept;
-    const isTaken = batchRows.some((row) => isKey(row.accept, caller, idempotencyKey));
-    if (isTaken) throw new DuplicateKey(`The key ${idempotencyKey} is taken`);
-  }
+  const ofBatches = new Set([...store.batches.values()].map(({ accept }) => batchKey(accept)));
+  for (const { accept } of batches) if (accept !== undefined) take(ofBatches, batchKey(accept));
+  const ofStarts = new Set([...store.executions.values()].map(({ start }) => startKey(start)));
   for (const { executionId, start } of executions) {
-    const asked = start?.idempotency;
-    if (asked == null) continue;
-    const isTaken = [...store.executions.values()].some(
-      (row) =>
-        row.executionId !== executionId &&
-        row.start.idempotency?.caller === asked.caller &&
-        row.start.idempotency.key === asked.key,
-    );
-    if (isTaken) throw new DuplicateKey(`The key ${asked.key} is taken`);
+    if (start !== undefined && !store.executions.has(executionId)) take(ofStarts, startKey(start));
   }
+}
+
+function batchKey({ caller, idempotencyKey }: BatchRow["accept"]): string | undefined {
+  return idempotencyKey === null ? undefined : JSON.stringify([caller, idempotencyKey]);
+}
+
+function startKey({ idempotency }: ExecutionStart): string | undefined {
+  return idempotency === null ? undefined : JSON.stringify([idempotency.caller, idempotency.key]);
+}
+
+function take(keys: Set<string | undefined>, key: string | undefined): void {
+  if (key === undefined) return;
+  if (keys.has(key)) throw new DuplicateKey(`The key ${key} is taken`);
+  keys.add(key);
 }
 
 function writeBatch(store: MemoryStore, batch: BatchChange, now: number): void {
@@ -235,7 +236,7 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
     ...(!isOver && change.result !== undefined && { result: change.result }),
     ...(!isOver && change.error !== undefined && { error: change.error }),
     lastEventId,
-    snapshot: snapshot ?? kept.snapshot,
+    snapshot: (snapshot?.eventId ?? 0) > (kept.snapshot?.eventId ?? 0) ? (snapshot ?? null) : kept.snapshot,
   });
   const log = store.events.get(executionId) ?? [];
   store.events.set(executionId, log);
@@ -247,7 +248,7 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
     const claimedAt = isClaimed ? now : null;
     store.commands.set(issued.commandId, { ...issued, executionId, issuedAt: now, leaseExpiresAt, claimedAt });
   }
-  for (const command of change.commands) writeCommand(store, command, now);
+  for (const command of change.commands) writeCommand(store, executionId, command, now);
   return true;
 }
 
@@ -259,9 +260,9 @@ function begin(executionId: string, start: ExecutionStart | undefined): Executio
 }
 
 /** A change that is none of the claim keeps its time and its lease; a cancellation knows nothing of later claims. */
-function writeCommand(store: MemoryStore, change: CommandChange, now: number): void {
+function writeCommand(store: MemoryStore, executionId: string, change: CommandChange, now: number): void {
   const row = store.commands.get(change.commandId);
-  if (row === undefined || !isOpen(row.status)) return;
+  if (row === undefined || row.executionId !== executionId || !isOpen(row.status)) return;
   const isClaim = change.leaseMs !== null;
   row.attempt = Math.max(row.attempt, change.attempt);
   row.status = change.status;

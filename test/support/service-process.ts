@@ -62,6 +62,11 @@ function launch(
   started.stderr.on("data", (text: string) => {
     log += text;
   });
+  let isAsked = false;
+  // Its last words, where nobody wanted it to end: the test sees no more than that nothing answers.
+  started.on("exit", (code, signal) => {
+    if (!isAsked) context.diagnostic(`process ${started.pid} ended (${signal ?? code}):\n${log.slice(-4_000)}`);
+  });
   const isRunning = () => started.exitCode === null && started.signalCode === null;
   const child: ServiceProcess = {
     pid: started.pid ?? 0,
@@ -69,6 +74,7 @@ function launch(
     untilLog: untilStderr,
     signal: (signal) => void started.kill(signal),
     end(signal) {
+      isAsked = true;
       started.kill(signal);
       return ended;
     },
@@ -76,6 +82,7 @@ function launch(
   };
   context.after(async () => {
     if (!isRunning()) return;
+    isAsked = true;
     const gone = once(started, "exit");
     // Also one that is stopped ends by this.
     started.kill("SIGKILL");

@@ -233,6 +233,13 @@ test("unsafe methods carry the task run's id as idempotency key, safe ones none"
   assert.equal((await echo({})).headers["idempotency-key"], undefined);
 });
 
+test("a trace goes out with the request, unless the task names another one", async () => {
+  const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+  assert.equal((await echo({}, { traceparent })).headers["traceparent"], traceparent);
+  assert.equal((await echo({ headers: { Traceparent: "mine" } }, { traceparent })).headers["traceparent"], "mine");
+  assert.equal((await echo({})).headers["traceparent"], undefined);
+});
+
 for (const [name, body, type, expected] of [
   ["JSON by its type", '{"a": 1}', "application/json", { a: 1 }],
   ["JSON without a type", "[1, 2]", "", [1, 2]],

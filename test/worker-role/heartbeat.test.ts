@@ -8,7 +8,6 @@ test("heartbeats go on while the main thread stands still, and tell what was beg
   const memory = new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT);
   const cells = new BigInt64Array(memory);
   const server = new Worker(new URL("./support/beat-counter.js", import.meta.url), { workerData: memory });
-  t.after(() => server.terminate());
   const port = await new Promise<number>((resolve) => server.once("message", resolve));
   const ledger = createLedger();
   let isRegistered = () => {};
@@ -31,7 +30,10 @@ test("heartbeats go on while the main thread stands still, and tell what was beg
     onAnswer: () => undefined,
     onFailed: ({ message }) => assert.fail(message),
   });
-  t.after(() => heartbeat.leave());
+  t.after(async () => {
+    await heartbeat.leave();
+    await server.terminate();
+  });
   heartbeat.start();
   await registered;
   ledger.add({ command: { command_id: "9007199254740991" }, attempt: 1 });

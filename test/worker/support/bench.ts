@@ -7,6 +7,7 @@ import { createSteppedClock, type SteppedClock } from "../../../src/adapters/ste
 import { compileProgram } from "../../../src/engine/program.ts";
 import { type ExecutionState, knownStep } from "../../../src/engine/state.ts";
 import { loadPlaybook } from "../../../src/language/load.ts";
+import { loadedReferences } from "../../../src/language/loaded-references.ts";
 import { ResultView } from "../../../src/language/result-view.ts";
 import type { LocalPlaybook } from "../../../src/local/catalog.ts";
 import { createLocalRuntime, type LocalRequest, type LocalRuntime } from "../../../src/local/runtime.ts";
@@ -16,7 +17,6 @@ import type { EventOf, EventType, FlowEvent } from "../../../src/schema/event.ts
 import type { Json, JsonObject } from "../../../src/schema/json.ts";
 import type { TaskLine } from "../../../src/worker/deps.ts";
 import { plainValue } from "../../../src/worker/plain.ts";
-import { loadedReferences } from "../../../src/language/loaded-references.ts";
 import { assertRecorded } from "./recorded.ts";
 import { type Call, type Scripts, scriptedTools } from "./scripted-tools.ts";
 

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { CLAIMED } from "../support/store-rows.ts";
+import type { Check } from "./execution-store-bench.ts";
+
+/** Commands: issued, claimed, ended, listed. */
+export function exerciseCommands(check: Check): void {
+  const free = { worker: null, claimedAt: null, leaseExpiresAt: null };
+
+  check("a command goes from waiting to claimed, running and done, and stays done", async (bench) => {
+    const { rows, write, commandRow } = bench;
+    const { change, commandId } = await bench.issued();
+    assert.deepEqual(await commandRow(commandId), { status: "PENDING", attempt: 0, ...free });
+    const claimed = rows.follow(change, { commands: [{ commandId, ...CLAIMED }] });
+    const { at } = await write(claimed);
+    const held = { attempt: 1, worker: "w1", claimedAt: at, leaseExpiresAt: at + 120_000 };
+    assert.deepEqual(await commandRow(commandId), { status: "CLAIMED", ...held });
+    const running = { commandId, status: "RUNNING", attempt: 1, worker: "w1", leaseMs: null } as const;
+    const started = rows.follow(claimed, { commands: [running] });
+    await write(started);
+    assert.deepEqual(await commandRow(commandId), { status: "RUNNING", ...held }, "a start is no claim");
+    const completed = { commandId, status: "COMPLETED", attempt: 1, worker: null, leaseMs: null } as const;
+    const done = rows.follow(started, { commands: [completed] });
+    await write(done);
+    assert.deepEqual(await commandRow(commandId), { status: "COMPLETED", attempt: 1, ...free });
+    await write(rows.follow(done, { commands: [{ commandId, ...CLAIMED, attempt: 2 }] }));
+    assert.deepEqual(await commandRow(commandId), { status: "COMPLETED", attempt: 1, ...free }, "what ended stays");
+  });
+
+  check("a command may be issued as claimed", async ({ rows, write, commandRow }) => {
+    const change = rows.begin();
+    const command = rows.issue(change, CLAIMED);
+    const { at } = await write({ ...change, issued: [command] });
+    const held = { attempt: 1, worker: "w1", claimedAt: at, leaseExpiresAt: at + 120_000 };
+    assert.deepEqual(await commandRow(command.commandId), { status: "CLAIMED", ...held });
+  });
+
+  check("a further claim has a lease of its own, and its number is kept by a cancellation", async (bench) => {
+    const { rows, write } = bench;
+    const { change, commandId } = await bench.issued(CLAIMED);
+    const again = rows.follow(change, {
+      commands: [{ commandId, ...CLAIMED, attempt: 2, worker: "w2", leaseMs: 5_000 }],
+    });
+    const { at } = await write(again);
+    const held = { attempt: 2, worker: "w2", claimedAt: at, leaseExpiresAt: at + 5_000 };
+    assert.deepEqual(await bench.commandRow(commandId), { status: "CLAIMED", ...held });
+    const cancelled = { commandId, status: "CANCELLED", attempt: 0, worker: null, leaseMs: null } as const;
+    await write(rows.follow(again, { commands: [cancelled] }));
+    assert.deepEqual(await bench.commandRow(commandId), { status: "CANCELLED", attempt: 2, ...free });
+  });
+
+  check("a command of another execution is not changed", async ({ rows, write, begun, issued, commandRow }) => {
+    const mine = await begun();
+    const { commandId } = await issued();
+    await write(rows.follow(mine, { commands: [{ commandId, ...CLAIMED }] }));
+    assert.equal((await commandRow(commandId))?.status, "PENDING");
+  });
+
+  check("commands that wait are listed from an id on, the oldest first", async ({ store, rows, write, issued }) => {
+    const first = await issued({ labels: { gpu: "yes" } });
+    await issued(CLAIMED);
+    const change = rows.begin();
+    const [second, third] = [rows.issue(change), rows.issue(change)];
+    await write({ ...change, issued: [third, second] });
+    const ready = { kinds: ["noop", "http"], labels: null, attempt: 0 };
+    const listed = [
+      { ...ready, commandId: first.commandId, executionId: first.change.executionId, labels: { gpu: "yes" } },
+      { ...ready, commandId: second.commandId, executionId: change.executionId },
+    ];
+    assert.deepEqual([...(await store.pendingCommands("0", 2))], listed);
+    const rest = await store.pendingCommands(second.commandId, 2);
+    assert.deepEqual(
+      rest.map(({ commandId }) => commandId),
+      [third.commandId],
+    );
+    assert.deepEqual([...(await store.pendingCommands(third.commandId, 2))], []);
+  });
+
+  check("commands are read back as they were issued, those that are there", async ({ store, rows, write }) => {
+    const change = rows.begin();
+    const commands = [rows.issue(change), rows.issue(change)];
+    await write({ ...change, issued: commands });
+    const asked = [...commands.map(({ commandId }) => commandId), "9007199254740991"];
+    const bodies = await store.commandBodies(asked);
+    assert.equal(JSON.stringify(bodies), JSON.stringify(commands.map(({ body }) => body)));
+    assert.deepEqual([...(await store.commandBodies([]))], []);
+  });
+}
+
+const MINUTE = 60;
+const HOUR = 3_600;
+/** Who holds a command, for how long, the rest of the lease, and whether it may be taken (Worker protocol), in seconds. */
+const CLAIMS: [what: string, worker: string, secondsAgo: number, leaseSeconds: number, free: boolean][] = [
+  ["a live lease holds, whoever the worker is", "missing", MINUTE, MINUTE, false],
+  ["a live lease holds for a stale worker", "stale", MINUTE, MINUTE, false],
+  ["a live lease holds beyond the hard timeout", "healthy", HOUR, MINUTE, false],
+  ["a missing worker loses a command with its lease", "missing", MINUTE, -1, true],
+  ["a stale worker loses a command with its lease", "stale", MINUTE, -1, true],
+  ["a healthy worker keeps a young claim without its lease", "healthy", MINUTE, -1, false],
+  ["a healthy worker loses an old claim without its lease", "healthy", HOUR, -1, true],
+];
+
+/** Which commands may be claimed. */
+export function exerciseClaims(check: Check): void {
+  for (const [what, worker, secondsAgo, leaseSeconds, free] of CLAIMS) {
+    check(what, async ({ store, issued, ...bench }) => {
+      await bench.worker("healthy", 1);
+      await bench.worker("stale", HOUR);
+      const { change, commandId } = await issued({ ...CLAIMED, worker });
+      await bench.claimed(commandId, { secondsAgo, leaseSeconds });
+      const ready = { commandId, executionId: change.executionId, kinds: ["noop", "http"], labels: null, attempt: 1 };
+      assert.deepEqual([...(await store.claimableCommands([commandId]))], free ? [ready] : []);
+      assert.deepEqual([...(await store.claimableCommands([commandId], worker))], [ready], "given up by its holder");
+      assert.deepEqual([...(await store.claimableCommands([commandId], "another"))], free ? [ready] : []);
+    });
+  }
+
+  check("a waiting command may be claimed; one that ended or is not there may not", async (bench) => {
+    const { store, rows, write } = bench;
+    const [waiting, over] = [await bench.issued(), await bench.issued(CLAIMED)];
+    const end = { commandId: over.commandId, status: "COMPLETED", attempt: 1, worker: null, leaseMs: null } as const;
+    await write(rows.follow(over.change, { commands: [end] }));
+    const ready = await store.claimableCommands(["9007199254740991", over.commandId, waiting.commandId], "w1");
+    assert.deepEqual(
+      ready.map(({ commandId }) => commandId),
+      [waiting.commandId],
+    );
+    assert.deepEqual([...(await store.claimableCommands([]))], []);
+  });
+}

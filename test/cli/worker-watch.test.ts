@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { watchForWorkers } from "../../src/cli/worker-watch.ts";
+import { startHttpServer } from "../support/http-server.ts";
+import { begun, started, watchedRun } from "./watched-run.ts";
+
+const AT = "2026-01-31T12:00:00.000Z";
+
+function worker(status: string): Record<string, unknown> {
+  return {
+    ...{ runtime_id: "1", name: "w1", status, capacity: 64, running: 0, capabilities: [], labels: {}, runtime: {} },
+    ...{ heartbeat_at: AT, heartbeat_age_ms: 1, created_at: AT },
+  };
+}
+
+/** A server with this worker, and a run whose only step was issued. `asked` resolves at the third look at the workers. */
+async function setup(t: TestContext, status: string) {
+  let looks = 0;
+  let enough = () => {};
+  const asked = new Promise<void>((resolve) => {
+    enough = resolve;
+  });
+  const server = await startHttpServer((_request, response) => {
+    looks += 1;
+    if (looks === 3) enough();
+    response.end(JSON.stringify({ items: [worker(status)], next_cursor: null }));
+  });
+  t.after(() => server.close());
+  const run = watchedRun();
+  run.happen("1", begun("1", "demo", 0), started("fetch", 1));
+  const said: string[] = [];
+  const stop = new AbortController();
+  const target = { url: server.origin, origin: "a test" };
+  const watching = watchForWorkers(target, run.model, (text) => said.push(text), stop.signal, 5);
+  return { said, asked, watching, stop };
+}
+
+test("work that waits without a worker that is ready is told once", async (t) => {
+  const { said, watching } = await setup(t, "offline");
+  await watching;
+  assert.equal(said.length, 1);
+  assert.match(said[0] ?? "", /^The work waits: no worker is ready at http:.* 'flow serve' starts one$/);
+});
+
+test("nothing is told while a worker is ready, and the watch ends when it is stopped", async (t) => {
+  const { said, asked, watching, stop } = await setup(t, "ready");
+  await asked;
+  stop.abort();
+  await watching;
+  assert.deepEqual(said, []);
+});

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ROOT, startExampleApi } from "../examples/run-flow.ts";
+import { folderWith } from "../support/cli-process.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { LANGUAGE } from "./language-scenarios.ts";
+import { compare } from "./support/compare.ts";
+import { startParityService } from "./support/service-run.ts";
+
+/* The shapes of the language, each on both runtimes. */
+
+const FOLDER = join(ROOT, "test/parity/playbooks");
+
+test("every shape of the language comes to the same on both runtimes", async (t) => {
+  const { url: _url, ...data } = await createTestDatabase();
+  const api = await startExampleApi();
+  t.after(() => api.close());
+  const credentials = {
+    parity_db: { type: "sqldb", data },
+    parity_token: { type: "bearer", data: { token: "a-secret-token-of-parity" } },
+  };
+  const folder = await folderWith(t, {});
+  const credentialsFile = join(folder, "credentials.json");
+  await writeFile(credentialsFile, JSON.stringify(credentials), { mode: 0o600 });
+  const surroundings = { folder: FOLDER, credentialsFile, env: { PARITY_STAGE: "test" } };
+  const service = await startParityService(t, surroundings);
+  for (const name of readdirSync(FOLDER)) await service.register(await readFile(join(FOLDER, name), "utf8"));
+  for (const scenario of LANGUAGE) {
+    const workload = { base_url: api.origin, ...scenario.workload };
+    await t.test(scenario.name, () => compare({ ...scenario, workload }, surroundings, service));
+  }
+});
+
+test("every document beside these tests is run by one of them", () => {
+  const documents = readdirSync(FOLDER).map((name) => `parity/${name.replace(/\.yaml$/, "")}`);
+  const run = new Set(LANGUAGE.map(({ path }) => path));
+  assert.deepEqual(
+    documents.filter((path) => !run.has(path)),
+    [],
+  );
+});

@@ -1,0 +1,120 @@
+import type { EventRecord } from "../../../src/schema/event-record.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/json.ts";
+import type { Scenario } from "./scenario.ts";
+
+/** Rows that tell of transport or of time, and of nothing that the playbook says. */
+const LEFT_OUT = /^batch\.|^command\.started$/;
+
+/**
+ * The log of one execution as lines that are the same on every runtime: without times, names of workers and of stores, and with
+ * numbers instead of ids. Where work goes on at the same time (`parts`) only what belongs together has an order: the events of
+ * the run, of a step, and of an iteration.
+ */
+export function eventLines(log: readonly EventRecord[], order: Scenario["order"]): string[] {
+  const records = claimsMoved(log.filter(({ event_type }) => !LEFT_OUT.test(event_type)));
+  return linesOf(order === "total" ? records : byParts(records));
+}
+
+/** When a worker takes a command is its affair: each claim stands directly after the issue. */
+function claimsMoved(log: readonly EventRecord[]): EventRecord[] {
+  const claims = new Map<unknown, EventRecord[]>();
+  for (const record of log) {
+    const { event_type, command_id } = record;
+    if (event_type === "command.claimed") claims.set(command_id, [...(claims.get(command_id) ?? []), record]);
+  }
+  return log
+    .filter(({ event_type }) => event_type !== "command.claimed")
+    .flatMap((record) => {
+      return record.event_type === "command.issued" ? [record, ...(claims.get(record["command_id"]) ?? [])] : [record];
+    });
+}
+
+function linesOf(records: readonly EventRecord[]): string[] {
+  const clean = cleaner(idsOf(records));
+  return records.map((record) => {
+    // The order of a row's columns says nothing; that of keys within them does.
+    const columns = Object.entries(record).sort(([left], [right]) => (left < right ? -1 : 1));
+    return JSON.stringify(clean(Object.fromEntries(columns) as JsonObject));
+  });
+}
+
+/** Fields that differ from run to run, or from runtime to runtime, and may. */
+const INCIDENTAL: ReadonlySet<string> = new Set([
+  ...["event_id", "created_at", "duration_ms", "worker", "catalog_id", "parent_execution_id"],
+  // An error's text has the name of its document.
+  "bytes",
+  // Where payloads lie and how long they stay there is a matter of settings.
+  ...["store", "scope", "expires_at"],
+  // Of answers over HTTP.
+  ...["date", "elapsed"],
+]);
+
+/** Any value as it is compared. */
+export function cleaner(ids: ReadonlySet<string>): (value: Json) => Json {
+  const numbers = new Map<string, string>();
+  const number = (id: string) => {
+    const known = numbers.get(id) ?? `id ${numbers.size + 1}`;
+    numbers.set(id, known);
+    return known;
+  };
+  const clean = (value: Json): Json => {
+    if (typeof value === "string") {
+      return ids.has(value) ? number(value) : cleanText(value);
+    }
+    if (Array.isArray(value)) return value.map(clean);
+    if (!isJsonObject(value)) return value;
+    const fields = Object.entries(value).filter(([key]) => !INCIDENTAL.has(key));
+    return Object.fromEntries(fields.map(([key, field]) => [key, clean(field)]));
+  };
+  return clean;
+}
+
+/** Without the ids of references and of messages, and without where a document lies. */
+function cleanText(text: string): string {
+  // What is as long is no message: a payload, in which the patterns would search for long.
+  if (text.length > MESSAGE_MAX) return text;
+  return text
+    .replace(REFERENCE, "$1…$2…")
+    .replace(DOCUMENT, "$1")
+    .replace(MISSING, "$1")
+    .replace(/\b\d{15,}\b/g, "…");
+}
+
+const MESSAGE_MAX = 2_000;
+/** `/folder/name.yaml` here, `catalog/name@1` there. */
+const DOCUMENT = /[\w./-]*\/(\w+)(?:\.yaml|@\d+)\b/g;
+/** Where a playbook was looked for. */
+const MISSING = /^(There is no playbook '[^']*': ).*/;
+const REFERENCE = /(noetl:\/\/execution\/)\d+(\/step\/[^/]+\/task\/[^/]+\/run\/)[^/"\s]+/g;
+
+/** Every id that the log speaks of. */
+export function idsOf(log: readonly EventRecord[]): Set<string> {
+  const ids = new Set<string>();
+  const gather = (value: unknown, key = "") => {
+    if (typeof value === "string" && key.endsWith("_id") && key !== "node_id" && key !== "catalog_id") ids.add(value);
+    if (typeof value === "object" && value !== null)
+      for (const [name, field] of Object.entries(value)) gather(field, name);
+  };
+  for (const record of log) gather({ ...record, result: undefined });
+  return ids;
+}
+
+function byParts(records: readonly EventRecord[]): EventRecord[] {
+  const iterations = new Map<unknown, number>();
+  for (const { command_id, meta } of records) {
+    const issued = isJsonObject(meta as Json)
+      ? (meta as { iterations?: { from: number; to: number } }).iterations
+      : undefined;
+    if (issued !== undefined && issued.to - issued.from === 1) iterations.set(command_id, issued.from);
+  }
+  const part = (record: EventRecord) => {
+    const iteration = record["iteration"] ?? iterations.get(record["command_id"]) ?? -1;
+    return JSON.stringify([record.node_type === "playbook", record.node_id, String(iteration).padStart(6)]);
+  };
+  const parted = records
+    // When the results of a loop leave the state depends on which of them come first.
+    .filter(({ event_type }) => event_type !== "loop.results.stored")
+    .map((record) => ({ record, part: part(record) }));
+  parted.sort((left, right) => (left.part < right.part ? -1 : Number(left.part > right.part)));
+  return parted.map(({ record }) => record);
+}

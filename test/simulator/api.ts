@@ -1,0 +1,172 @@
+import { createHash } from "node:crypto";
+import type { LedgerEntry } from "../../src/adapters/ledger.ts";
+import type { ServerCall, ServerReply } from "../../src/adapters/server-connection.ts";
+import { resultOf } from "../../src/engine/results.ts";
+import { isTerminal } from "../../src/engine/state.ts";
+import { commandAnswer } from "../../src/routes/claimed-command.ts";
+import { readBatch } from "../../src/routes/event-batch.ts";
+import { ERROR_STATUS, FlowError } from "../../src/schema/errors.ts";
+import type { Json, JsonObject } from "../../src/schema/json.ts";
+import type { Advance, ReportOutcome } from "../../src/services/advance.ts";
+import { idOfPlaybook } from "./playbooks.ts";
+import type { Process } from "./process.ts";
+import { STORE_ERRORS } from "./store.ts";
+import type { Tables } from "./tables.ts";
+
+/** What answering calls needs. */
+export interface ApiParts {
+  advance: Advance;
+  tables: Tables;
+  process: Process;
+  /** Sends a statement that is none of the port's. */
+  query<T>(statement: () => Promise<T>): Promise<T>;
+  /** A batch was acknowledged. */
+  acknowledged(outcome: ReportOutcome): void;
+  /** Something was thrown that is no answer for a caller. */
+  broken(error: unknown): void;
+}
+
+/** The routes that workers and operators use, without HTTP: text in, text out. */
+export async function answer(parts: ApiParts, call: ServerCall, gone: AbortSignal): Promise<ServerReply> {
+  try {
+    const body = await route(parts, call, gone);
+    return reply(call.path === "/api/events/batch" ? 202 : 200, body);
+  } catch (error) {
+    const away = STORE_ERRORS.unavailable(error) ?? error;
+    if (!(away instanceof FlowError)) {
+      parts.broken(error);
+      return reply(500, { error: String(error), code: "INTERNAL" });
+    }
+    const { code, message, detail } = away;
+    return reply(ERROR_STATUS[code], { error: message, code, ...(detail !== undefined && { detail }) });
+  }
+}
+
+function reply(status: number, body: unknown): ServerReply {
+  return { status, body: JSON.parse(JSON.stringify(body)) as Json };
+}
+
+async function route(parts: ApiParts, call: ServerCall, gone: AbortSignal): Promise<unknown> {
+  const url = new URL(call.path, "http://server");
+  const [, , place = "", ...rest] = url.pathname.split("/");
+  switch (place) {
+    case "commands":
+      return await claim(parts, bodyOf(call), gone);
+    case "events":
+      return await report(parts, call);
+    case "results":
+      return call.method === "PUT" ? await save(parts, url, call.body ?? "") : await load(parts, url);
+    case "execute":
+      return await execute(parts, call);
+    case "executions":
+      if (rest[1] === "cancel") return await cancel(parts, rest[0] ?? "");
+      return await awaitEnd(parts, rest[0] ?? "", url, gone);
+    case "worker":
+      return await pool(parts, rest[1] ?? "", bodyOf(call));
+    default:
+      throw new Error(`There is no route for ${call.path}`);
+  }
+}
+
+function bodyOf({ body = "" }: ServerCall): JsonObject {
+  return JSON.parse(body) as JsonObject;
+}
+
+async function claim({ advance }: ApiParts, body: JsonObject, gone: AbortSignal): Promise<unknown> {
+  const input = { worker: String(body["worker"]), limit: Number(body["limit"]), kinds: undefined, labels: {} };
+  const commands = await advance.claim({ ...input, waitMs: Number(body["wait_ms"]) }, gone);
+  return { commands: commands.map(commandAnswer) };
+}
+
+async function report({ advance, process, acknowledged }: ApiParts, call: ServerCall): Promise<unknown> {
+  const { worker = "", events, claim: wanted } = readBatch(bodyOf(call), 256, process.clock.now());
+  const outcome = await advance.report({
+    caller: worker,
+    idempotencyKey: call.idempotencyKey ?? null,
+    bodySha256: sha256(call.body ?? ""),
+    events: events.map(({ executionId = "", event }) => ({ executionId, event })),
+    ...(wanted !== undefined && { claim: wanted }),
+  });
+  acknowledged(outcome);
+  const { duplicate, commands } = outcome;
+  return { status: "accepted", duplicate, ...(wanted !== undefined && { commands: commands.map(commandAnswer) }) };
+}
+
+async function save({ tables, query }: ApiParts, url: URL, json: string): Promise<unknown> {
+  const asked = url.searchParams;
+  const [ref = "", id = "", attempt] = [asked.get("ref") ?? "", asked.get("command_id") ?? "", asked.get("attempt")];
+  const saved = await query(async () => tables.saveClaimed(ref, json, id, Number(attempt)));
+  if (saved === undefined) throw new FlowError("CONFLICT", `${ref} is another claim's to store`);
+  return { sha256: saved, bytes: json.length };
+}
+
+async function load({ tables, query }: ApiParts, url: URL): Promise<unknown> {
+  const ref = url.searchParams.get("ref") ?? "";
+  const payload = await query(async () => tables.payloads.get(ref));
+  if (payload === undefined) throw new FlowError("REFERENCE_NOT_AVAILABLE", `There is no ${ref}`);
+  return payload;
+}
+
+async function execute({ advance, tables, query }: ApiParts, call: ServerCall): Promise<unknown> {
+  const body = bodyOf(call);
+  const path = String(body["path"]);
+  const parent = body["parent_execution_id"];
+  const parentRow =
+    parent === undefined ? undefined : await query(async () => tables.store.executions.get(String(parent)));
+  if (parentRow !== undefined && parentRow.endedAt !== null) throw new FlowError("CONFLICT", "The parent has ended");
+  const started = await advance.start({
+    entry: { catalogId: idOfPlaybook(path), path, version: 1 },
+    input: (body["workload"] ?? {}) as JsonObject,
+    idempotency: { caller: "operator", key: call.idempotencyKey ?? "", bodySha256: sha256(call.body ?? "") },
+    ...(parentRow !== undefined && {
+      parent: { execution_id: String(parent), step: String(body["parent_step"]) },
+      rootExecutionId: parentRow.rootExecutionId,
+    }),
+  });
+  return { execution_id: started.executionId, status: started.status, path };
+}
+
+async function cancel({ advance, process }: ApiParts, executionId: string): Promise<unknown> {
+  const reason = "somebody asked for it";
+  return {
+    verdict: await advance.inject(executionId, { type: "execution.cancelled", at: process.clock.now(), reason }),
+  };
+}
+
+/** As `services/await-result` waits, on the virtual clock. */
+async function awaitEnd(
+  { advance, tables, process, query }: ApiParts,
+  executionId: string,
+  url: URL,
+  gone: AbortSignal,
+): Promise<unknown> {
+  const until = process.clock.now() + Number(url.searchParams.get("wait_ms"));
+  for (;;) {
+    const row = await query(async () => tables.store.executions.get(executionId)?.lastEventId);
+    const view = row === undefined ? undefined : await advance.view(executionId, row);
+    if (view === undefined) throw new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
+    const { path, status, error } = view.state;
+    const isOver = isTerminal(status);
+    if (isOver || process.clock.now() >= until || gone.aborted) {
+      return { execution_id: executionId, path, status, error, result: isOver ? resultOf(view.state) : null };
+    }
+    await process.clock.sleep(1_000);
+  }
+}
+
+async function pool({ tables, advance, query }: ApiParts, what: string, body: JsonObject): Promise<unknown> {
+  const name = String(body["name"]);
+  if (what === "register") {
+    await query(async () => tables.workers.register(name));
+    return { status: "ok" };
+  }
+  const running = body["running"] as unknown as LedgerEntry[];
+  const found = await query(async () => tables.workers.heartbeat(name, running));
+  if (found === undefined) throw new FlowError("unknown", `No worker '${name}' is registered here`);
+  if (found.unlisted.length > 0) void advance.offer(found.unlisted, name);
+  return { cancel: found.cancelled, lost: found.lost };
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,79 @@
+import { callUntilAnswered } from "../../src/adapters/server-retry.ts";
+import { isJsonObject } from "../../src/schema/json.ts";
+import { type Answering, connect } from "./network.ts";
+import type { Simulated } from "./playbooks.ts";
+import { startProcess, type World } from "./process.ts";
+import type { Tables } from "./tables.ts";
+
+/** Somebody who starts executions, and now and then cancels one or gives it too little time. */
+export interface Operator {
+  /** Executions by the idempotency key of their start. */
+  readonly started: ReadonlyMap<string, string>;
+  readonly interfered: ReadonlySet<string>;
+  /** Nothing more is going to be done. */
+  isDone(): boolean;
+}
+
+/** What an operator needs. */
+export interface OperatorParts extends World {
+  servers: readonly Answering[];
+  tables: Tables;
+  playbook: Simulated;
+  /** Whether it may cancel. */
+  interferes: boolean;
+  broken(error: unknown): void;
+}
+
+/** Begins to start executions. It neither crashes nor gives up; its calls are as lossy as everybody's. */
+export function createOperator(parts: OperatorParts): Operator {
+  const { clock, random, tables, playbook, servers, broken } = parts;
+  const process = startProcess(parts, {});
+  const retry = { connection: connect(parts, process, servers), clock, random: random.next };
+  const started = new Map<string, string>();
+  const interfered = new Set<string>();
+  let open = 0;
+
+  const post = async (path: string, body: object, idempotencyKey?: string) => {
+    const key = idempotencyKey === undefined ? {} : { idempotencyKey };
+    const call = {
+      method: "POST",
+      path,
+      body: JSON.stringify(body),
+      timeoutMs: 0,
+      signal: new AbortController().signal,
+    } as const;
+    return await callUntilAnswered(retry, { ...call, ...key });
+  };
+  const disturb = (executionId: string) => {
+    interfered.add(executionId);
+    clock.after(random.between(0, 20_000), () => {
+      if (random.chance(0.5)) return work(() => post(`/api/executions/${executionId}/cancel`, {}));
+      const row = tables.store.executions.get(executionId);
+      // As if its playbook had said so at the start.
+      if (row !== undefined) row.deadlineAt = clock.now();
+    });
+  };
+  const start = async (key: string) => {
+    const reply = await post("/api/execute", { path: playbook.path, workload: {} }, key);
+    if (reply.status !== 200 || !isJsonObject(reply.body)) throw new Error(`Not started: ${JSON.stringify(reply)}`);
+    const executionId = String(reply.body["execution_id"]);
+    started.set(key, executionId);
+    if (parts.interferes && random.chance(0.1)) disturb(executionId);
+  };
+  const work = (what: () => Promise<unknown>) => {
+    open += 1;
+    what().then(() => {
+      open -= 1;
+    }, broken);
+  };
+
+  const count = random.chance(0.6) ? 1 : random.between(2, 3);
+  for (let index = 1; index <= count; index += 1) {
+    const wait = random.between(0, 3_000);
+    work(async () => {
+      await clock.sleep(wait);
+      await start(`start-${index}`);
+    });
+  }
+  return { started, interfered, isDone: () => open === 0 };
+}
