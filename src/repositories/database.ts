@@ -1,6 +1,7 @@
 import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres, { type Sql, type TransactionSql } from "postgres";
 import { APPLICATION_NAME } from "../platform/application-name.ts";
+import { parseArray, writeArray } from "../platform/sql-array.ts";
 
 /**
  * An open pool of connections. Hot statements are tagged (`sql`), the others are built (`db`); both use the same
@@ -61,6 +62,9 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     idle_timeout: IDLE_SECONDS,
     max_lifetime: LIFETIME_SECONDS,
     onnotice: () => undefined,
+    // Asked for on each new connection, by a query of the driver that nobody waits for: a session that is terminated at that
+    // moment would end this process. We know our types.
+    fetch_types: false,
     connection: {
       application_name: options.applicationName ?? APPLICATION_NAME,
       statement_timeout: options.statementMs ?? 30_000,
@@ -99,6 +103,12 @@ function inTransaction(sql: TransactionSql): Transaction {
 const JSON_TYPE = 114;
 const JSONB_TYPE = 3802;
 const TIMESTAMPTZ_TYPE = 1184;
+/** Arrays of our statements: `bigint[]`, whose elements are ids and so text, `text[]`, `integer[]`. */
+const ARRAY_TYPES: Readonly<Record<number, (element: string) => string | number>> = {
+  1016: String,
+  1009: String,
+  1007: Number,
+};
 
 /** Drizzle switches the driver's own codecs off, for tagged statements too. These serve both. */
 function shareTypes(sql: Sql): void {
@@ -111,4 +121,8 @@ function shareTypes(sql: Sql): void {
   serializers[JSONB_TYPE] = json;
   parsers[TIMESTAMPTZ_TYPE] = (text) => new Date(text);
   serializers[TIMESTAMPTZ_TYPE] = (value) => (value instanceof Date ? value.toISOString() : value);
+  for (const [type, element] of Object.entries(ARRAY_TYPES)) {
+    parsers[Number(type)] = (text) => parseArray(text, element, ",");
+    serializers[Number(type)] = (value) => (Array.isArray(value) ? writeArray(value, String, ",") : value);
+  }
 }

@@ -98,7 +98,7 @@ export function createApp(deps: AppDeps) {
     .route("/", executionRoutes(deps.executions, deps.stopping))
     .route("/", streamRoutes(deps.executions, deps.stopping))
     .route("/", workerRoutes(deps.workers))
-    .route("/", commandRoutes(deps.advance, deps.workers, deps.stopping))
+    .route("/", commandRoutes(deps.advance, deps.workers, deps.metrics, deps.stopping))
     .route("/", eventRoutes({ ...deps, limits: batchLimits }))
     .route("/", resultRoutes(deps.results, deps.limits.resultBytesMax))
     .route("/", openApiRoutes(CONTRACTS, deps.version));

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import type { Metrics } from "../platform/metrics.ts";
 import { ClaimAnswer, ClaimBody, ClaimedCommandAnswer, ClaimOneBody } from "../schema/command-api.ts";
 import type { Advance } from "../services/advance.ts";
 import type { Workers } from "../services/workers.ts";
@@ -36,16 +37,19 @@ export const COMMAND_CONTRACTS = [CLAIM, CLAIM_ONE];
 export function commandRoutes(
   advance: Pick<Advance, "claim">,
   workers: Pick<Workers, "claimOne">,
+  metrics: Pick<Metrics, "claimAnswered">,
   stopping: AbortSignal,
 ) {
   return new Hono<RouteEnvironment>()
     .post(CLAIM.path, jsonBody(CLAIM.body), async (c) => {
       const { worker, limit, kinds, labels = {}, wait_ms: waitMs = 0 } = c.req.valid("json");
       const listener = listening(c, stopping);
+      const began = performance.now();
       try {
         const claimed = await advance.claim({ worker, limit, kinds, labels, waitMs }, listener.signal);
         return c.json({ commands: claimed.map(commandAnswer) } satisfies ClaimAnswer);
       } finally {
+        metrics.claimAnswered((performance.now() - began) / 1_000);
         listener.done();
       }
     })

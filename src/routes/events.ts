@@ -101,6 +101,8 @@ export function eventRoutes({ report, batches, limits, stopping }: EventRouteDep
         idempotencyKey: idempotencyKey(c),
         bodySha256: bodySha256(body),
         events: [event],
+        // There is no batch whose status could be asked for later.
+        isAwaited: true,
       });
       const answer = { status: "ok", event_id: eventIds[0] ?? 0, commands_generated: commandsGenerated } as const;
       return c.json(answer satisfies SingleEventAnswer);

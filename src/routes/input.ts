@@ -67,6 +67,7 @@ export function invalid(what: string, problems: readonly (InputProblem & { index
 
 function wordsOf(issue: v.BaseIssue<unknown>): string {
   if (issue.kind === "schema" && issue.received === "undefined") return "is required";
+  if (issue.kind === "schema" && issue.expected === "never") return "is not a known key";
   // A schema of our own says itself what it wants.
   if (issue.kind === "schema" && issue.type === "custom") return issue.message;
   if (issue.kind === "schema") return `must be ${issue.expected}, got ${issue.received.slice(0, RECEIVED_MAX)}`;

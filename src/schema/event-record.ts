@@ -1,5 +1,5 @@
 import type { FlowEvent } from "./event.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "./json.ts";
+import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 import type { StoredResult } from "./result.ts";
 
 /** An event as it is stored and sent (decisions, "Event types"): names of the specification, only JSON. */
@@ -39,7 +39,9 @@ const WITH_RESULT: ReadonlySet<string> = new Set([
   "loop.iteration.failed",
 ]);
 
-const PLAIN: ReadonlySet<string> = new Set(["type", "at", "step", "task", "status", "result", ...COLUMNS]);
+const COLUMN_NAMES: ReadonlySet<string> = new Set(COLUMNS);
+
+const PLAIN: ReadonlySet<string> = new Set(["type", "at", "step", "task", "status", "result"]);
 
 /** Which execution an event belongs to, and its place in the log. */
 export interface EventPlace {
@@ -51,9 +53,10 @@ export interface EventPlace {
 
 /** The wire shape of an event. {@link fromRecord} gives the event back. */
 export function toRecord(event: FlowEvent, place: EventPlace): EventRecord {
+  // An event of ours: what it does not have, no prototype has either. This runs for every row that is written.
   const fields = event as unknown as Record<string, unknown>;
-  const step = own(fields, "step");
-  const task = own(fields, "task");
+  const step = fields["step"];
+  const task = fields["task"];
   const node = typeof step === "string" ? step : place.path;
   const record: EventRecord = {
     event_id: place.eventId,
@@ -66,26 +69,35 @@ export function toRecord(event: FlowEvent, place: EventPlace): EventRecord {
     status: statusOf(event),
     created_at: new Date(event.at).toISOString(),
   };
-  for (const column of COLUMNS) if (own(fields, column) !== undefined) record[column] = own(fields, column);
   const rest: JsonObject = {};
-  for (const key of Object.keys(fields)) if (!PLAIN.has(key)) rest[key] = own(fields, key) as Json;
+  let hasRest = false;
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    if (COLUMN_NAMES.has(key)) {
+      if (value !== undefined) record[key] = value;
+    } else if (!PLAIN.has(key)) {
+      rest[key] = value as Json;
+      hasRest = true;
+    }
+  }
   if (WITH_RESULT.has(event.type)) record["result"] = envelope(fields, rest);
-  else if (Object.keys(rest).length > 0) record["meta"] = rest;
+  else if (hasRest) record["meta"] = rest;
   return record;
 }
 
 /** The reference envelope: a status, a reference where the payload is in a store, and what is bounded as context. */
 function envelope(fields: Record<string, unknown>, rest: JsonObject): JsonObject {
-  const stored = own(fields, "result") as StoredResult | undefined;
-  const failed = own(fields, "error") !== undefined;
-  const task = own(fields, "task");
-  const context: JsonObject = { ...rest, ...(typeof task === "string" && { task }) };
+  const stored = fields["result"] as StoredResult | undefined;
+  const failed = fields["error"] !== undefined;
+  const task = fields["task"];
+  const context = rest;
+  if (typeof task === "string") context["task"] = task;
   if (stored?.value !== undefined) context["value"] = stored.value;
   if (stored?.virtual !== undefined) context["virtual"] = stored.virtual;
   if (stored?.about !== undefined) context["about"] = stored.about;
   const reference = stored?.ref;
-  const status = own(fields, "status") ?? (failed ? "error" : "ok");
-  return { status: status as Json, ...(reference !== undefined && { reference }), context };
+  const status = (fields["status"] ?? (failed ? "error" : "ok")) as Json;
+  return reference === undefined ? { status, context } : { status, reference, context };
 }
 
 /** The event that a record was made of. The record must come from {@link toRecord}. */

@@ -32,8 +32,13 @@ const name = v.pipe(storableText(512), v.minLength(1));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const timeInput = v.pipe(
   v.string(),
-  v.check((text) => /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text)), "must be an RFC 3339 time"),
+  v.check((text) => /^\d{4}-\d\d-\d\d/.test(text) && isStorableTime(Date.parse(text)), "must be an RFC 3339 time"),
 );
+
+/** PostgreSQL has no year 0, and after 9999 JavaScript writes years in a form that it does not read. */
+function isStorableTime(ms: number): boolean {
+  return ms >= Date.parse("0001-01-01T00:00:00Z") && ms <= Date.parse("9999-12-31T23:59:59.999Z");
+}
 
 /** Body of `POST /api/execute`. */
 export const ExecuteBody = v.pipe(

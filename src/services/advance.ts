@@ -38,6 +38,8 @@ export interface ReportInput {
   events: { executionId: string; event: ReportedEvent }[];
   /** Wants commands with the answer, which then comes when the events were processed, not only accepted. */
   claim?: ClaimInput;
+  /** Answered when the events were processed, also without a claim. */
+  isAwaited?: boolean;
 }
 
 /** What became of a {@link ReportInput}. */

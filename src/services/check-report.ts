@@ -1,16 +1,19 @@
 import { accept } from "../engine/accept.ts";
 import { hasEnded } from "../engine/evolve-loop.ts";
 import type { ProgramStep } from "../engine/program.ts";
-import { type ExecutionState, openCommand } from "../engine/state.ts";
-import type { ReportedEvent } from "../schema/event-input.ts";
+import { type ExecutionState, isTerminal, openCommand } from "../engine/state.ts";
+import { ATTEMPT_UNSAID, type ReportedEvent } from "../schema/event-input.ts";
 import type { LiveExecution } from "./live-execution.ts";
 
 /** An event of a batch that cannot be accepted: its place, its command, and why. */
 export interface Refusal {
   index: number;
   command_id: string;
-  /** `unknown`: no such command is open there; `stale`: a newer claim took it; `late`: the run is over; `early`: results that it speaks of are missing. */
-  reason: "unknown" | "stale" | "late" | "early";
+  /**
+   * `unknown`: no such command is open there; `foreign`: another worker holds it; `stale`: a newer claim took it; `late`: the
+   * run is over; `early`: results that it speaks of are missing.
+   */
+  reason: "unknown" | "foreign" | "stale" | "late" | "early";
 }
 
 /** What the earlier events of the same batch will have done by the time an event is folded. */
@@ -21,7 +24,10 @@ interface Ahead {
   iterations: Map<string, Set<number>>;
 }
 
-/** Judges the events of a batch, each as it will be after those before it. Nothing is changed. */
+/**
+ * Judges the events of a batch, each as it will be after those before it. Nothing is changed, but that an event which does not
+ * say its attempt is taken for one of the claim that its worker holds.
+ */
 export function judgeReport(
   events: readonly { executionId: string; event: ReportedEvent }[],
   live: (executionId: string) => LiveExecution | undefined,
@@ -39,10 +45,19 @@ export function judgeReport(
 
 function judge(state: ExecutionState, event: ReportedEvent, ahead: Ahead): Refusal["reason"] | undefined {
   if (ahead.ended.has(event.command_id)) return "unknown";
+  if (isForeign(state, event)) return "foreign";
+  if (event.attempt === ATTEMPT_UNSAID) event.attempt = openCommand(state, event.command_id)?.attempt ?? 0;
   const verdict = accept(state, event);
   if (verdict === "accepted" || isRepeated(state, event)) return undefined;
   if (verdict !== "early") return verdict;
   return arrivesBefore(state, event, ahead) ? undefined : "early";
+}
+
+/** True for a worker's event of a command that another one holds, or nobody. A claim that is over is told as such. */
+function isForeign(state: ExecutionState, { command_id, attempt, worker }: ReportedEvent): boolean {
+  const command = openCommand(state, command_id);
+  if (isTerminal(state.status) || command === undefined || worker === undefined) return false;
+  return command.worker !== worker && (attempt === command.attempt || attempt === ATTEMPT_UNSAID);
 }
 
 /**

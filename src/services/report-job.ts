@@ -27,6 +27,8 @@ export interface ReportParts {
   events: { executionId: string; event: ReportedEvent }[];
   /** Who wants commands with the answer; undefined: accept only, what follows is worked out afterwards. */
   demand: Demand | undefined;
+  /** The caller waits for what follows, also without a demand. */
+  isAwaited?: boolean;
   now(): number;
   trace: BatchTrace;
   settle(job: ReportJob, committed: Committed): void;
@@ -62,7 +64,7 @@ export function createReportJob(parts: ReportParts): ReportJob {
     eventIds: [],
     commandsGenerated: 0,
     // A part of an accepted batch that is written without the rest would be followed up by nobody if this server dies.
-    processed: demand !== undefined || executionIds.length > 1,
+    processed: demand !== undefined || parts.isAwaited === true || executionIds.length > 1,
     ...(demand !== undefined && { demand }),
     isAbandoned: parts.isAbandoned,
     check(round) {
@@ -162,7 +164,8 @@ function refused(refusals: Refusal[], total: number): FlowError {
 
 const REASONS: Record<Refusal["reason"], string> = {
   unknown: "no such command is open in that execution; it never was, or its end was reported before",
-  stale: "another claim has taken it since: drop the work",
+  foreign: "another worker holds it, or nobody yet: claim it first",
+  stale: "that is not its present claim, another one has taken it since: drop the work",
   late: "the execution has ended: drop the work",
   early: "results or iterations that it speaks of have not arrived: send events in the order in which they happened",
 };

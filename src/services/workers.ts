@@ -97,12 +97,17 @@ export function createWorkers(deps: WorkersDeps): Workers {
     async claimOne(commandId, worker) {
       const claimed = await advance.claimOne(commandId, worker);
       if (claimed !== undefined) return claimed;
-      throw await refusal(database, policy, commandId);
+      throw await refusal(database, policy, commandId, worker);
     },
   };
 }
 
-async function refusal(database: Database, policy: ClaimPolicy, commandId: string): Promise<FlowError> {
+async function refusal(
+  database: Database,
+  policy: ClaimPolicy,
+  commandId: string,
+  worker: string,
+): Promise<FlowError> {
   const judged = await judgeClaim(database, commandId, policy);
   if (judged === undefined) return new FlowError("NOT_FOUND", `There is no command ${commandId}`);
   const { status, leaseRestMs } = judged;
@@ -112,7 +117,8 @@ async function refusal(database: Database, policy: ClaimPolicy, commandId: strin
   }
   // Claimable by now, or held by a worker that may keep it although its lease is over: soon somebody knows more.
   const seconds = Math.max(1, Math.ceil(leaseRestMs / 1_000));
-  const reason = judged.worker === null ? "another claim of it is under way" : "another worker holds it";
+  const holder = judged.worker === worker ? "this worker holds it already" : "another worker holds it";
+  const reason = judged.worker === null ? "another claim of it is under way" : holder;
   return new FlowError("active_claim", `Command ${commandId} was not claimed: ${reason}`, {
     detail: { reason, retry_after_seconds: seconds },
   });

@@ -1,6 +1,6 @@
 import postgres from "postgres";
+import { parseArray, writeArray } from "../platform/sql-array.ts";
 import type { Json } from "../schema/json.ts";
-import { parseArray, writeArray } from "./sql-array.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SQL_TYPES } from "./sql-types.ts";
 

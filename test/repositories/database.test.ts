@@ -34,6 +34,17 @@ test("tagged statements write JSON and dates, in and outside a transaction that 
   assert.deepEqual(await read(database), expected);
 });
 
+test("arrays go in and come out as lists: ids as text, numbers, texts with whatever is in them", async () => {
+  const texts = ["plain", "", 'with "quotes", {braces} and \\', "NULL", "null", " a "];
+  const [row] = await database.sql`
+    select ${[LARGE, "1"]}::bigint[] as ids, ${[1, -2]}::int[] as numbers, ${texts}::text[] as texts, '{}'::bigint[] as none,
+      ${"{1,2}"}::bigint[] as written, array['a', null] as gaps`;
+  assert.deepEqual(
+    { ...row },
+    { ids: [LARGE, "1"], numbers: [1, -2], texts, none: [], written: ["1", "2"], gaps: ["a", null] },
+  );
+});
+
 test("the builder writes and reads the same types", async () => {
   const at = new Date("2026-11-21T01:02:03.004Z");
   const value = Buffer.from([0, 255, 10]);

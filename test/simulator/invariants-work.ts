@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { EventOf, FlowEvent } from "../../src/schema/event.ts";
 import { type EventRecord, fromRecord } from "../../src/schema/event-record.ts";
+import { isJsonObject } from "../../src/schema/json.ts";
 import { isMarker } from "../../src/services/live-execution.ts";
 import { programOf } from "./playbooks.ts";
 import type { Simulation } from "./simulate.ts";
@@ -9,6 +10,27 @@ import type { Simulation } from "./simulate.ts";
 export function assertWork(run: Simulation): void {
   effectsAreCounted(run);
   resultsAreReported(run);
+  noTimeIsWasted(run);
+}
+
+/** What a claim, a report and a start may take together where nothing breaks, and what a retry may wait. */
+const OVERHEAD_MS = { run: 5_000, command: 1_000, retry: 2_000 };
+
+/**
+ * A run in which nothing broke takes no longer than one worker would need that does one thing after another: commands that
+ * nobody is told of are found in the end, and nobody would notice.
+ */
+function noTimeIsWasted({ tables: { store }, faults, lastedMs, interfered }: Simulation): void {
+  if (Object.values(faults.counts).some((count) => count > 0) || interfered.size > 0) return;
+  let most = OVERHEAD_MS.run;
+  for (const { event_type, duration_ms, result } of records(store.events)) {
+    if (event_type === "command.claimed") most += OVERHEAD_MS.command;
+    if (event_type !== "task.done") continue;
+    most += Number(duration_ms);
+    const isFinal = isJsonObject(result) && isJsonObject(result["context"]) && result["context"]["final"] === true;
+    if (!isFinal) most += OVERHEAD_MS.retry;
+  }
+  assert.ok(lastedMs <= most, `It lasted ${lastedMs} ms, and ${most} would have been enough for one worker alone`);
 }
 
 /** 5: what was reported was done; nothing was done more often than its command was claimed; once where claimed once. */

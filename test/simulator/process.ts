@@ -40,8 +40,6 @@ export interface Weakness {
   shortestSleepMs?: number;
 }
 
-const NEVER = new Promise<never>(() => {});
-
 /** Starts a process. */
 export function startProcess({ clock, random, faults }: World, weakness: Weakness): Process {
   const { crash, freeze, freezeMs = [1_000, 5_000], offset = () => 0, shortestSleepMs = 0 } = weakness;
@@ -58,7 +56,8 @@ export function startProcess({ clock, random, faults }: World, weakness: Weaknes
         frozenUntil = clock.now() + random.between(...freezeMs);
       }
       while (process.alive && frozenUntil > clock.now()) await clock.sleep(frozenUntil - clock.now());
-      if (!process.alive) await NEVER;
+      // A promise of its own: one for all would hold on to all that ever waited for it.
+      if (!process.alive) await new Promise<never>(() => {});
     },
     onDeath(call) {
       mourners.add(call);

@@ -8,8 +8,10 @@ import { playbookOf, runSeed, type Summary } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";
 
 /*
- * The engine and the real `runCommand` in one process and in virtual time, with messages lost, doubled and reordered,
- * workers and servers that crash, and clocks that jump (see faults.ts for all of them, invariants.ts for what must hold).
+ * Servers (`createAdvance`) and workers (`createWork`) as they are, on a store, a broker and a network that lose, double, delay
+ * and reorder, in one process and in virtual time. Servers and workers crash at any await point and start again with nothing
+ * in memory; clocks jump (see faults.ts for all of it, invariants.ts for what must hold afterwards). Each run is compared
+ * with the same playbook in the local runtime.
  *
  * FLOW_SIMULATOR_SEEDS=100000 runs more seeds, FLOW_SEED=4711 only that one.
  */

@@ -33,7 +33,8 @@ export interface MemoryWorkers {
 /** Opens an empty table over a store; `store` is called late, because the store's policy asks this table. */
 export function createMemoryWorkers(now: () => number, store: () => MemoryStore, times: WorkerTimes): MemoryWorkers {
   const heartbeats = new Map<string, number>();
-  const isGone = (name: string | null) => (heartbeats.get(name ?? "") ?? Number.NEGATIVE_INFINITY) <= now() - times.staleMs;
+  const isGone = (name: string | null) =>
+    (heartbeats.get(name ?? "") ?? Number.NEGATIVE_INFINITY) <= now() - times.staleMs;
   const isOld = ({ claimedAt }: CommandRow) => (claimedAt ?? 0) <= now() - times.hardTimeoutMs;
   const fateOf = (name: string, { command_id, attempt }: LedgerEntry) => {
     const row = store().commands.get(command_id);

@@ -49,8 +49,8 @@ const INCIDENTAL: ReadonlySet<string> = new Set([
   ...["date", "elapsed"],
 ]);
 
-/** Any value as it is compared. */
-export function cleaner(ids: ReadonlySet<string>): (value: Json) => Json {
+/** Any value as it is compared: without these fields, and with numbers instead of ids. */
+export function cleaner(ids: ReadonlySet<string>, without: ReadonlySet<string> = INCIDENTAL): (value: Json) => Json {
   const numbers = new Map<string, string>();
   const number = (id: string) => {
     const known = numbers.get(id) ?? `id ${numbers.size + 1}`;
@@ -63,7 +63,7 @@ export function cleaner(ids: ReadonlySet<string>): (value: Json) => Json {
     }
     if (Array.isArray(value)) return value.map(clean);
     if (!isJsonObject(value)) return value;
-    const fields = Object.entries(value).filter(([key]) => !INCIDENTAL.has(key));
+    const fields = Object.entries(value).filter(([key]) => !without.has(key));
     return Object.fromEntries(fields.map(([key, field]) => [key, clean(field)]));
   };
   return clean;

@@ -35,7 +35,7 @@ export async function loadedResult(state: ExecutionState, results: ResultStore):
 export function outcomeOf(logs: readonly EventRecord[][], result: Json, order: Scenario["order"]): Outcome {
   const [own = [], ...children] = logs;
   const { status, error } = stateOf(own);
-  const clean = cleaner(idsOf(logs.flat()));
+  const clean = cleaner(idsOf(logs.flat()), new Set());
   const called = children.map((log) => eventLines(log, order));
   if (order === "parts") called.sort((left, right) => (left.join() < right.join() ? -1 : 1));
   return {

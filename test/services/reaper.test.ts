@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import type { Database } from "../../src/repositories/database.ts";
+import type { Notice } from "../../src/schema/notice.ts";
+import { createReaper, type Reaper, type Swept } from "../../src/services/reaper.ts";
+import { openServiceDatabase } from "../repositories/service-database.ts";
+import { POLICY, type StoreSetup, storeSetup } from "../support/store-setup.ts";
+
+// The reaper publishes; whoever hears it claims, or does not. It changes nothing itself.
+
+let database: Database;
+let setup: StoreSetup;
+before(async () => {
+  database = await openServiceDatabase();
+  setup = storeSetup(database);
+});
+
+function reaperOf(holder: string, maxPerRun = 100): { reaper: Reaper; told: string[][]; swept: Swept[] } {
+  const told: string[][] = [];
+  const swept: Swept[] = [];
+  const publish = (notice: Notice) => {
+    if (notice.kind === "commands") told.push(notice.commandIds);
+  };
+  const policy = { ...POLICY, pendingMs: 60_000 };
+  const onSwept = (found: Swept) => void swept.push(found);
+  const deps = { database, broker: { publish }, holder, policy, maxPerRun, intervalMs: 60_000, onSwept };
+  return { reaper: createReaper(deps), told, swept };
+}
+
+const statusOf = async (commandId: string) => {
+  const [row] = await database.sql<{ status: string; attempt: number }[]>`
+    select status, attempt from flow.command where command_id = ${commandId}`;
+  return row;
+};
+
+test("what a missing worker held is published and left as it is", async () => {
+  const commandId = await setup.held("gone", { claimedSeconds: -60 });
+  const before = await statusOf(commandId);
+  const { reaper, told, swept } = reaperOf("server-1");
+  assert.deepEqual(await reaper.sweep(), { pending: 0, worker: 1, timeout: 0 });
+  assert.deepEqual(told, [[commandId]]);
+  assert.deepEqual(swept, [{ pending: 0, worker: 1, timeout: 0 }]);
+  assert.deepEqual(await statusOf(commandId), before);
+  await reaper.release();
+});
+
+test("of two servers one sweeps; the other does when the first has let go", async () => {
+  const first = reaperOf("server-1");
+  const second = reaperOf("server-2");
+  assert.notEqual(await first.reaper.sweep(), undefined);
+  assert.equal(await second.reaper.sweep(), undefined);
+  assert.deepEqual(second.told, []);
+  assert.deepEqual(second.swept, [undefined]);
+  await first.reaper.release();
+  assert.notEqual(await second.reaper.sweep(), undefined);
+  await second.reaper.release();
+});
+
+test("a sweep publishes so many at most, and the next one goes on after them", async () => {
+  const { reaper, told } = reaperOf("server-3", 2);
+  const ids = [await setup.held("gone"), await setup.held("gone"), await setup.held("gone")];
+  for (let sweeps = 0; sweeps < 4; sweeps += 1) await reaper.sweep();
+  for (const part of told) assert.ok(part.length <= 2);
+  for (const id of ids) assert.ok(told.flat().includes(id), `${id} was never published`);
+  await reaper.release();
+});
