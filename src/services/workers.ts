@@ -102,12 +102,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
   };
 }
 
-async function refusal(
-  database: Database,
-  policy: ClaimPolicy,
-  commandId: string,
-  worker: string,
-): Promise<FlowError> {
+async function refusal(database: Database, policy: ClaimPolicy, commandId: string, worker: string): Promise<FlowError> {
   const judged = await judgeClaim(database, commandId, policy);
   if (judged === undefined) return new FlowError("NOT_FOUND", `There is no command ${commandId}`);
   const { status, leaseRestMs } = judged;

@@ -126,7 +126,7 @@ test("every problem of every event is told at once, and nothing is written", asy
   const [done, end] = endOf(command);
   const { attempt: _attempt, ...noAttempt } = end ?? {};
   const events = [{ ...done, event_type: "playbook.completed" }, noAttempt, { ...done, result: undefined }, 5];
-  const { status, body } = await batch({ worker: "w", events });
+  const { status, body } = await batch({ events });
   assert.deepEqual([status, body["code"]], [422, "INVALID_INPUT"]);
   const errors = (body["detail"] as Body)["errors"] as Body[];
   assert.deepEqual(
@@ -186,6 +186,46 @@ test("a body that does not say how long it is, is 413 as soon as it is too long"
   const response = await api.open.request("/api/events/batch", init);
   assert.equal(response.status, 413);
   assert.ok(sent < 20_000, `${sent} bytes were read`);
+});
+
+test("a command of another worker is refused, and so is one that nobody has claimed", async () => {
+  const command = await claimed();
+  const stranger = await batch({ worker: "x", events: endOf(command) });
+  assert.equal(stranger.status, 409);
+  assert.deepEqual((stranger.body["detail"] as Body)["events"], [
+    { index: 0, command_id: command.command_id, reason: "foreign" },
+    { index: 1, command_id: command.command_id, reason: "foreign" },
+  ]);
+  const id = await work.execute("e/one");
+  const [open] = (await work.get(`/api/executions/${id}`)).body["commands"] as Body[];
+  const early = { event_type: "command.started", command_id: open?.["command_id"], execution_id: id };
+  assert.equal((await batch({ worker: "w", events: [early] })).status, 409);
+  assert.ok(!(await types(id)).includes("command.started"));
+});
+
+test("the attempt may be left out: what the worker holds is meant", async () => {
+  const command = await claimed();
+  const events = endOf(command, 1).map(({ attempt: _, ...event }) => event);
+  assert.equal((await batch({ worker: "w", events })).status, 202);
+  await work.get(`/api/executions/${command.execution_id}/result?wait_ms=5000`);
+  const log = (await work.get(`/api/executions/${command.execution_id}/events?event_type=task.done`)).body;
+  assert.equal((log["events"] as Body[])[0]?.["attempt"], 1);
+});
+
+test("a single event is answered when what follows has been issued", async () => {
+  const command = await claimed("e/two");
+  const answers = [];
+  for (const event of endOf(command)) answers.push((await work.post("/api/events", { ...event, worker: "w" })).body);
+  assert.deepEqual(
+    answers.map((answer) => answer["commands_generated"]),
+    [0, 1],
+  );
+});
+
+test("a key that the envelope does not know is told as such", async () => {
+  const [done] = endOf(await claimed());
+  const { body } = await batch({ worker: "w", events: [{ ...done, result: { status: "ok", data: 1 } }] });
+  assert.match(String(body["error"]), /result\.data: is not a known key$/);
 });
 
 test("a single event is answered with its id", async () => {

@@ -119,7 +119,8 @@ test("the caller's trace is kept with the execution; what is none is left out", 
     const { body } = await work.post("/api/execute", { path: "runs/one" }, { traceparent: header });
     const { body: log } = await work.get(`/api/executions/${String(body["execution_id"])}/events?limit=1`);
     const [first] = log["events"] as Body[];
-    assert.deepEqual((first?.["meta"] as Body)["trace"], trace);
+    const meta = first?.["meta"] as Body | undefined;
+    assert.deepEqual(meta?.["trace"], trace);
   }
 });
 

@@ -178,6 +178,9 @@ test("queries that make no sense are 422 and say what is wrong", async () => {
     "/api/executions?limit=501",
     "/api/executions?cursor=nonsense",
     "/api/executions?since=yesterday",
+    // Years that JavaScript knows and PostgreSQL does not, or writes in another way.
+    "/api/executions?since=0000-01-01",
+    "/api/executions?until=9999-12-31T23:59:59-14:00",
     "/api/executions?parent_execution_id=x",
     `/api/executions/${id}/events?after=x`,
     `/api/executions/${id}/events?limit=1000`,
