@@ -40,6 +40,11 @@ export interface DatabaseOptions {
 }
 
 const IDLE_SECONDS = 60;
+/**
+ * Pause of a connection after it could not be made. Statements wait for it, and so do their callers: the driver's own pause
+ * grows to 20 s, so that one second without a database was half a minute without an answer.
+ */
+const RECONNECT_SECONDS = 0.2;
 /** A connection is replaced now and then, so that a server's memory per connection and a changed address do not last. */
 const LIFETIME_SECONDS = 1_800;
 
@@ -59,6 +64,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   const sql = postgres(url, {
     max: options.connectionsMax ?? 10,
     connect_timeout: options.connectSeconds ?? 10,
+    backoff: () => RECONNECT_SECONDS * (0.5 + Math.random()),
     idle_timeout: IDLE_SECONDS,
     max_lifetime: LIFETIME_SECONDS,
     onnotice: () => undefined,

@@ -84,6 +84,8 @@ test("one command is claimed by its id; while it is held it is 409 with Retry-Af
   const held = await work.post(path, { worker: "b" });
   assert.deepEqual([held.status, held.body["code"]], [409, "active_claim"]);
   assert.equal((held.body["detail"] as Body)["reason"], "another worker holds it");
+  const own = await work.post(path, { worker: "a" });
+  assert.deepEqual([own.status, (own.body["detail"] as Body)["reason"]], [409, "this worker holds it already"]);
   const seconds = Number(held.headers.get("retry-after"));
   assert.ok(seconds > 100 && seconds <= 120, `${seconds}`);
   await work.post(`/api/executions/${id}/cancel`);

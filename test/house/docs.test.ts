@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { test } from "node:test";
+import { describeConfig } from "../../src/platform/config.ts";
+
+/* What can be checked of the pages without running their commands. */
+
+const ROOT = join(import.meta.dirname, "../../..");
+const PAGES = [
+  "README.md",
+  "ARCHITECTURE.md",
+  "CONTRIBUTING.md",
+  "playbooks/examples/README.md",
+  ...readdirSync(join(ROOT, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
+
+test("docs/cli.md lists every setting, and none that there is not", () => {
+  const settings = describeConfig({}).map(({ name }) => name);
+  const rows = read("docs/cli.md").matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|/gm);
+  const listed = [...rows].flatMap(([, names = ""]) => [...names.matchAll(/[A-Z_]+/g)].map(([name]) => name));
+  assert.deepEqual(listed.sort(), settings.sort());
+});
+
+test("every link of every page leads to a file, and to a heading where it names one", () => {
+  for (const page of PAGES) {
+    for (const [, target = ""] of withoutCode(read(page)).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [path = "", anchor] = target.split("#");
+      const file = path === "" ? page : relative(ROOT, join(ROOT, dirname(page), path));
+      const isFolder = path.endsWith("/");
+      const text = isFolder ? readdirSync(join(ROOT, file)).join("\n") : read(file);
+      if (anchor !== undefined) assert.ok(anchors(text).includes(anchor), `${page}: ${file} has no heading #${anchor}`);
+    }
+  }
+});
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), "utf8");
+}
+
+/** Fenced blocks are text: a `# comment` in them is no heading, brackets are no link. */
+function withoutCode(markdown: string): string {
+  return markdown.replace(/^```.*?^```/gms, "").replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ""));
+}
+
+/** Anchors of the headings, as code hosts make them: lower case, hyphens for spaces, letters, digits and hyphens alone. */
+function anchors(markdown: string): string[] {
+  const headings = markdown.replace(/^```.*?^```/gms, "").matchAll(/^#+ (.*)$/gm);
+  return [...headings].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
