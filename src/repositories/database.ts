@@ -69,7 +69,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     max_lifetime: LIFETIME_SECONDS,
     onnotice: () => undefined,
     // Asked for on each new connection, by a query of the driver that nobody waits for: a session that is terminated at that
-    // moment would end this process. We know our types.
+    // moment would end this process. We know our types. (Without it `reserve` waits for ever on a pool that has not connected.)
     fetch_types: false,
     connection: {
       application_name: options.applicationName ?? APPLICATION_NAME,

@@ -39,8 +39,10 @@ export async function renewLease({ sql }: Database, name: string, token: number,
 
 /** Ends the lease that this token is of, so that another process may have it at once. Any other token: nothing happens. */
 export async function releaseLease({ sql }: Database, name: string, token: number): Promise<void> {
-  // The row stays: the next token must be another one. A lease cannot end before it began.
+  // The row stays: the next token must be another one. A lease cannot end before it began. The column has milliseconds: rounded
+  // up, the end would still lie ahead of whoever asks at once.
   await sql`
-    update flow.lease set expires_at = greatest(now(), acquired_at + interval '1 millisecond')
+    update flow.lease set
+      expires_at = greatest(date_trunc('milliseconds', now()), acquired_at + interval '1 millisecond')
     where name = ${name} and token = ${token} and expires_at > now()`;
 }

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { type Config, isGiven } from "../platform/config.ts";
 import type { RunningServer, ServerDeps } from "./server.ts";
 import { startServer } from "./server.ts";
@@ -45,6 +46,8 @@ const SERVER_ONLY = ["FLOW_DATABASE_URL", "BROKER_URL", "FLOW_ENCRYPTION_KEYS", 
 export function workerEnvironment(config: Config, serverUrl: string): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = { ...config.environment, FLOW_SERVER_URL: reachable(serverUrl) };
   for (const name of SERVER_ONLY) delete environment[name];
+  // One name for all its lives: a worker that is started again has its commands back with its first heartbeat.
+  if (!isGiven(config, "workerName")) environment["FLOW_WORKER_NAME"] = `${hostname()}-${process.pid}`;
   if (config.workerToken !== undefined) delete environment["FLOW_SERVER_TOKEN"];
   if (config.databaseUrl !== undefined) return environment;
   // With a database of its own the service is one person's: tools may do what that person may do.

@@ -7,6 +7,7 @@ import type { RunningServer } from "./server.ts";
 
 /** What a process can be. */
 export const ROLES = ["server", "worker", "all", "gateway", "doctor"] as const;
+/** One of {@link ROLES}. */
 export type RoleName = (typeof ROLES)[number];
 
 /** What {@link serve} needs. */

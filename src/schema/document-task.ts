@@ -30,7 +30,7 @@ export const ResultField = map({
 
 /** How a result is stored: `spec.result`, `output` (language document, section 8). */
 export const ResultStorage = map({
-  inline_max_bytes: key(v.number(), "Largest result that is kept inline, in bytes; default 65,536."),
+  inline_max_bytes: key(v.number(), "Largest result that is kept inline, in bytes; default 65,536, at most 1,048,576."),
   preview_max_bytes: key(v.number(), "Size of the preview of a stored result, in bytes; default 2,048."),
   store: key(
     byShape(v.union([text, anyMap]), (value) => (typeof value === "string" ? text : anyMap)),

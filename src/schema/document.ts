@@ -10,6 +10,7 @@ import {
   INPUT,
   key,
   map,
+  mapOf,
   numberOrTemplate,
   required,
   SECONDS,
@@ -157,6 +158,7 @@ export const StepSpec = map({
   result: key(ResultStorage, "How the result is stored."),
   output: key(ResultStorage, "The same as `result`."),
   timeout: key(numberOrTemplate, SECONDS),
+  labels: key(mapOf(v.union([text, v.number(), v.boolean()])), "Labels that a worker must have to run the step."),
 });
 
 /** One step (language document, section 2). */
@@ -170,7 +172,7 @@ export const StepBody = map({
   loop: key(LoopBody, "Runs the step once per item."),
   set: key(assignments, "Assignments after success."),
   vars: key(assignments, "The same as `set`."),
-  spec: key(StepSpec, "Admission, result storage and time-out."),
+  spec: key(StepSpec, "Admission, result storage, time-out and labels of workers."),
   output: key(ResultStorage, "The same as `spec.result`."),
   output_select: ResultStorage.entries.output_select,
   next: key(next, "What follows."),

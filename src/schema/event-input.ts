@@ -32,7 +32,7 @@ const object = v.record(v.string(), v.unknown());
 
 /** Why something failed. */
 export const ErrorInput = v.looseObject({
-  kind: v.exactOptional(shortText),
+  kind: v.exactOptional(shortText, "unknown"),
   code: v.exactOptional(shortText, "UNKNOWN"),
   message: v.string(),
   retryable: v.exactOptional(v.boolean(), false),

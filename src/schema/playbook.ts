@@ -117,6 +117,8 @@ export interface Step {
   result: ResultConfig;
   /** Milliseconds (number or template) for the step as a whole. */
   timeoutMs?: Json;
+  /** `spec.labels`: only workers with these labels run it. A local run is any worker. */
+  labels?: Record<string, string>;
   next: Next;
   position: Position;
 }

@@ -25,12 +25,14 @@ export function createReport(parts: AdvanceParts): Advance["report"] {
     const earlier = remembered.get(place);
     if (earlier !== undefined) {
       if (earlier.bodySha256 !== input.bodySha256) throw otherBody(key);
-      return { ...(await earlier.outcome), duplicate: true, commands: [] };
+      return { ...(await earlier.outcome), duplicate: true };
     }
     const outcome = send(parts, input).catch((error) => recall(parts, input, key, error));
-    remembered.set(place, { bodySha256: input.bodySha256, outcome });
+    // Commands are answered once. Remembered with their contexts, those of 5,000 batches took 150 MB and more.
+    const kept = outcome.then((told): ReportOutcome => ({ ...told, commands: [] }));
+    remembered.set(place, { bodySha256: input.bodySha256, outcome: kept });
     // What failed may be sent again; what succeeded is forgotten only for newer ones.
-    outcome.catch(() => remembered.delete(place));
+    kept.catch(() => remembered.delete(place));
     const [oldest] = remembered.keys();
     if (remembered.size > REMEMBERED_MAX && oldest !== undefined) remembered.delete(oldest);
     return await outcome;

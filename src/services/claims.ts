@@ -70,12 +70,12 @@ function judgeEntry(
   if (isTerminal(lane.live.state.status)) return "drop";
   const open = openCommand(lane.live.state, entry.commandId);
   if (open?.attempt === entry.attempt) return "take";
-  if (entry.isAsked || !isBehind(lane.live, entry)) return "drop";
+  if (!isBehind(lane.live, entry)) return "drop";
   // Another server has moved the execution since it was loaded here.
-  if (member === undefined) {
-    entry.isAsked = true;
-    deps.behind.add(lane);
-  }
+  if (member !== undefined || deps.behind.has(lane)) return "skip";
+  if (entry.isAsked) return "drop";
+  entry.isAsked = true;
+  deps.behind.add(lane);
   return "skip";
 }
 

@@ -127,7 +127,7 @@ export function createDraft(
         catalogId: live.catalogId,
         step: command.step,
         kinds: kindsOf(live.source.program, step, command),
-        labels: null,
+        labels: step?.step.labels ?? null,
         body: command,
         ...commands.get(command.command_id),
       });

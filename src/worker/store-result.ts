@@ -6,6 +6,8 @@ import type { ResultRef, StoredResult } from "../schema/result.ts";
 
 /** Largest result kept inline when `spec.result` does not say (decisions, "Results"). */
 export const INLINE_BYTES_MAX = 65_536;
+/** Largest result kept inline whatever `spec.result` says: an event with more has no room in a batch. */
+export const INLINE_BYTES_LIMIT = 1_048_576;
 /** Size of a preview when `spec.result` does not say. */
 export const PREVIEW_BYTES_MAX = 2_048;
 
@@ -56,7 +58,8 @@ async function storeValue(
 ): Promise<{ result: StoredResult; bytes: number }> {
   const json = JSON.stringify(data) ?? "null";
   const size = Buffer.byteLength(json);
-  if (!config.sensitive && size <= (config.inlineMaxBytes ?? INLINE_BYTES_MAX)) {
+  const inlineBytesMax = Math.min(config.inlineMaxBytes ?? INLINE_BYTES_MAX, INLINE_BYTES_LIMIT);
+  if (!config.sensitive && size <= inlineBytesMax) {
     return { result: { value: data }, bytes: size };
   }
   const scope = textOf(config, "scope");

@@ -167,6 +167,8 @@ test("a migration waits ten seconds at most for a table that is in use", async (
 test("a process that waits for another's migration is not ended by the limit of its statements", async (context) => {
   const database = await openEmptyDatabase();
   const folder = await folderOf(context, { "0000_a": "create table a ()" });
+  // The driver reserves only what is connected already (`fetch_types: false`).
+  await database.sql`select`;
   const holder = await database.sql.reserve();
   await holder`select pg_advisory_lock(${LOCK})`;
   const hasty = open(database.url, { statementMs: 200 });

@@ -102,6 +102,9 @@ test("what is no JSON text, no reference or no time is 422", async () => {
     ["", {}],
     ["plain text", {}],
     ["\u0000", {}],
+    // Cut off on its way.
+    ['{"rows": [1, 2', {}],
+    ['"tex', {}],
     ["1", { ref: "file:///etc/passwd" }],
     ["1", { ref: "noetl://execution/x/step" }],
     ["1", { ref: `${refOf(command)}/\u00e9` }],
@@ -153,7 +156,7 @@ test("a reference is 404 when it is unknown, expired, damaged, or no reference a
   assert.equal(code, "REFERENCE_NOT_AVAILABLE");
   assert.match(String(error), /its time is over/);
   assert.equal(await api.service.results.removeExpired(100), 1);
-  assert.match(await (await resolve(refOf(command))).text(), /never stored, or was deleted/);
+  assert.match(await (await resolve(refOf(command))).text(), /never stored or has been deleted/);
   await put(command, '"whole"');
   await sql`update flow.result set payload = 'other' where ref = ${refOf(command)}`;
   assert.match(await (await resolve(refOf(command))).text(), /sha256 differs/);

@@ -171,3 +171,21 @@ test("two servers on one store move an execution together", async () => {
   await advancing.advance.close();
   await other.close();
 });
+
+test("a step that asks for labels goes to a worker that has them", async () => {
+  const advancing = setupAdvance();
+  await advancing.start(`apiVersion: flow/v2
+kind: Playbook
+metadata: { name: gpu, path: gpu }
+workflow:
+  - step: train
+    tool: { kind: noop }
+    spec: { labels: { gpu: "yes", zone: a } }
+`);
+  const claimWith = (labels: Record<string, string>) => advancing.advance.claim({ ...claim(), labels });
+  assert.deepEqual(await claimWith({}), []);
+  assert.deepEqual(await claimWith({ gpu: "yes", zone: "b" }), []);
+  const [given] = await claimWith({ gpu: "yes", zone: "a", disk: "fast" });
+  assert.equal(given?.command.step, "train");
+  await advancing.advance.close();
+});

@@ -35,5 +35,5 @@ export function createVirtualBroker({ clock, random, faults }: World): VirtualBr
 function forged(notice: Notice, id: number): Notice {
   const text = String(id);
   if (notice.kind === "commands") return { kind: "commands", commandIds: [text, ...notice.commandIds] };
-  return { kind: "execution", executionId: text, lastEventId: text };
+  return { ...notice, executionId: text };
 }

@@ -79,11 +79,12 @@ const MOST: FaultPlan = {
 /** No faults at all. */
 export const NO_FAULTS: FaultPlan = planOf(() => 0);
 
-/** Chooses which kinds of fault this run has, and how many of them; one run in eight has none. */
+/** Chooses which kinds of fault this run has, and how many of them. One run in eight has none, one only those of the broker. */
 export function planFaults(random: Random, clock: SteppedClock): Faults {
   const startedAt = clock.now();
-  const isCalm = random.chance(1 / 8);
-  const plan = planOf((kind) => (isCalm || random.chance(0.6) ? 0 : MOST[kind] * random.next()));
+  const weather = random.between(1, 8);
+  const isOut = (kind: keyof FaultPlan) => weather === 1 || (weather === 2 && !kind.startsWith("notice"));
+  const plan = planOf((kind) => (isOut(kind) || random.chance(0.6) ? 0 : MOST[kind] * random.next()));
   return watchFaults(plan, random, () => clock.now() - startedAt < FAULTS_UNTIL_MS);
 }
 

@@ -117,8 +117,8 @@ async function sameInMemory({ tables: { store }, servers }: Simulation): Promise
       assert.ok(view !== undefined, `A server does not find execution ${executionId}`);
       const known = log.filter((record) => record.event_id <= view.lastEventId && !isMarker(record));
       const folded = known.map(fromRecord).reduce(evolve, emptyState());
-      const kept = JSON.parse(JSON.stringify(view.state)) as ExecutionState;
-      if (!isDeepStrictEqual(kept, folded)) assert.deepEqual(kept, folded, "A server's state differs from the log");
+      if (isDeepStrictEqual(view.state, folded)) continue;
+      assert.deepEqual(view.state, folded, "A server's state differs from the log");
     }
   }
 }

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import type { ServerCall, ServerReply } from "../../src/adapters/server-connection.ts";
 import { resultOf } from "../../src/engine/results.ts";
+import type { ExecutionState } from "../../src/engine/state.ts";
 import { boundedResult } from "../../src/language/bounded-result.ts";
 import { FlowError } from "../../src/schema/errors.ts";
+import type { Notice } from "../../src/schema/notice.ts";
 import type { Advance, AdvanceObserver, ExecutionView, ReportOutcome } from "../../src/services/advance.ts";
 import { createAdvance } from "../../src/services/create-advance.ts";
+import { createEchoes, type Echoes } from "../../src/services/echoes.ts";
 import { DuplicateKey } from "../support/memory-store.ts";
 import { type ApiParts, answer } from "./api.ts";
 import type { VirtualBroker } from "./broker.ts";
@@ -67,7 +70,11 @@ export function createServer(parts: ServerParts): VirtualServer {
   return {
     isUp: () => life !== undefined && !isStopping,
     async look(executionId) {
-      const look = () => life?.advance.view(executionId) ?? Promise.resolve(undefined);
+      const look = async () => {
+        const view = await life?.advance.view(executionId);
+        // The state goes on changing.
+        return view && { ...view, state: JSON.parse(JSON.stringify(view.state)) as ExecutionState };
+      };
       // A load that was under way when the faults ended may still fail: the next one does not.
       return await clock.runUntil(look().catch(look));
     },
@@ -100,6 +107,7 @@ interface Life {
 function live(parts: ServerParts, process: Process): Life {
   const { tables, broker, broken } = parts;
   const query = disturbed(process, parts);
+  const echoes = createEchoes();
   const save = (ref: string, json: string) => query(async () => void tables.payloads.set(ref, JSON.parse(json)));
   const advance = createAdvance({
     store: disturbedStore(tables.store, process, parts),
@@ -115,16 +123,16 @@ function live(parts: ServerParts, process: Process): Life {
     },
     isDuplicateKey: (error) => error instanceof DuplicateKey,
     ...STORE_ERRORS,
-    observer: observe(parts),
+    observer: observe(parts, echoes),
   });
   const pending = new Set<ServerCall>();
   const api: ApiParts = { ...parts, advance, process, query };
-  process.onDeath(
-    broker.subscribe((notice) => {
-      if (notice.kind === "commands") void advance.offer(notice.commandIds);
-      else advance.moved(notice.executionId);
-    }),
-  );
+  const hear = (notice: Notice) => {
+    if (notice.kind !== "commands") return advance.moved(notice.executionId);
+    const commandIds = echoes.fromOthers(notice.commandIds);
+    if (commandIds.length > 0) void advance.offer(commandIds);
+  };
+  process.onDeath(broker.subscribe(hear));
   keepUp(advance, process, tables, query, broken);
   return {
     process,
@@ -141,11 +149,12 @@ function live(parts: ServerParts, process: Process): Life {
   };
 }
 
-function observe({ broker, broken }: ServerParts): AdvanceObserver {
+function observe({ broker, broken }: ServerParts, echoes: Echoes): AdvanceObserver {
   return {
-    committed({ moved, unclaimed }) {
-      if (unclaimed.length > 0) broker.publish({ kind: "commands", commandIds: [...unclaimed] });
-      for (const executionId of moved) broker.publish({ kind: "execution", executionId, lastEventId: executionId });
+    committed({ unclaimed }) {
+      if (unclaimed.length === 0) return;
+      echoes.told(unclaimed);
+      broker.publish({ kind: "commands", commandIds: [...unclaimed] });
     },
     batchAccepted: () => undefined,
     ackTimedOut: () => undefined,

@@ -24,6 +24,8 @@ export interface Simulation {
   started: ReadonlyMap<string, string>;
   /** Executions that somebody cancelled, or whose time ran out: they need not end as they would have. */
   interfered: ReadonlySet<string>;
+  /** Commands that all workers together run at a time. */
+  slots: number;
   /** Virtual milliseconds until the end. */
   lastedMs: number;
 }
@@ -53,9 +55,11 @@ export async function simulate(playbook: Simulated, seed?: number): Promise<Simu
   const parts = { ...world, tables, broker, broken, acknowledged: note };
   const servers = Array.from({ length: random.between(1, 3) }, () => createServer(parts));
   const script = { random, ledger, rows: { all: playbook.rows, left: new Map(), given: new Map() } };
-  const workers = Array.from({ length: random.between(1, 4) }, (_, index) =>
-    createWorker({ ...world, name: `w${index + 1}`, capacity: random.between(1, 3), servers, script, broken }),
+  const capacities = Array.from({ length: random.between(1, 4) }, () => random.between(1, 3));
+  const workers = capacities.map((capacity, index) =>
+    createWorker({ ...world, name: `w${index + 1}`, capacity, servers, script, broken }),
   );
+  const slots = capacities.reduce((sum, capacity) => sum + capacity, 0);
   const operator = createOperator({ ...world, servers, tables, playbook, interferes: seed !== undefined, broken });
   jumpNowAndThen(world, [...servers, ...workers]);
 
@@ -78,7 +82,7 @@ export async function simulate(playbook: Simulated, seed?: number): Promise<Simu
   faults.end();
   await runUntil(() => clock.now() - START_MS - lastedMs > REST_MS && isAtRest());
   const { started, interfered } = operator;
-  return { playbook, tables, servers, ledger, faults, acknowledged, started, interfered, lastedMs };
+  return { playbook, tables, servers, ledger, faults, acknowledged, started, interfered, slots, lastedMs };
 }
 
 function jumpNowAndThen(world: World, clocks: { jump(ms: number): void }[]): void {

@@ -5,7 +5,7 @@ import { mergeAssignments, readAssignments, readInputs } from "./assignments.ts"
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { readLoop } from "./loop.ts";
 import { readNext } from "./next.ts";
-import { field, type Place, textOf } from "./place.ts";
+import { field, isMap, type Place, textOf } from "./place.ts";
 import { checkKey, noteCondition, positionOf, REMOVED_STEP_KEYS, type Reading } from "./reading.ts";
 import { readResult } from "./result-storage.ts";
 import { readAdmission } from "./rules.ts";
@@ -24,6 +24,7 @@ export function readStep(outer: Reading, place: Place): Step {
   noteCondition(reading, when);
   const loop = readLoop(reading, field(place, "loop"));
   const timeoutMs = readDuration(reading, field(spec, "timeout"), SECOND_MS);
+  const labels = readLabels(field(spec, "labels"));
   const vars = readAssignments(reading, field(place, "vars"), "ctx");
   const set = readAssignments(reading, field(place, "set"), "ctx");
   const storages = [field(spec, "result"), field(spec, "output"), field(place, "output")];
@@ -39,9 +40,16 @@ export function readStep(outer: Reading, place: Place): Step {
     set: mergeAssignments(vars, set),
     result: readResult(reading, storages, field(place, "output_select")),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(labels === undefined ? {} : { labels }),
     next: readNext(reading, field(place, "next")),
     position: positionOf(reading, place),
   };
+}
+
+/** Labels are compared as texts: `gpu: 1` and `gpu: "1"` are the same. */
+function readLabels(place: Place | undefined): Record<string, string> | undefined {
+  if (!isMap(place) || place.fields.size === 0) return undefined;
+  return Object.fromEntries([...place.fields].map(([key, { value }]) => [key, String(value)]));
 }
 
 /** Keys of the step itself, of its `spec` and of `spec.policy`. A flat step's other keys are its task's. */

@@ -94,7 +94,7 @@ function flatDraft(owner: Place, tool: Place, label: string): TaskDraft {
     if (!taken && !named) fields.set(key, value);
   }
   const spec = owner.fields.get("spec");
-  const hoistable = new Map([...(spec?.fields ?? [])].filter(([key]) => key !== "output"));
+  const hoistable = new Map([...(spec?.fields ?? [])].filter(([key]) => key !== "output" && key !== "labels"));
   return {
     label,
     place: owner,
