@@ -46,7 +46,8 @@ export function commandRoutes(
       const listener = listening(c, stopping);
       const began = performance.now();
       try {
-        const claimed = await advance.claim({ worker, limit, kinds, labels, waitMs }, listener.signal);
+        const input = { worker, limit, kinds, labels, waitMs };
+        const claimed = await advance.claim(input, listener.signal, listener.left);
         return c.json({ commands: claimed.map(commandAnswer) } satisfies ClaimAnswer);
       } finally {
         metrics.claimAnswered((performance.now() - began) / 1_000);

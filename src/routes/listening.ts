@@ -4,6 +4,8 @@ import type { Context } from "hono";
 export interface Listening {
   /** Aborted when the client has left, or the server stops. */
   signal: AbortSignal;
+  /** Aborted when the client has left. */
+  left: AbortSignal;
   /** Call it when the answer is given. */
   done(): void;
 }
@@ -18,6 +20,7 @@ export function listening(c: Context, stopping: AbortSignal): Listening {
   if (client.aborted || stopping.aborted) abort();
   return {
     signal: controller.signal,
+    left: client,
     done() {
       client.removeEventListener("abort", abort);
       stopping.removeEventListener("abort", abort);

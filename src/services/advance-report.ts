@@ -15,19 +15,19 @@ const REMEMBERED_MAX = 5_000;
 const MARKER_MS = 500;
 
 /** `Advance.report`. */
-export function createReport(parts: AdvanceParts): Advance["report"] {
+export function createReport(parts: AdvanceParts, offer: Advance["offer"]): Advance["report"] {
   const remembered = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
   return async (input) => {
     parts.checkOpen("worker_unavailable");
     const key = input.idempotencyKey;
-    if (key === null) return await send(parts, input);
+    if (key === null) return await send(parts, input, offer);
     const place = JSON.stringify([input.caller, key]);
     const earlier = remembered.get(place);
     if (earlier !== undefined) {
       if (earlier.bodySha256 !== input.bodySha256) throw otherBody(key);
       return { ...(await earlier.outcome), duplicate: true };
     }
-    const outcome = send(parts, input).catch((error) => recall(parts, input, key, error));
+    const outcome = send(parts, input, offer).catch((error) => recall(parts, input, key, error));
     // Commands are answered once. Remembered with their contexts, those of 5,000 batches took 150 MB and more.
     const kept = outcome.then((told): ReportOutcome => ({ ...told, commands: [] }));
     remembered.set(place, { bodySha256: input.bodySha256, outcome: kept });
@@ -50,7 +50,7 @@ async function recall(parts: AdvanceParts, input: ReportInput, key: string, erro
   return { requestId, eventIds, commandsGenerated, queueDepth: parts.pump.depth(), duplicate: true, commands: [] };
 }
 
-async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutcome> {
+async function send(parts: AdvanceParts, input: ReportInput, offer: Advance["offer"]): Promise<ReportOutcome> {
   const { ids, pump, limits, observer, now } = parts;
   if (!ids.isReady()) await ids.ready();
   const arrivedAt = now();
@@ -58,7 +58,7 @@ async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutc
   return await new Promise<ReportOutcome>((resolve, reject) => {
     let hasBegun = false;
     let isOver = false;
-    const commands: ClaimedCommand[] = [];
+    let commands: ClaimedCommand[] = [];
     let written: ReportJob | undefined;
     const finish = (call: () => void) => {
       if (isOver) return;
@@ -67,11 +67,26 @@ async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutc
       cancelLimit();
       call();
     };
+    /** What was claimed for an answer that is none: for others at once, not when the lease is over. */
+    const giveBack = () => {
+      const ids = commands.map(({ command }) => command.command_id);
+      commands = [];
+      if (ids.length > 0) void offer(ids, input.claim?.worker);
+    };
+    const refuse = (error: unknown) => {
+      finish(() => reject(error));
+      giveBack();
+    };
     const answer = () => {
+      if (isOver) return giveBack();
       if (written === undefined) return;
       const { eventIds, commandsGenerated } = written;
       const queueDepth = pump.depth();
-      finish(() => resolve({ requestId, eventIds, commandsGenerated, queueDepth, duplicate: false, commands }));
+      const claimed = commands;
+      commands = [];
+      finish(() =>
+        resolve({ requestId, eventIds, commandsGenerated, queueDepth, duplicate: false, commands: claimed }),
+      );
     };
     const demand: Demand | undefined = input.claim && {
       input: input.claim,
@@ -87,11 +102,9 @@ async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutc
       // One that is being written may be answered by its commit; it is only given up when nobody has looked at it.
       if (hasBegun && demand !== undefined) return;
       observer.ackTimedOut();
-      finish(() => reject(notTaken(limits.ackMs)));
+      refuse(notTaken(limits.ackMs));
     });
-    const cancelLimit = parts.deadlines.add(limits.processingMs, () =>
-      finish(() => reject(tooSlow(limits.processingMs))),
-    );
+    const cancelLimit = parts.deadlines.add(limits.processingMs, () => refuse(tooSlow(limits.processingMs)));
     const job = createReportJob({
       ...input,
       requestId,
@@ -105,7 +118,7 @@ async function send(parts: AdvanceParts, input: ReportInput): Promise<ReportOutc
         // With a demand, the answer comes with what was claimed for it.
         if (demand === undefined) answer();
       },
-      fail: (error) => finish(() => reject(error)),
+      fail: refuse,
       isAbandoned: () => isOver && !hasBegun,
     });
     const { check } = job;

@@ -101,8 +101,13 @@ export interface Advance {
   report(input: ReportInput): Promise<ReportOutcome>;
   /** Folds one event from outside into an execution, such as its cancellation. Throws `FlowError` NOT_FOUND, UNAVAILABLE. */
   inject(executionId: string, event: FlowEvent): Promise<Acceptance>;
-  /** Commands for a worker, oldest first; empty when there was none in time, or the signal was aborted. */
-  claim(input: ClaimInput, signal?: AbortSignal): Promise<ClaimedCommand[]>;
+  /**
+   * Commands for a worker, oldest first; empty when there was none in time, or the signal was aborted. `left` says that nobody
+   * is there to take the answer: what is in it is then offered to others. Default: the same signal.
+   */
+  claim(input: ClaimInput, signal?: AbortSignal, left?: AbortSignal): Promise<ClaimedCommand[]>;
+  /** A worker wants no more: its claims that wait are answered, with what was claimed for them already or with none. */
+  dismiss(worker: string): void;
   /** One command by its id, which {@link offer} has found claimable. Undefined when somebody else was faster. */
   claimOne(commandId: string, worker: string): Promise<ClaimedCommand | undefined>;
   /** Others say that these commands may be claimed: looks them up and offers them to who waits. Never throws. */

@@ -6,7 +6,8 @@ import { jobBase } from "./jobs.ts";
 import type { Demand, HeldClaim, Job } from "./round.ts";
 
 /** The part of {@link Advance} that gives commands to workers. */
-export function createClaiming(parts: AdvanceParts): Pick<Advance, "claim" | "claimOne" | "offer"> {
+export function createClaiming(parts: AdvanceParts): Pick<Advance, "claim" | "claimOne" | "offer" | "dismiss"> {
+  const waits = new Set<Wait>();
   const offer: Advance["offer"] = async (commandIds, abandonedBy) => {
     const { store, ready, pump, now, observer } = parts;
     try {
@@ -20,9 +21,35 @@ export function createClaiming(parts: AdvanceParts): Pick<Advance, "claim" | "cl
   };
   return {
     offer,
-    claim: (input, signal) => waitForCommands(parts, input, signal, offer),
+    async claim(input, signal, left = signal) {
+      const wait: Wait = { worker: input.worker, leave: () => undefined };
+      waits.add(wait);
+      try {
+        return await waitForCommands(parts, { input, signal, left, wait }, offer);
+      } finally {
+        waits.delete(wait);
+      }
+    },
+    dismiss(worker) {
+      for (const wait of [...waits]) if (wait.worker === worker) wait.leave();
+    },
     claimOne: (commandId, worker) => claimOne(parts, commandId, worker),
   };
+}
+
+/** A claim that waits. */
+interface Wait {
+  worker: string;
+  /** Ends the wait. */
+  leave(): void;
+}
+
+/** A claim: who wants what, until when, and whether anybody is there for the answer. */
+interface Claiming {
+  input: ClaimInput;
+  signal: AbortSignal | undefined;
+  left: AbortSignal | undefined;
+  wait: Wait;
 }
 
 /**
@@ -36,8 +63,7 @@ const LOOK_MAX = 256;
 /** Waits among those who want commands, until a round gives some, the time is over, or nobody listens any more. */
 async function waitForCommands(
   parts: AdvanceParts,
-  input: ClaimInput,
-  signal: AbortSignal | undefined,
+  { input, signal, left, wait }: Claiming,
   offer: Advance["offer"],
 ): Promise<ClaimedCommand[]> {
   const { pump, deadlines, ready, store, now } = parts;
@@ -62,10 +88,11 @@ async function waitForCommands(
         cancel();
         signal?.removeEventListener("abort", leave);
         // Nobody is there to run them: they are for others at once, not when the lease is over.
-        if (signal?.aborted && commands.length > 0) void offer(commands.map(idOf), input.worker);
+        if (left?.aborted && commands.length > 0) void offer(commands.map(idOf), input.worker);
         resolve(commands);
       },
     };
+    wait.leave = leave;
     const cancel = deadlines.add(Math.max(input.waitMs, AT_ONCE_MS), leave);
     signal?.addEventListener("abort", leave, { once: true });
     pump.waiting.add(demand);

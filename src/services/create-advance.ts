@@ -71,10 +71,11 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     now,
   };
 
+  const claiming = createClaiming(parts);
   return {
     start: createStart(parts),
-    report: createReport(parts),
-    ...createClaiming(parts),
+    report: createReport(parts, claiming.offer),
+    ...claiming,
     async inject(executionId, event) {
       return await new Promise((resolve, reject) => {
         let verdict: Acceptance = "late";

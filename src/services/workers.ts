@@ -56,7 +56,7 @@ export interface Workers {
 /** What the pool is made of. */
 export interface WorkersDeps {
   database: Database;
-  advance: Pick<Advance, "offer" | "claimOne">;
+  advance: Pick<Advance, "offer" | "claimOne" | "dismiss">;
   policy: ClaimPolicy;
   /** `FLOW_COMMAND_CLAIM_LEASE_SECONDS`, milliseconds. */
   leaseMs: number;
@@ -74,6 +74,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
       return await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
     },
     async heartbeat(heartbeat) {
+      if (heartbeat.draining) advance.dismiss(heartbeat.name);
       const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
       if (found === undefined) {
         throw new FlowError("unknown", `No worker '${heartbeat.name}' is registered here. Register again`);

@@ -2,6 +2,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ClaimAnswer, ClaimedWork, Unavailable, WorkServer } from "../ports/work-server.ts";
 import { messageOf } from "../schema/errors.ts";
 import { backOffMs } from "./back-off.ts";
+import { after } from "./deadline.ts";
 import type { Happening } from "./happening.ts";
 import type { Slots } from "./slots.ts";
 
@@ -9,6 +10,8 @@ import type { Slots } from "./slots.ts";
 const WAIT_MS = 30_000;
 /** Most commands of one claim. */
 const CLAIM_MAX = 256;
+/** How long the last answer is waited for: the server gives it as soon as it hears that this worker drains. */
+const LAST_ANSWER_MS = 1_000;
 
 /** What {@link claimForever} needs. */
 export interface ClaimingParts {
@@ -25,15 +28,21 @@ export interface ClaimingParts {
 /**
  * Asks for as many commands as there are free slots, one request at a time, until the signal aborts. A server that cannot
  * answer is asked again, ever more seldom, for as long as it takes.
+ *
+ * The request that is under way when the signal aborts is not broken off at once: the commands in an answer that nobody reads
+ * would be claimed a second time, and count as tried. Resolves when nothing more can come.
  */
 export async function claimForever(parts: ClaimingParts, signal: AbortSignal): Promise<void> {
   const { clock, random, tell } = parts;
+  const last = new AbortController();
+  signal.addEventListener("abort", () => after(clock, LAST_ANSWER_MS, () => last.abort(signal.reason)), { once: true });
   let tries = 0;
   while (!signal.aborted) {
     try {
       // Again: a command that was lent out may have taken its slot back before this went on.
       while (parts.slots.free() < 1) await parts.slots.untilFree(signal);
-      const answer = await claim(parts, signal);
+      const answer = await claim(parts, last.signal);
+      if (signal.aborted) return;
       if (answer.status === "ok") {
         if (tries > 0) tell({ type: "server.back", doing: "claiming", tries });
         tries = 0;

@@ -39,6 +39,7 @@ export function createWork(parts: WorkParts): Work {
   const { clock, random } = parts.deps;
   const slots = createSlots(parts.capacity);
   const claiming = new AbortController();
+  let claimed: Promise<void> = Promise.resolve();
   const running = createRunningClaims({ ...parts, slots, open: (claim) => reporter.open(claim) });
   const { start } = running;
   const reporter = createReporter<Running>({
@@ -54,7 +55,7 @@ export function createWork(parts: WorkParts): Work {
   return {
     start() {
       const unknown = () => parts.register();
-      void claimForever({ ...parts, clock, random, slots, start, unknown }, claiming.signal);
+      claimed = claimForever({ ...parts, clock, random, slots, start, unknown }, claiming.signal);
     },
     lost(commandId, attempt) {
       const claim = running.find(commandId);
@@ -66,6 +67,7 @@ export function createWork(parts: WorkParts): Work {
       claiming.abort(new Error("The worker stops"));
       reporter.claimNoMore();
       const isOver = aborted(signal);
+      await Promise.race([claimed, isOver]);
       // Again: what an answer under way brings begins after the commands that it acknowledges have ended.
       while (running.all().length > 0 && !signal.aborted) await Promise.race([running.untilNone(), isOver]);
       const left = running.all();

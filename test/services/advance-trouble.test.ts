@@ -67,6 +67,20 @@ test("commands that a report claimed reach the worker also when the report had t
   await Promise.all([advance.close(), other.close()]);
 });
 
+test("what was claimed for a report that is refused in the end is for others at once", async () => {
+  const { advance, another, start } = setupAdvance();
+  const other = another();
+  const executionId = await start(TWO_STEPS);
+  const [first] = await advance.claim(ask("w1"));
+  assert.ok(first);
+  const waiting = await start(TWO_STEPS);
+  await other.inject(executionId, { type: "execution.cancelled", at: Date.now(), reason: "enough" });
+  await assert.rejects(advance.report(batch(endOf(first), { claim: ask("w1") })), /the execution has ended/);
+  const [given] = await advance.claim(ask("w2", 1, 5_000));
+  assert.deepEqual([given?.command.execution_id, given?.attempt], [waiting, 2]);
+  await Promise.all([advance.close(), other.close()]);
+});
+
 test("a command that another server issued is claimed here, where an older state is remembered", async () => {
   const { advance, another, start } = setupAdvance();
   const other = another();

@@ -22,7 +22,9 @@ const POLL_MS = 6_000;
  * Where nothing broke, no command waits while a worker has room; where only notices were lost, it is found by polling. In the
  * end it would be found in any case, and nobody would notice.
  */
-function noTimeIsWasted({ tables: { store }, faults: { counts }, slots }: Simulation): void {
+function noTimeIsWasted({ tables: { store }, faults: { counts }, slots, interfered }: Simulation): void {
+  // A worker learns of a cancellation with its next heartbeat.
+  if (interfered.size > 0) return;
   const broken = (Object.keys(counts) as (keyof FaultPlan)[]).filter((kind) => counts[kind] > 0);
   if (broken.some((kind) => !kind.startsWith("notice"))) return;
   const patienceMs = broken.length === 0 ? PATIENCE_MS : PATIENCE_MS + POLL_MS;

@@ -69,7 +69,9 @@ function nothingIsOpen({ tables: { store } }: Simulation): void {
 }
 
 /** Where no answer was lost and nobody was out of reach, every claim reached its worker: nothing is claimed again. */
-function nothingIsClaimedTwice({ tables: { store }, faults: { counts } }: Simulation): void {
+function nothingIsClaimedTwice({ tables: { store }, faults: { counts }, interfered }: Simulation): void {
+  // A report that a cancellation overtook is refused, and with it what was claimed for its answer.
+  if (interfered.size > 0) return;
   const kinds = Object.keys(counts) as (keyof typeof counts)[];
   if (kinds.some((kind) => counts[kind] > 0 && !HARMLESS.has(kind))) return;
   for (const { commandId, attempt } of store.commands.values()) {

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Database } from "../../src/repositories/database.ts";
+import { startManualWorker } from "./support/manual-worker.ts";
+import { residentMb } from "./support/memory.ts";
+import { startOwnPostgres } from "./support/own-postgres.ts";
+import { PAIR_DONE, WORK_DONE } from "./support/playbooks.ts";
+import { LONG, openStand } from "./support/stand.ts";
+import { until } from "./support/until.ts";
+
+/* What happens to the database (the fault matrix in the design): crashed, cut off, full, slow. */
+
+const postgres = await startOwnPostgres();
+
+test("PostgreSQL is restarted `immediate` under load, twice: every process reconnects, none ends, nothing is lost", async (t) => {
+  const stand = await openStand(t, undefined, postgres.url);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const workers = await Promise.all([stand.worker(server, "one"), stand.worker(server, "two")]);
+  const ids: string[] = [];
+  for (let crashes = 0; crashes < 2; crashes += 1) {
+    ids.push(...(await stand.start(client, "work", 8)));
+    const before = stand.effects.counts.size;
+    await until("work goes on", () => stand.effects.counts.size >= before + 8);
+    await postgres.crash();
+    const away = await client.call("POST", "/api/execute", { path: "work" });
+    assert.deepEqual([away.status, away.body.code, away.headers.get("retry-after")], [503, "UNAVAILABLE", "1"]);
+    assert.equal((await client.call("GET", "/api/health")).status, 200);
+    await postgres.start();
+  }
+  await stand.finish(client, ids, WORK_DONE);
+  assert.deepEqual(
+    [server, ...workers].map((process) => process.isRunning()),
+    [true, true, true],
+  );
+});
+
+test("connections are terminated five times a second under load: the work goes on and ends", async (t) => {
+  const stand = await openStand(t, undefined, postgres.url);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const worker = await stand.worker(server, "one");
+  let isOver = false;
+  let cut = 0;
+  const cutting = (async () => {
+    while (!isOver) {
+      cut += await terminate(stand.database);
+      // The fault itself, at its rate: nobody waits for it.
+      await sleep(200);
+    }
+  })();
+  const ids = await stand.start(client, "work", 10);
+  await Promise.all(ids.map((id) => client.watch(id)));
+  isOver = true;
+  await cutting;
+  assert.ok(cut > 5, `${cut} connections were terminated`);
+  await stand.finish(client, ids, WORK_DONE);
+  assert.deepEqual([server.isRunning(), worker.isRunning()], [true, true]);
+});
+
+test("no connection is left: callers get 503 with Retry-After, and all goes on when there are some again", async (t) => {
+  const stand = await openStand(t, undefined, postgres.url);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const worker = await stand.worker(server, "one");
+  const held = stand.effects.hold("first");
+  const ids = await stand.start(client, "work", 4);
+  await held.arrived(4);
+  const { sql } = stand.database;
+  await sql`alter database flow connection limit 0`;
+  await terminate(stand.database);
+  held.release();
+  const full = await until("calls are refused", async () => {
+    const answer = await client.call("GET", `/api/executions/${ids[0]}`);
+    return answer.status !== 200 && answer;
+  });
+  assert.deepEqual([full.status, full.body.code, full.headers.get("retry-after")], [503, "UNAVAILABLE", "1"]);
+  await worker.untilLog("the server does not answer while reporting");
+  await sql`alter database flow connection limit -1`;
+  await stand.finish(client, ids, WORK_DONE);
+});
+
+test("PostgreSQL is slow: batches are refused within their time, the queue is bounded, memory does not grow, and nothing is lost", async (t) => {
+  const stand = await openStand(t, { ...LONG, FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE: "32" }, postgres.url);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const worker = await startManualWorker(client, "manual");
+  const ids = await stand.start(client, "pair", 40);
+  const commands = [];
+  for (const id of ids) commands.push(await worker.claim(id));
+  const lock = await lockTable(stand.database, "execution");
+  const began = performance.now();
+  const refused = await Promise.all(commands.map((command) => worker.end(command, `slow-${command.command_id}`)));
+  const tookMs = performance.now() - began;
+  const codes = new Set(refused.map(({ status, body }) => `${status} ${body.code}`));
+  assert.deepEqual([...codes].sort(), ["503 ack_timeout", "503 queue_unavailable"]);
+  for (const { headers } of refused) assert.equal(headers.get("retry-after"), "1");
+  assert.ok(tookMs < 5_000, `They were refused after ${tookMs} ms`);
+  const before = residentMb(server.pid);
+  for (let round = 0; round < 40; round += 1) {
+    await Promise.all(commands.map((command) => worker.end(command, `slow-${command.command_id}`)));
+  }
+  const grown = residentMb(server.pid) - before;
+  assert.ok(grown < 100, `The server grew by ${grown} MB over 1,600 refused batches`);
+  await lock.release();
+  for (const command of commands) {
+    await until(
+      "the batch is taken",
+      async () => (await worker.end(command, `slow-${command.command_id}`)).status === 202,
+    );
+  }
+  for (const id of ids)
+    await until("its end is taken", async () => (await worker.end(await worker.claim(id))).status === 202);
+  await stand.finish(client, ids, PAIR_DONE);
+});
+
+/** Cuts off all sessions but this one, and says how many. */
+async function terminate({ sql }: Pick<Database, "sql">): Promise<number> {
+  const rows = await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where usename = current_user and pid <> pg_backend_pid()`;
+  return rows.length;
+}
+
+/** Nobody else reads or writes the table until it is released. */
+async function lockTable({ sql }: Pick<Database, "sql">, table: string): Promise<{ release(): Promise<void> }> {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let done: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((locked, failed) => {
+    done = sql.begin(async (transaction) => {
+      await transaction`lock table flow.${transaction(table)} in access exclusive mode`;
+      locked();
+      await released;
+    });
+    done.catch(failed);
+  });
+  return {
+    async release() {
+      release();
+      await done;
+    },
+  };
+}

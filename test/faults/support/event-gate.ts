@@ -1,0 +1,41 @@
+import type { Database } from "../../../src/repositories/database.ts";
+import { until } from "./until.ts";
+
+/** A place in the database at which statements wait. */
+export interface EventGate {
+  /** Resolves when a statement waits there; gives its backend. */
+  reached(): Promise<number>;
+  /** Ends the backends that wait there: what they were writing is undone. */
+  cutOff(): Promise<void>;
+  /** Lets them go on, and everything after them. */
+  open(): Promise<void>;
+}
+
+/** Key of the advisory lock; each test has a database of its own. */
+const KEY = 4_711;
+
+/**
+ * Holds back every statement that writes an event of this type, so that a process can be killed between two commits that
+ * otherwise follow each other within a millisecond. It is real PostgreSQL that waits, in a trigger.
+ */
+export async function closeEventGate({ sql }: Database, eventType: string): Promise<EventGate> {
+  await sql.unsafe(`
+    create or replace function flow.test_gate() returns trigger language plpgsql as
+      $$ begin perform pg_advisory_xact_lock_shared(${KEY}); return new; end $$;
+    create or replace trigger test_gate before insert on flow.event
+      for each row when (new.event_type = '${eventType}') execute function flow.test_gate()`);
+  const holder = await sql.reserve();
+  await holder`select pg_advisory_lock(${KEY})`;
+  const waiting = async () =>
+    sql<{ pid: number }[]>`select pid from pg_locks where locktype = 'advisory' and objid = ${KEY} and not granted`;
+  return {
+    reached: () => until(`an event ${eventType} is about to be written`, async () => (await waiting())[0]?.pid),
+    async cutOff() {
+      for (const { pid } of await waiting()) await sql`select pg_terminate_backend(${pid}, 5000)`;
+    },
+    async open() {
+      await holder`select pg_advisory_unlock(${KEY})`;
+      holder.release();
+    },
+  };
+}

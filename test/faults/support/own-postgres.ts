@@ -1,0 +1,45 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { startEmbeddedPostgres } from "../../../src/platform/embedded-postgres.ts";
+import { findPostmaster } from "../../../src/platform/postmaster-file.ts";
+import { isAlive } from "../../../src/platform/process.ts";
+import { until } from "./until.ts";
+
+/** A PostgreSQL of this test file alone, durable as in production, which a test may crash. Its role is no superuser. */
+export interface OwnPostgres {
+  readonly url: string;
+  /** Ends it as `pg_ctl stop -m immediate` does: sessions are cut off, nothing is written; the next start recovers. */
+  crash(): Promise<void>;
+  /** Starts it again on the same port. */
+  start(): Promise<void>;
+}
+
+let stop = async () => {};
+after(() => stop());
+
+/** Starts it. Call it at the top of a test file, once. */
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  const folder = await mkdtemp(join(tmpdir(), "flow-own-postgres-"));
+  // Its user is another one than root.
+  await chmod(folder, 0o755);
+  const start = () => startEmbeddedPostgres({ folder: join(folder, "postgres"), log: () => undefined });
+  let running = await start();
+  stop = async () => {
+    await running.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return {
+    url: running.url,
+    async crash() {
+      const { pid } = (await findPostmaster(running.data)) ?? {};
+      if (pid === undefined) throw new Error("PostgreSQL does not run");
+      process.kill(pid, "SIGQUIT");
+      await until("PostgreSQL has ended", () => !isAlive(pid));
+    },
+    async start() {
+      running = await start();
+    },
+  };
+}

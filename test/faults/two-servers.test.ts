@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { endOf } from "../support/api-work.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { startServerProcess } from "../support/service-process.ts";
+import { createClient } from "./support/client.ts";
+import { startManualWorker } from "./support/manual-worker.ts";
+import { PAIR_DONE, PARENT_DONE, WORK_DONE } from "./support/playbooks.ts";
+import { LONG, openStand } from "./support/stand.ts";
+import { until } from "./support/until.ts";
+
+/* Several servers on one database (the fault matrix in the design), without a broker: they meet in the database alone. */
+
+test("two servers with a worker each share all executions: each is worked on by both, and nothing is done twice", async (t) => {
+  const stand = await openStand(t, LONG);
+  const [one, two] = await Promise.all([stand.server(), stand.server()]);
+  const [first, second] = [await stand.client(one), await stand.client(two)];
+  await Promise.all([stand.worker(one, "one"), stand.worker(two, "two")]);
+  const [left, right, parents] = await Promise.all([
+    stand.start(first, "work", 8),
+    stand.start(second, "work", 8),
+    stand.start(first, "parent", 2),
+  ]);
+  // Each is watched through the server that did not start it.
+  await stand.finish(second, left, { ...WORK_DONE, once: true });
+  await stand.finish(first, right, { ...WORK_DONE, once: true });
+  await stand.finish(second, parents, { ...PARENT_DONE, once: true });
+});
+
+test("a batch that comes doubled, to both servers at once and again later, is accepted once", async (t) => {
+  const stand = await openStand(t, LONG);
+  const [one, two] = await Promise.all([stand.server(), stand.server()]);
+  const clients = [await stand.client(one), await stand.client(two)] as const;
+  const worker = await startManualWorker(clients[0], "manual");
+  const ids = await stand.start(clients[0], "pair", 5);
+  for (const id of ids) {
+    const command = await worker.claim(id);
+    const events = endOf(command, { step: command.step });
+    const send = (to: 0 | 1, key: string) => clients[to].report("manual", events, {}, key);
+    const answers = await Promise.all([send(0, id), send(1, id), send(0, id), send(1, `${id}-other`)]);
+    const accepted = answers.filter(({ status, body }) => status === 202 && !body.duplicate);
+    assert.equal(accepted.length, 1, JSON.stringify(answers.map(({ status, body }) => [status, body])));
+    const [{ body } = { body: {} }] = accepted;
+    for (const answer of answers) {
+      if (answer.status === 202) assert.deepEqual(answer.body.event_ids, body.event_ids);
+      else assert.deepEqual([answer.status, answer.body.code], [409, "CONFLICT"], JSON.stringify(answer.body));
+    }
+    const late = await send(1, `${id}-late`);
+    assert.deepEqual([late.status, late.body.detail.events[0].reason], [409, "unknown"]);
+  }
+  for (const id of ids) await worker.end(await worker.claim(id));
+  await stand.finish(clients[1], ids, { ...PAIR_DONE, once: true });
+});
+
+test("events that come in another order than they happened are refused and change nothing; in their order they are accepted", async (t) => {
+  const stand = await openStand(t, LONG);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const worker = await startManualWorker(client, "manual");
+  const [id = ""] = await stand.start(client, "pair", 1);
+  const command = await worker.claim(id);
+  const [done, end] = endOf(command, { step: command.step });
+  assert.ok(done !== undefined && end !== undefined);
+  // As workers send it: with the tasks that make up its result.
+  const completed = { ...end, result: { status: "ok", context: { tasks: [done["task"]] } } };
+  const started = { ...completed, event_type: "command.started" };
+  const reasons = async (...events: object[]) => {
+    const { status, body } = await client.report("manual", events);
+    return status === 202 ? "accepted" : body.detail.events.map(({ reason }: { reason: string }) => reason).join();
+  };
+  assert.equal(await reasons(completed, done), "early");
+  assert.equal(await reasons({ ...done, attempt: 2 }), "stale");
+  // `done` before `started` is no contradiction: what was done has been started.
+  assert.equal(await reasons(done), "accepted");
+  assert.equal(await reasons(started), "accepted");
+  assert.equal(await reasons(completed, completed), "unknown");
+  assert.equal(await reasons(completed), "accepted");
+  assert.equal(await reasons(started), "unknown");
+  await worker.end(await worker.claim(id));
+  await stand.finish(client, [id], { ...PAIR_DONE, once: true });
+});
+
+test("servers that start at the same moment on an empty database: one migrates, the others wait, all serve", async (t) => {
+  const { url } = await createTestDatabase();
+  const stand = await openStand(t, LONG, url);
+  const servers = await Promise.all([stand.server(), stand.server(), stand.server()]);
+  const applied = servers.flatMap((server) => {
+    const lines = server
+      .log()
+      .split("\n")
+      .filter((line) => line.includes('"applied":'));
+    return lines.flatMap((line) => (JSON.parse(line) as { applied: string[] }).applied);
+  });
+  assert.ok(applied.length > 0);
+  assert.deepEqual(applied.sort(), [...new Set(applied)].sort(), "A migration was applied twice");
+  const client = await stand.client(...servers);
+  await stand.worker(servers[0], "one");
+  const ids = await stand.start(client, "work", 6);
+  // And more of them come, and look at the schema, under load.
+  await Promise.all([stand.server(), stand.server()]);
+  await stand.finish(client, ids, { ...WORK_DONE, once: true });
+});
+
+test("SIGTERM of the role `all` under load, and its restart: nothing is lost, nothing is done twice", async (t) => {
+  const stand = await openStand(t, LONG);
+  const environment = {
+    ...LONG,
+    FLOW_DATABASE_URL: stand.databaseUrl,
+    FLOW_WORKER_TOOLS: "all",
+    FLOW_HTTP_ALLOW_PRIVATE: "all",
+  };
+  const all = (port = 0) => startServerProcess(t, { folder: stand.folder, environment }, port, "all");
+  let service = await all();
+  const { port } = service;
+  const client = await stand.client(service);
+  const ids: string[] = [];
+  for (let stops = 0; stops < 2; stops += 1) {
+    const before = stand.effects.counts.size;
+    ids.push(...(await stand.start(client, "work", 8)));
+    await until("work goes on", () => stand.effects.counts.size >= before + 8);
+    const { code, stderr } = await service.end("SIGTERM");
+    assert.equal(code, 0, stderr);
+    service = await all(port);
+  }
+  await stand.finish(createClient(service.url), ids, { ...WORK_DONE, once: true });
+});

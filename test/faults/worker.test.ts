@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PARENT_DONE, WORK_DONE } from "./support/playbooks.ts";
+import { LONG, openStand } from "./support/stand.ts";
+import { until } from "./support/until.ts";
+
+/* What happens to workers (the fault matrix in the design): killed, frozen, told to stop. */
+
+test("a worker that is killed in a task: another one has its commands when the leases end, each under a higher attempt", async (t) => {
+  const stand = await openStand(t);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const first = await stand.worker(server, "first");
+  const held = stand.effects.hold("first");
+  const ids = await stand.start(client, "work", 3);
+  await held.arrived(3);
+  const ended = first.end("SIGKILL");
+  await stand.worker(server, "second");
+  await held.arrived(6);
+  held.release();
+  await ended;
+  await stand.finish(client, ids, WORK_DONE);
+  for (const id of ids) {
+    const { body } = await client.call("GET", `/api/executions/${id}`);
+    assert.equal(body.steps[0].attempts, 2, "The step says that a worker was lost");
+  }
+});
+
+test("a worker that is killed while it waits for a sub-playbook: the next one waits for the same execution", async (t) => {
+  const stand = await openStand(t);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const first = await stand.worker(server, "first");
+  const held = stand.effects.hold("last");
+  const [id = ""] = await stand.start(client, "parent", 1);
+  await held.arrived();
+  const ended = first.end("SIGKILL");
+  await stand.worker(server, "second");
+  await held.arrived(2);
+  held.release();
+  await ended;
+  await stand.finish(client, [id], PARENT_DONE);
+  const { body } = await client.call("GET", `/api/executions?parent_execution_id=${id}`);
+  const children = body.executions.map(({ execution_id }: { execution_id: string }) => execution_id);
+  assert.equal(children.length, 1);
+  await stand.finish(client, children, WORK_DONE);
+});
+
+test("a worker that is frozen for longer than its lease: its late report is refused, and the work is neither lost nor doubled in the log", async (t) => {
+  const stand = await openStand(t);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const frozen = await stand.worker(server, "frozen");
+  const held = stand.effects.hold("first");
+  const ids = await stand.start(client, "work", 2);
+  await held.arrived(2);
+  frozen.signal("SIGSTOP");
+  await stand.worker(server, "awake");
+  await held.arrived(4);
+  // The frozen worker's tasks are answered too: it has something to report when it is awake again.
+  held.release();
+  await Promise.all(ids.map((id) => client.watch(id)));
+  frozen.signal("SIGCONT");
+  await frozen.untilLog("a command is given up");
+  await until("the thawed worker holds nothing", async () => (await running(client, "frozen")) === 0);
+  await stand.finish(client, ids, WORK_DONE);
+  // It is a worker like any other again.
+  await stand.finish(client, await stand.start(client, "work", 2), WORK_DONE);
+});
+
+test("SIGTERM of a worker under load: it drains; no step fails, none is tried again, no effect is doubled", async (t) => {
+  const stand = await openStand(t, LONG);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const first = await stand.worker(server, "first");
+  const held = stand.effects.hold("fan");
+  const ids = await stand.start(client, "work", 12);
+  await held.arrived(8);
+  const ended = first.end("SIGTERM");
+  await first.untilLog('"stopping"');
+  await stand.worker(server, "second");
+  held.release();
+  assert.equal((await ended).code, 0);
+  assert.match(first.log(), /the worker has drained/);
+  await stand.finish(client, ids, { ...WORK_DONE, once: true });
+});
+
+async function running(client: Awaited<ReturnType<Awaited<ReturnType<typeof openStand>>["client"]>>, name: string) {
+  const { body } = await client.call("GET", "/api/worker/pools");
+  return body.items.find((item: { name: string }) => item.name === name)?.running as number | undefined;
+}
