@@ -1,5 +1,6 @@
 import { outOfTime, timeLimit } from "../engine/time-limit.ts";
 import type { AcceptedBatch } from "../ports/execution-store.ts";
+import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { fromRecord } from "../schema/event-record.ts";
 import type { Upkeep } from "./advance.ts";
@@ -41,7 +42,16 @@ export function createUpkeep(parts: AdvanceParts): Upkeep {
     },
     async expire() {
       const overdue = await store.overdueExecutions(PAGE);
-      for (const executionId of overdue) await expireExecution(parts, executionId);
+      for (const executionId of overdue) {
+        try {
+          await expireExecution(parts, executionId);
+        } catch (error) {
+          if (error instanceof FlowError && error.code === "UNAVAILABLE") throw error;
+          if (parts.unavailable(error) !== undefined) throw error;
+          // One that cannot be ended must not keep the others open.
+          parts.observer.fault(error, [executionId]);
+        }
+      }
       return overdue.length;
     },
     sweep: () => lanes.sweep(),

@@ -48,6 +48,7 @@ export async function claimForever(parts: ClaimingParts, signal: AbortSignal): P
         tries = 0;
         continue;
       }
+      if (signal.aborted) return;
       if (answer.status === "unknown") parts.unknown();
       tries += 1;
       const delayMs = backOffMs(tries, random, answer.status === "unavailable" ? answer.retryAfterMs : 0);

@@ -57,6 +57,14 @@ test("a worker that is frozen for longer than its lease: its late report is refu
   frozen.signal("SIGSTOP");
   await stand.worker(server, "awake");
   await held.arrived(4);
+  // What it would report now: its claims are not its own any more.
+  for (const id of ids) {
+    const { body } = await client.call("GET", `/api/executions/${id}`);
+    const [{ command_id }] = body.commands;
+    const report = { execution_id: id, command_id, attempt: 1, event_type: "command.completed" };
+    const refused = await client.report("frozen", [report]);
+    assert.deepEqual([refused.status, refused.body.detail.events[0].reason], [409, "stale"]);
+  }
   // The frozen worker's tasks are answered too: it has something to report when it is awake again.
   held.release();
   await Promise.all(ids.map((id) => client.watch(id)));

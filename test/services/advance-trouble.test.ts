@@ -195,6 +195,25 @@ test("a batch without events does not keep others from being recovered", async (
   await advance.close();
 });
 
+test("an execution that cannot be ended at its deadline does not keep others open", async () => {
+  const { store, start, another, advance, faults } = setupAdvance();
+  const [broken, sound] = [await start(TWO_STEPS), await start(TWO_STEPS)];
+  for (const row of store.executions.values()) row.deadlineAt = 0;
+  const { find } = store;
+  store.find = async (id) => {
+    if (id === broken) throw new Error("unreadable");
+    return await find(id);
+  };
+  const other = another();
+  assert.equal(await other.upkeep.expire(), 2);
+  assert.deepEqual(
+    [broken, sound].map((id) => store.executions.get(id)?.status),
+    ["RUNNING", "FAILED"],
+  );
+  assert.equal(faults.length, 1);
+  await Promise.all([advance.close(), other.close()]);
+});
+
 test("nobody sees what is decided before it is written", async () => {
   const { advance, start, store } = setupAdvance();
   const executionId = await start(TWO_STEPS);

@@ -155,6 +155,9 @@ function answerUsual(
   const entry = /^\/api\/catalog\/entries\/(\d+)$/.exec(path)?.[1];
   const content = entry === undefined ? undefined : fake.documents.get(entry);
   if (path.startsWith("/api/worker/pool/")) {
+    // A worker that drains is not kept waiting.
+    if (fake.beats.at(-1)?.draining === true)
+      for (const claim of queue.waiting.splice(0)) send(claim.answer, 200, { commands: [] });
     send(response, 200, { status: "ok", runtime_id: "1", cancel: [], lost: [] });
   } else if (path === "/api/commands/claim") {
     answerClaim(request, response, queue);
