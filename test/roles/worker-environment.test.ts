@@ -6,8 +6,21 @@ import { workerEnvironment } from "../../src/roles/all.ts";
 const of = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082") =>
   workerEnvironment(loadConfig(environment), url);
 
+const NAME = /^.+-\d+$/;
+
+/** The environment without the name that this process gives to its worker. */
+function unnamed({ FLOW_WORKER_NAME: name, ...environment }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  assert.match(name ?? "", NAME);
+  return environment;
+}
+
+test("the worker keeps one name for as long as the server lives, or the one that was given", () => {
+  assert.equal(of({})["FLOW_WORKER_NAME"], of({})["FLOW_WORKER_NAME"]);
+  assert.equal(of({ FLOW_WORKER_NAME: "mine" })["FLOW_WORKER_NAME"], "mine");
+});
+
 test("beside a server with a database of its own a worker may run everything and reach everything", () => {
-  assert.deepEqual(of({ PATH: "/bin" }), {
+  assert.deepEqual(unnamed(of({ PATH: "/bin" })), {
     PATH: "/bin",
     FLOW_SERVER_URL: "http://127.0.0.1:8082",
     FLOW_WORKER_TOOLS: "all",
@@ -28,7 +41,7 @@ test("beside a server with another database the worker has its ordinary defaults
     FLOW_SERVER_TOKEN: "operator",
     FLOW_WORKER_TOKEN: "worker",
   });
-  assert.deepEqual(environment, { FLOW_SERVER_URL: "http://127.0.0.1:8082", FLOW_WORKER_TOKEN: "worker" });
+  assert.deepEqual(unnamed(environment), { FLOW_SERVER_URL: "http://127.0.0.1:8082", FLOW_WORKER_TOKEN: "worker" });
 });
 
 test("without a worker's token the worker has the operator's", () => {

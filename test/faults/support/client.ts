@@ -1,15 +1,33 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import type { Claimed } from "../../support/api-work.ts";
 import { until } from "./until.ts";
+
+/**
+ * What answers have, as far as these tests look at it. Each answer has some of it: what a test reads it compares at once.
+ */
+export interface AnswerBody {
+  status: string;
+  code: string;
+  execution_id: string;
+  request_id: string;
+  duplicate: boolean;
+  event_ids: number[];
+  commands_generated: number;
+  detail: { events: { reason: string }[] };
+  events: { event_id: number; event_type: string }[];
+  steps: { name: string; status: string; attempts: number }[];
+  commands: Claimed[];
+  executions: { execution_id: string }[];
+  items: { name: string; running: number }[];
+  rows: unknown[];
+}
 
 /** An answer of the service. */
 export interface Answer {
   status: number;
   headers: Headers;
-  /** Undefined where it was no JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was answered; what a test reads it compares at once.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  body: any;
+  body: AnswerBody;
 }
 
 /** An execution as a caller sees it who watched it from its start to its end. */
@@ -44,7 +62,7 @@ export function createClient(...urls: string[]): Client {
       }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: parsed(text) };
+    return { status: response.status, headers: response.headers, body: parsed(text) as AnswerBody };
   };
   const answered = (what: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
     until(what, async () => {
@@ -78,7 +96,7 @@ export function createClient(...urls: string[]): Client {
           const query = `?limit=500&after=${seen.at(-1) ?? 0}`;
           const { body } = await answered("reading events", "GET", `/api/executions/${executionId}/events${query}`);
           for (const { event_id } of body.events) seen.push(event_id);
-          return body.events.some(({ event_type }: { event_type: string }) => ENDS.has(event_type));
+          return body.events.some(({ event_type }) => ENDS.has(event_type));
         },
         { pollMs: 100 },
       );

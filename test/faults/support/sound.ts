@@ -131,7 +131,7 @@ async function assertProjection(
   }
   const { body } = await client.call("GET", `/api/executions/${executionId}`);
   assert.equal(body.status, state.status);
-  for (const { name, status, attempts } of body.steps as { name: string; status: string; attempts: number }[]) {
+  for (const { name, status, attempts } of body.steps) {
     const { status: folded = "PENDING", attempts: claimed = 0 } = state.steps[name] ?? {};
     assert.deepEqual([name, status, attempts], [name, folded, claimed]);
   }
