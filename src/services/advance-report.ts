@@ -146,7 +146,7 @@ function afterwards(
     const context = batchTimings(job.requestId, end, { arrivedAt, endedAt: now(), commandsGenerated });
     lanes.of(executionId).markers.push({ type: "batch.completed", at: now(), context });
     parts.deadlines.add(MARKER_MS, () => {
-      if (lanes.of(executionId).markers.length > 0 && !parts.isClosed()) pump.push(markersOf(executionId, now()));
+      if (lanes.of(executionId).markers.length > 0 && !parts.isClosed()) pump.push(markersOf(executionId));
     });
   };
   if (job.processed) {
@@ -162,27 +162,27 @@ function afterwards(
     settle: (end: Committed) => mark(end, follower.commandsGenerated),
     fail: (error: unknown) => giveUp(parts, job.requestId, error),
   };
-  const follower = followJob(job.requestId, jobBase([...job.executionIds], now(), ends), undecided);
+  const follower = followJob(job.requestId, jobBase([...job.executionIds], ends), undecided);
   pump.unshift(follower);
 }
 
 /** Writes the markers that wait at an execution, if there is nobody to travel with. What fails is only told less exactly. */
-export function markersOf(executionId: string, now: number): Job {
-  return markerJob(jobBase([executionId], now, { settle: () => undefined, fail: () => undefined }));
+export function markersOf(executionId: string): Job {
+  return markerJob(jobBase([executionId], { settle: () => undefined, fail: () => undefined }));
 }
 
 /**
  * A batch whose consequences could not be worked out. While the store is away it stays accepted, and the upkeep tries again;
  * what fails for any other reason would fail again: the batch is failed, so that whoever asks for its status is told.
  */
-export function giveUp({ pump, unavailable, now }: AdvanceParts, requestId: string, error: unknown): void {
+export function giveUp({ pump, unavailable }: AdvanceParts, requestId: string, error: unknown): void {
   if (unavailable(error) !== undefined) return;
   if (error instanceof FlowError && ERROR_STATUS[error.code] === 503) return;
   const code = error instanceof FlowError && error.code === "processing_timeout" ? error.code : "processing_error";
   pump.push(
     failBatchJob(
       { requestId, code, message: messageOf(error) },
-      jobBase([], now(), { settle: () => undefined, fail: () => undefined }),
+      jobBase([], { settle: () => undefined, fail: () => undefined }),
     ),
   );
 }

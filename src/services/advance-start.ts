@@ -8,7 +8,7 @@ import { FlowError } from "../schema/errors.ts";
 import type { TraceRef } from "../schema/trace.ts";
 import type { Advance, StartInput } from "./advance.ts";
 import type { AdvanceParts } from "./advance-parts.ts";
-import { jobBase, startJob } from "./jobs.ts";
+import { runJob, startJob } from "./jobs.ts";
 import type { LiveExecution } from "./live-execution.ts";
 import type { CommandProgram } from "./programs.ts";
 
@@ -54,12 +54,11 @@ async function begin(
   };
   const first = await references.evaluate(() => startExecution(request, source.program, engineEnv));
   const limitMs = timeLimit(source.program, first.workload, engineEnv);
-  const rootExecutionId = input.rootExecutionId ?? executionId;
   const start: ExecutionStart = {
     ...input.entry,
     parentExecutionId: input.parent?.execution_id ?? null,
     parentStep: input.parent?.step ?? null,
-    rootExecutionId,
+    rootExecutionId: input.rootExecutionId ?? executionId,
     idempotency: input.idempotency ?? null,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,
   };
@@ -71,15 +70,11 @@ async function begin(
     undecided: [],
     references,
     eventsSinceSnapshot: 0,
-    rootExecutionId,
   });
   const lane = lanes.of(executionId);
   // There is nothing to load yet.
   lane.missing = true;
-  await new Promise<void>((resolve, reject) => {
-    const base = jobBase([executionId], now(), { settle: () => resolve(), fail: reject });
-    pump.push(startJob(first, start, fresh, base));
-  });
+  await runJob(pump, [executionId], (base) => startJob(first, start, fresh, base));
 }
 
 function traceOf(parts: AdvanceParts, executionId: string, traceparent: string | undefined): TraceRef | undefined {
@@ -87,7 +82,7 @@ function traceOf(parts: AdvanceParts, executionId: string, traceparent: string |
   return traceparent === undefined ? undefined : { context: traceparent };
 }
 
-/** What was started under the same key before. Throws `FlowError` CONFLICT when that had another body. */
+/** What was started under the same key before. Throws `FlowError` INVALID_INPUT when that had another body. */
 async function findKnown(parts: AdvanceParts, { idempotency }: StartInput) {
   if (idempotency === undefined) return undefined;
   const known = await parts.store.findStart(idempotency.caller, idempotency.key);

@@ -6,7 +6,7 @@ import { fromRecord } from "../schema/event-record.ts";
 import type { Upkeep } from "./advance.ts";
 import type { AdvanceParts } from "./advance-parts.ts";
 import { giveUp } from "./advance-report.ts";
-import { followJob, injectJob, jobBase } from "./jobs.ts";
+import { followJob, inject, runJob } from "./jobs.ts";
 import { READY_MAX } from "./ready-commands.ts";
 
 /** Rows looked at in one statement. */
@@ -60,7 +60,7 @@ export function createUpkeep(parts: AdvanceParts): Upkeep {
 
 /** The events are in the log and in every state that is loaded from it; only what follows from them is missing. */
 async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, eventIds }: AcceptedBatch): Promise<void> {
-  const { store, pump, now } = parts;
+  const { store, pump } = parts;
   const wanted = new Set(eventIds);
   const events = new Map<string, FlowEvent[]>();
   const lastIds = new Map<string, number>();
@@ -72,15 +72,13 @@ async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, even
     events.set(executionId, ofBatch.map(fromRecord));
     lastIds.set(executionId, ofBatch.at(-1)?.event_id ?? 0);
   }
-  await new Promise<void>((resolve) => {
-    const fail = (error: unknown) => {
-      giveUp(parts, requestId, error);
-      resolve();
-    };
-    const base = jobBase([...executionIds], now(), { settle: () => resolve(), fail });
-    const undecided = (executionId: string) => events.get(executionId) ?? [];
-    pump.push(followJob(requestId, base, undecided, (executionId) => lastIds.get(executionId) ?? 0));
-  });
+  const undecided = (executionId: string) => events.get(executionId) ?? [];
+  const lastId = (executionId: string) => lastIds.get(executionId) ?? 0;
+  try {
+    await runJob(pump, [...executionIds], (base) => followJob(requestId, base, undecided, lastId));
+  } catch (error) {
+    giveUp(parts, requestId, error);
+  }
 }
 
 /** The limit is computed again for the message: the row has the moment only. */
@@ -94,8 +92,5 @@ async function expireExecution(parts: AdvanceParts, executionId: string): Promis
   const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env };
   const limitMs = timeLimit(source.program, state.workload, engineEnv) ?? now() - state.startedAt;
   const event: FlowEvent = { type: "workflow.failed", at: now(), error: outOfTime(state.path, limitMs) };
-  await new Promise<void>((resolve, reject) => {
-    const base = jobBase([executionId], now(), { settle: () => resolve(), fail: reject });
-    pump.push(injectJob(event, base, () => undefined));
-  });
+  await inject(pump, executionId, event);
 }

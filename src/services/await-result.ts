@@ -3,11 +3,11 @@ import { checkReturnStep } from "../engine/return-step.ts";
 import { isTerminal } from "../engine/state.ts";
 import type { Database } from "../repositories/database.ts";
 import { findExecution } from "../repositories/execution-list.ts";
-import { FlowError } from "../schema/errors.ts";
 import type { ExecutionStateName } from "../schema/execution-api.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import type { StoredResult } from "../schema/result.ts";
 import type { Advance, ExecutionView } from "./advance.ts";
+import { unknownExecution } from "./unknown-execution.ts";
 import { createWaiter } from "./waiter.ts";
 
 /** The end of an execution, or how far it is. */
@@ -55,7 +55,7 @@ export async function awaitResult(
         const row = await findExecution(database, executionId);
         view = row && (await advance.view(executionId, row.lastEventId));
       }
-      if (view === undefined) throw new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
+      if (view === undefined) throw unknownExecution(executionId);
       checkReturnStep(view.source.program, asked.step);
       if (isLast || isTerminal(view.state.status)) return outcomeOf(executionId, view, asked.step);
       wasTold = await waiter.wait(Math.min(rest, LOOK_MS), signal);

@@ -2,8 +2,8 @@ import { openCommand } from "../engine/state.ts";
 import type { Advance, ClaimedCommand, ClaimInput } from "./advance.ts";
 import type { AdvanceParts } from "./advance-parts.ts";
 import { claimEntry, claimedCommand } from "./claims.ts";
-import { jobBase } from "./jobs.ts";
-import type { Demand, HeldClaim, Job } from "./round.ts";
+import { runJob } from "./jobs.ts";
+import type { Demand, HeldClaim } from "./round.ts";
 
 /** The part of {@link Advance} that gives commands to workers. */
 export function createClaiming(parts: AdvanceParts): Pick<Advance, "claim" | "claimOne" | "offer" | "dismiss"> {
@@ -112,21 +112,17 @@ async function claimOne(parts: AdvanceParts, commandId: string, worker: string):
   if (entry === undefined) return undefined;
   const ready = { ...entry, readyAt: now() };
   let held: HeldClaim | undefined;
-  const at = await new Promise<number>((resolve, reject) => {
-    const base = jobBase([entry.executionId], now(), { settle: (committed) => resolve(committed.at), fail: reject });
-    const job: Job = {
-      ...base,
-      check: () => undefined,
-      async apply(round) {
-        held = undefined;
-        const draft = round.draft(entry.executionId);
-        if (draft === undefined || openCommand(draft.live.state, commandId)?.attempt !== entry.attempt) return;
-        parts.ready.remove(commandId);
-        held = claimEntry(ready, draft, worker, now());
-      },
-    };
-    pump.push(job);
-  });
+  const { at } = await runJob(pump, [entry.executionId], (base) => ({
+    ...base,
+    check: () => undefined,
+    async apply(round) {
+      held = undefined;
+      const draft = round.draft(entry.executionId);
+      if (draft === undefined || openCommand(draft.live.state, commandId)?.attempt !== entry.attempt) return;
+      parts.ready.remove(commandId);
+      held = claimEntry(ready, draft, worker, now());
+    },
+  }));
   const [body] = held === undefined ? [] : await store.commandBodies([commandId]);
   return held === undefined || body === undefined ? undefined : claimedCommand(held, body, at + limits.leaseMs);
 }

@@ -38,6 +38,7 @@ export function assignCommands(
     return true;
   };
   for (const demand of round.demands) while (give(demand));
+  // For whom another round, not yet committed, has claimed: that one answers, and its answer is the only one.
   const fed = waiting.filter(({ held }) => held.length === 0);
   for (let hungry = fed; hungry.length > 0; ) hungry = hungry.filter(give);
   round.demands.push(...fed.filter(({ held }) => held.length > 0));

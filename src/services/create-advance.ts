@@ -1,4 +1,3 @@
-import type { Acceptance } from "../engine/accept.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { Advance, AdvanceDeps } from "./advance.ts";
 import type { AdvanceParts } from "./advance-parts.ts";
@@ -9,7 +8,7 @@ import { createClaiming } from "./claiming.ts";
 import { createDeadlines } from "./deadlines.ts";
 import type { FollowDeps } from "./follow.ts";
 import { createIdBlocks } from "./id-blocks.ts";
-import { injectJob, jobBase } from "./jobs.ts";
+import { inject } from "./jobs.ts";
 import { createLanes } from "./lanes.ts";
 import { loadExecution } from "./live-execution.ts";
 import { createPump } from "./pump.ts";
@@ -76,16 +75,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     start: createStart(parts),
     report: createReport(parts, claiming.offer),
     ...claiming,
-    async inject(executionId, event) {
-      return await new Promise((resolve, reject) => {
-        let verdict: Acceptance = "late";
-        const base = jobBase([executionId], now(), { settle: () => resolve(verdict), fail: reject });
-        const told = (judged: Acceptance) => {
-          verdict = judged;
-        };
-        pump.push(injectJob(event, base, told));
-      });
-    },
+    inject: (executionId, event) => inject(pump, executionId, event),
     async view(executionId, atLeast = 0) {
       const lane = lanes.of(executionId);
       await lanes.whenFree(lane);
@@ -110,7 +100,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       await pump.idle();
       // The last markers have nobody left to travel with.
       for (const lane of lanes.all()) {
-        if (lane.markers.length > 0) pump.push(markersOf(lane.executionId, now()));
+        if (lane.markers.length > 0) pump.push(markersOf(lane.executionId));
       }
       await pump.idle();
     },

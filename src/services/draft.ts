@@ -47,7 +47,7 @@ export interface Draft {
 
 /** A row for people, beside the events. */
 export interface Marker {
-  type: "batch.accepted" | "batch.completed" | "batch.failed";
+  type: "batch.accepted" | "batch.completed";
   at: number;
   context: Record<string, Json>;
 }
@@ -113,7 +113,7 @@ export function createDraft(
         node_type: "playbook",
         status: type.slice("batch.".length).toUpperCase(),
         created_at: new Date(at).toISOString(),
-        result: { status: type === "batch.failed" ? "error" : "ok", context },
+        result: { status: "ok", context },
       });
     },
     issue(command) {

@@ -21,6 +21,7 @@ import { stepsOf } from "./execution-steps.ts";
 import { openCommandsOf } from "./open-commands.ts";
 import type { Results } from "./results.ts";
 import { type StartAsked, type Started, startExecutions } from "./start-execution.ts";
+import { unknownExecution } from "./unknown-execution.ts";
 
 /** An execution with what its events tell of it. */
 export interface ExecutionDetail {
@@ -64,7 +65,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const cancel = cancelExecutions(deps);
   const rowOf = async (executionId: string) => {
     const row = await findExecution(database, executionId);
-    if (row === undefined) throw unknown(executionId);
+    if (row === undefined) throw unknownExecution(executionId);
     return row;
   };
   return {
@@ -77,7 +78,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     async detail(executionId) {
       const row = await rowOf(executionId);
       const view = await advance.view(executionId, row.lastEventId);
-      if (view === undefined) throw unknown(executionId);
+      if (view === undefined) throw unknownExecution(executionId);
       const { state, source } = view;
       const steps = stepsOf(state, source.program);
       return { row, workload: state.workload, steps, commands: openCommandsOf(state) };
@@ -96,15 +97,10 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
     async remove(executionId) {
       const outcome = await deleteExecution(database, executionId, (files) => results.removeFiles(files));
-      if (outcome === "missing") throw unknown(executionId);
+      if (outcome === "missing") throw unknownExecution(executionId);
       if (outcome === "deleted") return;
       const message = `Execution ${executionId} was not deleted: it has not ended. Cancel it first`;
       throw new FlowError("CONFLICT", message);
     },
   };
-}
-
-/** The refusal of a call about an execution that there is not. */
-function unknown(executionId: string): FlowError {
-  return new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
 }

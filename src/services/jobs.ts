@@ -4,17 +4,38 @@ import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { follow, followUndecided } from "./follow.ts";
 import type { LiveExecution } from "./live-execution.ts";
+import type { Pump } from "./pump.ts";
 import type { Committed, Job, Round } from "./round.ts";
+import { unknownExecution } from "./unknown-execution.ts";
+
+/** Queues a job and waits until it is durable. Rejects with what it was refused with. */
+export function runJob(
+  pump: Pick<Pump, "push">,
+  executionIds: string[],
+  make: (base: Omit<Job, "check" | "apply">) => Job,
+): Promise<Committed> {
+  return new Promise((resolve, reject) => {
+    pump.push(make(jobBase(executionIds, { settle: resolve, fail: reject })));
+  });
+}
+
+/** Folds one event from outside into an execution, and what follows; says how it was judged. */
+export async function inject(pump: Pick<Pump, "push">, executionId: string, event: FlowEvent): Promise<Acceptance> {
+  let verdict: Acceptance = "late";
+  const told = (judged: Acceptance) => {
+    verdict = judged;
+  };
+  await runJob(pump, [executionId], (base) => injectJob(event, base, told));
+  return verdict;
+}
 
 /** What every job has in common; `settle` and `fail` are the two ends of a promise. */
 export function jobBase(
   executionIds: string[],
-  now: number,
   ends: { settle(committed: Committed): void; fail(error: unknown): void },
 ): Omit<Job, "check" | "apply"> {
   return {
     executionIds,
-    queuedAt: now,
     alone: false,
     isVerified: false,
     isAbandoned: () => false,
@@ -46,11 +67,7 @@ export function startJob(
 }
 
 /** Folds one event from outside, if it is acceptable, and what follows. `told` hears how it was judged. */
-export function injectJob(
-  event: FlowEvent,
-  base: Omit<Job, "check" | "apply">,
-  told: (verdict: Acceptance) => void,
-): Job {
+function injectJob(event: FlowEvent, base: Omit<Job, "check" | "apply">, told: (verdict: Acceptance) => void): Job {
   return {
     ...base,
     check(round) {
@@ -131,9 +148,4 @@ export function markerJob(base: Omit<Job, "check" | "apply">): Job {
 
 function draftOf(round: Round, { executionIds }: { executionIds: string[] }) {
   return round.draft(executionIds[0] ?? "");
-}
-
-/** The refusal of a call about an execution that there is not. */
-export function unknownExecution(executionId: string): FlowError {
-  return new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
 }

@@ -26,8 +26,6 @@ export interface LiveExecution {
   references: LoadedReferences;
   /** Events since the newest snapshot. */
   eventsSinceSnapshot: number;
-  /** The execution at the top of its tree. */
-  rootExecutionId: string;
 }
 
 /** What loading needs. */
@@ -51,7 +49,6 @@ export async function loadExecution(deps: LoadDeps, executionId: string): Promis
     undecided: [],
     references: loadedReferences(deps.results),
     eventsSinceSnapshot: 0,
-    rootExecutionId: stored.rootExecutionId,
   };
   // Only up to what the row says: what another server writes meanwhile is found out when this state is written.
   while (live.lastEventId < stored.lastEventId) {

@@ -193,9 +193,7 @@ export function createPump(deps: PumpDeps): Pump {
     ...deps,
     assign(round) {
       offer(round);
-      // For whom another round, not yet committed, has claimed: that one answers, and its answer is the only one.
-      const hungry = [...waiting].filter(({ held }) => held.length === 0);
-      assignCommands(round, hungry, ready, lanes, { now: deps.now, isUsable, joinMax: EXECUTIONS_MAX });
+      assignCommands(round, [...waiting], ready, lanes, { now: deps.now, isUsable, joinMax: EXECUTIONS_MAX });
     },
   };
 

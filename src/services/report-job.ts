@@ -58,7 +58,6 @@ export function createReportJob(parts: ReportParts): ReportJob {
   const job: ReportJob = {
     requestId: parts.requestId,
     executionIds,
-    queuedAt: parts.now(),
     alone: false,
     isVerified: false,
     eventIds: [],

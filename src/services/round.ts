@@ -10,8 +10,6 @@ import type { ReadyEntry } from "./ready-commands.ts";
 export interface Job {
   /** Executions that it works on; it waits until none of them is in another round. */
   executionIds: string[];
-  /** When it was queued, milliseconds. */
-  queuedAt: number;
   /** Run it in a round of its own: a round with it and others has failed, and this finds out whose fault it was. */
   alone: boolean;
   /**

@@ -26,8 +26,6 @@ export interface RoundDeps {
 /** How a round ended. */
 export interface RoundEnd {
   committed: Committed | undefined;
-  /** Jobs that are durable. */
-  done: Job[];
   /** Jobs to be run again, in order. */
   again: Job[];
   /** Executions that were written. */
@@ -55,7 +53,7 @@ export async function runRound(round: OpenRound, jobs: readonly Job[], deps: Rou
   const timings = { engineMs: decided - began, flushMs, executions: end.moved.size, events };
   const committed = end.at === undefined ? undefined : { at: end.at, timings };
   if (committed !== undefined) for (const job of end.done) job.settle(committed);
-  return { committed, done: end.done, again: [...again, ...end.again], moved: end.moved };
+  return { committed, again: [...again, ...end.again], moved: end.moved };
 }
 
 /** True when the job has changed the round; false when it was refused. An error half-way spoils its executions. */

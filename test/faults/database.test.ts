@@ -82,16 +82,23 @@ test("no connection is left: callers get 503 with Retry-After, and all goes on w
 });
 
 test("PostgreSQL is slow: batches are refused within their time, the queue is bounded, memory does not grow, and nothing is lost", async (t) => {
-  const stand = await openStand(t, { ...LONG, FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE: "32" }, postgres.url);
+  const stand = await openStand(t, { ...LONG, FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE: "8" }, postgres.url);
   const server = await stand.server();
   const client = await stand.client(server);
   const worker = await startManualWorker(client, "manual");
   const ids = await stand.start(client, "pair", 40);
-  const commands = [];
+  const commands: Awaited<ReturnType<typeof worker.claim>>[] = [];
   for (const id of ids) commands.push(await worker.claim(id));
   const lock = await lockTable(stand.database, "execution");
   const began = performance.now();
-  const refused = await Promise.all(commands.map((command) => worker.end(command, `slow-${command.command_id}`)));
+  const endOf = (command: (typeof commands)[number]) => worker.end(command, `slow-${command.command_id}`);
+  // Two rounds are under way at most; a round that begins takes all that is queued. Once both wait, the queue fills.
+  const stuck = [];
+  for (const [index, command] of commands.slice(0, 2).entries()) {
+    stuck.push(endOf(command));
+    await until("a round waits for the table", async () => (await lockWaiters(stand.database)) > index);
+  }
+  const refused = await Promise.all([...stuck, ...commands.slice(2).map(endOf)]);
   const tookMs = performance.now() - began;
   const codes = new Set(refused.map(({ status, body }) => `${status} ${body.code}`));
   assert.deepEqual([...codes].sort(), ["503 ack_timeout", "503 queue_unavailable"]);
@@ -99,16 +106,13 @@ test("PostgreSQL is slow: batches are refused within their time, the queue is bo
   assert.ok(tookMs < 5_000, `They were refused after ${tookMs} ms`);
   const before = residentMb(server.pid);
   for (let round = 0; round < 40; round += 1) {
-    await Promise.all(commands.map((command) => worker.end(command, `slow-${command.command_id}`)));
+    await Promise.all(commands.map(endOf));
   }
   const grown = residentMb(server.pid) - before;
   assert.ok(grown < 100, `The server grew by ${grown} MB over 1,600 refused batches`);
   await lock.release();
   for (const command of commands) {
-    await until(
-      "the batch is taken",
-      async () => (await worker.end(command, `slow-${command.command_id}`)).status === 202,
-    );
+    await until("the batch is taken", async () => (await endOf(command)).status === 202);
   }
   for (const id of ids)
     await until("its end is taken", async () => (await worker.end(await worker.claim(id))).status === 202);
@@ -120,6 +124,13 @@ async function terminate({ sql }: Pick<Database, "sql">): Promise<number> {
   const rows = await sql`select pg_terminate_backend(pid) from pg_stat_activity
     where usename = current_user and pid <> pg_backend_pid()`;
   return rows.length;
+}
+
+/** How many sessions wait for a table that they are about to write. */
+async function lockWaiters({ sql }: Pick<Database, "sql">): Promise<number> {
+  const [row] = await sql`select count(*)::int as waiting from pg_locks
+    where not granted and locktype = 'relation' and mode = 'RowExclusiveLock'`;
+  return Number(row?.["waiting"]);
 }
 
 /** Nobody else reads or writes the table until it is released. */

@@ -37,7 +37,6 @@ export function beginLive(text: string): BegunExecution {
     undecided: [],
     references,
     eventsSinceSnapshot: 0,
-    rootExecutionId: "7",
   };
   const fold = (event: FlowEvent) => void evolve(state, event);
   for (const { command_id, step } of commands) {
