@@ -94,7 +94,7 @@ export function createApp(deps: AppDeps) {
     .route("/", healthRoutes())
     .route("/", metricsRoutes(deps.metrics))
     .route("/", catalogRoutes(deps.catalog))
-    .route("/", executeRoutes(deps.executions))
+    .route("/", executeRoutes(deps.executions, deps.stopping))
     .route("/", executionRoutes(deps.executions, deps.stopping))
     .route("/", streamRoutes(deps.executions, deps.stopping))
     .route("/", workerRoutes(deps.workers))

@@ -1,14 +1,15 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { formatTraceparent, parseTraceparent } from "../platform/trace-context.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { ParentRef } from "../schema/event.ts";
 import { ExecuteAnswer, ExecuteBody } from "../schema/execution-api.ts";
-import type { Executions } from "../services/executions.ts";
+import type { ExecutionOutcome, Executions } from "../services/executions.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "./body.ts";
 import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { bodySha256, idempotencyKey } from "./idempotency.ts";
 import { check } from "./input.ts";
+import { listening } from "./listening.ts";
 
 const EXECUTE = contract({
   method: "post",
@@ -25,7 +26,7 @@ const EXECUTE = contract({
 export const EXECUTE_CONTRACTS = [EXECUTE];
 
 /** Starting executions (interface specification, Execution). */
-export function executeRoutes(executions: Pick<Executions, "start">) {
+export function executeRoutes(executions: Pick<Executions, "start" | "outcome">, stopping: AbortSignal) {
   return new Hono<RouteEnvironment>().post(EXECUTE.path, async (c) => {
     const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
     const body = check(ExecuteBody, parseJson(bytes), "The body");
@@ -36,7 +37,7 @@ export function executeRoutes(executions: Pick<Executions, "start">) {
         "A worker starts executions only for one that it works on: send parent_execution_id",
       );
     }
-    const { path, catalog_id, version, resource_kind, workload = {}, target, return_step } = body;
+    const { path, catalog_id, version, resource_kind, workload = {}, target, return_step, wait_ms = 0 } = body;
     const key = idempotencyKey(c);
     const trace = parseTraceparent(c.req.header("traceparent"));
     const started = await executions.start({
@@ -51,15 +52,33 @@ export function executeRoutes(executions: Pick<Executions, "start">) {
       ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
       ...(key !== null && { idempotency: { caller: c.get("role"), key, bodySha256: bodySha256(bytes) } }),
     });
+    const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started.executionId, wait_ms, stopping);
     return c.json({
       execution_id: started.executionId,
-      status: started.status,
+      status: ended?.status ?? started.status,
       path: started.path,
       version: started.version,
       catalog_id: started.catalogId,
       ...(started.duplicate && { duplicate: true as const }),
+      ...(ended !== undefined && { result: ended.result, error: ended.error }),
     } satisfies ExecuteAnswer);
   });
+}
+
+/** One request instead of two for whoever starts an execution and wants its result. */
+async function untilEnd(
+  c: Context,
+  executions: Pick<Executions, "outcome">,
+  executionId: string,
+  waitMs: number,
+  stopping: AbortSignal,
+): Promise<ExecutionOutcome | undefined> {
+  const listener = listening(c, stopping);
+  try {
+    return await executions.outcome(executionId, waitMs, listener.signal);
+  } finally {
+    listener.done();
+  }
 }
 
 function parentOf({ parent_execution_id, parent_step, parent_iter }: ExecuteBody): ParentRef | undefined {

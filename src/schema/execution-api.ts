@@ -69,6 +69,17 @@ export const ExecuteBody = v.pipe(
     return_step: v.exactOptional(
       v.pipe(name, v.description("The step whose result the caller will ask for; refused when there is none.")),
     ),
+    wait_ms: v.exactOptional(
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.minValue(0),
+        v.maxValue(WAIT_MS_MAX),
+        v.description(
+          `Milliseconds to wait for the end, ${WAIT_MS_MAX} at most: an execution that has ended is answered with its result.`,
+        ),
+      ),
+    ),
   }),
   v.check(({ path, catalog_id }) => path !== undefined || catalog_id !== undefined, "path or catalog_id is required"),
   v.check(
@@ -77,6 +88,11 @@ export const ExecuteBody = v.pipe(
   ),
 );
 export type ExecuteBody = v.InferOutput<typeof ExecuteBody>;
+
+/** Why an execution or a step failed. */
+const ErrorAnswer = v.nullable(
+  v.looseObject({ code: v.string(), message: v.string(), retryable: v.exactOptional(v.boolean()) }),
+);
 
 /** Answer of `POST /api/execute`. */
 export const ExecuteAnswer = v.object({
@@ -88,13 +104,12 @@ export const ExecuteAnswer = v.object({
   duplicate: v.exactOptional(
     v.pipe(v.literal(true), v.description("The idempotency key was used before: this is the execution it started.")),
   ),
+  result: v.exactOptional(
+    v.pipe(JsonValue, v.description("With `wait_ms`, of an execution that has ended: by reference where it is large.")),
+  ),
+  error: v.exactOptional(ErrorAnswer),
 });
 export type ExecuteAnswer = v.InferOutput<typeof ExecuteAnswer>;
-
-/** Why an execution or a step failed. */
-const ErrorAnswer = v.nullable(
-  v.looseObject({ code: v.string(), message: v.string(), retryable: v.exactOptional(v.boolean()) }),
-);
 
 /** One execution of a list. */
 export const ExecutionItem = v.object({

@@ -1,9 +1,8 @@
 import { resultOf } from "../engine/results.ts";
 import { checkReturnStep } from "../engine/return-step.ts";
-import { isTerminal } from "../engine/state.ts";
+import { type ExecutionState, isTerminal } from "../engine/state.ts";
 import type { Database } from "../repositories/database.ts";
 import { findExecution } from "../repositories/execution-list.ts";
-import type { ExecutionStateName } from "../schema/execution-api.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import type { StoredResult } from "../schema/result.ts";
 import type { Advance, ExecutionView } from "./advance.ts";
@@ -14,7 +13,7 @@ import { createWaiter } from "./waiter.ts";
 export interface ExecutionResult {
   executionId: string;
   path: string;
-  status: ExecutionStateName;
+  status: ExecutionState["status"];
   /** As it is stored; null while it runs, and where there is none. */
   result: StoredResult | null;
   error: TaskError | null;

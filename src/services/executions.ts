@@ -1,3 +1,5 @@
+import { isTerminal } from "../engine/state.ts";
+import { boundedResult } from "../language/bounded-result.ts";
 import type { Database } from "../repositories/database.ts";
 import { type EventPage, type EventsAsked, listEvents } from "../repositories/event-list.ts";
 import { deleteExecution } from "../repositories/execution-delete.ts";
@@ -10,7 +12,7 @@ import {
 import { FlowError } from "../schema/errors.ts";
 import type { EventRecord } from "../schema/event-record.ts";
 import type { OpenCommandAnswer, StepAnswer } from "../schema/execution-api.ts";
-import type { JsonObject } from "../schema/json.ts";
+import type { Json, JsonObject } from "../schema/json.ts";
 import type { Advance } from "./advance.ts";
 import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-result.ts";
 import { type CancelAsked, type Cancelled, cancelExecutions } from "./cancel-execution.ts";
@@ -31,6 +33,11 @@ export interface ExecutionDetail {
   commands: OpenCommandAnswer[];
 }
 
+/** The end of an execution; its result inline, or by reference where it is large. */
+export interface ExecutionOutcome extends Pick<ExecutionResult, "status" | "error"> {
+  result: Json;
+}
+
 /** What callers do with executions. Ids that are of none: `FlowError` NOT_FOUND. */
 export interface Executions {
   /** See {@link startExecutions}. */
@@ -43,6 +50,8 @@ export interface Executions {
   follow(executionId: string, after: number, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
   /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
   result(executionId: string, asked: ResultAsked, signal: AbortSignal): Promise<ExecutionResult>;
+  /** Waits for the end, `waitMs` at most; gives what people are shown of the result, and undefined while it runs. */
+  outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
   cancel(executionId: string, asked: CancelAsked): Promise<Cancelled>;
   /** True for an execution that another one called. */
@@ -93,6 +102,11 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       return followEvents(deps, executionId, after, signal);
     },
     result: (executionId, asked, signal) => awaitResult(deps, executionId, asked, signal),
+    async outcome(executionId, waitMs, signal) {
+      const { status, result, error } = await awaitResult(deps, executionId, { waitMs }, signal);
+      if (!isTerminal(status)) return undefined;
+      return { status, result: result === null ? null : boundedResult(result), error };
+    },
     cancel,
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
     async remove(executionId) {
