@@ -3,7 +3,7 @@
 /** Folder → folders of ours it may import (besides itself), and packages and Node modules it may use. */
 const TABLE = {
   schema: { folders: [], packages: ["valibot"], node: [] },
-  language: { folders: ["schema"], packages: ["yaml", "valibot", "fastest-levenshtein"], node: [] },
+  language: { folders: ["schema"], packages: ["yaml", "valibot", "fastest-levenshtein", "json-p3"], node: [] },
   engine: { folders: ["schema", "language"], packages: [], node: [] },
   ports: { folders: ["schema"], packages: [], node: [] },
   platform: {
@@ -41,12 +41,21 @@ const TABLE = {
   },
   adapters: {
     folders: ["schema", "ports", "platform", "repositories"],
-    packages: ["valibot", "nats", "undici"],
+    packages: ["valibot", "nats", "undici", "aws4fetch", "jose"],
     node: "any",
   },
   tools: {
     folders: ["schema", "ports", "platform"],
-    packages: ["valibot", "undici", "postgres", "@modelcontextprotocol/sdk"],
+    packages: [
+      "valibot",
+      "undici",
+      "postgres",
+      "nats",
+      "jose",
+      "aws4fetch",
+      "@modelcontextprotocol/sdk",
+      "@duckdb/node-api",
+    ],
     node: "any",
   },
   worker: { folders: ["schema", "language", "engine", "ports", "tools"], packages: ["json-p3"], node: [] },

@@ -5,5 +5,5 @@ export default defineConfig({
   dialect: "postgresql",
   schema: ["./src/repositories/columns.ts", "./src/repositories/tables-*.ts"],
   out: "./migrations",
-  schemaFilter: ["flow"],
+  schemaFilter: ["flow", "auth"],
 });

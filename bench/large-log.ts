@@ -1,9 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Hono } from "hono";
 import { loadConfig } from "../src/platform/config.ts";
 import { createIds } from "../src/platform/ids.ts";
+import { createKeyRing } from "../src/platform/key-ring.ts";
 import { createLogger } from "../src/platform/logger.ts";
 import { createMetrics } from "../src/platform/metrics.ts";
 import { type Database, openDatabase } from "../src/repositories/database.ts";
@@ -72,7 +74,8 @@ function build(database: Database, resultsFolder: string) {
       throw error;
     },
   };
-  const service = createService({ database, config, resultsFolder, processor: "bench", env: {}, observer });
+  const keys = createKeyRing([{ id: "bench", key: randomBytes(32) }]);
+  const service = createService({ database, keys, config, resultsFolder, processor: "bench", env: {}, observer });
   const app = createApp({
     ...service,
     catalog: createCatalog({ database, onRegistered: nothing }),

@@ -19,6 +19,8 @@ await build({
   format: "esm",
   // The ES module of a package that has both: of a CommonJS one, `await import` would give nothing but `default`.
   mainFields: ["module", "main"],
+  // Native code, and optional: looked for where the program is installed when a task first needs it.
+  external: ["@duckdb/node-api"],
   sourcemap: true,
   sourcesContent: false,
   logLevel: "warning",

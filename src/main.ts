@@ -33,6 +33,10 @@ process.stderr.on("error", () => undefined);
 const io: CliIo = {
   stdout: process.stdout,
   stderr: process.stderr,
+  // Its getter opens the terminal or the pipe, and costs a run that asks nothing some milliseconds.
+  get stdin() {
+    return process.stdin;
+  },
   environment: inheritedEnvironment(),
   folder: process.cwd(),
   signal: stop.signal,

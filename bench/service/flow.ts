@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,7 +38,8 @@ export async function startFlow(server: BenchPostgres, profiles?: string): Promi
     const all = [...node, PROGRAM, "serve", "--role", role, ...args];
     return startChild(process.execPath, all, { cwd: folder, env: { ...environment, ...added } });
   };
-  const api = start("server", ["--port", "0"], { FLOW_DATABASE_URL: databaseUrl });
+  const FLOW_ENCRYPTION_KEYS = `bench:${randomBytes(32).toString("base64")}`;
+  const api = start("server", ["--port", "0"], { FLOW_DATABASE_URL: databaseUrl, FLOW_ENCRYPTION_KEYS });
   const url = await api.before("is not ready", readyAt(api));
   const worker = start("worker", [], { FLOW_SERVER_URL: url, FLOW_WORKER_TOOLS: "all" });
   const client = openClient(url);
@@ -85,7 +87,13 @@ async function registered(client: HttpClient): Promise<void> {
   }
 }
 
-/** Two requests a playbook: one starts it, one waits for its result. */
+interface Answer {
+  execution_id: string;
+  status: string;
+  error?: unknown;
+}
+
+/** One request a playbook: it starts it and waits for its result. */
 function executor(client: HttpClient): FlowCandidate["execute"] {
   const registrations = new Map<string, Promise<unknown>>();
   return async (work) => {
@@ -94,15 +102,16 @@ function executor(client: HttpClient): FlowCandidate["execute"] {
     registrations.set(path, registration);
     await registration;
     const begun = Date.now();
-    const started = (await client.post("/api/execute", { path, workload })) as { execution_id: string };
+    let answer = (await client.post("/api/execute", { path, workload, wait_ms: 30_000 })) as Answer;
+    const { execution_id: id } = answer;
     for (;;) {
-      const answer = await client.get(`/api/executions/${started.execution_id}/result?wait_ms=30000`);
-      const { status, error } = answer as { status: string; error?: unknown };
-      if (status === "COMPLETED") return started.execution_id;
+      const { status, error } = answer;
+      if (status === "COMPLETED") return id;
       const late = Date.now() - begun > RUN_MAX_MS;
       if (late || status === "FAILED" || status === "CANCELLED") {
-        throw new Error(`${path}, execution ${started.execution_id}: ${status} ${JSON.stringify(error ?? {})}`);
+        throw new Error(`${path}, execution ${id}: ${status} ${JSON.stringify(error ?? {})}`);
       }
+      answer = (await client.get(`/api/executions/${id}/result?wait_ms=30000`)) as Answer;
     }
   };
 }

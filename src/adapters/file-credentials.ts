@@ -14,7 +14,12 @@ const CredentialSchema = v.looseObject(
 );
 
 /** Prefix of environment variables that hold a credential as JSON: `FLOW_CREDENTIAL_PG_DEMO` is `pg_demo`. */
-const PREFIX = "FLOW_CREDENTIAL_";
+export const CREDENTIAL_PREFIX = "FLOW_CREDENTIAL_";
+
+/** The variable that holds the credential of a name. */
+export function credentialVariable(name: string): string {
+  return `${CREDENTIAL_PREFIX}${name.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
+}
 
 /**
  * Credentials of a local run: from a JSON file `{name: {type, data}}`, and from variables `FLOW_CREDENTIAL_<NAME>` that
@@ -28,7 +33,7 @@ export function createFileCredentials(
   let loaded: Promise<JsonObject> | undefined;
   return {
     async find(name) {
-      const variable = `${PREFIX}${name.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`;
+      const variable = credentialVariable(name);
       const text = environment[variable];
       // An empty variable counts as one that is not set, as with every setting.
       if (text !== undefined && text.trim() !== "") return parseCredential(name, parseJson(text, variable), variable);
@@ -40,7 +45,8 @@ export function createFileCredentials(
   };
 }
 
-async function readCredentials(file: string): Promise<JsonObject> {
+/** The whole file, unread. Throws `FlowError` FILE_UNREADABLE, INVALID_SETTING. */
+export async function readCredentials(file: string): Promise<JsonObject> {
   let text: string;
   try {
     text = await readFile(file, "utf8");
@@ -52,8 +58,8 @@ async function readCredentials(file: string): Promise<JsonObject> {
   throw new FlowError("INVALID_SETTING", `${file} must hold one JSON object: {name: {type, data}}`);
 }
 
-/** The parser's own message may quote the text, which is a secret: only the place is told. */
-function parseJson(text: string, place: string): unknown {
+/** JSON of a place; the parser's own message may quote the text, which is a secret. Throws `FlowError` INVALID_SETTING. */
+export function parseJson(text: string, place: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -67,6 +67,7 @@ function startColumns(rows: readonly Start[]): FlushColumns["starts"] {
     root_execution_id: numbers(rows, (row) => row.start.rootExecutionId),
     result: documents(rows, (row) => json(row.result)),
     error: documents(rows, (row) => json(row.error)),
+    started_ms: numbers(rows, (row) => row.start.startedAt ?? null),
     deadline_ms: numbers(rows, (row) => row.start.deadlineAt),
     caller: texts(rows, (row) => row.start.idempotency?.caller),
     idempotency_key: texts(rows, (row) => row.start.idempotency?.key),

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { HeartbeatNews, HeartbeatOrder, HeartbeatStart } from "./heartbeat.ts";
-import { readLedger } from "./ledger.ts";
+import { type LedgerEntry, readLedger } from "./ledger.ts";
 
 /*
  * The thread that keeps a worker in the server's pool: registers, sends heartbeats, leaves. It has its own timer and its own
@@ -10,6 +10,13 @@ import { readLedger } from "./ledger.ts";
 
 /** Longest that one call may take. */
 const CALL_MS = 10_000;
+/**
+ * The server may hold its answer for so long, to tell at once what is to stop; it renews the leases before. Most that it allows
+ * is 30 s.
+ */
+const WAIT_MS_MAX = 30_000;
+/** Between an answer that told of something and the next heartbeat: what else is to stop is mostly told with it. */
+const NEWS_MS = 100;
 /** Delays between two tries: doubling from 0.2 s, less a random half; never more than the interval. */
 const FIRST_MS = 200;
 
@@ -18,10 +25,15 @@ const { name } = registration;
 const orders: HeartbeatOrder[] = [];
 let wake = () => {};
 let isDraining = false;
+/** Breaks off a heartbeat whose answer is held: an order is not to wait for it. */
+let interrupt = new AbortController();
+/** What this worker was told to stop and still runs, as `command attempt`: nothing of it is asked for again. */
+let told = new Set<string>();
 
 parentPort?.on("message", (order: HeartbeatOrder) => {
   if (order === "drain") isDraining = true;
   orders.push(order);
+  interrupt.abort();
   wake();
 });
 await live();
@@ -31,17 +43,24 @@ async function live(): Promise<void> {
   let tries = 0;
   for (;;) {
     // Orders are what to do now: those that came so far are done with the next call.
+    interrupt = new AbortController();
     if (orders.splice(0).some((order) => order === "leave")) break;
+    const began = performance.now();
+    let hasNews = false;
     try {
-      next = next === "register" ? await register() : await beat();
+      if (next === "register") next = await register();
+      else ({ next, hasNews } = await beat(interrupt.signal));
       tries = 0;
     } catch (error) {
-      tries += 1;
-      const doing = next === "register" ? "registering" : "sending the heartbeat";
-      tell({ type: "failed", doing, tries, message: error instanceof Error ? told(error) : String(error) });
+      // Broken off for an order: no failure.
+      if (orders.length === 0) {
+        tries += 1;
+        const doing = next === "register" ? "registering" : "sending the heartbeat";
+        tell({ type: "failed", doing, tries, message: error instanceof Error ? said(error) : String(error) });
+      }
     }
-    const isNow = tries === 0 && next === "register";
-    if (!isNow) await pause(tries === 0 ? intervalMs : Math.min(intervalMs, delayMs(tries)));
+    const isNow = orders.length > 0 || (tries === 0 && next === "register");
+    if (!isNow) await pause(pauseMs(tries, hasNews, performance.now() - began));
     if (orders.includes("register")) next = "register";
   }
   await post("deregister", { name }).catch(() => undefined);
@@ -56,16 +75,40 @@ async function register(): Promise<"beat"> {
   return "beat";
 }
 
-async function beat(): Promise<"beat" | "register"> {
-  const running = readLedger(ledger);
-  const { status, body } = await post("heartbeat", { name, running, ...(isDraining && { draining: true }) });
+async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; hasNews: boolean }> {
+  const all = readLedger(ledger);
+  told = new Set(all.map(keyOf).filter((key) => told.has(key)));
+  const running = all.filter((entry) => !told.has(keyOf(entry)));
+  const waitMs = Math.min(intervalMs, WAIT_MS_MAX);
+  const asked = { name, running, wait_ms: waitMs, ...(isDraining && { draining: true }) };
+  const { status, body } = await post(
+    "heartbeat",
+    asked,
+    AbortSignal.any([AbortSignal.timeout(CALL_MS + waitMs), signal]),
+  );
   // Not known there: the server's database is another one, or this worker was silent for days.
-  if (status === 404) return "register";
+  if (status === 404) return { next: "register", hasNews: false };
   if (status !== 200) throw refused(status);
-  const lost = new Set(texts(body, "lost"));
+  const cancel = texts(body, "cancel");
+  const lostIds = new Set(texts(body, "lost"));
   // With the attempts that were sent: the worker may have claimed one of them anew meanwhile.
-  tell({ type: "answer", cancel: texts(body, "cancel"), lost: running.filter((entry) => lost.has(entry.command_id)) });
-  return "beat";
+  const lost = running.filter((entry) => lostIds.has(entry.command_id));
+  tell({ type: "answer", cancel, lost });
+  const cancelled = new Set(cancel);
+  // Read again: what it was told to stop may have begun since.
+  for (const entry of readLedger(ledger)) if (cancelled.has(entry.command_id)) told.add(keyOf(entry));
+  for (const entry of lost) told.add(keyOf(entry));
+  return { next: "beat", hasNews: cancel.length > 0 || lost.length > 0 };
+}
+
+function keyOf({ command_id, attempt }: LedgerEntry): string {
+  return `${command_id} ${attempt}`;
+}
+
+/** Heartbeats begin an interval apart, however long an answer was held; after news the next one soon listens again. */
+function pauseMs(tries: number, hasNews: boolean, tookMs: number): number {
+  if (tries > 0) return Math.min(intervalMs, delayMs(tries));
+  return hasNews ? NEWS_MS : Math.max(0, intervalMs - tookMs);
 }
 
 function refused(status: number): Error {
@@ -73,13 +116,17 @@ function refused(status: number): Error {
   return new Error(`the server answered with status ${status}${hint}`);
 }
 
-async function post(call: string, body: unknown): Promise<{ status: number; body: unknown }> {
+async function post(
+  call: string,
+  body: unknown,
+  signal = AbortSignal.timeout(CALL_MS),
+): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${url}/api/worker/pool/${call}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
     body: JSON.stringify(body),
     redirect: "manual",
-    signal: AbortSignal.timeout(CALL_MS),
+    signal,
   });
   const text = await response.text();
   return { status: response.status, body: response.status === 200 ? (JSON.parse(text) as unknown) : undefined };
@@ -107,7 +154,7 @@ function delayMs(tries: number): number {
   return FIRST_MS * 2 ** Math.min(tries - 1, 20) * (1 - Math.random() / 2);
 }
 
-function told(error: Error): string {
+function said(error: Error): string {
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }
 

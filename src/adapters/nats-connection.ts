@@ -1,8 +1,8 @@
 import { connect, ErrorCode, type NatsConnection, NatsError } from "nats";
 import type { Logger } from "../platform/logger.ts";
+import { parseNatsAddress } from "../platform/nats-address.ts";
 import type { Secret } from "../platform/secret.ts";
 import { messageOf } from "../schema/errors.ts";
-import { parseNatsAddress } from "./nats-address.ts";
 import { systemClock } from "./system-clock.ts";
 
 /** One connection to NATS while it lasts. */

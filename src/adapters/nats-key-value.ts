@@ -1,9 +1,10 @@
 import { ErrorCode, type KV, type NatsConnection, NatsError, StorageType } from "nats";
+import { decodeEnvelope, encodeEnvelope } from "../platform/nats-envelope.ts";
+import { encodeNatsKey } from "../platform/nats-key.ts";
 import type { KeyValueEntry, KeyValueStore, KeyValueTtl } from "../ports/key-value.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { checkEntry } from "./key-value-input.ts";
 import type { NatsLink } from "./nats-connection.ts";
-import { decodeEnvelope, encodeEnvelope } from "./nats-envelope.ts";
 
 /** What {@link createNatsKeyValue} needs. */
 export interface NatsKeyValueDeps {
@@ -71,7 +72,7 @@ export function createNatsKeyValue({ link, now, maxAgeMs = MAX_AGE_MS }: NatsKey
     },
     async put(bucket, key, value, ttl = {}) {
       checkEntry(bucket, key, value, ttl);
-      return within(bucket, (kv) => kv.put(encodeKey(key), enveloped(value, ttl)));
+      return within(bucket, (kv) => kv.put(encodeNatsKey(key), enveloped(value, ttl)));
     },
     async update(bucket, key, value, { revision, ...ttl }) {
       checkEntry(bucket, key, value, ttl);
@@ -84,7 +85,7 @@ export function createNatsKeyValue({ link, now, maxAgeMs = MAX_AGE_MS }: NatsKey
     },
     async delete(bucket, key) {
       checkEntry(bucket, key);
-      await within(bucket, (kv) => kv.purge(encodeKey(key)));
+      await within(bucket, (kv) => kv.purge(encodeNatsKey(key)));
     },
   };
 }
@@ -102,7 +103,7 @@ function openBucket(connection: NatsConnection, bucket: string, maxAgeMs: number
 
 /** The live entry, if any, and the revision of whatever is there: value, expired value or mark of a deletion. */
 async function read(kv: KV, key: string, now: number): Promise<{ entry?: KeyValueEntry; last: number } | undefined> {
-  const found = await kv.get(encodeKey(key));
+  const found = await kv.get(encodeNatsKey(key));
   if (found === null) return undefined;
   const last = found.revision;
   if (found.operation !== "PUT") return { last };
@@ -112,17 +113,11 @@ async function read(kv: KV, key: string, now: number): Promise<{ entry?: KeyValu
 
 async function putAfter(kv: KV, key: string, data: Uint8Array, last: number): Promise<number | undefined> {
   try {
-    return await kv.put(encodeKey(key), data, { previousSeq: last });
+    return await kv.put(encodeNatsKey(key), data, { previousSeq: last });
   } catch (error) {
     if (error instanceof NatsError && error.api_error?.err_code === WRONG_LAST_SEQUENCE) return undefined;
     throw error;
   }
-}
-
-/** A key that NATS takes stays as it is, readable for other programs; any other is encoded behind a `=`. */
-function encodeKey(key: string): string {
-  const isPlain = /^[\w/-][\w/=-]*(\.[\w/=-]+)*$/.test(key);
-  return isPlain ? key : `=${Buffer.from(key).toString("base64url")}`;
 }
 
 /** Nobody takes what is written, or the stream behind the bucket is not there. */

@@ -49,7 +49,11 @@ export function createServerChildren(parts: ServerChildrenParts): ServerChildren
     waiting += 1;
     try {
       for (;;) {
-        const query = new URLSearchParams({ wait_ms: String(waitMs()), ...(step !== undefined && { step }) });
+        const query = new URLSearchParams({
+          wait_ms: String(waitMs()),
+          sealed: "true",
+          ...(step !== undefined && { step }),
+        });
         const path = `/api/executions/${executionId}/result?${query}`;
         const reply = await callUntilAnswered(parts, { method: "GET", path, timeoutMs: WAIT_MS + CALL_MS, signal });
         const ended = endOf(reply);

@@ -94,6 +94,8 @@ export function isUnavailable({ status, body }: ServerReply): boolean {
   if (status === 401 || status === 403 || status === 408 || status === 429) return true;
   // What cannot be stored is told to whoever stores.
   if (status === 507) return false;
+  // A key that the server lacks does not come by waiting: whoever asked is told.
+  if (isJsonObject(body) && own(body, "code") === "ENCRYPTION") return false;
   return status >= 500 || (status < 400 && body === undefined);
 }
 

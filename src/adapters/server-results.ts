@@ -1,4 +1,4 @@
-import type { SavedResult, WritableResultStore } from "../ports/result-store.ts";
+import type { ResultKeeping, SavedResult, WritableResultStore } from "../ports/result-store.ts";
 import { FlowError } from "../schema/errors.ts";
 import { isJsonObject, own } from "../schema/json.ts";
 import { refusal, type ServerReply } from "./server-connection.ts";
@@ -6,6 +6,15 @@ import { callUntilAnswered, type RetryParts } from "./server-retry.ts";
 
 /** Longest silence while a result travels. */
 const CALL_MS = 60_000;
+
+/** How the server spells what is said of a payload. */
+const NAMES = [
+  ["scope", "scope"],
+  ["ttl", "ttl"],
+  ["store", "store"],
+  ["compression", "compression"],
+  ["contentType", "content_type"],
+] as const satisfies readonly (readonly [keyof ResultKeeping, string])[];
 
 /** The claim for which results are stored. */
 export interface StoringClaim {
@@ -26,14 +35,18 @@ export function createServerResults(parts: RetryParts, claim: StoringClaim): Wri
     kind: "kv",
     async save(ref, json, keeping) {
       const { command, attempt } = claim.work;
-      const query = new URLSearchParams({ ref, command_id: command.command_id, attempt: String(attempt), ...keeping });
+      const query = new URLSearchParams({ ref, command_id: command.command_id, attempt: String(attempt) });
+      for (const [name, spelt] of NAMES) {
+        const value = keeping?.[name];
+        if (value !== undefined) query.set(spelt, value);
+      }
       const path = `/api/results?${query}`;
       const reply = await callUntilAnswered(parts, { method: "PUT", path, body: json, timeoutMs: CALL_MS, signal });
       if (reply.status === 409) claim.giveUp("the server refused its result");
       return saved(reply);
     },
     async load(ref) {
-      const path = `/api/results/resolve?${new URLSearchParams({ ref })}`;
+      const path = `/api/results/resolve?${new URLSearchParams({ ref, sealed: "true" })}`;
       const reply = await callUntilAnswered(parts, { method: "GET", path, timeoutMs: CALL_MS, signal });
       if (reply.status === 200 && reply.body !== undefined) return reply.body;
       throw new FlowError("REFERENCE_NOT_AVAILABLE", refusal(reply).message);
@@ -48,6 +61,8 @@ function saved(reply: ServerReply): SavedResult {
   const bytes = own(body, "bytes");
   const store = own(body, "store");
   const expiresAt = own(body, "expires_at");
+  const compression = own(body, "compression");
+  const meta = own(body, "meta");
   if (typeof sha256 !== "string" || typeof bytes !== "number") {
     throw new FlowError(
       "NOT_STORED",
@@ -59,5 +74,7 @@ function saved(reply: ServerReply): SavedResult {
     bytes,
     ...(typeof store === "string" && { store }),
     ...(typeof expiresAt === "string" && { expiresAt }),
+    ...(typeof compression === "string" && { compression }),
+    ...(isJsonObject(meta) && { meta }),
   };
 }

@@ -72,12 +72,16 @@ function reportAnswer(reply: ServerReply): ReportAnswer {
     return { status: "lost", events: Array.isArray(events) ? events.flatMap(lostEvent) : [] };
   }
   if (isUnavailable(reply) || (status !== 400 && status !== 413 && status !== 422)) {
-    return unavailable(reply, error.message);
+    const told = unavailable(reply, error.message);
+    return FAULTS.has(error.code) ? { ...told, isFault: true } : told;
   }
   const errors = isJsonObject(detail) ? own(detail, "errors") : undefined;
   const indexes = (Array.isArray(errors) ? errors : []).map(indexOf).filter((index) => index !== undefined);
   return { status: "invalid", message: error.message, indexes };
 }
+
+/** Codes with which the server itself says that it failed; what stands between us and it says neither. */
+const FAULTS: ReadonlySet<string> = new Set(["processing_error", "INTERNAL"]);
 
 function unavailable({ status, retryAfterMs }: ServerReply, message: string): Unavailable {
   const told = `${message} (status ${status})`;

@@ -58,6 +58,8 @@ export type CliValues = Readonly<Record<string, string | boolean | string[] | un
 export interface CliIo {
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
   stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number };
+  /** Absent where nobody could answer a question. */
+  stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
   environment: Readonly<NodeJS.ProcessEnv>;
   folder: string;
   /** Aborted by Ctrl-C (SIGINT) or SIGTERM. */

@@ -32,7 +32,7 @@ Examples
   flow serve
   flow serve --port 9000
   FLOW_SERVER_URL=https://flow.example.com FLOW_WORKER_TOKEN=… flow serve --role worker
-  FLOW_DATABASE_URL=postgres://flow:…@db:5432/flow FLOW_SERVER_TOKEN=… flow serve --host 0.0.0.0`,
+  FLOW_DATABASE_URL=postgres://flow:…@db:5432/flow FLOW_ENCRYPTION_KEYS=k1:… FLOW_SERVER_TOKEN=… flow serve --host 0.0.0.0`,
   load: async () => (await import("./serve.ts")).runServe,
 };
 

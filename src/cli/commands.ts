@@ -1,5 +1,8 @@
 import type { CliCommand, CliOption, CommandGroup } from "./command.ts";
 import { EXECUTION_COMMANDS } from "./commands-executions.ts";
+import { KEYCHAIN } from "./commands-keychain.ts";
+import { RESULT_COMMANDS } from "./commands-results.ts";
+import { SECRET_COMMANDS } from "./commands-secrets.ts";
 import { SERVER_COMMANDS } from "./commands-server.ts";
 import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "./common-options.ts";
 
@@ -196,7 +199,8 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: "Run", commands: [RUN, TEST] },
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
   { title: "Serve", commands: SERVER_COMMANDS },
-  { title: "Look at a server", commands: EXECUTION_COMMANDS },
+  { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...RESULT_COMMANDS] },
+  { title: "Keep secrets", commands: [...SECRET_COMMANDS, KEYCHAIN] },
   { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },
 ];
 

@@ -9,6 +9,7 @@ const CALLERS: ReadonlySet<ErrorCode> = new Set([
   "INVALID_PLAYBOOK",
   "FILE_UNREADABLE",
   "INVALID_INPUT",
+  "INVALID_SECRET",
   "INVALID_SETTING",
   "NOT_FOUND",
   "TEMPLATE_ERROR",

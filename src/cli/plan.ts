@@ -9,6 +9,7 @@ import { type Config, loadConfig } from "../platform/config.ts";
 import { formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../schema/playbook.ts";
+import { isDuckdbInstalled } from "../tools/duckdb-driver.ts";
 import { type CliInput, EXIT } from "./command.ts";
 import { credentialsFile } from "./credentials-file.ts";
 import { readInputs } from "./inputs.ts";
@@ -60,6 +61,8 @@ async function canRun(kind: string, config: Config): Promise<KindAnswer> {
   if (config.workerTools !== "all" && !config.workerTools.includes(kind)) {
     return { available: false, reason: `add ${kind} to FLOW_WORKER_TOOLS` };
   }
+  if (kind === "duckdb" && !isDuckdbInstalled())
+    return { available: false, reason: "install the package @duckdb/node-api" };
   const program = kind === "python" ? (config.python ?? "python3") : kind === "shell" ? "/bin/sh" : undefined;
   if (program === undefined || (await findProgram(program, config.environment["PATH"] ?? "")))
     return { available: true };

@@ -2,6 +2,8 @@ import { createFileCredentials } from "../adapters/file-credentials.ts";
 import type { ExecutionState } from "../engine/state.ts";
 import { createLocalRuntime, type LocalRuntime } from "../local/runtime.ts";
 import type { Config } from "../platform/config.ts";
+import type { SecretSource } from "../ports/secret-source.ts";
+import { openSecretSource } from "../roles/secret-source.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { type JsonObject, setOwn } from "../schema/json.ts";
 import { createToolRegistry, type ToolRegistry } from "../tools/registry.ts";
@@ -23,7 +25,11 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
   const { options, io } = input;
   const inputs = await readInputs(options, io.folder);
   const watch = createWatch();
-  const { runtime, tools } = buildRuntime(config, await credentialsFile(config, options, io.folder), watch);
+  const { runtime, tools, secretSource } = buildRuntime(
+    config,
+    await credentialsFile(config, options, io.folder),
+    watch,
+  );
   try {
     const playbook = await loadNamed(runtime, input.arguments[0] ?? "", io);
     const target = checkTarget(playbook, textOption(options, "target"));
@@ -42,16 +48,19 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
   } finally {
     await runtime.close();
     await tools()?.close();
+    await secretSource.close();
   }
 }
 
 interface RuntimeParts {
   runtime: LocalRuntime;
   tools(): ToolRegistry | undefined;
+  secretSource: SecretSource;
 }
 
 function buildRuntime(config: Config, credentials: string | undefined, watch: Watch): RuntimeParts {
   let tools: ToolRegistry | undefined;
+  const secretSource = openSecretSource(config, config.httpAllowPrivate);
   const runtime = createLocalRuntime({
     tools: (store) => {
       tools = createToolRegistry({
@@ -59,10 +68,12 @@ function buildRuntime(config: Config, credentials: string | undefined, watch: Wa
         store,
         ...(config.workerTools !== "all" && { kinds: config.workerTools }),
         ...(config.python !== undefined && { python: { pythonPath: config.python } }),
+        duckdb: { files: config.duckdbFiles, memory: config.duckdbMemory },
       });
       return tools;
     },
     credentials: createFileCredentials(credentials, config.environment),
+    secretSource,
     env: allowedEnvironment(config),
     capacity: config.localCapacity,
     observe(state: ExecutionState, events: readonly FlowEvent[]) {
@@ -71,7 +82,7 @@ function buildRuntime(config: Config, credentials: string | undefined, watch: Wa
     },
     log: (line) => watch.progress.log(line),
   });
-  return { runtime, tools: () => tools };
+  return { runtime, tools: () => tools, secretSource };
 }
 
 function allowedEnvironment(config: Config): JsonObject {

@@ -9,7 +9,7 @@ const CALL_MS = 30_000;
 
 /** What to ask. */
 export interface ServerRequest<S extends v.GenericSchema> {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "DELETE";
   /** Below the server's address, its parts encoded. */
   path: string;
   body?: unknown;
@@ -57,6 +57,39 @@ export async function* openStream(
     if (!response.ok || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
       throw refusal(target, asked, response, await response.text());
     }
+    for await (const chunk of response.body ?? []) yield chunk;
+  } catch (error) {
+    throw error instanceof FlowError ? error : broken(target, error, signal);
+  }
+}
+
+/** A payload that is on its way. */
+export interface OpenPayload {
+  headers: Headers;
+  /** To be read to the end, or ended. Throws as {@link callServer} does. */
+  parts: AsyncGenerator<Uint8Array>;
+}
+
+/**
+ * Opens an answer that is no JSON of the API but whatever was stored; whoever reads it ends it by the signal. Throws as
+ * {@link callServer} does.
+ */
+export async function openPayload(
+  target: ServerTarget,
+  { path, signal }: { path: string; signal: AbortSignal },
+): Promise<OpenPayload> {
+  const asked = { method: "GET" as const, path, headers: { accept: "*/*" } };
+  try {
+    const response = await send(target, asked, signal);
+    if (!response.ok) throw refusal(target, asked, response, await response.text());
+    return { headers: response.headers, parts: partsOf(response, target, signal) };
+  } catch (error) {
+    throw error instanceof FlowError ? error : broken(target, error, signal);
+  }
+}
+
+async function* partsOf(response: Response, target: ServerTarget, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
     for await (const chunk of response.body ?? []) yield chunk;
   } catch (error) {
     throw error instanceof FlowError ? error : broken(target, error, signal);

@@ -100,6 +100,7 @@ function openRealTools(io: CliIo): RealTools {
     store,
     ...(config.workerTools !== "all" && { kinds: config.workerTools }),
     ...(config.python !== undefined && { python: { pythonPath: config.python } }),
+    duckdb: { files: config.duckdbFiles, memory: config.duckdbMemory },
   });
   return {
     of(results: ResultStore) {

@@ -1,12 +1,14 @@
 import { stripVTControlCharacters } from "node:util";
+import { maskSealed } from "../schema/sealed.ts";
 
 /**
  * One line of text that is safe to print: escape sequences are gone, and control characters are spaces. A document, a
  * service or a tool can put anything into a name or a message; none of it may move the cursor, set the title, or turn the
- * direction of writing, so that a line reads as another one.
+ * direction of writing, so that a line reads as another one. What is sealed in it is `[secret]`.
  */
 export function cleanText(text: string): string {
-  return PLAIN.test(text) ? text : stripVTControlCharacters(text).replace(UNSAFE, " ");
+  const shown = maskSealed(text);
+  return PLAIN.test(shown) ? shown : stripVTControlCharacters(shown).replace(UNSAFE, " ");
 }
 
 const PLAIN = /^[\u0020-\u007e]*$/;
@@ -15,7 +17,8 @@ const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
  * JSON as text, with two spaces of indentation, whose characters are all safe to print: what `JSON.stringify` leaves as it
- * is and a terminal obeys (C1 control characters, for one) is escaped. It reads back as the same value.
+ * is and a terminal obeys (C1 control characters, for one) is escaped. It reads back as the same value, but for what is sealed
+ * in it: that is `[secret]`.
  */
 export function jsonText(value: unknown): string {
   return safeJson(JSON.stringify(value, null, 2));
@@ -28,7 +31,7 @@ export function jsonLine(value: unknown): string {
 
 function safeJson(json: string): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return json.replace(UNSAFE_IN_JSON, escaped);
+  return maskSealed(json).replace(UNSAFE_IN_JSON, escaped);
 }
 
 /** {@link UNSAFE} without the line feeds of the indentation; other C0 characters are escaped already. */

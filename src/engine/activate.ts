@@ -6,6 +6,7 @@ import { endStep } from "./boundary.ts";
 import type { EngineEnv } from "./env.ts";
 import { templateError } from "./errors.ts";
 import type { Program, ProgramStep } from "./program.ts";
+import { loopAccumulate } from "./results.ts";
 import { guardScope, render } from "./scope.ts";
 import { type ExecutionState, knownStep } from "./state.ts";
 
@@ -87,15 +88,26 @@ function refusalOf(step: ProgramStep, scope: Scope, env: EngineEnv): "when" | "a
 }
 
 function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: EngineEnv): FlowEvent {
-  const { loop, collection, maxInFlight, claim, rowConcurrency } = step.loop ?? {};
+  const { loop, collection, maxInFlight, claim } = step.loop ?? {};
   const limit = (template: typeof maxInFlight, what: string, fallback: number) =>
     template === undefined ? fallback : positive(render(template, scope, env), what, step.step.name);
-  const base = { type: "loop.started" as const, at: env.now, step: step.step.name, step_run_id: stepRunId };
+  const accumulate = loopAccumulate(step.step);
+  const base = {
+    type: "loop.started" as const,
+    at: env.now,
+    step: step.step.name,
+    step_run_id: stepRunId,
+    ...(accumulate !== undefined && { accumulate }),
+  };
   if (claim !== undefined) {
+    const frames = Math.min(limit(maxInFlight, "max_in_flight", 1), OPEN_ITERATIONS_MAX);
+    const frameMs = claim.maxSeconds === undefined ? undefined : seconds(render(claim.maxSeconds, scope, env), step);
     return {
       ...base,
-      max_in_flight: limit(rowConcurrency, "row_concurrency", 1),
+      max_in_flight: Math.min(limit(claim.rowConcurrency, "row_concurrency", 1), OPEN_ITERATIONS_MAX),
       max_rows: limit(claim.maxRows, "max_rows", 1),
+      ...(frames > 1 && { max_frames: frames }),
+      ...(frameMs !== undefined && { frame_ms: frameMs }),
     };
   }
   const window = loop?.mode === "parallel" ? limit(maxInFlight, "max_in_flight", OPEN_ITERATIONS_MAX) : 1;
@@ -110,6 +122,17 @@ function positive(value: Json, what: string, step: string): number {
   const got = JSON.stringify(value).slice(0, 100);
   throw new Error(`'${what}' of the loop of step '${step}' must be a whole number from 1, got ${got}`);
 }
+
+/** `frame.max_seconds` in milliseconds. */
+function seconds(value: Json, step: ProgramStep): number {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof number === "number" && number > 0 && number <= SECONDS_MAX) return Math.ceil(number * 1_000);
+  const got = JSON.stringify(value).slice(0, 100);
+  throw new Error(`'max_seconds' of the loop of step '${step.step.name}' must be seconds above 0, got ${got}`);
+}
+
+/** A year. */
+const SECONDS_MAX = 31_536_000;
 
 /** The collection as items (language document, section 6): a list, a map's pairs, rows, JSON text, or a number. */
 export function itemsOf(value: Json, step: string): { items: Json[] } | { count: number } {

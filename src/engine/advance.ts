@@ -52,14 +52,21 @@ export function continueAdvance(progress: Advance, state: ExecutionState, progra
     const current = events[progress.undecided];
     if (current === undefined) break;
     const decision = decide(state, current, program, staged);
-    for (const next of decision.events) {
+    for (const decided of decision.events) {
+      // Before the state has it: what is in the state goes into commands too.
+      const next = env.sealing?.event(decided) ?? decided;
       evolve(state, next);
       events.push(next);
     }
     commands.push(...decision.commands);
-    writes.push(...decision.writes);
+    for (const write of decision.writes) writes.push({ ...write, value: sealedWrite(write, env) });
     if (events.length > CASCADE_MAX) throw new Error(`One event led to more than ${CASCADE_MAX} others`);
   }
+}
+
+/** What is sensitive as a whole is sealed as a whole, by whoever stores it. */
+function sealedWrite({ value, keeping }: StoreWrite, { sealing }: EngineEnv): Json {
+  return sealing === undefined || keeping?.sensitive === true ? value : sealing.value(value);
 }
 
 /** Payloads that this advance is about to store can be read in it already. */

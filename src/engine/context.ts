@@ -20,7 +20,18 @@ export function commandContext(state: ExecutionState, step: ProgramStep, run: St
     input: run.input,
     ...(run.from !== null && { from: run.from }),
     ...(state.parent !== null && { parent_execution_id: state.parent.execution_id }),
+    ...(state.parent?.root_execution_id !== undefined && { root_execution_id: state.parent.root_execution_id }),
     ...(state.parent?.iter !== undefined && { parent_iter: state.parent.iter }),
+    ...(step.needs.members.has("keychain") && { keychain: keychainOwner(state) }),
+  };
+}
+
+function keychainOwner(state: ExecutionState): NonNullable<CommandContext["keychain"]> {
+  const { parent, executionId, catalogId, startedAt } = state;
+  return {
+    root_execution_id: parent?.root_execution_id ?? parent?.execution_id ?? executionId,
+    root_catalog_id: parent?.root_catalog_id ?? catalogId,
+    execution_started_at: startedAt,
   };
 }
 

@@ -191,6 +191,7 @@ function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv)
       command_id,
       step: command.step,
       reason: error.message,
+      ...(command.worker !== null && { worker: command.worker }),
     }),
   );
   const steps = state.active.map((step): FlowEvent => {

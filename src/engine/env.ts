@@ -1,5 +1,6 @@
 import type { References } from "../language/references.ts";
 import type { JsonObject } from "../schema/json.ts";
+import type { DecisionSealing } from "./decision-sealing.ts";
 
 /** What the engine cannot know by itself: the time, fresh ids, chance, and payloads that are not inline. */
 export interface EngineEnv {
@@ -10,4 +11,6 @@ export interface EngineEnv {
   references: References;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
+  /** Where sensitive payloads are opened for decisions: seals what is decided. Default: it stays as it is. */
+  sealing?: DecisionSealing;
 }

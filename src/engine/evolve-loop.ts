@@ -1,7 +1,8 @@
 import type { EventOf } from "../schema/event.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import type { LoopResult, StoredResult } from "../schema/result.ts";
-import { joinTasks } from "./results.ts";
+import { claimEnded, freshCursor, rowEnded, rowsIssued } from "./cursor.ts";
+import { joinTasks, withRuns } from "./results.ts";
 import { type ExecutionState, type LoopState, type OpenCommand, openCommand, stepState } from "./state.ts";
 
 type LoopEvent =
@@ -45,6 +46,7 @@ export function evolveLoop(state: ExecutionState, event: LoopEvent, ended?: Open
       break;
     case "loop.done":
       loop.done = true;
+      if (event.manifest !== undefined) loop.manifest = event.manifest;
       break;
     case "command.completed":
     case "command.failed":
@@ -59,7 +61,6 @@ function started(event: EventOf<"loop.started">): LoopState {
   const isCursor = event.max_rows !== undefined;
   return {
     items: event.items ?? null,
-    base: 0,
     total: isCursor ? null : (event.items?.length ?? event.count ?? 0),
     maxInFlight: event.max_in_flight,
     next: 0,
@@ -72,7 +73,8 @@ function started(event: EventOf<"loop.started">): LoopState {
     tail: [],
     tailBytes: 0,
     parts: [],
-    cursor: isCursor ? { maxRows: event.max_rows ?? 1, claiming: false, exhausted: false, error: null } : null,
+    ...(event.accumulate !== undefined && { accumulate: event.accumulate }),
+    cursor: isCursor ? freshCursor(event.max_rows ?? 1, event.max_frames ?? 1, event.frame_ms ?? null) : null,
     done: false,
   };
 }
@@ -80,10 +82,12 @@ function started(event: EventOf<"loop.started">): LoopState {
 function issued(loop: LoopState, event: EventOf<"command.issued">): void {
   loop.commands += 1;
   if (event.iterations !== undefined) {
-    loop.next = event.iterations.to;
-    loop.open += event.iterations.to - event.iterations.from;
+    const { from, to } = event.iterations;
+    loop.next += to - from;
+    loop.open += to - from;
+    if (loop.cursor !== null) rowsIssued(loop.cursor, from, to);
   } else if (loop.cursor !== null) {
-    loop.cursor.claiming = true;
+    loop.cursor.claims += 1;
   }
 }
 
@@ -94,11 +98,13 @@ function iterationEnded(
 ): void {
   const command = openCommand(state, event.command_id);
   if (command === undefined || command.iterations === null) return;
-  const values = command.values[event.iteration] ?? [];
+  const values = withRuns(command.values[event.iteration] ?? [], event.results);
   delete command.values[event.iteration];
   markEnded(command.iterations, event.iteration);
   const isFailed = event.type === "loop.iteration.failed";
-  const result = isFailed ? failedIteration(event.error) : joinTasks(event.tasks, values, event.pipeline === true);
+  const result = isFailed
+    ? failedIteration(loop, event.error)
+    : joinTasks(event.tasks, values, event.pipeline === true);
   count(loop, event.iteration, result ?? { value: null }, isFailed ? event.error : null);
   loop.tailBytes += isFailed ? FAILURE_BYTES : values.reduce((sum, [, , bytes]) => sum + bytes, ENTRY_BYTES);
 }
@@ -108,7 +114,7 @@ const ENTRY_BYTES = 16;
 const FAILURE_BYTES = 512;
 
 function count(loop: LoopState, iteration: number, result: StoredResult, error: TaskError | null): void {
-  loop.open -= 1;
+  leaveOpen(loop, iteration);
   if (error === null) {
     loop.success += 1;
   } else {
@@ -118,8 +124,14 @@ function count(loop: LoopState, iteration: number, result: StoredResult, error: 
   loop.tail.push([iteration, result]);
 }
 
-function failedIteration(error: TaskError): StoredResult {
-  return { value: { status: "error", error } };
+function leaveOpen(loop: LoopState, iteration: number): void {
+  loop.open -= 1;
+  if (loop.cursor !== null) rowEnded(loop.cursor, iteration);
+}
+
+function failedIteration(loop: LoopState, error: TaskError): StoredResult {
+  const value = { status: "error", error };
+  return loop.accumulate === undefined ? { value } : { value, failed: true };
 }
 
 /** Remembers an ended iteration; the list stays as short as the iterations that overtook a slower one. */
@@ -146,15 +158,9 @@ function commandEnded(
 ): void {
   loop.commands -= 1;
   if (command.claim && loop.cursor !== null) {
-    loop.cursor.claiming = false;
-    const rows = event.type === "command.completed" ? (event.rows ?? []) : [];
-    if (event.type === "command.failed") loop.cursor.error = event.error;
-    if (rows.length === 0) {
-      loop.cursor.exhausted = true;
-      loop.total = loop.next;
-    }
-    loop.items = rows;
-    loop.base = loop.next;
+    const [rows, error] = event.type === "command.failed" ? [[], event.error] : [event.rows ?? [], null];
+    claimEnded(loop.cursor, rows, error, event.at);
+    if (loop.cursor.exhausted && loop.cursor.claims === 0) loop.total = loop.cursor.rows;
     return;
   }
   if (command.iterations === null) return;
@@ -162,9 +168,9 @@ function commandEnded(
   for (let index = from; index < to; index += 1) {
     if (hasEnded(command.iterations, index)) continue;
     if (event.type === "command.failed") {
-      count(loop, index, failedIteration(event.error), event.error);
+      count(loop, index, failedIteration(loop, event.error), event.error);
     } else {
-      loop.open -= 1;
+      leaveOpen(loop, index);
       loop.unrun += 1;
     }
   }
@@ -172,12 +178,15 @@ function commandEnded(
 
 /** What the loop leaves behind as the step's result. */
 export function loopResult(loop: LoopState, status: LoopResult["status"]): StoredResult {
+  const { parts, manifest, accumulate } = loop;
   return {
     loop: {
       status,
       stats: loopStats(loop),
       tail: [...loop.tail].sort(([left], [right]) => left - right),
-      parts: loop.parts,
+      parts,
+      ...(manifest !== undefined && { manifest }),
+      ...(accumulate !== undefined && { accumulate }),
     },
   };
 }

@@ -2,7 +2,7 @@ import type { CommandRef, EventOf, Fired, FlowEvent, Write } from "../schema/eve
 import { type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import { evolveLoop, loopResult } from "./evolve-loop.ts";
-import { cancelledError, joinTasks } from "./results.ts";
+import { cancelledError, joinTasks, withRuns } from "./results.ts";
 import { type ExecutionState, openCommand, removeName, type StepState, stepState } from "./state.ts";
 
 /**
@@ -175,7 +175,7 @@ function commandEnded(
   const step = stepState(state, command.step);
   if (step.run === null) return state;
   if (step.run.loop !== null) return evolveLoop(state, event, command);
-  const values = command.values[0] ?? [];
+  const values = withRuns(command.values[0] ?? [], event.results);
   step.result = joinTasks(event.tasks ?? [], values, event.pipeline === true);
   step.run.ended = { error: event.type === "command.failed" ? event.error : null };
   return state;
@@ -190,7 +190,7 @@ export function applyWrites(state: ExecutionState, writes: readonly Write[] | un
 function stepEnded(
   state: ExecutionState,
   event: EventOf<"step.completed"> | EventOf<"step.failed">,
-  status: "COMPLETED" | "FAILED",
+  status: "COMPLETED" | "FAILED" | "SKIPPED",
   error: TaskError | null,
 ): ExecutionState {
   const step = stepState(state, event.step);
@@ -217,10 +217,15 @@ function dropToken(state: ExecutionState, name: string, step: StepState): void {
 }
 
 function stepFailed(state: ExecutionState, event: EventOf<"step.failed">): ExecutionState {
-  stepEnded(state, event, "FAILED", event.error);
+  stepEnded(state, event, endOfFailed(state, event.step), event.error);
   if (event.handled === "no") failRun(state, event.error);
   if (event.handled === "loop.done") state.failureAtEnd ??= event.error;
   return state;
+}
+
+/** Of a run that was cancelled, a step that nobody had begun with did not fail; one that was stopped says so in its error. */
+function endOfFailed(state: ExecutionState, step: string): "FAILED" | "SKIPPED" {
+  return state.status === "CANCELLED" && stepState(state, step).attempts === 0 ? "SKIPPED" : "FAILED";
 }
 
 /** From here on nothing new starts: every wish to run is dropped, what runs is drained. */

@@ -57,8 +57,18 @@ export interface ProgramLoop {
   loop: Loop;
   collection: Template | undefined;
   maxInFlight: Template | undefined;
-  claim: { statement: Template; auth: Template | undefined; maxRows: Template } | undefined;
-  rowConcurrency: Template | undefined;
+  claim: ProgramClaim | undefined;
+}
+
+/** How a cursor loop claims its rows. */
+export interface ProgramClaim {
+  statement: Template;
+  auth: Template | undefined;
+  maxRows: Template;
+  rowConcurrency: Template;
+  maxSeconds: Template | undefined;
+  maxBytes: Template | undefined;
+  leaseSeconds: Template;
 }
 
 /** One compiled task. */
@@ -142,7 +152,7 @@ function compileStep(playbook: Playbook, step: Step, index: number, keychain: Ne
       ...input.map(([, template]) => template),
       ...(timeoutMs === undefined ? [] : [timeoutMs]),
       ...(loop?.claim === undefined ? [] : [loop.claim.statement, loop.claim.maxRows]),
-      ...(loop?.claim?.auth === undefined ? [] : [loop.claim.auth]),
+      ...[loop?.claim?.auth, loop?.claim?.maxBytes, loop?.claim?.leaseSeconds].filter((one) => one !== undefined),
     ]),
   };
 }
@@ -236,8 +246,11 @@ function compileLoop(loop: Loop): ProgramLoop {
             statement: compileTemplate(cursor.claim),
             auth: optional(cursor.auth),
             maxRows: compileTemplate(cursor.maxRows),
+            rowConcurrency: compileTemplate(cursor.rowConcurrency),
+            maxSeconds: optional(cursor.maxSeconds),
+            maxBytes: optional(cursor.maxBytes),
+            leaseSeconds: compileTemplate(cursor.leaseSeconds),
           },
-    rowConcurrency: optional(cursor?.rowConcurrency),
   };
 }
 

@@ -1,5 +1,6 @@
-import type { ParentRef } from "../schema/event.ts";
+import type { ParentRef, TaskResult } from "../schema/event.ts";
 import { type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import type { Accumulate } from "../schema/manifest.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import type { LoopPart, StoredResult } from "../schema/result.ts";
 import type { TraceRef } from "../schema/trace.ts";
@@ -12,7 +13,10 @@ import type { TraceRef } from "../schema/trace.ts";
 
 /** `PENDING → RUNNING → COMPLETED | FAILED | CANCELLED`. */
 export type ExecutionStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
-/** `PENDING → RUNNING → COMPLETED | FAILED`, or SKIPPED; a loop-back arc starts it again. */
+/**
+ * `PENDING → RUNNING → COMPLETED | FAILED`, or SKIPPED; a loop-back arc starts it again. When the execution is cancelled, a
+ * step that runs is FAILED with an error of kind `cancelled`, and one whose work nobody has begun is SKIPPED.
+ */
 export type StepStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "SKIPPED";
 
 /** State of one execution. */
@@ -103,13 +107,12 @@ export interface StepRun {
  * A loop that runs. It keeps counters and a window, never its history: results beyond the inline limit are in `parts`.
  */
 export interface LoopState {
-  /** Items still needed, from index `base`; null when the collection is a number. */
+  /** The items; null when the collection is a number, and for a cursor, whose rows are in its frames. */
   items: Json[] | null;
-  /** Index of `items[0]`: a cursor's earlier rows are gone. */
-  base: number;
   total: number | null;
+  /** Iterations at a time; of a cursor those of one frame. */
   maxInFlight: number;
-  /** Next iteration to issue. */
+  /** Next iteration to issue; of a cursor how many were. */
   next: number;
   /** Iterations issued and not ended. */
   open: number;
@@ -123,10 +126,46 @@ export interface LoopState {
   tail: [number, StoredResult][];
   tailBytes: number;
   parts: LoopPart[];
-  /** Cursor only: `maxRows` of a claim; whether one is under way; whether it gave nothing; the error of one that failed. */
-  cursor: { maxRows: number; claiming: boolean; exhausted: boolean; error: TaskError | null } | null;
+  /** Reference of the manifest of the parts, once it is written. */
+  manifest?: string;
+  /** What the results come to; absent: the list of them. */
+  accumulate?: Accumulate;
+  cursor: CursorState | null;
   /** `loop.done` was written. */
   done: boolean;
+}
+
+/** What a loop over claimed rows knows besides: its frames, each the rows of one claim. */
+export interface CursorState {
+  /** Most rows of a claim. */
+  maxRows: number;
+  /** Most frames at a time, those included that are being claimed. */
+  maxFrames: number;
+  /** Longest duration of a frame from the moment its rows were known, in milliseconds; null: any. */
+  frameMs: number | null;
+  /** Claims under way. */
+  claims: number;
+  /** Rows claimed so far: the index of the next one. */
+  rows: number;
+  /** Frames that have not ended, in the order of their rows. */
+  frames: Frame[];
+  /** A claim gave nothing, or failed: there are no further ones. */
+  exhausted: boolean;
+  /** Of the first claim that failed. */
+  error: TaskError | null;
+}
+
+/** The rows of one claim; they leave the state when all of them have ended. */
+export interface Frame {
+  /** Index of its first row among all. */
+  from: number;
+  items: Json[];
+  /** Next row to issue, an index among all. */
+  next: number;
+  /** Rows issued and not ended. */
+  open: number;
+  /** When its rows were known, milliseconds since 1970. */
+  at: number;
 }
 
 /** A command that has no terminal event yet. */
@@ -143,7 +182,7 @@ export interface OpenCommand {
   iterations: { from: number; to: number; endedBelow: number; endedAbove: number[] } | null;
   claim: boolean;
   /** Results of finished tasks by iteration (0 outside loops) and label, until the step or iteration ends. */
-  values: Record<number, [label: string, result: StoredResult, bytes: number][]>;
+  values: Record<number, TaskResult[]>;
 }
 
 /** True when no event changes this state any more. */

@@ -1,5 +1,8 @@
-import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import { type Json, type JsonObject, setOwn } from "../schema/json.ts";
+import { manifestOf } from "../schema/manifest.ts";
 import type { LoopResult, StoredResult } from "../schema/result.ts";
+import { loopFields, mergedFields, wholeLoop } from "../schema/whole-result.ts";
+import { noReferences, withReferences } from "./references.ts";
 
 /*
  * Stored results as JSON for people and programs outside of the run, without loading anything: what the API shows of an
@@ -11,8 +14,7 @@ export const SHOWN_BYTES_MAX = 65_536;
 
 /**
  * The result where it is inline and its JSON within the limit, else its reference. Of a loop beyond the limit the results are
- * a manifest (interface specification, Manifest): the parts, each a list of `[index, result]`, and in `tail` those that are in
- * no part.
+ * a manifest (interface specification, Manifest).
  */
 export function boundedResult(stored: StoredResult, bytesMax: number = SHOWN_BYTES_MAX): Json {
   if (stored.ref !== undefined) return asJson(stored.ref);
@@ -33,35 +35,37 @@ function boundedTasks(tasks: readonly [string, StoredResult][], bytesMax: number
 }
 
 function boundedLoop(loop: LoopResult, bytesMax: number): Json {
-  const tail = [...loop.tail].sort(([left], [right]) => left - right);
-  if (loop.parts.length === 0) {
-    // What is in no part stands nowhere else. The engine moves results to parts long before this is too much.
-    const results = tail.map(([, result]) => boundedResult(result, bytesMax));
-    return loopFields(loop, results);
+  return loopFields(loop, loop.parts.length === 0 ? boundedResults(loop, bytesMax) : loopManifest(loop, bytesMax));
+}
+
+/** What is in no part stands nowhere else. The engine moves results to parts long before this is too much. */
+function boundedResults(loop: LoopResult, bytesMax: number): Json {
+  if (loop.accumulate !== undefined && loop.tail.every(([, result]) => isInline(result))) {
+    return withReferences(wholeLoop(loop), noReferences);
   }
-  return loopFields(loop, {
-    kind: "manifest",
-    strategy: "append",
-    merge_path: "$[*][1].value",
-    parts: loop.parts.map(asJson),
-    total_parts: loop.parts.length,
-    total_bytes: loop.parts.reduce((sum, { bytes }) => sum + bytes, 0),
+  const tail = [...loop.tail].sort(([left], [right]) => left - right);
+  return tail.map(([, result]) => boundedResult(result, bytesMax));
+}
+
+function isInline({ ref, tasks = [] }: StoredResult): boolean {
+  return ref === undefined && tasks.every(([, result]) => isInline(result));
+}
+
+/**
+ * The manifest of a loop's results, as its reference leads to it: each part holds `count` pairs of `[iteration, result]`. A
+ * list of parts beyond the limit is left out where the manifest can be read by its reference; a loop that was cut off has no
+ * manifest in the store, and may have results in no part (`tail`).
+ */
+export function loopManifest(loop: LoopResult, bytesMax: number = SHOWN_BYTES_MAX): JsonObject {
+  const { parts, ...manifest } = manifestOf(loop.accumulate ?? { strategy: "append" }, loop.parts);
+  const { manifest: ref, tail } = loop;
+  const isShort = ref === undefined || jsonBytes(parts) <= bytesMax;
+  return {
+    ...manifest,
+    ...(ref !== undefined && { ref }),
+    ...(isShort && { parts: asJson(parts) }),
     ...(tail.length > 0 && { tail: tail.map(([index, result]) => [index, boundedResult(result, bytesMax)]) }),
-  });
-}
-
-/** The fields of all tasks, later wins; the last value where none has fields (language document, section 8). */
-export function mergedFields(values: readonly Json[]): Json {
-  const fields: JsonObject = {};
-  const maps = values.filter(isJsonObject);
-  for (const map of maps) for (const key of Object.keys(map)) setOwn(fields, key, own(map, key));
-  return maps.length > 0 ? fields : (values.at(-1) ?? null);
-}
-
-/** A loop's result: what its iterations gave, and how many there were. */
-export function loopFields(loop: LoopResult, results: Json): JsonObject {
-  const { total, success, failed } = loop.stats;
-  return { results, stats: { total, success, failed }, iterations: success + failed, status: loop.status };
+  };
 }
 
 function jsonBytes(value: Json): number {

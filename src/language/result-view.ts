@@ -1,6 +1,10 @@
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
-import type { LoopResult, StoredResult } from "../schema/result.ts";
-import { ReferenceNeeded, type References } from "./references.ts";
+import { manifestOf } from "../schema/manifest.ts";
+import type { LoopResult, RunsResult, StoredResult } from "../schema/result.ts";
+import { loopFields, wholeResult, wholeRuns } from "../schema/whole-result.ts";
+import { loopManifest } from "./bounded-result.ts";
+import { keptAs, type References, withReferences } from "./references.ts";
+import { ResultListView } from "./result-list-view.ts";
 import { View } from "./view.ts";
 
 /**
@@ -63,16 +67,23 @@ export class ResultView extends View {
 
   #compute(): unknown {
     const { stored } = this;
-    if (stored.ref !== undefined) return this.#load(stored.ref.ref);
+    if (stored.ref !== undefined || stored.runs !== undefined) return this.#load();
     if (stored.loop !== undefined) return loopFields(stored.loop, this.#results(stored.loop));
     if (stored.tasks !== undefined) return this.#merge(stored.tasks);
     return stored.value ?? null;
   }
 
-  #load(ref: string): Json {
-    const payload = this.#references.get(ref);
-    if (payload === undefined) throw new ReferenceNeeded(ref);
-    return payload;
+  /** The payload behind the reference, or what the parts of a manifest come to. */
+  #load(): Json {
+    this.#plain ??= this.#whole();
+    return this.#plain as Json;
+  }
+
+  #whole(): Json {
+    const { runs } = this.stored;
+    const name = runs === undefined ? undefined : nameOf(runs);
+    if (runs === undefined || name === undefined) return withReferences(wholeResult(this.stored), this.#references);
+    return keptAs(name, this.#references, () => wholeRuns(runs));
   }
 
   /** Fields of all tasks, later wins. Where no task's result has fields, the last result as it is. */
@@ -90,17 +101,18 @@ export class ResultView extends View {
   }
 
   #results(loop: LoopResult): ResultListView {
-    return new ResultListView(loop, this.#references);
+    return new ResultListView(loop, this.#references, (result) => new ResultView(result, this.#references));
   }
 
   /** The result's own field, without any virtual one; undefined when it has none. */
   field(key: string): unknown {
     const { stored } = this;
-    if (stored.ref !== undefined) {
-      const extracted = own(stored.ref.extracted, key);
+    const kept = stored.ref ?? stored.runs;
+    if (kept !== undefined) {
+      const extracted = own(kept.extracted, key);
       if (extracted !== undefined) return extracted;
       if (VIRTUAL_OF_REFERENCE.has(key)) return undefined;
-      const payload = this.#load(stored.ref.ref);
+      const payload = this.#load();
       return isJsonObject(payload) ? own(payload, key) : undefined;
     }
     if (stored.loop !== undefined) {
@@ -131,8 +143,8 @@ export class ResultView extends View {
       if (key === "results") return this.#labels(stored.tasks);
     }
     if (stored.loop !== undefined && key === "data") return this.#results(stored.loop);
+    if (key === "_ref" || key === "__ref__") return referenceOf(stored);
     if (stored.ref === undefined) return undefined;
-    if (key === "_ref" || key === "__ref__") return stored.ref;
     if (key === "_store") return stored.ref.store;
     return key === "_preview" ? stored.ref.preview : undefined;
   }
@@ -146,52 +158,22 @@ export class ResultView extends View {
 
 const VIRTUAL_OF_REFERENCE: ReadonlySet<string> = new Set(["_ref", "__ref__", "_store", "_preview"]);
 
-/** The results of a loop in collection order. One item reads only the stored part that holds it. */
-class ResultListView extends View {
-  readonly #loop: LoopResult;
-  readonly #references: References;
-  #all: ResultView[] | undefined;
-
-  constructor(loop: LoopResult, references: References) {
-    super();
-    this.#loop = loop;
-    this.#references = references;
-  }
-
-  override get(key: string | number): unknown {
-    if (typeof key !== "number" || key < 0) return typeof key === "number" ? itemAt(this.plain(), key) : undefined;
-    const inline = this.#loop.tail.find(([index]) => index === key);
-    if (inline !== undefined) return new ResultView(inline[1], this.#references);
-    for (const part of this.#loop.parts) {
-      if (key < part.min || key > part.max) continue;
-      const found = this.#entries(part.ref).find(([index]) => index === key);
-      if (found !== undefined) return new ResultView(found[1], this.#references);
-    }
-    return undefined;
-  }
-
-  override plain(): unknown {
-    this.#all ??= this.#collect();
-    return this.#all;
-  }
-
-  #collect(): ResultView[] {
-    const entries = [...this.#loop.tail, ...this.#loop.parts.flatMap((part) => this.#entries(part.ref))];
-    entries.sort(([left], [right]) => left - right);
-    return entries.map(([, result]) => new ResultView(result, this.#references));
-  }
-
-  #entries(ref: string): [number, StoredResult][] {
-    const payload = this.#references.get(ref);
-    if (payload === undefined) throw new ReferenceNeeded(ref);
-    // The part was written by the engine (`loop.results.stored`), never by a user.
-    return payload as unknown as [number, StoredResult][];
-  }
+/** A ResultRef, or the manifest of results that have none of their own; undefined for what is inline. */
+function referenceOf({ ref, loop, runs }: StoredResult): unknown {
+  if (ref !== undefined) return ref;
+  if (loop !== undefined) return loop.parts.length > 0 ? loopManifest(loop) : undefined;
+  return runs === undefined ? undefined : runsManifest(runs);
 }
 
-function loopFields(loop: LoopResult, results: unknown): Record<string, unknown> {
-  const { total, success, failed } = loop.stats;
-  return { results, stats: { total, success, failed }, iterations: success + failed, status: loop.status };
+/** What stored runs come to is kept until there is one more of them. Those that are inline cost no loading. */
+function nameOf({ parts }: RunsResult): string | undefined {
+  const last = parts.findLast((part) => "ref" in part);
+  return last === undefined ? undefined : `${last.ref}#${parts.length}`;
+}
+
+function runsManifest({ accumulate, parts }: RunsResult): unknown {
+  const stored = parts.filter((part) => "ref" in part);
+  return stored.length === parts.length ? manifestOf(accumulate, stored) : undefined;
 }
 
 /** Item of a list by index, negative from the end; undefined for what is no list. */

@@ -1,6 +1,8 @@
 import { setMaxListeners } from "node:events";
+import type { LocalResults } from "../adapters/local-results.ts";
 import { type Acceptance, accept } from "../engine/accept.ts";
 import { beginAdvance, continueAdvance } from "../engine/advance.ts";
+import { openDecisions, type SealedDecisions, sealedDecisions } from "../engine/decision-sealing.ts";
 import type { EngineEnv } from "../engine/env.ts";
 import { type StartRequest, startExecution } from "../engine/start.ts";
 import { type ExecutionState, emptyState, isTerminal } from "../engine/state.ts";
@@ -23,6 +25,8 @@ export interface LocalDeps extends WorkerDeps {
   newId(): string;
   /** Commands of one execution that run at a time. */
   capacity: number;
+  /** Told what begins and ends: payloads of the scopes `step`, `execution` and `workflow` end with it. */
+  scopes?: Pick<LocalResults, "began" | "stepEnded" | "ended">;
   /** Sees every event as it is folded, with the state after it. */
   observe(state: ExecutionState, events: readonly FlowEvent[]): void;
 }
@@ -42,8 +46,11 @@ export async function runExecution(
 ): Promise<ExecutionState> {
   const { program } = source;
   const state = emptyState();
-  const references = loadedReferences(deps.results);
-  const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env });
+  deps.scopes?.began(request.executionId, rootOf(request));
+  const decisions = decisionsOf(deps, request);
+  const references = loadedReferences(decisions.store);
+  const { sealing } = decisions;
+  const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env, sealing });
   const first = await references.evaluate(() => startExecution(request, program, env()));
   const limitMs = timeLimit(program, first.workload, env());
 
@@ -62,8 +69,12 @@ export async function runExecution(
     if (verdict !== "accepted") return verdict;
     const progress = beginAdvance(state, event);
     await references.evaluate(() => continueAdvance(progress, state, program, env()));
-    for (const { ref, value } of progress.writes) await deps.results.save(ref, JSON.stringify(value));
+    for (const { ref, value, keeping } of progress.writes) {
+      const json = await decisions.payload(value, keeping?.sensitive === true);
+      await deps.results.save(ref, json, keeping);
+    }
     deps.observe(state, progress.events);
+    await endScopes(deps, state, progress.events);
     if (isTerminal(state.status)) end();
     else queue.add(progress.commands);
     return verdict;
@@ -106,6 +117,28 @@ export async function runExecution(
     await queue.idle();
   }
   return state;
+}
+
+/** The execution at the top of the tree. */
+function rootOf({ executionId, parent }: StartRequest): string {
+  return parent?.root_execution_id ?? parent?.execution_id ?? executionId;
+}
+
+/** What decisions read and write: sensitive results opened and sealed, where this run seals anything. */
+function decisionsOf({ results, sealers }: LocalDeps, request: StartRequest): SealedDecisions {
+  const { executionId } = request;
+  if (sealers === undefined) return openDecisions(results);
+  return sealedDecisions(results, () => sealers.sealerOf({ executionId, rootExecutionId: rootOf(request) }));
+}
+
+/** What ends takes with it the payloads that were stored for its time alone. */
+async function endScopes({ scopes }: LocalDeps, state: ExecutionState, events: readonly FlowEvent[]): Promise<void> {
+  if (scopes === undefined) return;
+  for (const event of events) {
+    if (event.type !== "step.completed" && event.type !== "step.failed") continue;
+    await scopes.stepEnded(state.executionId, event.step);
+  }
+  if (isTerminal(state.status)) await scopes.ended(state.executionId, state.resultStep);
 }
 
 /** Commands that wait, and those that run: never more than `capacity` at a time. */

@@ -4,6 +4,7 @@ import type { StartRequest } from "../engine/start.ts";
 import type { ExecutionState } from "../engine/state.ts";
 import type { ChildOutcome, ChildRequest, ChildRunner } from "../ports/children.ts";
 import { FlowError } from "../schema/errors.ts";
+import type { ParentRef } from "../schema/event.ts";
 import type { LocalPlaybook } from "./catalog.ts";
 
 /** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
@@ -13,6 +14,8 @@ export const CHILD_DEPTH_MAX = 64;
 interface Parent {
   /** Sub-playbooks above it. */
   depth: number;
+  /** The execution at the top of the tree, and its playbook. */
+  top: Pick<StartRequest, "executionId" | "catalogId">;
   /** Aborted when the run as a whole is cancelled. */
   root: AbortSignal;
   /** Aborts the children that nobody waits for, when the execution is cancelled. */
@@ -62,11 +65,13 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
     signal.throwIfAborted();
     const { path } = playbook.program.playbook;
     const executionId = newId();
-    const start: StartRequest = { executionId, catalogId: path, input: request.input, parent: request.parent };
+    const top = caller?.top ?? { executionId: request.parent.execution_id, catalogId: path };
+    const parent = { ...request.parent, ...rootOf(request.parent, top) };
+    const start: StartRequest = { executionId, catalogId: path, input: request.input, parent };
     const root = caller?.root ?? signal;
     // A child that nobody waits for outlives the task that started it, but not the cancellation of its caller.
     const lifetime = request.async && caller !== undefined ? AbortSignal.any([root, caller.cancel.signal]) : signal;
-    const running = runOne(playbook, start, { depth, root, cancel: new AbortController() }, lifetime);
+    const running = runOne(playbook, start, { depth, top, root, cancel: new AbortController() }, lifetime);
     if (!request.async) return outcomeOf(await running, request.returnStep);
     const attended = running.catch(() => undefined).finally(() => unattended.delete(attended));
     unattended.add(attended);
@@ -76,11 +81,16 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
   return {
     run: runChild,
     runRoot: (playbook, start, signal) =>
-      runOne(playbook, start, { depth: 0, root: signal, cancel: new AbortController() }, signal),
+      runOne(playbook, start, { top: start, depth: 0, root: signal, cancel: new AbortController() }, signal),
     async idle() {
       while (unattended.size > 0) await Promise.all(unattended);
     },
   };
+}
+
+/** The top of the tree; a parent that is it need not be told twice. */
+function rootOf({ execution_id }: ParentRef, { executionId, catalogId }: Parent["top"]): Partial<ParentRef> {
+  return { ...(executionId !== execution_id && { root_execution_id: executionId }), root_catalog_id: catalogId };
 }
 
 function tooDeep(): FlowError {

@@ -1,3 +1,4 @@
+import { createLocalKeychain, type LocalKeychain } from "../adapters/local-keychain.ts";
 import { createLocalResults } from "../adapters/local-results.ts";
 import { systemClock } from "../adapters/system-clock.ts";
 import type { StartRequest } from "../engine/start.ts";
@@ -7,6 +8,8 @@ import type { ChildRequest } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
+import type { SealerSource } from "../ports/sealing.ts";
+import type { SecretSource } from "../ports/secret-source.ts";
 import { errorsOf, formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
@@ -16,12 +19,19 @@ import type { TaskLine } from "../worker/deps.ts";
 import { createFileCatalog, folderOf, type LocalPlaybook } from "./catalog.ts";
 import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "./execution.ts";
 import { createFamily } from "./family.ts";
+import { createLocalSealing } from "./sealing.ts";
 
 /** What a local runtime is made of. Everything but the tools has a default that suits a real run. */
 export interface LocalRuntimeOptions {
   /** Made by the caller, given the store that results go to; closed by it too. */
   tools: (results: WritableResultStore) => { get(kind: string): Promise<Tool> };
   credentials: CredentialSource;
+  /** Default: one of this runtime alone. */
+  keychain?: LocalKeychain;
+  /** Requests tokens and secrets; closed by the caller. Absent: what needs it is an error. */
+  secretSource?: SecretSource;
+  /** Default: a key of this run's own. */
+  sealers?: SealerSource;
   env?: JsonObject;
   capacity?: number;
   clock?: Clock;
@@ -50,7 +60,8 @@ export interface LocalRuntime {
 /** Builds a local runtime. */
 export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
   const clock = options.clock ?? systemClock;
-  const results = createLocalResults();
+  const results = createLocalResults(() => clock.now());
+  const keychain = options.keychain ?? createLocalKeychain(clock);
   const catalog = createFileCatalog();
   const newId = createIds(() => clock.now());
 
@@ -58,8 +69,13 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     worker: "local",
     tools: options.tools(results),
     credentials: options.credentials,
+    keychain,
+    ...(options.secretSource !== undefined && { secretSource: options.secretSource }),
+    standIns: true,
+    sealers: options.sealers ?? createLocalSealing(),
     children: { run: (request, signal) => family.run(request, signal) },
     results,
+    scopes: results,
     clock,
     random: options.random ?? Math.random,
     env: options.env ?? {},
@@ -70,7 +86,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
   };
 
   const execute = (playbook: LocalPlaybook, start: StartRequest, signal: AbortSignal) =>
-    runExecution(deps, playbook, start, signal);
+    runExecution(deps, playbook, start, signal).finally(() => keychain.ended(start.executionId));
   const find = (request: ChildRequest) =>
     catalog.load(request.path ?? request.catalogId ?? "", folderOf(request.parentFile)).catch(sayFirstError);
   const family = createFamily({ execute, find, newId });

@@ -1,6 +1,7 @@
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { isJsonObject, type Json, own } from "../schema/json.ts";
 import type { KeychainDefinition } from "../schema/playbook.ts";
+import { isRequested } from "../worker/keychain-definition.ts";
 import type { CredentialAnswer, KindAnswer, PlannedStep, PlaybookAnswer, Requirements } from "./planned.ts";
 
 /** What there is on this machine. Asked, never used: nothing shows a credential's values, no tool is called. */
@@ -27,6 +28,9 @@ export async function requirements(
     for (const task of tasks) {
       note(kinds, task.kind, name);
       for (const credential of task.auth ?? []) note(credentials, credential, name);
+      if (task.kind === "python") {
+        for (const credential of scriptCredentials(task.config.value)) note(credentials, credential, name);
+      }
       const path = isJsonObject(task.config.value) ? task.config.value["path"] : undefined;
       const isKnown = !(task.config.unknown ?? []).some((entry) => entry.path === "path");
       if (task.kind === "playbook" && typeof path === "string" && isKnown) note(playbooks, path, name);
@@ -64,13 +68,25 @@ function keychainOf({ program }: LocalPlaybook, step: string): KeychainDefinitio
   return program.playbook.keychain.filter(({ name }) => wanted === "all" || wanted.has(name));
 }
 
-/** The credential that an entry reads: the one it names, else the one of its own name; a static entry reads none. */
+/**
+ * The credential that an entry reads: the one it names; of an entry whose fields are a credential's, that of its own name where
+ * it names none. What stands in the playbook, or comes by a request without a credential, reads none.
+ */
 function keychainCredential(entry: KeychainDefinition): string | undefined {
   const { name, kind } = entry;
-  if (kind === "static") return undefined;
+  if (kind === "static" || (kind === "bearer" && own(entry, "token") !== undefined)) return undefined;
+  const auth = own(entry, "auth") as Json | undefined;
+  const credential = own(entry, "credential") as Json | undefined;
+  if (isRequested(kind)) return credentialNames(auth ?? credential)[0];
   const isCredential = kind === "credential" || kind === "bearer" || kind.endsWith("_credential");
-  const named = own(entry, "credential") ?? (isCredential ? own(entry, "auth") : undefined);
-  return typeof named === "string" ? named : name;
+  return credentialNames(credential ?? (isCredential ? auth : undefined))[0] ?? name;
+}
+
+/** Names of the credentials with which a python task fetches its script (language document, section 8). */
+function scriptCredentials(config: Json): string[] {
+  const script = isJsonObject(config) ? (own(config, "script") as Json | undefined) : undefined;
+  const source = isJsonObject(script) ? (own(script, "source") as Json | undefined) : undefined;
+  return isJsonObject(source) ? credentialNames(own(source, "auth") as Json | undefined) : [];
 }
 
 /** Names of the credentials of an `auth` (language document, section 9); an inline one has none. */

@@ -1,7 +1,11 @@
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { canonicalKind } from "../schema/task-kinds.ts";
+import { DUCKDB_SETTINGS } from "./duckdb-settings.ts";
+import { KEYCHAIN_SETTINGS } from "./keychain-settings.ts";
+import { RESULT_SETTINGS } from "./result-settings.ts";
 import { createSecret, MASK, type Secret } from "./secret.ts";
+import { SECRET_SETTINGS } from "./secret-settings.ts";
 import { SERVICE_SETTINGS } from "./service-settings.ts";
 import { type SettingDefinition, setting } from "./setting.ts";
 import { TRACING_SETTINGS } from "./tracing-settings.ts";
@@ -106,7 +110,11 @@ const SETTINGS = {
     parse: (text) => (text === undefined ? undefined : parseServerUrl("FLOW_SERVER_URL", text)),
   }),
   ...SERVICE_SETTINGS,
+  ...RESULT_SETTINGS,
+  ...SECRET_SETTINGS,
+  ...KEYCHAIN_SETTINGS,
   ...WORKER_SETTINGS,
+  ...DUCKDB_SETTINGS,
   ...TRACING_SETTINGS,
   logLevel: setting({
     name: "FLOW_LOG_LEVEL",

@@ -1,7 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, Summary } from "prom-client";
+import { type ResultMetrics, resultSeries } from "./result-metrics.ts";
 
 /** The numbers of one process, in Prometheus' text format. */
-export interface Metrics {
+export interface Metrics extends ResultMetrics {
   /** One HTTP request: the route as it is declared, not as it was called, so that the series stay few. */
   requestDone(request: { method: string; route: string; status: number }, seconds: number): void;
   /** A version was added to the catalog, or (`unchanged`) was there already. */
@@ -120,6 +121,7 @@ function workSeries(registers: Registry[]) {
   for (const status of ["COMPLETED", "FAILED"]) steps.zero({ status });
   return {
     ...reaperSeries(registers),
+    ...resultSeries(registers),
     commandClaimed: (seconds: number) => {
       age.observe(seconds);
       claimed.inc();

@@ -1,11 +1,10 @@
 import { FlowError } from "../schema/errors.ts";
-import { parseDuration } from "./duration.ts";
 import { countSetting, milliseconds, secondsSetting, setting } from "./setting.ts";
 
 const MEBIBYTE = 1_048_576;
 
 /**
- * Settings of a server's work: batches, claims, the reaper, results (interface specification, Limits). Times are
+ * Settings of a server's work: batches, claims, the reaper, retention (interface specification, Limits). Times are
  * milliseconds in the program, whatever the setting's unit.
  */
 export const SERVICE_SETTINGS = {
@@ -66,19 +65,5 @@ export const SERVICE_SETTINGS = {
     parse: (text) => milliseconds("FLOW_COMMAND_CLAIM_HEALTHY_WORKER_HARD_TIMEOUT_SECONDS", text),
   }),
   claimLeaseMs: secondsSetting("FLOW_COMMAND_CLAIM_LEASE_SECONDS", "How long a claim holds without a heartbeat", 120),
-  resultTtlMs: setting({
-    name: "FLOW_RESULT_TTL_DEFAULT",
-    meaning: "How long stored results are kept: 90s, 15m, 1h, 30d",
-    default: "30d",
-    parse: (text) => {
-      const ttl = parseDuration(text ?? "30d");
-      if (ttl !== undefined) return ttl;
-      throw new FlowError(
-        "INVALID_SETTING",
-        `FLOW_RESULT_TTL_DEFAULT must be a time such as 30d or 12h, got '${text}'`,
-      );
-    },
-  }),
-  resultBytesMax: countSetting("FLOW_RESULT_BYTES_MAX", "Longest result that a worker may store, bytes", 64 * MEBIBYTE),
   retentionDays: countSetting("FLOW_RETENTION_DAYS", "Days that finished executions are kept", 90, 36_500),
 } as const;

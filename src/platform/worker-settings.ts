@@ -22,6 +22,12 @@ export const WORKER_SETTINGS = {
     default: "none",
     parse: (text) => labels("FLOW_WORKER_LABELS", text),
   }),
+  scriptFolder: setting({
+    name: "FLOW_SCRIPT_FOLDER",
+    meaning: "Folder of the script files that python tasks of a worker may name; a local run takes the playbook's",
+    default: "none",
+    parse: (text) => text,
+  }),
   workerHeartbeatMs: secondsSetting("FLOW_WORKER_HEARTBEAT_SECONDS", "Time between heartbeats of a worker", 15),
   workerDrainMs: secondsSetting(
     "FLOW_WORKER_DRAIN_SECONDS",

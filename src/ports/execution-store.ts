@@ -119,6 +119,8 @@ export interface ExecutionStart {
   rootExecutionId: string;
   /** Who started it with an idempotency key; all three or none. */
   idempotency: { caller: string; key: string; bodySha256: string } | null;
+  /** When its first event happened, milliseconds since 1970; absent: when it is written. */
+  startedAt?: number;
   /** When it is to fail if it is still open, milliseconds since 1970. */
   deadlineAt: number | null;
 }

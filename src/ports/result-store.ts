@@ -1,4 +1,4 @@
-import type { Json } from "../schema/json.ts";
+import type { Json, JsonObject } from "../schema/json.ts";
 
 /** Where payloads live that are too large to stand in an event (language document, section 8, "Storage"). */
 export interface ResultStore {
@@ -28,6 +28,14 @@ export interface ResultKeeping {
   scope?: string;
   /** A duration, as `1h`. */
   ttl?: string;
+  /** `store.kind`: `auto` (by size, the default), or a store by its name. */
+  store?: string;
+  /** `gzip` or `none`; absent: as the store finds it worth. */
+  compression?: string;
+  /** Media type of the text; default `application/json`. */
+  contentType?: string;
+  /** The payload is to be sealed as a whole. Stores never see it: whoever seals takes it out. */
+  sensitive?: true;
 }
 
 /** What a store says of a payload that it has now. */
@@ -39,4 +47,8 @@ export interface SavedResult {
   store?: string;
   /** RFC 3339; absent where the store forgets everything with its process. */
   expiresAt?: string;
+  /** `gzip` where the payload was squeezed. */
+  compression?: string;
+  /** Where the store has it, for `meta` of the reference: bucket and key, table and range. */
+  meta?: JsonObject;
 }

@@ -31,6 +31,8 @@ export interface Unavailable {
   message: string;
   /** How long the server wants to be left alone, in milliseconds. */
   retryAfterMs?: number;
+  /** It took the request and failed over it, by a fault of its own: the next time it may well do so again. */
+  isFault?: true;
 }
 
 /** Answer to a claim. `unknown`: the server knows no worker of this name; it must register again. */

@@ -4,6 +4,9 @@ import type { JsonObject } from "../schema/json.ts";
 /** The schema that holds every table of the service (interface specification, "Components"). */
 export const flow = pgSchema("flow");
 
+/** The schema that holds login and access control, and what was done under it. */
+export const auth = pgSchema("auth");
+
 /** A 64-bit id. Text in the program: an id is never calculated with, and drivers give 64-bit integers as text anyway. */
 export const id = customType<{ data: string; driverData: string }>({ dataType: () => "bigint" });
 

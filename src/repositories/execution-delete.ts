@@ -1,4 +1,5 @@
 import type { Database } from "./database.ts";
+import { deleteExecutionValues } from "./execution-values.ts";
 
 /** Rows of one statement: a few hundred milliseconds at most, so that the log can be written meanwhile. */
 const ROWS_MAX = 10_000;
@@ -7,32 +8,26 @@ const ROWS_MAX = 10_000;
 export type Deletion = "deleted" | "missing" | "open";
 
 /**
- * Deletes an execution that has ended, with everything that is stored of it: the rows of its events, commands and results,
- * the state, and at last its own row, so that a deletion that breaks off can be asked for again. `onFiles` is given the
- * files of its results, once their rows are gone.
+ * Deletes an execution that has ended, with everything that is stored of it: its results, which `removeResults` takes away,
+ * the rows of its events and commands, the state, and at last its own row, so that a deletion that breaks off can be asked for
+ * again.
  */
 export async function deleteExecution(
   database: Database,
   executionId: string,
-  onFiles: (files: string[]) => Promise<void>,
+  removeResults: () => Promise<void>,
 ): Promise<Deletion> {
   const { sql } = database;
   const [row] = await sql<{ isOpen: boolean }[]>`
     select ended_at is null as "isOpen" from flow.execution where execution_id = ${executionId}`;
   if (row === undefined) return "missing";
   if (row.isOpen) return "open";
-  await onFiles(await deleteResults(database, executionId));
+  await removeResults();
   while ((await deleteHistory(database, executionId)) === ROWS_MAX);
+  await deleteExecutionValues(database, executionId);
   await sql`delete from flow.execution_snapshot where execution_id = ${executionId}`;
   await sql`delete from flow.execution where execution_id = ${executionId} and ended_at is not null`;
   return "deleted";
-}
-
-/** The files whose rows were deleted. */
-async function deleteResults({ sql }: Database, executionId: string): Promise<string[]> {
-  const rows = await sql<{ file: string | null }[]>`
-    delete from flow.result where execution_id = ${executionId} returning location ->> 'file' as file`;
-  return rows.flatMap(({ file }) => (file === null ? [] : [file]));
 }
 
 /**

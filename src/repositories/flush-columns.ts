@@ -1,6 +1,6 @@
 /**
  * What a flush writes, by table and column, with the type of each. Names are those of the tables; `lease_ms` counts from the
- * database's now, `deadline_ms` from 1970.
+ * database's now, `deadline_ms` and `started_ms` from 1970.
  */
 export const FLUSH_COLUMNS = {
   /** Executions that go on. */
@@ -27,6 +27,7 @@ export const FLUSH_COLUMNS = {
     root_execution_id: "bigint",
     result: "json",
     error: "json",
+    started_ms: "float8",
     deadline_ms: "float8",
     caller: "text",
     idempotency_key: "text",

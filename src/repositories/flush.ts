@@ -98,13 +98,19 @@ const moved = ({ rowsOf }: FlushPlaces) => `
   where e.execution_id = t.execution_id and e.last_event_id = t.expected_event_id
   returning e.execution_id`;
 
+/**
+ * Steps begin by the clock of the server. Where that one is behind the database's, or the statement took its time, the
+ * execution begins with its first event: no later than its first step.
+ */
+const STARTED_AT = "least(now(), coalesce(to_timestamp(started_ms / 1000), now()))";
+
 const started = ({ rowsOf }: FlushPlaces) => `
   insert into flow.execution (execution_id, catalog_id, path, version, status, progress, last_event_id,
-    parent_execution_id, parent_step, root_execution_id, result, error, ended_at, deadline_at, caller, idempotency_key,
-    body_sha256)
+    parent_execution_id, parent_step, root_execution_id, result, error, started_at, ended_at, deadline_at, caller,
+    idempotency_key, body_sha256)
   select execution_id, catalog_id, path, version, status, progress, last_event_id,
-    parent_execution_id, parent_step, root_execution_id, result, error, case when ${isFinal("status")} then now() end,
-    to_timestamp(deadline_ms / 1000), caller, idempotency_key, body_sha256
+    parent_execution_id, parent_step, root_execution_id, result, error, ${STARTED_AT},
+    case when ${isFinal("status")} then now() end, to_timestamp(deadline_ms / 1000), caller, idempotency_key, body_sha256
   from ${rowsOf("starts")} as t
   on conflict (execution_id) do nothing
   returning execution_id`;

@@ -1,12 +1,13 @@
 import type { ISql } from "postgres";
-import type { ResultScope } from "../schema/result-api.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { ResultScope, ResultStoreName } from "../schema/result-api.ts";
 import type { Database, Transaction } from "./database.ts";
 
-/** A payload that is kept, and what is said of it. */
+/** What is said of a payload. */
 export interface ResultRow {
   executionId: string;
   ref: string;
-  store: "kv" | "disk";
+  store: ResultStoreName;
   scope: ResultScope;
   /** Milliseconds until it is gone. */
   ttlMs: number;
@@ -15,9 +16,7 @@ export interface ResultRow {
   bytes: number;
   sha256: string;
   compression: "gzip" | null;
-  /** Where the payload is: in the row, or in a file. */
-  payload: Uint8Array | null;
-  file: string | null;
+  isSealed: boolean;
 }
 
 /** The claim under which a worker stores. */
@@ -26,69 +25,83 @@ export interface ClaimKey {
   attempt: number;
 }
 
-/** What became of a payload: until when it is kept, and the file of the one that it replaced. */
+/** A payload outside of its row that is to be removed, by the key of its row. */
+export interface Removal {
+  executionId: string;
+  ref: string;
+  writing: string;
+  store: ResultStoreName;
+  location: JsonObject;
+}
+
+/** What became of a payload: until when it is kept, whose it is, and the one that it replaced elsewhere. */
 export interface SavedRow {
   expiresAt: Date;
-  replacedFile: string | null;
+  rootExecutionId: string;
+  replaced: Removal | null;
 }
 
 /** A payload as it was found. */
 export interface FoundResult {
+  store: ResultStoreName;
+  scope: ResultScope;
   bytes: number;
   sha256: string;
   compression: string | null;
   contentType: string;
+  isSealed: boolean;
   payload: Uint8Array | null;
-  file: string | null;
+  location: JsonObject | null;
   isExpired: boolean;
+  /** What its scope names has ended, and it is no part of that execution's result. */
+  hasEnded: boolean;
 }
 
 /**
- * Keeps a result, or replaces it, if the claim is the command's present one and the command is one of the execution's:
- * undefined when it is not. The command's row is locked until the transaction ends, so that the claim cannot be lost in
- * between; a claim that is being taken at this moment is waited for, and then compared.
+ * Keeps a result in its row, or replaces the one under its reference, if the claim is the command's present one and the
+ * command is one of the execution's: undefined when it is not, or when another payload came in between. Without a claim it is
+ * the engine's own. The command's row is locked until the transaction ends, so that the claim cannot be lost in between; a
+ * claim that is being taken at this moment is waited for, and then compared.
+ *
+ * A payload elsewhere that it replaces stays on record, as one that is to be removed.
  */
-export async function saveClaimedResult(
+export async function saveInRow(
   { sql }: Database | Transaction,
   row: ResultRow,
-  { commandId, attempt }: ClaimKey,
+  payload: Uint8Array,
+  claim: ClaimKey | undefined,
 ): Promise<SavedRow | undefined> {
+  const { executionId, ref } = row;
   const [saved] = await sql<SavedRow[]>`
-    with claim as (
-      select execution_id from flow.command
-      where command_id = ${commandId} and attempt = ${attempt} and status in ('CLAIMED', 'RUNNING')
-        and execution_id = ${row.executionId}
-      for share
+    with claim as materialized (${claimed(sql, executionId, claim)}),
+    replaced as (
+      insert into flow.result (${columns(sql)}, writing, state, location)
+      select execution_id, ref, root_execution_id, store, scope, expires_at, content_type, bytes, sha256, compression,
+        is_sealed, gen_random_uuid()::text, 'deleting', location
+      from flow.result
+      where execution_id = ${executionId} and ref = ${ref} and writing = '' and location is not null
+        and exists (select from claim)
+      returning execution_id, ref, writing, store, location
     )
-    insert into flow.result (${resultColumns(sql)})
-    select ${resultValues(sql, row)} from claim
-    ${replacing(sql)}
-    returning expires_at as "expiresAt", (
-      select location ->> 'file' from flow.result r where r.execution_id = ${row.executionId} and r.ref = ${row.ref}
-    ) as "replacedFile"`;
+    insert into flow.result as present (${columns(sql)}, state, payload)
+    select ${values(sql, row)}, 'stored', ${payload}::bytea from claim
+    on conflict (execution_id, ref, writing) do update set
+      store = excluded.store, scope = excluded.scope, expires_at = excluded.expires_at,
+      content_type = excluded.content_type, bytes = excluded.bytes, sha256 = excluded.sha256,
+      compression = excluded.compression, is_sealed = excluded.is_sealed, location = null, payload = excluded.payload,
+      created_at = now()
+    where present.location is not distinct from (select location from replaced)
+    returning expires_at as "expiresAt", root_execution_id as "rootExecutionId", (
+      select json_build_object('executionId', execution_id::text, 'ref', ref, 'writing', writing, 'store', store,
+        'location', location)
+      from replaced
+    ) as replaced`;
   return saved;
 }
 
 /** True when the claim is the present one of a command of the execution. */
-export async function isClaimed(
-  { sql }: Database | Transaction,
-  executionId: string,
-  { commandId, attempt }: ClaimKey,
-): Promise<boolean> {
-  const rows = await sql`
-    select 1 from flow.command
-    where command_id = ${commandId} and attempt = ${attempt} and status in ('CLAIMED', 'RUNNING')
-      and execution_id = ${executionId}
-    for share`;
-  return rows.length > 0;
-}
-
-/** Keeps a result, or replaces it, without a claim: the engine's own. */
-export async function saveResult({ sql }: Database | Transaction, row: ResultRow): Promise<void> {
-  await sql`
-    insert into flow.result (${resultColumns(sql)})
-    select ${resultValues(sql, row)}
-    ${replacing(sql)}`;
+export async function isClaimed({ sql }: Database, executionId: string, claim: ClaimKey): Promise<boolean> {
+  return (await sql`${claimed(sql, executionId, claim)}`).length > 0;
 }
 
 /** The payload behind a reference, or undefined. */
@@ -98,46 +111,54 @@ export async function findResult(
   ref: string,
 ): Promise<FoundResult | undefined> {
   const [row] = await sql<(Omit<FoundResult, "bytes"> & { bytes: string })[]>`
-    select bytes, sha256, compression, content_type as "contentType", payload, location ->> 'file' as file,
-      coalesce(expires_at <= now(), false) as "isExpired"
-    from flow.result
-    where execution_id = ${executionId} and ref = ${ref} and state = 'stored'`;
+    select store, scope, bytes, sha256, compression, content_type as "contentType", is_sealed as "isSealed", payload,
+      location, coalesce(expires_at <= now(), false) as "isExpired",
+      scope <> 'permanent' and (owner.execution_id is null or ${isOver(sql)}) as "hasEnded"
+    from flow.result r left join flow.execution owner on ${isOwner(sql)}
+    where r.execution_id = ${executionId} and r.ref = ${ref} and r.writing = ''`;
   return row === undefined ? undefined : { ...row, bytes: Number(row.bytes) };
 }
 
-/** Deletes results that are past their time, at most `limit`; gives how many, and the files of those that had one. */
-export async function deleteExpiredResults(
-  { sql }: Database,
-  limit: number,
-): Promise<{ count: number; files: string[] }> {
-  const rows = await sql<{ file: string | null }[]>`
-    delete from flow.result where (execution_id, ref) in (
-      select execution_id, ref from flow.result
-      where expires_at <= now()
-      order by expires_at
-      limit ${limit}
-      for update skip locked
-    )
-    returning location ->> 'file' as file`;
-  return { count: rows.length, files: rows.flatMap(({ file }) => (file === null ? [] : [file])) };
+/** The claim's command, locked; one row of the execution's id where no claim is needed. */
+export function claimed(sql: ISql, executionId: string, claim: ClaimKey | undefined) {
+  if (claim === undefined) return sql`select ${executionId}::bigint as execution_id`;
+  return sql`
+    select execution_id from flow.command
+    where command_id = ${claim.commandId} and attempt = ${claim.attempt} and status in ('CLAIMED', 'RUNNING')
+      and execution_id = ${executionId}
+    for share`;
 }
 
-function resultColumns(sql: ISql) {
-  return sql`execution_id, ref, root_execution_id, state, store, scope, expires_at, content_type, bytes, sha256,
-    compression, location, payload`;
+/** Columns of {@link values}. */
+export function columns(sql: ISql) {
+  return sql`execution_id, ref, root_execution_id, store, scope, expires_at, content_type, bytes, sha256, compression,
+    is_sealed`;
 }
 
-function resultValues(sql: ISql, row: ResultRow) {
-  const location = row.file === null ? null : JSON.stringify({ file: row.file });
+/** A row in the order of {@link columns}. */
+export function values(sql: ISql, row: ResultRow) {
   return sql`${row.executionId}::bigint, ${row.ref},
     coalesce((select root_execution_id from flow.execution where execution_id = ${row.executionId}), ${row.executionId}),
-    'stored', ${row.store}, ${row.scope}, now() + ${row.ttlMs}::float8 * interval '1 millisecond', ${row.contentType},
-    ${row.bytes}::bigint, ${row.sha256}, ${row.compression}, ${location}::jsonb, ${row.payload}::bytea`;
+    ${row.store}, ${row.scope}, now() + ${row.ttlMs}::float8 * interval '1 millisecond', ${row.contentType},
+    ${row.bytes}::bigint, ${row.sha256}, ${row.compression}, ${row.isSealed}::boolean`;
 }
 
-function replacing(sql: ISql) {
-  return sql`on conflict (execution_id, ref) do update set
-    state = excluded.state, store = excluded.store, scope = excluded.scope, expires_at = excluded.expires_at,
-    content_type = excluded.content_type, bytes = excluded.bytes, sha256 = excluded.sha256,
-    compression = excluded.compression, location = excluded.location, payload = excluded.payload, created_at = now()`;
+/** The execution `owner` whose end the scope of the result `r` waits for. */
+export function isOwner(sql: ISql) {
+  return sql`r.scope <> 'permanent'
+    and owner.execution_id = case r.scope when 'workflow' then r.root_execution_id else r.execution_id end`;
+}
+
+/** `owner` has ended, and `r` is no part of its result. */
+export function isOver(sql: ISql) {
+  return sql`(owner.ended_at is not null and not ${isFinalResult(sql)})`;
+}
+
+/**
+ * `r` is of the step that gave the execution `owner` its result, which is to be read after the end. What is shown of the
+ * result names the step in its references: its own, those of its tasks, or those of the parts of a loop.
+ */
+export function isFinalResult(sql: ISql) {
+  return sql`(r.scope <> 'step' and r.execution_id = owner.execution_id
+    and coalesce(strpos(owner.result::text, '"' || substring(r.ref from '^noetl://execution/[0-9]+/step/[^/]+/')) > 0, false))`;
 }

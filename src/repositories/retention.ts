@@ -1,5 +1,5 @@
 import { firstIdAt } from "../platform/ids.ts";
-import { type Database, transaction } from "./database.ts";
+import type { Database } from "./database.ts";
 
 /*
  * What goes when it has been kept for long enough (FLOW_RETENTION_DAYS), in statements of a bounded number of rows. Nothing
@@ -46,29 +46,6 @@ export async function findOutdatedExecutions(
       order by execution_id
     ) as "executionIds"`;
   return { executionIds: row.executionIds, next: nextOf(row, limit) };
-}
-
-/**
- * Deletes at most `limit` results of these executions; gives how many. `onFiles` removes the files of those that had one,
- * before the rows are gone for good: a process that dies in between leaves rows without a file, which are found again.
- */
-export async function deleteResultsOf(
-  database: Database,
-  executionIds: readonly string[],
-  limit: number,
-  onFiles: (files: string[]) => Promise<void>,
-): Promise<number> {
-  return transaction(database, async ({ sql }) => {
-    const rows = await sql<{ file: string | null }[]>`
-      with page as materialized (
-        select execution_id, ref from flow.result where execution_id = any(${[...executionIds]}::bigint[]) limit ${limit}
-      )
-      delete from flow.result r using page where r.execution_id = page.execution_id and r.ref = page.ref
-      returning r.location ->> 'file' as file`;
-    const files = rows.flatMap(({ file }) => (file === null ? [] : [file]));
-    if (files.length > 0) await onFiles(files);
-    return rows.length;
-  });
 }
 
 /**

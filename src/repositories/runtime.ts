@@ -113,6 +113,14 @@ export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput):
   return row;
 }
 
+/** Those of the commands that are cancelled. */
+export async function cancelledAmong({ sql }: Database, commandIds: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select command_id as id from flow.command
+    where command_id = any(${numbers(commandIds, (id) => id)}::bigint[]) and status = 'CANCELLED'`;
+  return rows.map(({ id }) => id);
+}
+
 function listed(sql: Database["sql"], fate: string) {
   return sql`array(select command_id from listed where fate = ${fate})`;
 }

@@ -38,7 +38,9 @@ export async function findExecutableById({ sql }: Database, catalogId: string): 
 /** What starting a child needs of its parent. */
 export interface ParentRow {
   status: ExecutionStateName;
+  /** The execution at the top of the tree, and its catalog entry. */
   rootExecutionId: string;
+  rootCatalogId: string;
   /** Executions from the top of the tree down to the parent, itself counted. Counted no further than asked for. */
   depth: number;
 }
@@ -57,8 +59,10 @@ export async function findParent(
       from line join flow.execution e on e.execution_id = line.parent_execution_id
       where line.depth < ${depthMax}
     )
-    select status, root_execution_id as "rootExecutionId", (select max(depth) from line) as depth
-    from flow.execution where execution_id = ${executionId}`;
+    select e.status, e.root_execution_id as "rootExecutionId", root.catalog_id as "rootCatalogId",
+      (select max(depth) from line) as depth
+    from flow.execution e join flow.execution root on root.execution_id = e.root_execution_id
+    where e.execution_id = ${executionId}`;
   return row;
 }
 

@@ -1,10 +1,12 @@
 import { sql } from "drizzle-orm";
-import { bigint, check, index, primaryKey, text } from "drizzle-orm/pg-core";
+import { bigint, boolean, check, index, integer, jsonb, primaryKey, text } from "drizzle-orm/pg-core";
 import { bytes, createdAt, flow, id, instant, name, object } from "./columns.ts";
 
 /**
- * Results that are not inline: what a reference says, and the payload itself where the database is the store. The row is
- * written as `pending` before the payload goes elsewhere, so that no payload is ever without a row.
+ * Results that are not inline: what a reference says, and the payload itself where the row is the store. A payload that is
+ * kept elsewhere has its row before it is written (`pending`) and until it is removed (`deleting`), so that none is ever
+ * without one. Those rows stand beside the one that readers find, under a name of their own (`writing`): what is there stays
+ * until another payload is complete.
  */
 export const result = flow.table(
   "result",
@@ -12,6 +14,8 @@ export const result = flow.table(
     executionId: id("execution_id").notNull(),
     /** `noetl://execution/{execution_id}/step/…`: names the execution, so the key finds it and all of an execution. */
     ref: name("ref").notNull(),
+    /** Empty for the payload that readers find; unique for one that is being written or removed. */
+    writing: name("writing").notNull().default(""),
     rootExecutionId: id("root_execution_id").notNull(),
     state: text("state").$type<"pending" | "stored" | "deleting">().notNull(),
     store: text("store").$type<"kv" | "s3" | "cloud_bucket" | "sqldb" | "disk">().notNull(),
@@ -22,6 +26,8 @@ export const result = flow.table(
     bytes: bigint("bytes", { mode: "number" }).notNull(),
     sha256: text("sha256").notNull(),
     compression: text("compression"),
+    /** The text holds sealed tokens, which are opened for workers and masked for people. */
+    isSealed: boolean("is_sealed").notNull().default(false),
     /** Where the store has it: bucket and key, file, table. */
     location: object("location"),
     extracted: object("extracted").notNull().default({}),
@@ -31,17 +37,48 @@ export const result = flow.table(
     createdAt: createdAt(),
   },
   (table) => [
-    primaryKey({ name: "result_pkey", columns: [table.executionId, table.ref] }),
+    primaryKey({ name: "result_pkey", columns: [table.executionId, table.ref, table.writing] }),
     index("result_for_expiry").on(table.expiresAt).where(sql`expires_at IS NOT NULL`),
+    // What ends with its step or execution; what is left of it then is permanent. The sum keeps the primary key from passing
+    // for another way to walk over executions in order: it would lead over every permanent result.
+    index("result_for_scope").on(table.scope, sql`(execution_id + 0)`).where(sql`scope IN ('step', 'execution')`),
     // What ends with the root execution.
     index("result_for_root").on(table.rootExecutionId).where(sql`scope = 'workflow'`),
     // Payloads that a process left half written or half deleted.
     index("result_for_cleanup").on(table.createdAt).where(sql`state <> 'stored'`),
     check("result_state", sql`state IN ('pending', 'stored', 'deleting')`),
+    check("result_writing", sql`(state = 'stored') = (writing = '')`),
     check("result_store", sql`store IN ('kv', 's3', 'cloud_bucket', 'sqldb', 'disk')`),
     check("result_scope", sql`scope IN ('step', 'execution', 'workflow', 'permanent')`),
     check("result_payload", sql`payload IS NULL OR store IN ('kv', 'sqldb')`),
     check("result_bytes", sql`bytes >= 0`),
     check("result_sha256", sql`sha256 ~ '^[0-9a-f]{64}$'`),
   ],
+);
+
+/**
+ * Results in the store `sqldb`, to be looked into: a row per item of a list, one for anything else. A row of `flow.result` with
+ * this payload in its `location` says whose they are.
+ */
+export const resultRow = flow.table(
+  "result_row",
+  {
+    payload: name("payload").notNull(),
+    /** Place in the list, from 0. */
+    item: integer("item").notNull(),
+    value: jsonb("value").notNull(),
+  },
+  (table) => [primaryKey({ name: "result_row_pkey", columns: [table.payload, table.item] })],
+);
+
+/** The same results byte for byte, in parts: `jsonb` sorts keys and drops spaces, and readers get what was stored. */
+export const resultPart = flow.table(
+  "result_part",
+  {
+    payload: name("payload").notNull(),
+    /** Where the part begins in the payload, in bytes. */
+    place: bigint("place", { mode: "number" }).notNull(),
+    part: bytes("part").notNull(),
+  },
+  (table) => [primaryKey({ name: "result_part_pkey", columns: [table.payload, table.place] })],
 );

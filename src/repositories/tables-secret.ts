@@ -36,8 +36,10 @@ export const keychain = flow.table(
     credentialType: text("credential_type").notNull(),
     cacheType: text("cache_type").$type<"secret" | "token">().notNull(),
     scopeType: text("scope_type").$type<"local" | "global" | "shared">().notNull(),
+    /** Owner of a local or shared entry: with its end the entry goes. Null for global ones. */
     executionId: id("execution_id"),
     parentExecutionId: id("parent_execution_id"),
+    /** `{token_data, renew_config?}`. */
     dataEncrypted: text("data_encrypted").notNull(),
     schema: object("schema"),
     expiresAt: instant("expires_at").notNull(),
@@ -45,17 +47,35 @@ export const keychain = flow.table(
     accessedAt: instant("accessed_at").notNull().defaultNow(),
     accessCount: integer("access_count").notNull().default(0),
     autoRenew: boolean("auto_renew").notNull().default(false),
+    /** Always null: the request that renews a token holds a client's secret, so it stands in `data_encrypted`. */
     renewConfig: object("renew_config"),
   },
   (table) => [
-    // The list of a catalog entry, and deleting by name.
+    // Specified; asks by name.
     index("keychain_for_catalog").on(table.keychainName, table.catalogId),
     // What an execution leaves is deleted when it ends.
     index("keychain_for_execution").on(table.executionId),
     index("keychain_for_renewal").on(table.expiresAt).where(sql`auto_renew`),
+    // Expired rows are deleted.
+    index("keychain_for_expiry").on(table.expiresAt).where(sql`NOT auto_renew`),
+    // The list of a catalog entry, in pages.
+    index("keychain_for_list").on(table.catalogId, table.cacheKey),
     check("keychain_cache_type", sql`cache_type IN ('secret', 'token')`),
     check("keychain_scope_type", sql`scope_type IN ('local', 'global', 'shared')`),
     check("keychain_owner", sql`scope_type = 'global' OR execution_id IS NOT NULL`),
     check("keychain_access_count", sql`access_count >= 0`),
   ],
 );
+
+/**
+ * Who may resolve or renew an entry, one at a time: also one that is not there yet. A row goes when the entry is set; the rest
+ * is deleted after its time.
+ */
+export const keychainLease = flow.table("keychain_lease", {
+  cacheKey: text("cache_key").primaryKey(),
+  holder: text("holder").notNull(),
+  /** Until when it is the holder's or, with a message, until when the failure is told. */
+  expiresAt: instant("expires_at").notNull(),
+  /** Why the holder could not do it. */
+  message: text("message"),
+});

@@ -40,12 +40,13 @@ export async function startAll(deps: AllDeps): Promise<RunningServer> {
 }
 
 /** What only a server needs: a worker runs tools, which are to find as little as possible. */
-const SERVER_ONLY = ["FLOW_DATABASE_URL", "BROKER_URL", "FLOW_ENCRYPTION_KEYS", "FLOW_ENCRYPTION_KEYS_FILE"];
+const SERVER_ONLY =
+  /^(FLOW_DATABASE_URL|BROKER_URL|FLOW_ENCRYPTION_KEYS(_FILE)?|FLOW_CREDENTIALS_FILE|FLOW_CREDENTIAL_.+|FLOW_S3_.+|FLOW_CLOUD_BUCKET.*)$/;
 
 /** The worker's environment: this process's own, with the server's address and the defaults of the embedded service. */
 export function workerEnvironment(config: Config, serverUrl: string): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = { ...config.environment, FLOW_SERVER_URL: reachable(serverUrl) };
-  for (const name of SERVER_ONLY) delete environment[name];
+  for (const name of Object.keys(environment)) if (SERVER_ONLY.test(name)) delete environment[name];
   // One name for all its lives: a worker that is started again has its commands back with its first heartbeat.
   if (!isGiven(config, "workerName")) environment["FLOW_WORKER_NAME"] = `${hostname()}-${process.pid}`;
   if (config.workerToken !== undefined) delete environment["FLOW_SERVER_TOKEN"];
@@ -53,6 +54,7 @@ export function workerEnvironment(config: Config, serverUrl: string): NodeJS.Pro
   // With a database of its own the service is one person's: tools may do what that person may do.
   if (!isGiven(config, "workerTools")) environment["FLOW_WORKER_TOOLS"] = "all";
   if (!isGiven(config, "httpAllowPrivate")) environment["FLOW_HTTP_ALLOW_PRIVATE"] = "all";
+  if (!isGiven(config, "duckdbFiles")) environment["FLOW_DUCKDB_FILES"] = "all";
   return environment;
 }
 

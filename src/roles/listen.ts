@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { FlowError, messageOf } from "../schema/errors.ts";
@@ -13,7 +13,8 @@ export interface Listener {
 
 /** What {@link listen} answers with. */
 export interface Answers {
-  fetch(request: Request): Response | Promise<Response>;
+  /** `incoming` knows the connection: whose address it is. */
+  fetch(request: Request, env: { incoming: IncomingMessage }): Response | Promise<Response>;
   malformed(): Response;
 }
 
@@ -30,7 +31,9 @@ const IDLE_POLL_MS = 50;
  * address. Throws `FlowError` INVALID_SETTING when the address cannot be had.
  */
 export async function listen({ fetch, malformed }: Answers, at: { host: string; port: number }): Promise<Listener> {
-  const answer = getRequestListener(fetch, { errorHandler: malformed });
+  const answer = getRequestListener((request, env) => fetch(request, { incoming: env.incoming as IncomingMessage }), {
+    errorHandler: malformed,
+  });
   let isClosing = false;
   const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS }, (incoming, outgoing) => {
     // The connection's last answer: a busy client would keep it, and this server, for as long as it has something to ask.

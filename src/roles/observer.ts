@@ -1,6 +1,7 @@
 import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { Broker } from "../ports/broker.ts";
+import { NOTICE_COMMANDS_MAX } from "../schema/notice.ts";
 import type { AdvanceObserver } from "../services/advance.ts";
 import type { Echoes } from "../services/echoes.ts";
 import { createEndLog } from "./end-log.ts";
@@ -17,12 +18,15 @@ export function createObserver(deps: {
   const { metrics, logger, broker, echoes, traces } = deps;
   const logEnd = createEndLog(logger);
   return {
-    committed({ unclaimed, steps, ended, timings }) {
+    committed({ unclaimed, steps, ended, stopped, timings }) {
       if (timings.executions > 0) metrics.flushed(timings.flushMs / 1_000, timings.executions, timings.events);
       for (const { status, durationMs } of steps) metrics.stepEnded(status, durationMs / 1_000);
       for (const state of ended) {
         logEnd(state);
         traces?.ended(state);
+      }
+      for (const { executionId, commands } of stopped) {
+        broker.publish({ kind: "cancel", executionId, stopped: commands.slice(0, NOTICE_COMMANDS_MAX) });
       }
       if (unclaimed.length === 0) return;
       echoes.told(unclaimed);

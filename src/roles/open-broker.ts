@@ -3,6 +3,14 @@ import type { Config } from "../platform/config.ts";
 import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Broker } from "../ports/broker.ts";
+import type { KeyValueStore } from "../ports/key-value.ts";
+
+/** The broker, and what else comes with its connection. */
+export interface OpenBroker {
+  broker: Broker;
+  /** Small results; undefined without NATS. Its buckets keep values until they are deleted. */
+  resultValues: KeyValueStore | undefined;
+}
 
 /**
  * The broker of this process: NATS with `BROKER_URL`, else its own memory, which is enough for one server: others find by
@@ -12,17 +20,18 @@ export async function openBroker(
   config: Pick<Config, "brokerUrl">,
   logger: Logger,
   lifecycle: Lifecycle,
-): Promise<Broker> {
+): Promise<OpenBroker> {
   if (config.brokerUrl === undefined) {
     const broker = createInProcessBroker(logger);
     lifecycle.add("the broker", () => broker.close());
-    return broker;
+    return { broker, resultValues: undefined };
   }
   const { openNatsLink } = await import("../adapters/nats-connection.ts");
   const { createNatsBroker } = await import("../adapters/nats-broker.ts");
+  const { createNatsKeyValue } = await import("../adapters/nats-key-value.ts");
   const link = openNatsLink(config.brokerUrl, logger);
   lifecycle.add("the connection to NATS", () => link.close());
   const broker = createNatsBroker({ link, logger });
   lifecycle.add("the broker", () => broker.close());
-  return broker;
+  return { broker, resultValues: createNatsKeyValue({ link, now: Date.now, maxAgeMs: 0 }) };
 }

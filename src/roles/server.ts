@@ -3,17 +3,21 @@ import { join, resolve } from "node:path";
 import type { Config } from "../platform/config.ts";
 import { startEmbeddedPostgres } from "../platform/embedded-postgres.ts";
 import { createIds } from "../platform/ids.ts";
+import type { KeyRing } from "../platform/key-ring.ts";
+import { openKeyRing } from "../platform/key-ring-source.ts";
 import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import { isLoopback } from "../platform/loopback.ts";
-import { openDatabase } from "../repositories/database.ts";
+import { type Database, openDatabase } from "../repositories/database.ts";
 import { ensureEventPartitions } from "../repositories/event-partitions.ts";
 import { unavailable } from "../repositories/failure.ts";
 import { migrate } from "../repositories/migrate.ts";
+import { countUnknownKeys } from "../repositories/rotation.ts";
 import { createApp } from "../routes/app.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { ErrorBody } from "../schema/wire.ts";
 import { createCatalog } from "../services/catalog.ts";
+import { registerGivenCredentials } from "./given-credentials.ts";
 import { listen } from "./listen.ts";
 import { startService } from "./start-service.ts";
 
@@ -47,6 +51,9 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   const tokens = { server: config.serverToken, worker: config.workerToken };
   checkAccess(config, host);
   if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: whoever reaches ${host} may do anything`);
+  // Before anything is touched: whoever has no key for a database of their own is told so at once.
+  const keyFolder = config.databaseUrl === undefined ? resolve(deps.folder, config.home) : undefined;
+  const keys = await openKeyRing({ ...config, keyFolder, log: (line) => logger.info({}, line) });
   const { url: databaseUrl, data } = await findDatabase(deps);
   const database = openDatabase(databaseUrl);
   lifecycle.add("the connections to the database", () => database.close());
@@ -54,7 +61,9 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
   if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
   await ensureEventPartitions(database);
-  const { service, metrics } = await startService(deps, { database, url: databaseUrl });
+  const { service, metrics } = await startService(deps, { database, url: databaseUrl, keys });
+  await registerGivenCredentials(config, service.credentials, logger);
+  await warnOfUnknownKeys(database, keys, logger);
   const catalog = createCatalog({
     database,
     onRegistered: ({ catalogId, path, kind, version, unchanged }) => {
@@ -80,8 +89,10 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
     newRequestId,
     unavailable,
   });
-  const answers = { fetch: (request: Request) => app.fetch(request), malformed: () => malformed(newRequestId()) };
-  const listener = await listen(answers, { host, port });
+  const listener = await listen(
+    { fetch: (request, { incoming }) => app.fetch(request, { incoming }), malformed: () => malformed(newRequestId()) },
+    { host, port },
+  );
   lifecycle.add("the HTTP server", () => listener.close());
   // First of all: who waits for something is answered, so that the HTTP server can end.
   lifecycle.add("whoever waits", () => stopping.abort());
@@ -110,6 +121,14 @@ function checkAccess(config: Config, host: string): void {
   if (serverToken === undefined && !authDisabled && !isLoopback(host)) {
     const why = `Refused to listen on ${host} without tokens: whoever reaches it could run anything`;
     refuse(`${why}. Set FLOW_SERVER_TOKEN, or FLOW_AUTH_DISABLED=true where nobody else can reach it`);
+  }
+}
+
+/** A key that was taken away too soon is missed now, not when a playbook needs the secret. */
+async function warnOfUnknownKeys(database: Database, keys: KeyRing, logger: Logger): Promise<void> {
+  for (const { keyId, count } of await countUnknownKeys(database, keys.ids)) {
+    const what = `${count} secrets in the database are encrypted with the key '${keyId}', which this server does not have`;
+    logger.error({ key_id: keyId, count }, `${what}: add it to FLOW_ENCRYPTION_KEYS, or store them again`);
   }
 }
 

@@ -1,25 +1,42 @@
+import { createDiskPayloads } from "../adapters/disk-payloads.ts";
 import { createPostgresExecutionStore } from "../adapters/postgres-execution-store.ts";
+import { createSqlPayloads } from "../adapters/sql-payloads.ts";
 import { systemClock } from "../adapters/system-clock.ts";
 import { resultOf } from "../engine/results.ts";
 import { boundedResult } from "../language/bounded-result.ts";
 import type { Config } from "../platform/config.ts";
+import type { KeyRing } from "../platform/key-ring.ts";
+import type { PayloadStore } from "../ports/payload-store.ts";
 import { findById } from "../repositories/catalog.ts";
 import type { Database } from "../repositories/database.ts";
 import { isRetryable, unavailable, violatedConstraint } from "../repositories/failure.ts";
+import { cancelledAmong } from "../repositories/runtime.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Advance, AdvanceDeps, AdvanceObserver } from "../services/advance.ts";
+import { type Audit, createAudit } from "../services/audit.ts";
 import { type Batches, createBatches } from "../services/batch-status.ts";
 import { createAdvance } from "../services/create-advance.ts";
+import { type Credentials, createCredentials } from "../services/credentials.ts";
 import { createExecutions, type Executions } from "../services/executions.ts";
+import { createKeychain, type Keychain } from "../services/keychain.ts";
+import { createKeychainUpkeep, type KeychainUpkeep } from "../services/keychain-upkeep.ts";
 import { createPrograms } from "../services/programs.ts";
 import { reportEvents } from "../services/reports.ts";
-import { createResultFiles } from "../services/result-files.ts";
+import type { ResultsObserver } from "../services/result-observer.ts";
 import { createResults, type Results } from "../services/results.ts";
+import { rotateSecrets } from "../services/rotate-secrets.ts";
+import { runSql } from "../services/run-sql.ts";
+import { createSealing, type Sealing } from "../services/sealing.ts";
+import { isStepOver } from "../services/step-over.ts";
+import { createStops, type Stops } from "../services/stops.ts";
+import { createTransientValues, type TransientValues } from "../services/transient.ts";
 import { createWorkers, type Workers } from "../services/workers.ts";
+import { createSqlRunner } from "./sql-runner.ts";
 
 /** Settings that the service's parts read. */
 export type ServiceConfig = Pick<
   Config,
+  | "auditDays"
   | "batchEnqueueTimeoutMs"
   | "batchQueueMax"
   | "batchProcessingTimeoutMs"
@@ -30,7 +47,12 @@ export type ServiceConfig = Pick<
   | "reaperHardTimeoutMs"
   | "reaperWorkerStaleMs"
   | "resultBytesMax"
+  | "resultKvBytesMax"
+  | "resultS3BytesMax"
   | "resultTtlMs"
+  | "sqlExecuteMs"
+  | "sqlExecuteOwn"
+  | "sqlExecuteRowsMax"
 >;
 
 /** What the service is made of. */
@@ -38,14 +60,21 @@ export interface ServiceDeps {
   database: Database;
   /** A pool of its own for writing; default: `database`. */
   flushDatabase?: Database;
+  /** What is encrypted at rest is encrypted with these. */
+  keys: KeyRing;
   config: ServiceConfig;
   /** Folder of results that are too large for the database. */
   resultsFolder: string;
+  /** Stores of results besides the disk and the database; default: none. */
+  stores?: readonly PayloadStore[];
+  resultsObserver?: ResultsObserver;
   /** Name of this server, unique among those of one database. */
   processor: string;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
   observer: AdvanceObserver;
+  /** What the keychain has of an entry does not match its schema: its key, and what is wrong. */
+  onKeychainViolation?(cacheKey: string, problems: readonly string[]): void;
   /** The place of a new execution in a trace; default: directly under its caller. */
   traceOf?: AdvanceDeps["traceOf"];
 }
@@ -55,26 +84,40 @@ export interface Service {
   advance: Advance;
   executions: Executions;
   workers: Workers;
+  stops: Stops;
   batches: Batches;
   results: Results;
+  keychain: Keychain;
+  keychainUpkeep: KeychainUpkeep;
+  transient: TransientValues;
+  audit: Audit;
+  credentials: Credentials;
+  sealing: Sealing;
+  rotate: ReturnType<typeof rotateSecrets>;
+  runSql: ReturnType<typeof runSql>;
   report: ReturnType<typeof reportEvents>;
 }
 
 /** Builds the service. It works until `advance.close()`. */
 export function createService(deps: ServiceDeps): Service {
-  const { database, config, observer, env } = deps;
+  const { database, config, env } = deps;
+  const { keychain, keychainUpkeep, observer: telling } = keychainOf(deps);
   const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
   const policy = { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs };
-  const results = createResults({
-    database,
-    files: createResultFiles(deps.resultsFolder),
-    bytesMax: config.resultBytesMax,
-    ttlMs: config.resultTtlMs,
-  });
-  const advance = createAdvance({
+  const observer: AdvanceObserver = {
+    ...telling,
+    committed(commit) {
+      const { at, steps } = commit;
+      results.tell({ at, steps, executionIds: commit.ended.map(({ executionId }) => executionId) });
+      telling.committed(commit);
+    },
+  };
+  const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, advance }, id, step));
+  const advance: Advance = createAdvance({
     store: createPostgresExecutionStore({ ...deps, policy }),
     programs: createPrograms((catalogId) => findById(database, catalogId)),
     results,
+    sealerOf: (rootExecutionId) => sealing.sealerOf(rootExecutionId),
     clock: systemClock,
     defer: setImmediate,
     env,
@@ -95,12 +138,84 @@ export function createService(deps: ServiceDeps): Service {
     unavailable,
     observer,
   });
+  const audit = createAudit({
+    database,
+    days: config.auditDays,
+    onLost: (error, rows) => observer.fault(new Error(`${rows} rows of the audit log were lost`, { cause: error }), []),
+  });
+  const stops = createStops({
+    cancelled: (ids) => cancelledAmong(database, ids),
+    onFault: (error) => observer.fault(error, []),
+  });
+  const sealing = createSealing({ database, keys: deps.keys, audit });
   return {
     advance,
     results,
+    sealing,
+    keychain,
+    keychainUpkeep,
+    transient: createTransientValues({ database }),
+    audit,
+    ...secretsOf(deps, audit),
     executions: createExecutions({ database, advance, results, now: systemClock.now }),
-    workers: createWorkers({ database, advance, policy, leaseMs: config.claimLeaseMs }),
+    stops,
+    workers: createWorkers({ database, advance, stops, policy, leaseMs: config.claimLeaseMs }),
     batches: createBatches({ database, advance, pollMs: config.batchStatusPollMs }),
     report: reportEvents({ database, advance }),
   };
+}
+
+/** The results, in all stores that there are. */
+function resultsOf(deps: ServiceDeps, isOver: (executionId: string, step: string) => Promise<boolean>): Results {
+  const { database, config, resultsFolder, stores = [], resultsObserver } = deps;
+  return createResults({
+    database,
+    stores: [createDiskPayloads(resultsFolder), createSqlPayloads(database), ...stores],
+    folder: resultsFolder,
+    bytesMax: config.resultBytesMax,
+    limits: { kvBytesMax: config.resultKvBytesMax, s3BytesMax: config.resultS3BytesMax },
+    ttlMs: config.resultTtlMs,
+    now: systemClock.now,
+    isStepOver: isOver,
+    ...(resultsObserver !== undefined && { observer: resultsObserver }),
+  });
+}
+
+/** What is done with credentials, and with all secrets at once. */
+function secretsOf(
+  { database, keys, config }: ServiceDeps,
+  audit: Audit,
+): Pick<Service, "credentials" | "rotate" | "runSql"> {
+  const credentials = createCredentials({ database, keys, audit });
+  return {
+    credentials,
+    rotate: rotateSecrets({ database, keys, audit }),
+    runSql: runSql({
+      credentials,
+      audit,
+      runner: createSqlRunner(database),
+      timeoutMs: config.sqlExecuteMs,
+      rowsMax: config.sqlExecuteRowsMax,
+      ownAllowed: config.sqlExecuteOwn,
+    }),
+  };
+}
+
+/** The keychain, and an observer that tells it which executions have ended. */
+function keychainOf({ database, keys, observer, onKeychainViolation }: ServiceDeps) {
+  const keychainUpkeep = createKeychainUpkeep({ database });
+  const keychain = createKeychain({
+    database,
+    keys,
+    onViolation: (cacheKey, problems) => onKeychainViolation?.(cacheKey, problems),
+    onOwned: (executionId) => keychainUpkeep.owned(executionId),
+  });
+  const telling: AdvanceObserver = {
+    ...observer,
+    committed(commit) {
+      keychainUpkeep.ended(commit.ended.map(({ executionId }) => executionId));
+      observer.committed(commit);
+    },
+  };
+  return { keychain, keychainUpkeep, observer: telling };
 }

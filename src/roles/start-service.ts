@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import type { Config } from "../platform/config.ts";
+import type { KeyRing } from "../platform/key-ring.ts";
 import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import { createMetrics, type Metrics } from "../platform/metrics.ts";
 import type { Broker } from "../ports/broker.ts";
 import { type Database, openDatabase } from "../repositories/database.ts";
 import type { JsonObject } from "../schema/json.ts";
-import type { Advance } from "../services/advance.ts";
 import { createEchoes, type Echoes } from "../services/echoes.ts";
 import { createReaper, type Reaper } from "../services/reaper.ts";
 import { createRetention } from "../services/retention.ts";
@@ -16,6 +16,8 @@ import { createExecutionTraces } from "./execution-traces.ts";
 import { createObserver } from "./observer.ts";
 import { openBroker } from "./open-broker.ts";
 import { openProcessTracing } from "./open-tracing.ts";
+import { openResultStores } from "./result-stores.ts";
+import { createResultsObserver } from "./results-observer.ts";
 import { createService, type Service } from "./service.ts";
 import { RETENTION_INTERVAL_MS, startUpkeep } from "./upkeep.ts";
 
@@ -35,9 +37,10 @@ export interface StartServiceDeps {
  */
 export async function startService(
   { config, folder, version, logger, lifecycle }: StartServiceDeps,
-  { database, url }: { database: Database; url: string },
+  { database, url, keys }: { database: Database; url: string; keys: KeyRing },
 ): Promise<{ service: Service; metrics: Metrics }> {
-  const broker = await openBroker(config, logger, lifecycle);
+  const { broker, resultValues } = await openBroker(config, logger, lifecycle);
+  const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
   const flushDatabase = openDatabase(url, {
     // One for each round that is under way; shared with nothing that could hold them up.
     connectionsMax: 1 + config.batchProcessors,
@@ -55,19 +58,26 @@ export async function startService(
   const service = createService({
     database,
     flushDatabase,
+    keys,
     config,
     resultsFolder: join(resolve(folder, config.home), "results"),
+    stores,
+    resultsObserver: createResultsObserver(metrics, logger),
     processor,
     env: templateEnvironment(config),
     observer: createObserver({ metrics, logger, broker, echoes, traces }),
+    onKeychainViolation: (cacheKey, problems) =>
+      logger.warn({ cache_key: cacheKey, problems }, "what the keychain keeps does not match its schema"),
     ...(traces !== undefined && { traceOf: traces.traceOf }),
   });
   const { advance } = service;
   depth = () => advance.queueDepth();
+  lifecycle.add("the audit log", () => service.audit.close());
+  lifecycle.add("the results that go", () => service.results.close());
   lifecycle.add("the executions", () => advance.close());
   await advance.upkeep.recover(0);
   await advance.upkeep.poll();
-  lifecycle.add("hearing of other servers", hear(broker, advance, echoes));
+  lifecycle.add("hearing of other servers", hear(broker, service, echoes));
   const reaper = openReaper(config, { database, broker, metrics, logger, processor });
   const retention = createRetention({
     database,
@@ -77,13 +87,14 @@ export async function startService(
     leaseMs: 3 * RETENTION_INTERVAL_MS,
     onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
   });
-  startUpkeep({ upkeep: advance.upkeep, database, reaper, retention, logger, lifecycle });
+  startUpkeep({ ...service, upkeep: advance.upkeep, database, reaper, retention, logger, lifecycle });
   return { service, metrics };
 }
 
 /** What other servers tell of is looked up: a notice is a hint, and may be forged. */
-function hear(broker: Broker, advance: Advance, echoes: Echoes): () => void {
+function hear(broker: Broker, { advance, stops }: Pick<Service, "advance" | "stops">, echoes: Echoes): () => void {
   return broker.subscribe((notice) => {
+    if (notice.kind === "cancel") void stops.tell(notice.stopped ?? []);
     if (notice.kind !== "commands") return advance.moved(notice.executionId);
     const commandIds = echoes.fromOthers(notice.commandIds);
     if (commandIds.length > 0) void advance.offer(commandIds);

@@ -5,17 +5,25 @@ import type { Database } from "../repositories/database.ts";
 import { ensureEventPartitions } from "../repositories/event-partitions.ts";
 import { deleteExpiredTransients } from "../repositories/transient.ts";
 import type { Upkeep } from "../services/advance.ts";
+import type { Audit } from "../services/audit.ts";
 import { type BackgroundWork, startBackground } from "../services/background.ts";
+import type { KeychainUpkeep } from "../services/keychain-upkeep.ts";
 import type { Reaper } from "../services/reaper.ts";
+import type { Results } from "../services/results.ts";
 import type { Retention } from "../services/retention.ts";
+import type { TransientValues } from "../services/transient.ts";
 
 /** What is looked after beside the requests. */
 export interface UpkeepDeps {
   upkeep: Upkeep;
   database: Database;
+  audit: Audit;
+  keychainUpkeep: KeychainUpkeep;
+  transient: Pick<TransientValues, "sweep">;
   /** Undefined: switched off. */
   reaper: { reaper: Reaper; intervalMs: number } | undefined;
   retention: Retention;
+  results: Pick<Results, "sweep" | "removeLeftovers">;
   logger: Logger;
   lifecycle: Lifecycle;
 }
@@ -32,7 +40,8 @@ export const RETENTION_INTERVAL_MS = 300_000;
  * Runs what nobody asks for: commands and batches that another process left, deadlines, the reaper, partitions of the log,
  * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
  */
-export function startUpkeep({ upkeep, database, reaper, retention, logger, lifecycle }: UpkeepDeps): void {
+export function startUpkeep(deps: UpkeepDeps): void {
+  const { upkeep, database, audit, keychainUpkeep, transient, results, reaper, retention, logger, lifecycle } = deps;
   const work: BackgroundWork[] = [
     { name: "poll for commands", intervalMs: 1_000, runOnce: () => upkeep.poll() },
     { name: "recover batches", intervalMs: 1_000, runOnce: () => upkeep.recover(BATCH_IDLE_MS) },
@@ -43,6 +52,19 @@ export function startUpkeep({ upkeep, database, reaper, retention, logger, lifec
       name: "delete expired values",
       intervalMs: 60_000,
       runOnce: () => deleteExpiredTransients(database, EXPIRED_MAX),
+    },
+    { name: "delete entries of the keychain", intervalMs: 10_000, runOnce: () => keychainUpkeep.sweep() },
+    { name: "delete transient values", intervalMs: RETENTION_INTERVAL_MS, runOnce: () => transient.sweep() },
+    {
+      name: "delete old rows of the audit log",
+      intervalMs: RETENTION_INTERVAL_MS,
+      runOnce: () => audit.deleteOld(),
+    },
+    { name: "delete results with what they end with", intervalMs: 5_000, runOnce: () => results.sweep() },
+    {
+      name: "delete what results have left in stores",
+      intervalMs: 60_000,
+      runOnce: () => results.removeLeftovers(EXPIRED_MAX),
     },
     {
       name: "delete what was kept for long enough",

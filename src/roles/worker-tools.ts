@@ -2,12 +2,16 @@ import { createServerResults } from "../adapters/server-results.ts";
 import type { RetryParts } from "../adapters/server-retry.ts";
 import { type Config, isGiven } from "../platform/config.ts";
 import type { ResultStore } from "../ports/result-store.ts";
+import type { SecretSource } from "../ports/secret-source.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { createToolRegistry, type ToolRegistry } from "../tools/registry.ts";
+import { openSecretSource } from "./secret-source.ts";
 
 /** What a worker can do. */
 export interface WorkerTools {
   tools: ToolRegistry;
+  /** Requests tokens and secrets, within the same bounds as the tools. */
+  secretSource: SecretSource;
   /** Kinds of task that it runs. */
   capabilities: readonly string[];
   /** Kinds that it claims; undefined: whatever there is. Kinds that nothing runs are among them: such a step is to fail. */
@@ -30,15 +34,21 @@ export function createWorkerTools(config: Config, server: RetryParts): WorkerToo
   const store: ResultStore = {
     load: (ref) => createServerResults(server, { ...unclaimed, signal: AbortSignal.timeout(ARTIFACT_MS) }).load(ref),
   };
+  const allowPrivate = isGiven(config, "httpAllowPrivate") ? config.httpAllowPrivate : [];
+  const secretSource = openSecretSource(config, allowPrivate);
   const tools = createToolRegistry({
-    allowPrivate: isGiven(config, "httpAllowPrivate") ? config.httpAllowPrivate : [],
+    allowPrivate,
     store,
     ...(kinds !== "all" && { kinds }),
-    ...(config.python !== undefined && { python: { pythonPath: config.python } }),
+    python: {
+      ...(config.python !== undefined && { pythonPath: config.python }),
+      scriptFiles: config.scriptFolder === undefined ? "none" : { folder: config.scriptFolder },
+    },
+    duckdb: { files: isGiven(config, "duckdbFiles") ? config.duckdbFiles : [], memory: config.duckdbMemory },
   });
-  if (kinds === "all") return { tools, capabilities: RUNNABLE_KINDS, claims: undefined };
+  if (kinds === "all") return { tools, secretSource, capabilities: RUNNABLE_KINDS, claims: undefined };
   const capabilities = [...kinds, ...UNDRIVEN];
-  return { tools, capabilities, claims: [...capabilities, ...PARSED_ONLY_KINDS] };
+  return { tools, secretSource, capabilities, claims: [...capabilities, ...PARSED_ONLY_KINDS] };
 }
 
 function toolKinds(config: Config): "all" | readonly string[] {

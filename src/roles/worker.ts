@@ -1,13 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
-import { createFileCredentials } from "../adapters/file-credentials.ts";
+import { CREDENTIAL_PREFIX } from "../adapters/file-credentials.ts";
 import { createHeartbeat, type Heartbeat } from "../adapters/heartbeat.ts";
 import { createLedger, type Ledger } from "../adapters/ledger.ts";
 import { createServerChildren } from "../adapters/server-children.ts";
 import { connectServer } from "../adapters/server-connection.ts";
+import { createServerCredentials } from "../adapters/server-credentials.ts";
+import { createServerKeychain } from "../adapters/server-keychain.ts";
 import { createEntryReader } from "../adapters/server-programs.ts";
 import { createServerResults } from "../adapters/server-results.ts";
+import { createServerSealing } from "../adapters/server-sealing.ts";
 import { createServerWork } from "../adapters/server-work.ts";
 import { systemClock } from "../adapters/system-clock.ts";
 import { type Config, templateEnvironment } from "../platform/config.ts";
@@ -63,6 +66,9 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
   const token = config.workerToken ?? config.serverToken;
   const about = { role: "worker" as const, version: deps.version, instance: name };
   const tracing = openProcessTracing(config, about, logger, lifecycle);
+  if (givesCredentials(config)) {
+    logger.warn({}, "FLOW_CREDENTIALS_FILE and FLOW_CREDENTIAL_<NAME> are the server's: this worker takes all from it");
+  }
   const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, ledger: createLedger() };
   const build = buildWork(basis, { beat: () => heartbeat.beat(), register: () => heartbeat.register() });
   const { work } = build;
@@ -77,6 +83,7 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
   const heartbeat = buildHeartbeat(basis, build, () => begin());
   const summary = setInterval(() => logger.debug({ ...log.totals(), slots: work.taken() }, "so far"), SUMMARY_MS);
   lifecycle.add("the tools", () => build.tools.tools.close());
+  lifecycle.add("the requests for secrets", () => build.tools.secretSource.close());
   lifecycle.add("the connections to the server", () => build.close());
   const stop = async () => {
     clearInterval(summary);
@@ -117,6 +124,7 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
   const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS });
   const server = { connection: calls, clock: systemClock, random: Math.random };
   const tools = createWorkerTools(config, server);
+  const ending = newAbort();
   const children = createServerChildren({ ...server, connection: waits, calls, connections: WAIT_CONNECTIONS });
   const work = createWork({
     server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
@@ -124,7 +132,10 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
     deps: {
       worker: name,
       tools: tools.tools,
-      credentials: createFileCredentials(config.credentialsFile, config.environment),
+      credentials: createServerCredentials(server, ending.signal),
+      keychain: createServerKeychain({ ...server, waits }, ending.signal),
+      secretSource: tools.secretSource,
+      sealers: createServerSealing(server, ending.signal),
       clock: systemClock,
       random: Math.random,
       env: templateEnvironment(config),
@@ -141,7 +152,11 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
     register: () => heartbeat.register(),
     tell: (happening) => log.tell(happening),
   });
-  return { work, tools, close: async () => void (await Promise.all([calls.close(), waits.close()])) };
+  const close = async () => {
+    ending.abort(new Error("The worker stops"));
+    await Promise.all([calls.close(), waits.close()]);
+  };
+  return { work, tools, close };
 }
 
 /** The worker's place in the pool; `onRegistered` is called each time that the server has taken it in. */
@@ -172,6 +187,10 @@ function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegist
       else logger.debug({ tries }, line);
     },
   });
+}
+
+function givesCredentials({ credentialsFile, environment }: Config): boolean {
+  return credentialsFile !== undefined || Object.keys(environment).some((name) => name.startsWith(CREDENTIAL_PREFIX));
 }
 
 function newAbort(): AbortController {

@@ -2,6 +2,8 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { MiddlewareHandler } from "hono";
 import type { Secret } from "../platform/secret.ts";
 import { FlowError } from "../schema/errors.ts";
+import { type Audit, audited } from "../services/audit.ts";
+import { callerOf, resourceOf } from "./caller.ts";
 import type { Role, RouteContract } from "./contract.ts";
 import { type RouteEnvironment, routeOf } from "./environment.ts";
 
@@ -13,19 +15,28 @@ export interface Tokens {
 
 /**
  * Asks who calls and whether the contract of the route lets them. Denies by default: what has no contract, or no route at
- * all, is for operators, so that nobody learns without a token which routes exist.
+ * all, is for operators, so that nobody learns without a token which routes exist. Who is refused a route that is audited
+ * stands in the audit log.
  */
-export function access(contracts: readonly RouteContract[], tokens: Tokens): MiddlewareHandler<RouteEnvironment> {
-  const needed = new Map(contracts.map(({ method, path, access }) => [`${method.toUpperCase()} ${path}`, access]));
+export function access(
+  contracts: readonly RouteContract[],
+  tokens: Tokens,
+  audit: Pick<Audit, "refused">,
+): MiddlewareHandler<RouteEnvironment> {
+  const known = new Map(contracts.map((one) => [`${one.method.toUpperCase()} ${one.path}`, one]));
   const roleOf = authenticator(tokens);
   return async (c, next) => {
-    const route = routeOf(c);
-    const least = (route === undefined ? undefined : needed.get(route)) ?? "operator";
+    const definition = known.get(routeOf(c) ?? "");
+    const least = definition?.access ?? "operator";
     const role = roleOf(c.req.header("authorization"));
     c.set("role", role ?? "anonymous");
-    if (least !== "anonymous") {
+    if (RANK[role ?? "anonymous"] < RANK[least]) {
+      if (definition?.audit !== undefined) {
+        const resource = resourceOf(definition.audit.resource, definition.path, c.req.path);
+        audit.refused(audited(callerOf(c, definition), definition.audit.action, resource, { result: "deny" }));
+      }
       if (role === undefined) throw unauthenticated(c.req.header("authorization") !== undefined);
-      if (RANK[role] < RANK[least]) throw forbidden(role, c.req.method, c.req.path);
+      throw forbidden(role, c.req.method, c.req.path);
     }
     await next();
   };

@@ -3,16 +3,24 @@ import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { FlowError } from "../schema/errors.ts";
 import type { Advance } from "../services/advance.ts";
+import type { Audit } from "../services/audit.ts";
 import type { Batches } from "../services/batch-status.ts";
 import type { Catalog } from "../services/catalog.ts";
+import type { Credentials } from "../services/credentials.ts";
 import type { Executions } from "../services/executions.ts";
+import type { Keychain } from "../services/keychain.ts";
 import type { Results } from "../services/results.ts";
+import type { rotateSecrets } from "../services/rotate-secrets.ts";
+import type { runSql } from "../services/run-sql.ts";
+import type { Sealing } from "../services/sealing.ts";
+import type { TransientValues } from "../services/transient.ts";
 import type { Workers } from "../services/workers.ts";
 import { access, type Tokens } from "./access.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { CATALOG_CONTRACTS, catalogRoutes } from "./catalog.ts";
 import { COMMAND_CONTRACTS, commandRoutes } from "./commands.ts";
 import type { RouteContract } from "./contract.ts";
+import { CREDENTIAL_CONTRACTS, credentialRoutes } from "./credentials.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { errorAnswers, noSuchRoute } from "./errors.ts";
 import { EVENT_CONTRACTS, type EventRouteDeps, eventRoutes } from "./events.ts";
@@ -20,11 +28,16 @@ import { EXECUTE_CONTRACTS, executeRoutes } from "./execute.ts";
 import { EXECUTION_CONTRACTS, executionRoutes } from "./executions.ts";
 import { HEALTH_CONTRACTS, healthRoutes } from "./health.ts";
 import { loopbackOnly } from "./host.ts";
+import { KEYCHAIN_CONTRACTS, keychainRoutes } from "./keychain.ts";
 import { METRICS_CONTRACTS, metricsRoutes } from "./metrics.ts";
 import { OPENAPI_CONTRACTS, openApiRoutes } from "./openapi.ts";
 import { bodyLimit, requests } from "./request.ts";
 import { RESULT_CONTRACTS, resultRoutes } from "./results.ts";
+import { SEALING_CONTRACTS, sealingRoutes } from "./sealing.ts";
+import { SECRET_CONTRACTS, secretRoutes } from "./secrets.ts";
+import { SQLDB_CONTRACTS, sqldbRoutes } from "./sqldb.ts";
 import { STREAM_CONTRACTS, streamRoutes } from "./stream.ts";
+import { TRANSIENT_CONTRACTS, transientRoutes } from "./transient.ts";
 import { WORKER_CONTRACTS, workerRoutes } from "./workers.ts";
 
 /** Every route of the server's API. */
@@ -39,6 +52,12 @@ export const CONTRACTS: readonly RouteContract[] = [
   ...COMMAND_CONTRACTS,
   ...EVENT_CONTRACTS,
   ...RESULT_CONTRACTS,
+  ...KEYCHAIN_CONTRACTS,
+  ...TRANSIENT_CONTRACTS,
+  ...CREDENTIAL_CONTRACTS,
+  ...SECRET_CONTRACTS,
+  ...SQLDB_CONTRACTS,
+  ...SEALING_CONTRACTS,
   ...OPENAPI_CONTRACTS,
 ];
 
@@ -60,6 +79,13 @@ export interface AppDeps {
   workers: Workers;
   batches: Batches;
   results: Results;
+  sealing: Sealing;
+  keychain: Keychain;
+  transient: TransientValues;
+  credentials: Credentials;
+  rotate: ReturnType<typeof rotateSecrets>;
+  runSql: ReturnType<typeof runSql>;
+  audit: Audit;
   /** Takes what workers report. */
   report: EventRouteDeps["report"];
   limits: AppLimits;
@@ -89,7 +115,7 @@ export function createApp(deps: AppDeps) {
   app.use(requests(deps));
   if (deps.loopback) app.use(loopbackOnly());
   app.use(bodyLimit(bodyLimits(deps.limits)));
-  app.use(access(CONTRACTS, deps.tokens));
+  app.use(access(CONTRACTS, deps.tokens, deps.audit));
   return app
     .route("/", healthRoutes())
     .route("/", metricsRoutes(deps.metrics))
@@ -97,10 +123,16 @@ export function createApp(deps: AppDeps) {
     .route("/", executeRoutes(deps.executions, deps.stopping))
     .route("/", executionRoutes(deps.executions, deps.stopping))
     .route("/", streamRoutes(deps.executions, deps.stopping))
-    .route("/", workerRoutes(deps.workers))
+    .route("/", workerRoutes(deps.workers, deps.stopping))
     .route("/", commandRoutes(deps.advance, deps.workers, deps.metrics, deps.stopping))
     .route("/", eventRoutes({ ...deps, limits: batchLimits }))
-    .route("/", resultRoutes(deps.results, deps.limits.resultBytesMax))
+    .route("/", resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax))
+    .route("/", sealingRoutes(deps.sealing))
+    .route("/", credentialRoutes(deps.credentials))
+    .route("/", secretRoutes(deps.rotate))
+    .route("/", sqldbRoutes(deps.runSql, deps.stopping))
+    .route("/", keychainRoutes(deps.keychain, deps.stopping))
+    .route("/", transientRoutes(deps.transient))
     .route("/", openApiRoutes(CONTRACTS, deps.version));
 }
 

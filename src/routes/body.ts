@@ -56,19 +56,54 @@ function brokenOff(cause: unknown): FlowError {
   return new FlowError("INVALID_INPUT", "The body broke off before its end", { cause });
 }
 
-/** The JSON value of a body. Throws `FlowError` INVALID_INPUT for what is none, or is nested too deep. */
+/**
+ * The JSON value of a body. Throws `FlowError` INVALID_INPUT for what is none, is nested too deep, or has a number that would
+ * become another value.
+ */
 export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new FlowError("INVALID_INPUT", "The body is not UTF-8");
   if (isDeep(body))
     throw new FlowError("INVALID_INPUT", `The body has more than ${DEPTH_MAX} values within each other`);
   const text = body.toString("utf8");
   if (text.trim() === "") throw new FlowError("INVALID_INPUT", "The body is empty; send a JSON object");
+  const value = parsed(text);
+  const place = MAYBE_INFINITE.test(text) ? infinitePlace(value) : undefined;
+  if (place === undefined) return value;
+  throw new FlowError(
+    "INVALID_INPUT",
+    `The body has a number beyond ±1.8e308${place === "" ? "" : ` at '${place}'`}, which would be read as infinite and written as null. Send it as text`,
+  );
+}
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
     throw new FlowError("INVALID_INPUT", `The body is not JSON: ${messageOf(cause)}`, { cause });
   }
 }
+
+/** An exponent of three digits, or as many digits as it takes without one. Texts may have them too: then it is looked closer. */
+const MAYBE_INFINITE = /[eE]\+?\d{3}|\d{309}/;
+
+/** Where in a JSON value an infinite number stands: `workload.items[3]`, empty for the value itself; undefined: nowhere. */
+function infinitePlace(root: unknown): string | undefined {
+  const open: [value: unknown, place: string][] = [[root, ""]];
+  for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
+    const [value, place] = entry;
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) return place;
+    if (typeof value !== "object" || value === null) continue;
+    for (const [key, item] of Object.entries(value)) {
+      if (typeof item !== "number" && typeof item !== "object") continue;
+      const name = Array.isArray(value) ? `[${key}]` : place === "" ? key : `.${key}`;
+      open.push([item, `${place}${name}`.slice(0, PLACE_CHARS_MAX)]);
+    }
+  }
+  return undefined;
+}
+
+/** Keys may be long, and a place is told to people. */
+const PLACE_CHARS_MAX = 200;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -25,8 +25,15 @@ export interface RouteContract {
   answer?: v.GenericSchema;
   /** Status of a call that succeeds. Default 200. */
   status?: 200 | 202;
+  /** A call that made something new is answered with 201, and the same answer. */
+  creates?: true;
   /** Default `application/json`. */
   contentType?: string;
+  /**
+   * What a call is in the audit log: `credential.read` on `credential/:identifier`, parameters of the path filled in. Whoever is
+   * refused here stands there too; the rest is told by the use case.
+   */
+  audit?: { action: string; resource: string };
   /** Statuses of refusals, besides those that every route has. */
   refusals?: readonly number[];
 }

@@ -4,6 +4,8 @@ import type { Role } from "./contract.ts";
 
 /** What the middleware finds out about a request, for the handlers behind it. */
 export interface RouteEnvironment {
+  /** What the request came with; nothing where there is no port. */
+  Bindings: { incoming?: { socket: { remoteAddress?: string | undefined } } };
   Variables: {
     /** Id of the request: in the answer's `x-request-id`, in error bodies and in the log. */
     requestId: string;

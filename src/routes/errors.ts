@@ -49,7 +49,8 @@ export function noSuchRoute(c: Context): never {
 }
 
 function tell(error: unknown, unavailable: (error: unknown) => FlowError | undefined): FlowError {
-  if (error instanceof FlowError && ERROR_STATUS[error.code] !== 500) return error;
+  // A key that is missing is named: nothing but its setting helps, and its message holds no value.
+  if (error instanceof FlowError && (ERROR_STATUS[error.code] !== 500 || error.code === "ENCRYPTION")) return error;
   return unavailable(error) ?? new FlowError("INTERNAL", HIDDEN);
 }
 

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { FlowError } from "../schema/errors.ts";
 import { BatchEnvelope, SingleEventBody } from "../schema/event-api.ts";
-import { EventInput, fromInput, type ReportedEvent } from "../schema/event-input.ts";
+import { EVENT_BYTES_MAX, EventInput, fromInput, type ReportedEvent } from "../schema/event-input.ts";
 import type { ClaimInput } from "../services/advance.ts";
 import { check, type InputProblem, invalid, PROBLEMS_MAX, problemsOf } from "./input.ts";
 
@@ -20,10 +20,11 @@ export interface SentBatch {
 
 /**
  * Reads the body of a batch. `now` stands in for events without a time. Throws `FlowError` INVALID_INPUT with what is wrong
- * with each event, or TOO_LARGE for more than `eventsMax`. It runs for every step of every execution: measured, 5 to 8 µs an
+ * with each event, or TOO_LARGE for more than `eventsMax`. `bodyBytes` is the length of the body: a short one has no event that
+ * is too large, and none is measured. It runs for every step of every execution: measured, 5 to 8 µs an
  * event.
  */
-export function readBatch(body: unknown, eventsMax: number, now: number): SentBatch {
+export function readBatch(body: unknown, eventsMax: number, now: number, bodyBytes = 0): SentBatch {
   const { worker, execution_id, events, claim } = check(BatchEnvelope, body, "The body");
   if (events.length > eventsMax) {
     throw new FlowError(
@@ -38,7 +39,7 @@ export function readBatch(body: unknown, eventsMax: number, now: number): SentBa
   const problems: (InputProblem & { index: number })[] = [];
   const sent: SentEvent[] = [];
   events.forEach((event, index) => {
-    const read = readOne(event, worker, execution_id, now);
+    const read = tooLarge(event, bodyBytes) ?? readOne(event, worker, execution_id, now);
     if ("event" in read) sent.push(read);
     else problems.push(...read.map((problem) => ({ index, ...problem })));
   });
@@ -47,11 +48,22 @@ export function readBatch(body: unknown, eventsMax: number, now: number): SentBa
 }
 
 /** Reads the body of a single event. Throws `FlowError` INVALID_INPUT. */
-export function readEvent(body: unknown, now: number): { worker: string | undefined; event: SentEvent } {
+export function readEvent(body: unknown, now: number, bodyBytes = 0): { worker: string | undefined; event: SentEvent } {
+  const problems = tooLarge(body, bodyBytes);
+  if (problems !== undefined) throw invalid("The body", problems);
   const { worker, ...input } = check(SingleEventBody, body, "The body");
   const event = fromInput(input, worker, now);
   if (typeof event === "string") throw invalid("The body", [problemIn(event)]);
   return { worker, event: { executionId: input.execution_id, event } };
+}
+
+/** What is wrong with an event that is larger than one may be: it carries what belongs into a store. */
+function tooLarge(event: unknown, bodyBytes: number): InputProblem[] | undefined {
+  if (bodyBytes <= EVENT_BYTES_MAX) return undefined;
+  const bytes = Buffer.byteLength(JSON.stringify(event) ?? "");
+  if (bytes <= EVENT_BYTES_MAX) return undefined;
+  const message = `makes an event of ${bytes} bytes, and ${EVENT_BYTES_MAX} is the most: store what is large, and send its reference`;
+  return [{ path: "result.context", message }];
 }
 
 function readOne(

@@ -72,7 +72,7 @@ export function eventRoutes({ report, batches, limits, stopping }: EventRouteDep
   return new Hono<RouteEnvironment>()
     .post(BATCH.path, async (c) => {
       const body = await readBody(c.req.raw, limits.bytesMax);
-      const { worker, events, claim } = readBatch(parseJson(body), limits.eventsMax, Date.now());
+      const { worker, events, claim } = readBatch(parseJson(body), limits.eventsMax, Date.now(), body.length);
       const key = idempotencyKey(c);
       const outcome = await report({
         caller: worker ?? c.get("role"),
@@ -95,7 +95,7 @@ export function eventRoutes({ report, batches, limits, stopping }: EventRouteDep
     })
     .post(SINGLE.path, async (c) => {
       const body = await readBody(c.req.raw, limits.bytesMax);
-      const { worker, event } = readEvent(parseJson(body), Date.now());
+      const { worker, event } = readEvent(parseJson(body), Date.now(), body.length);
       const { eventIds, commandsGenerated } = await report({
         caller: worker ?? c.get("role"),
         idempotencyKey: idempotencyKey(c),

@@ -20,6 +20,7 @@ import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { jsonBody, pathId, queryOf } from "./input.ts";
 import { listening } from "./listening.ts";
+import { maskedJson } from "./masked.ts";
 
 const LIST = contract({
   method: "get",
@@ -97,12 +98,12 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       };
       const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
       const { items, nextCursor } = await executions.list(asked, page);
-      return c.json({ executions: items.map(itemOf), next_cursor: nextCursor } satisfies ExecutionsAnswer);
+      return maskedJson(c, { executions: items.map(itemOf), next_cursor: nextCursor } satisfies ExecutionsAnswer);
     })
     .get(DETAIL.path, async (c) => {
       const { row, ...told } = await executions.detail(executionId(c));
       const answer = { ...itemOf(row), result: row.result ?? null, ...told };
-      return c.json(answer satisfies ExecutionAnswer);
+      return maskedJson(c, answer satisfies ExecutionAnswer);
     })
     .get(EVENTS.path, queryOf(EVENTS.query), async (c) => {
       const { after, cursor, event_type, limit } = c.req.valid("query");
@@ -112,22 +113,24 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
         ...(event_type !== undefined && { eventType: event_type }),
       });
       // Records are what the log has: their shape was checked when they were written.
-      return c.json({ events, next_cursor: next === undefined ? null : String(next) } as unknown as EventsAnswer);
+      const page = { events, next_cursor: next === undefined ? null : String(next) } as unknown as EventsAnswer;
+      return maskedJson(c, page);
     })
     .get(RESULT.path, queryOf(RESULT.query), async (c) => {
-      const { wait_ms = "0", step } = c.req.valid("query");
+      const { wait_ms = "0", step, sealed } = c.req.valid("query");
       const listener = listening(c, stopping);
       try {
         const asked = { waitMs: Number(wait_ms), ...(step !== undefined && { step }) };
         const found = await executions.result(executionId(c), asked, listener.signal);
         const { executionId: id, path, status, result, error } = found;
-        return c.json({
+        const answer: ResultAnswer = {
           execution_id: id,
           path,
           status,
           result: result as JsonObject | null,
           error,
-        } satisfies ResultAnswer);
+        };
+        return sealed === "true" ? c.json(answer) : maskedJson(c, answer);
       } finally {
         listener.done();
       }

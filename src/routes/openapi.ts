@@ -70,7 +70,11 @@ function operation(definition: RouteContract, path: string): Record<string, unkn
             content: { "application/json": { schema: schemaOf(body, "input") } },
           },
         }),
-    responses: { [status]: success(definition), ...Object.fromEntries(statuses.map((status) => [status, ERROR])) },
+    responses: {
+      [status]: success(definition),
+      ...(definition.creates === true && { 201: success(definition) }),
+      ...Object.fromEntries(statuses.map((status) => [status, ERROR])),
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { FlowError, messageOf } from "../schema/errors.ts";
+import { maskSealed } from "../schema/sealed.ts";
 import { type Listening, listening } from "./listening.ts";
 
 /** One event of a stream, as the HTML standard has it. */
@@ -98,7 +99,7 @@ function textOf({ event, id, data }: ServerSentEvent): string {
     ...(event === undefined ? [] : [`event: ${event}`]),
     ...(id === undefined ? [] : [`id: ${id}`]),
     // JSON has no line break outside of texts, and escapes those within.
-    `data: ${JSON.stringify(data)}`,
+    `data: ${maskSealed(JSON.stringify(data))}`,
   ];
   return `${lines.join("\n")}\n\n`;
 }

@@ -15,6 +15,7 @@ import type { Workers } from "../services/workers.ts";
 import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { jsonBody, queryOf } from "./input.ts";
+import { listening } from "./listening.ts";
 
 const REGISTER = contract({
   method: "post",
@@ -30,7 +31,7 @@ const HEARTBEAT = contract({
   method: "post",
   path: "/api/worker/pool/heartbeat",
   summary:
-    "Renews the leases of what a worker runs, and tells it what to stop; 404 `unknown` tells it to register again",
+    "Renews the leases of what a worker runs, and tells it what to stop, at once with `wait_ms`; 404 `unknown` tells it to register again",
   access: "worker",
   body: HeartbeatBody,
   answer: HeartbeatAnswer,
@@ -61,7 +62,7 @@ const POOLS = contract({
 export const WORKER_CONTRACTS = [REGISTER, HEARTBEAT, DEREGISTER, POOLS];
 
 /** The pool of workers (Worker protocol). */
-export function workerRoutes(workers: Workers) {
+export function workerRoutes(workers: Workers, stopping: AbortSignal) {
   return new Hono<RouteEnvironment>()
     .post(REGISTER.path, jsonBody(REGISTER.body), async (c) => {
       const { name, capacity, labels = {}, capabilities = [], runtime = {} } = c.req.valid("json");
@@ -69,10 +70,15 @@ export function workerRoutes(workers: Workers) {
       return c.json({ status: "ok" as const, runtime_id: runtimeId });
     })
     .post(HEARTBEAT.path, jsonBody(HEARTBEAT.body), async (c) => {
-      const { name, running, draining = false } = c.req.valid("json");
+      const { name, running, draining = false, wait_ms: waitMs = 0 } = c.req.valid("json");
       const runs = running.map(({ command_id, attempt }) => ({ commandId: command_id, attempt }));
-      const { cancel, lost } = await workers.heartbeat({ name, running: runs, draining });
-      return c.json({ status: "ok", cancel, lost } satisfies HeartbeatAnswer);
+      const listener = listening(c, stopping);
+      try {
+        const { cancel, lost } = await workers.heartbeat({ name, running: runs, draining, waitMs }, listener.signal);
+        return c.json({ status: "ok", cancel, lost } satisfies HeartbeatAnswer);
+      } finally {
+        listener.done();
+      }
     })
     .post(DEREGISTER.path, jsonBody(DEREGISTER.body), async (c) => {
       await workers.deregister(c.req.valid("json").name);

@@ -31,6 +31,8 @@ export interface CommandLoop {
   max_in_flight: number;
   /** Start no further iteration after one has failed. */
   stop_on_error: boolean;
+  /** When the frame that these rows are of must have ended, milliseconds since 1970. */
+  frame_ends_at?: number;
 }
 
 /**
@@ -48,6 +50,10 @@ export interface CommandContext {
   /** Step whose arc led here; its result is `result`. */
   from?: string;
   parent_execution_id?: string;
+  /** The execution at the top of the tree, where the parent is not it. */
+  root_execution_id?: string;
   /** Iteration names of the parent that called this execution. */
   parent_iter?: JsonObject;
+  /** Present where templates read the keychain: whose entries they may be, and since when the execution runs. */
+  keychain?: { root_execution_id: string; root_catalog_id: string; execution_started_at: number };
 }

@@ -17,7 +17,9 @@ import {
   WHEN,
 } from "./document-forms.ts";
 import { isJsonObject } from "./json.ts";
+import { MERGE_STRATEGIES } from "./manifest.ts";
 import { POLICY_ACTIONS } from "./playbook.ts";
+import { RESULT_COMPRESSIONS, RESULT_SCOPES, RESULT_STORES } from "./result-api.ts";
 import { KNOWN_KINDS } from "./task-kinds.ts";
 
 /* The part of a playbook document that says what a step does: `tool`, its tasks, their rules and results. */
@@ -28,17 +30,43 @@ export const ResultField = map({
   as: key(text, "Name that the field is read by; default the last name of the path."),
 });
 
+/** `spec.result.store` (interface specification, Task result configuration). */
+export const StoreForm = map({
+  kind: key(
+    v.union([v.picklist(["auto", ...RESULT_STORES]), text]),
+    "Where: `auto` (by size, the default), kv, s3, cloud_bucket, sqldb or disk.",
+  ),
+  scope: key(
+    v.union([v.picklist(RESULT_SCOPES), text]),
+    "With what it ends: its step, its execution, the root execution, or (`permanent`, the default) its time alone.",
+  ),
+  ttl: key(numberOrTemplate, "How long it is kept: 90s, 15m, 1h, 30d, or a number of seconds."),
+  compression: key(
+    v.union([v.picklist(RESULT_COMPRESSIONS), text]),
+    "gzip or none; without it what the store finds worth.",
+  ),
+});
+
+/** `spec.result.accumulate` (interface specification, Manifest). */
+export const AccumulateForm = map({
+  strategy: key(v.union([v.picklist(MERGE_STRATEGIES), text]), "append, concat, merge or replace."),
+  merge_path: key(text, "Path into each result, as `$.data.items`: what of it is joined."),
+});
+
 /** How a result is stored: `spec.result`, `output` (language document, section 8). */
 export const ResultStorage = map({
   inline_max_bytes: key(v.number(), "Largest result that is kept inline, in bytes; default 65,536, at most 1,048,576."),
   preview_max_bytes: key(v.number(), "Size of the preview of a stored result, in bytes; default 2,048."),
   store: key(
-    byShape(v.union([text, anyMap]), (value) => (typeof value === "string" ? text : anyMap)),
-    "Where larger results go: `{kind, scope, ttl, compression}`.",
+    byShape(v.union([text, StoreForm]), (value) => (typeof value === "string" ? text : StoreForm)),
+    "Where larger results go: `{kind, scope, ttl, compression}`, or the kind alone.",
   ),
   select: key(v.array(v.union([text, ResultField])), "Fields that stay readable without loading the result."),
   output_select: key(v.array(v.union([text, ResultField])), "The same as `select`."),
-  accumulate: key(anyMap, "How the parts of several runs are joined: `{strategy, merge_path}`."),
+  accumulate: key(
+    byShape(v.union([text, AccumulateForm]), (value) => (typeof value === "string" ? text : AccumulateForm)),
+    "What the results of several runs of a task, or of a loop's iterations, become: `{strategy, merge_path}`.",
+  ),
   sensitive: key(flag, "The result never stands in an event, log or preview."),
 });
 

@@ -46,10 +46,10 @@ export const AdmitRule = map({
 export const LoopFrame = map({
   max_rows: key(numberOrTemplate, "Rows claimed at once; default 1."),
   max_seconds: key(numberOrTemplate, SECONDS),
-  max_bytes: key(numberOrTemplate, "Bytes of rows in one frame."),
-  lease_seconds: key(numberOrTemplate, "Seconds that a claim is held; default 120."),
-  heartbeat_seconds: key(numberOrTemplate, "Seconds between renewals; default 30."),
-  row_concurrency: key(numberOrTemplate, "Rows worked on at once; default 1."),
+  max_bytes: key(numberOrTemplate, "With `process: frame`: most bytes of rows in one iteration."),
+  lease_seconds: key(numberOrTemplate, "`__frame_lease_seconds` in the claim; default 120."),
+  heartbeat_seconds: key(numberOrTemplate, "Read and passed over: workers renew what they hold."),
+  row_concurrency: key(numberOrTemplate, "Rows of one frame at once; default 1."),
   process: key(v.picklist(["row", "frame"]), "One iteration per row (default), or one per frame."),
 });
 
@@ -66,7 +66,7 @@ export const LoopPolicy = map({
 /** `loop.spec`. */
 export const LoopSpec = map({
   mode: key(v.picklist(["sequential", "parallel", "async", "cursor"]), "Default sequential."),
-  max_in_flight: key(numberOrTemplate, "Most iterations at once; default all."),
+  max_in_flight: key(numberOrTemplate, "Most iterations at once, default all; of a cursor most frames, default 1."),
   policy: key(LoopPolicy, "How iterations are carried out."),
   on_error: key(
     byShape(v.union([errorMode, Tolerance]), (value) => (typeof value === "string" ? errorMode : Tolerance)),
@@ -220,10 +220,14 @@ export const KeychainEntry = map({
     text,
     "secret_manager, oauth2, http, bearer, static, credential, google_id_token or `<type>_credential`.",
   ),
-  provider: key(text, "Secret manager."),
+  provider: key(text, "Secret manager: cloud_a (gcp), cloud_b (aws) or cloud_c (azure)."),
   scope: key(v.picklist(["global", "local", "shared"]), "Who may read the entry; default global."),
-  auth: key(v.union([text, anyMap]), "Credential that reaches the secret manager."),
-  map: key(anyMap, "Field name to secret path."),
+  auth: key(v.union([text, anyMap]), "Credential that reaches the secret manager, or whose token is wanted."),
+  map: key(anyMap, "Field name to secret path: `path`, `path#field`, or {path, key, version}."),
+  project: key(text, "Project of secrets of cloud_a that are named without one."),
+  region: key(text, "Region of secrets of cloud_b."),
+  vault: key(text, "Name or address of the vault of cloud_c."),
+  scopes: key(v.union([text, v.array(text)]), "What the token of the credential is for."),
   auto_renew: key(flag, "Renew on expiry."),
   ttl_seconds: key(numberOrTemplate, "Lifetime in seconds."),
   endpoint: key(text, "Address of the token request."),

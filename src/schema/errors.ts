@@ -37,6 +37,8 @@ export const ERROR_STATUS = {
   FORBIDDEN: 403,
   /** A body that is longer than the server reads. */
   TOO_LARGE: 413,
+  /** A part of something that is beyond its end. */
+  RANGE_NOT_SATISFIABLE: 416,
   /** What the call asks for contradicts what is already so: another body under a used key, a report of a lost claim. */
   CONFLICT: 409,
   /** The command is held by another worker. `Retry-After` says when to ask again. */
@@ -65,6 +67,12 @@ export const ERROR_STATUS = {
   EGRESS_REFUSED: 403,
   /** The database's schema is not the one that this program works with, or could not be brought to it. */
   SCHEMA_MISMATCH: 500,
+  /** Something stored cannot be decrypted with the keys that the server has, or there are none. Its message is told. */
+  ENCRYPTION: 500,
+  /** Data of a credential or keychain entry violate their schema. `detail` has `message` and every one of `errors`. */
+  INVALID_SECRET: 400,
+  /** A database did not do what it was asked: `detail.sqlstate` says why. */
+  SQL_FAILED: 400,
   /** A fault of the program itself. */
   INTERNAL: 500,
 } as const satisfies Record<string, number>;

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { currentRef } from "./current-ref.ts";
 import type { FlowEvent } from "./event.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "./json.ts";
 import type { StoredResult } from "./result.ts";
@@ -29,6 +30,12 @@ export type ReportedEvent = Extract<FlowEvent, { type: ReportedType }>;
 const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER));
 const shortText = storableText(1_024);
 const object = v.record(v.string(), v.unknown());
+
+/**
+ * Most bytes of one event, as JSON. Events carry envelopes, never raw large bodies (interface specification, Standing rules):
+ * a result that is kept inline has 1 MiB at most, the rest is room for its further fields. However large a batch may be.
+ */
+export const EVENT_BYTES_MAX = 1_572_864;
 
 /** Why something failed. */
 export const ErrorInput = v.looseObject({
@@ -147,11 +154,13 @@ export function fromInput(input: EventInput, worker: string | undefined, now: nu
 
 /** Fields of reported events that travel in `result.context` or `meta`. */
 const BODY_FIELDS = [
+  "iteration_id",
   "run",
   "final",
   "bytes",
   "tasks",
   "pipeline",
+  "results",
   "set",
   "rows",
   "iterations",
@@ -162,6 +171,7 @@ const INPUT_FIELDS = [
   "command_id",
   "attempt",
   "iteration",
+  "page",
   "task_run_id",
   "step_run_id",
   "duration_ms",
@@ -220,6 +230,7 @@ function completeTask(event: Record<string, unknown>, input: EventInput): string
     wrong(event, "task", isText) ??
     wrong(event, "run", isCount) ??
     wrong(event, "final", (value) => typeof value === "boolean") ??
+    wrong(event, "iteration_id", isOptional(isText)) ??
     wrong(event, "bytes", isOptional(isCount)) ??
     wrong(event, "result", isOptional(isStoredResult))
   );
@@ -231,7 +242,7 @@ function storedResult({ reference, context = {} }: v.InferOutput<typeof Envelope
   if (value === undefined && reference == null) return undefined;
   const result: JsonObject = {};
   if (value !== undefined) result["value"] = value;
-  if (reference != null) result["ref"] = reference as JsonObject;
+  if (reference != null) result["ref"] = currentRef(reference as JsonObject);
   for (const key of ["virtual", "about"]) {
     const field = own(context, key) as Json | undefined;
     if (field !== undefined) result[key] = field;
@@ -255,7 +266,12 @@ function completeEnd(event: Record<string, unknown>, input: EventInput): string 
       "set",
       isOptional((value) => Array.isArray(value) && value.every(isWrite)),
     ) ??
-    wrong(event, "iterations", isOptional(isCount))
+    wrong(event, "iterations", isOptional(isCount)) ??
+    wrong(
+      event,
+      "results",
+      isOptional((value) => Array.isArray(value) && value.every(isTaskResult)),
+    )
   );
 }
 
@@ -268,6 +284,8 @@ function wrong(event: Record<string, unknown>, key: string, is: (value: unknown)
 const isOptional = (is: (value: unknown) => boolean) => (value: unknown) => value === undefined || is(value);
 const isText = (value: unknown) => typeof value === "string" && value !== "";
 const isCount = (value: unknown) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+const isTaskResult = (entry: unknown) =>
+  Array.isArray(entry) && entry.length === 3 && isText(entry[0]) && isStoredResult(entry[1]) && isCount(entry[2]);
 const isWrite = (value: unknown) => Array.isArray(value) && value.length === 2 && typeof value[0] === "string";
 
 /** Fields of a stored result that are read without a look at their shape. Workers send values and references only. */

@@ -24,6 +24,7 @@ const COLUMNS = [
   "worker",
   "attempt",
   "iteration",
+  "page",
   "step_run_id",
   "task_run_id",
   "duration_ms",

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "./json.ts";
+import type { Accumulate } from "./manifest.ts";
 import type { TaskError } from "./outcome.ts";
 import type { LoopPart, StoredResult } from "./result.ts";
 import type { TraceRef } from "./trace.ts";
@@ -38,9 +39,19 @@ export interface CommandRef {
   worker?: string;
 }
 
+/**
+ * What several runs of a task came to (`spec.result.accumulate`), by its label, with the size in bytes of what the state
+ * keeps of it. It takes the place of the last run's result.
+ */
+export type TaskResult = [label: string, result: StoredResult, bytes: number];
+
 /** Where a child execution comes from. */
 export interface ParentRef {
   execution_id: string;
+  /** The execution at the top of the tree; absent: the parent is it. */
+  root_execution_id?: string;
+  /** The playbook of that execution: the tree shares its keychain entries under it. */
+  root_catalog_id?: string;
   step: string;
   /** The parent's iteration names, readable as `iter.parent` in the child. */
   iter?: JsonObject;
@@ -76,8 +87,14 @@ export interface EventBodies {
   "command.started": CommandRef;
   "task.done": CommandRef & {
     task: string;
+    /** The run of the step that it is part of. */
+    step_run_id?: string;
     task_run_id: string;
     iteration?: number;
+    /** Names the iteration of this run of the step. */
+    iteration_id?: string;
+    /** How often the pipeline has come to this task by now, from 1: present on tasks whose results are joined. */
+    page?: number;
     status: "ok" | "error";
     /** Run of this task by its retry policy, from 1. */
     run: number;
@@ -98,33 +115,60 @@ export interface EventBodies {
     pipeline?: true;
     /** On loop commands: how many iterations were reported. */
     iterations?: number;
+    results?: TaskResult[];
     set?: Write[];
     /** Rows claimed by a cursor's claim. */
     rows?: Json[];
   };
-  "command.failed": CommandRef & { tasks?: string[]; pipeline?: true; set?: Write[]; error: TaskError };
-  "command.cancelled": { command_id: string; step: string; reason: string };
+  "command.failed": CommandRef & {
+    tasks?: string[];
+    pipeline?: true;
+    results?: TaskResult[];
+    set?: Write[];
+    error: TaskError;
+  };
+  /** `worker`: who held it. */
+  "command.cancelled": { command_id: string; step: string; reason: string; worker?: string };
   "loop.started": {
     step: string;
     step_run_id: string;
     /** The items, or their number when the collection is a number; absent for a cursor. */
     items?: Json[];
     count?: number;
+    /** Iterations at a time; for a cursor those of one frame. */
     max_in_flight: number;
     /** For a cursor: rows per claim. */
     max_rows?: number;
+    /** For a cursor: frames at a time, where more than one, and how long each may take. */
+    max_frames?: number;
+    frame_ms?: number;
+    /** What the iterations' results come to; absent: the list of them. */
+    accumulate?: Accumulate;
   };
-  "loop.iteration.completed": CommandRef & { iteration: number; tasks: string[]; pipeline?: true; set?: Write[] };
+  "loop.iteration.completed": CommandRef & {
+    iteration: number;
+    tasks: string[];
+    pipeline?: true;
+    results?: TaskResult[];
+    set?: Write[];
+  };
   "loop.iteration.failed": CommandRef & {
     iteration: number;
     tasks: string[];
     pipeline?: true;
+    results?: TaskResult[];
     set?: Write[];
     error: TaskError;
   };
   /** Results of finished iterations went to the store as one part; they leave the state. */
   "loop.results.stored": { step: string; step_run_id: string; part: LoopPart };
-  "loop.done": { step: string; step_run_id: string; stats: { total: number; success: number; failed: number } };
+  "loop.done": {
+    step: string;
+    step_run_id: string;
+    stats: { total: number; success: number; failed: number };
+    /** Reference of the manifest, where results went to the store. */
+    manifest?: string;
+  };
   "step.completed": { step: string; step_run_id: string; set: Write[]; next: Fired[]; duration_ms: number };
   "step.failed": {
     step: string;

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { SealedAsked } from "./result-api.ts";
 import {
   IdInput,
   IdText,
@@ -200,6 +201,7 @@ export const ResultQuery = v.object({
     ),
   ),
   step: v.exactOptional(v.pipe(name, v.description("A step whose result is wanted instead."))),
+  sealed: v.exactOptional(SealedAsked),
 });
 
 /** Answer of `GET /api/executions/{execution_id}/result`. */

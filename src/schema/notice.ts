@@ -26,6 +26,13 @@ export const NoticeSchema = v.variant("kind", [
     /** An execution was cancelled: what runs of it is to stop. */
     kind: v.literal("cancel"),
     executionId: IdSchema,
+    /** Of its commands those that workers held, with their names; of very many only the first ones. */
+    stopped: v.exactOptional(
+      v.pipe(
+        v.array(v.object({ commandId: IdSchema, worker: v.pipe(v.string(), v.maxLength(255)) })),
+        v.maxLength(NOTICE_COMMANDS_MAX),
+      ),
+    ),
   }),
 ]);
 export type Notice = v.InferOutput<typeof NoticeSchema>;

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "./json.ts";
+import type { Accumulate } from "./manifest.ts";
 
 /*
  * A playbook after loading: every spelling that an author may use is normalised to one form. It is plain JSON data, so
@@ -16,6 +17,10 @@ export const RUNNABLE_KINDS = [
   "noop",
   "artifact",
   "mcp",
+  "nats",
+  "duckdb",
+  "warehouse",
+  "transfer",
 ] as const;
 
 /** A kind of task that this program can run. */
@@ -23,10 +28,6 @@ export type RunnableKind = (typeof RUNNABLE_KINDS)[number];
 
 /** Kinds that the language knows and parses, and that fail with kind `configuration` when run: nothing here runs them. */
 export const PARSED_ONLY_KINDS = [
-  "duckdb",
-  "warehouse",
-  "nats",
-  "transfer",
   "container",
   "job",
   "agent",
@@ -191,13 +192,25 @@ export interface Assignment {
   value: Json;
 }
 
-/** Storage of a result: `spec.result`, `output` and `output_select`, as written. */
+/** Where and for how long a payload is kept that is not inline: `spec.result.store`. What is absent has its default. */
+export interface StoreConfig {
+  /** `auto` (by size) or one of `RESULT_STORES`. */
+  kind?: string;
+  /** One of `RESULT_SCOPES`. */
+  scope?: string;
+  /** A duration, as `1h`. */
+  ttl?: string;
+  /** One of `RESULT_COMPRESSIONS`. */
+  compression?: string;
+}
+
+/** Storage of a result: `spec.result`, `output` and `output_select`. */
 export interface ResultConfig {
   inlineMaxBytes?: number;
   previewMaxBytes?: number;
-  store?: JsonObject;
-  /** How the parts of several runs of a task become one result: `{strategy, merge_path}`, as written. */
-  accumulate?: JsonObject;
+  store?: StoreConfig;
+  /** What the results of several runs of a task, or of a loop's iterations, come to. */
+  accumulate?: Accumulate;
   /** Small fields kept beside the reference: JSONPath and the name it is read by. */
   select: { path: string; as: string }[];
   /** Never shown in an event, log or preview. */

@@ -1,10 +1,14 @@
 import type { Json, JsonObject } from "./json.ts";
+import type { Accumulate } from "./manifest.ts";
 import type { ToolResult } from "./outcome.ts";
 
 /** Where a payload lives when it is not inline (interface specification, ResultRef). */
 export type ResultRef = {
   kind: "result_ref";
-  /** `noetl://execution/{execution_id}/step/{step}/task/{task}/run/{task_run_id}`, segments percent-encoded. */
+  /**
+   * `noetl://execution/{execution_id}/step/{step}/task/{task}/run/{task_run_id}`, segments percent-encoded; that of a
+   * manifest ends in `/manifest`.
+   */
   ref: string;
   store: string;
   scope: string;
@@ -15,18 +19,25 @@ export type ResultRef = {
 };
 
 /**
- * A result as the engine keeps it: written once, never copied. Exactly one of `value`, `ref`, `tasks`, `loop` is set.
+ * A result as the engine keeps it: written once, never copied. Exactly one of `value`, `ref`, `tasks`, `loop`, `runs` is
+ * set.
  *
  * - `value`: inline JSON.
- * - `ref`: the payload is in a store.
+ * - `ref`: the payload, or the manifest of several, is in a store.
  * - `tasks`: a pipeline. Its value is the merge of its tasks' fields, computed when somebody reads it.
  * - `loop`: a loop. Its results are inline while small, else in parts.
+ * - `runs`: several runs of a task, while it may run again: only within the worker that runs them.
  */
 export type StoredResult = {
   value?: Json;
   ref?: ResultRef;
   tasks?: [label: string, result: StoredResult][];
   loop?: LoopResult;
+  runs?: RunsResult;
+  /** `value` is what several runs of a task came to (`spec.result.accumulate`): an outer merge takes it as it is. */
+  merged?: true;
+  /** An iteration that failed, of a loop whose results are merged: `value` is no part of the whole. */
+  failed?: true;
   /** Fields readable by name although they are not part of the value (`command_0`). */
   virtual?: Record<string, StoredResult>;
   /** Absent in loops, where a hundred thousand of them would weigh more than the results, and on sensitive results. */
@@ -49,6 +60,19 @@ export type LoopResult = {
   tail: [index: number, result: StoredResult][];
   /** Results that were moved to the store, each part a list like `tail` from `min` to `max`. */
   parts: LoopPart[];
+  /** Reference under which the manifest of the parts is stored; absent while there are none, and of a loop that was cut off. */
+  manifest?: string;
+  /** What the results come to; absent: the list of them. */
+  accumulate?: Accumulate;
+};
+
+/** Results of several runs of a task so far, in their order. */
+export type RunsResult = {
+  accumulate: Accumulate;
+  /** Each with its payload, or with the reference under which that is. */
+  parts: ({ ref: string; bytes: number } | { value: Json })[];
+  /** Scalars and selected fields of the last run. */
+  extracted: JsonObject;
 };
 
 /** One stored part of a loop's results. */

@@ -30,6 +30,14 @@ const SQL: KindKeys = {
 };
 
 /**
+ * Aliases of the credentials that a `transfer` task names within its `source` and `target`: they stand in the task's
+ * `auth`, so that they are resolved, planned and masked as every other.
+ */
+export const TRANSFER_SOURCE = "transfer_source";
+/** See {@link TRANSFER_SOURCE}. */
+export const TRANSFER_TARGET = "transfer_target";
+
+/**
  * Keys by canonical kind (language document, section 8). A kind without an entry takes any key: nothing here knows what
  * its runner reads.
  */
@@ -37,7 +45,7 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
   python: {
     code: "Python text; its `result`, top-level `return` or `main(...)` is the result.",
     code_b64: "`code`, base64-encoded.",
-    script: "Code from elsewhere: `{uri, source: {type: inline | file | http, …}}`.",
+    script: "Code from elsewhere: `{uri, sha256, source: {type: inline | file | http, …}}`.",
     libs: "Modules to import by alias; a list names packages.",
   },
   http: {
@@ -55,13 +63,24 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     idempotency_key: "Sent as `Idempotency-Key`; unsafe methods have a stable one by default.",
   },
   sqldb: SQL,
-  duckdb: { ...SQL, database: "Database file; default one per execution." },
-  warehouse: SQL,
+  duckdb: { ...SQL, database: "Database file; default one in memory for each execution." },
+  warehouse: {
+    ...SQL,
+    account: "Account of the warehouse; this and the next keys win over the credential's.",
+    warehouse: "Warehouse that computes.",
+    schema: "Schema of names without one.",
+    role: "Role of the session.",
+    url: "Address instead of the account's own: a private link.",
+  },
   nats: {
-    operation: "kv_get, kv_put, kv_delete or kv_keys.",
+    operation: "kv_get, kv_put, kv_delete or kv_keys, also without kv_.",
+    action: "The same as `operation`.",
     bucket: "Bucket; created by the first put.",
-    key: "Key in the bucket.",
-    value: "Value to put.",
+    key: "Key in the bucket; of kv_keys a pattern, such as `user.*` or `user.>`.",
+    value: "Value to put: text as it is, anything else as JSON.",
+    ttl: "Seconds after which the value that is put is gone.",
+    ttl_seconds: "The same as `ttl`.",
+    format: "`text` gives a value as text also where it is JSON; default `auto`.",
     url: "Server address instead of a credential.",
   },
   playbook: {
@@ -86,6 +105,7 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     uri: "Reference of the stored result.",
     ref: "Reference of the stored result.",
     result_ref: "Reference of the stored result.",
+    temp_ref: "Earlier name of `result_ref`.",
   },
   shell: {
     cmds: "Commands, run in order until one fails.",
@@ -95,10 +115,11 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
     env: "Environment variables.",
   },
   transfer: {
-    source: "Where rows come from: `{type, url | auth, query}`.",
-    target: "Where rows go: `{type, auth, table, mapping}`.",
-    mode: "How rows are written.",
-    chunk_size: "Rows per batch.",
+    source: "Where rows come from: `{type: http | sqldb | duckdb, url | auth, query}`.",
+    target: "Where rows go: `{type: sqldb | duckdb, auth, table, mapping}`.",
+    mode: "append (default), replace, truncate or upsert.",
+    key: "Columns that tell rows apart, for upsert.",
+    chunk_size: "Rows in a batch; default 10,000.",
   },
   noop: { result: "The result; default `{status: ok}`." },
 };

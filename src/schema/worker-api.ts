@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { KindList, Labels, WorkerName } from "./command-api.ts";
+import { CLAIM_WAIT_MS_MAX, KindList, Labels, WorkerName } from "./command-api.ts";
 import { IdInput, IdText, JsonObjectValue, NextCursor, PageQuery, storableText, Timestamp } from "./wire.ts";
 
 /* Bodies and answers of the pool of workers (Worker protocol). */
@@ -41,6 +41,15 @@ export const HeartbeatBody = v.object({
     v.maxLength(CAPACITY_MAX),
   ),
   draining: v.exactOptional(v.pipe(v.boolean(), v.description("It claims nothing more and ends soon."))),
+  wait_ms: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(0),
+      v.maxValue(CLAIM_WAIT_MS_MAX),
+      v.description("How long the answer may wait for a command to stop; leases are renewed at once."),
+    ),
+  ),
 });
 
 /** Answer of `POST /api/worker/pool/heartbeat`. */

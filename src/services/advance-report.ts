@@ -5,6 +5,7 @@ import type { AdvanceParts } from "./advance-parts.ts";
 import { otherBody } from "./advance-start.ts";
 import { batchTimings } from "./batch-timings.ts";
 import { failBatchJob, followJob, jobBase, markerJob } from "./jobs.ts";
+import { createLastWord, endOverFault } from "./last-word.ts";
 import type { LiveExecution } from "./live-execution.ts";
 import { createReportJob, type ReportJob } from "./report-job.ts";
 import type { Committed, Demand, Job } from "./round.ts";
@@ -17,17 +18,23 @@ const MARKER_MS = 500;
 /** `Advance.report`. */
 export function createReport(parts: AdvanceParts, offer: Advance["offer"]): Advance["report"] {
   const remembered = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
+  const giveUpOn = createLastWord(parts);
+  const attempt = (input: ReportInput) =>
+    send(parts, input, offer).catch(async (error: unknown) => {
+      await giveUpOn(input, error);
+      throw error;
+    });
   return async (input) => {
     parts.checkOpen("worker_unavailable");
     const key = input.idempotencyKey;
-    if (key === null) return await send(parts, input, offer);
+    if (key === null) return await attempt(input);
     const place = JSON.stringify([input.caller, key]);
     const earlier = remembered.get(place);
     if (earlier !== undefined) {
       if (earlier.bodySha256 !== input.bodySha256) throw otherBody(key);
       return { ...(await earlier.outcome), duplicate: true };
     }
-    const outcome = send(parts, input, offer).catch((error) => recall(parts, input, key, error));
+    const outcome = attempt(input).catch((error) => recall(parts, input, key, error));
     // Commands are answered once. Remembered with their contexts, those of 5,000 batches took 150 MB and more.
     const kept = outcome.then((told): ReportOutcome => ({ ...told, commands: [] }));
     remembered.set(place, { bodySha256: input.bodySha256, outcome: kept });
@@ -160,7 +167,7 @@ function afterwards(
     accepted.get(id) === live ? [] : input.events.filter((event) => event.executionId === id).map(({ event }) => event);
   const ends = {
     settle: (end: Committed) => mark(end, follower.commandsGenerated),
-    fail: (error: unknown) => giveUp(parts, job.requestId, error),
+    fail: (error: unknown) => giveUp(parts, job, error),
   };
   const follower = followJob(job.requestId, jobBase([...job.executionIds], ends), undecided);
   pump.unshift(follower);
@@ -173,9 +180,15 @@ export function markersOf(executionId: string): Job {
 
 /**
  * A batch whose consequences could not be worked out. While the store is away it stays accepted, and the upkeep tries again;
- * what fails for any other reason would fail again: the batch is failed, so that whoever asks for its status is told.
+ * what fails for any other reason would fail again: the batch is failed, so that whoever asks for its status is told, and its
+ * executions are ended, which would otherwise wait for ever for what follows.
  */
-export function giveUp({ pump, unavailable }: AdvanceParts, requestId: string, error: unknown): void {
+export function giveUp(
+  parts: AdvanceParts,
+  { requestId, executionIds }: Pick<ReportJob, "requestId" | "executionIds">,
+  error: unknown,
+): void {
+  const { pump, unavailable } = parts;
   if (unavailable(error) !== undefined) return;
   if (error instanceof FlowError && ERROR_STATUS[error.code] === 503) return;
   const code = error instanceof FlowError && error.code === "processing_timeout" ? error.code : "processing_error";
@@ -185,6 +198,7 @@ export function giveUp({ pump, unavailable }: AdvanceParts, requestId: string, e
       jobBase([], { settle: () => undefined, fail: () => undefined }),
     ),
   );
+  for (const id of executionIds) void endOverFault(parts, id, `event batch ${requestId}`, error);
 }
 
 function notTaken(ms: number): FlowError {

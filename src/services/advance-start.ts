@@ -9,7 +9,7 @@ import type { TraceRef } from "../schema/trace.ts";
 import type { Advance, StartInput } from "./advance.ts";
 import type { AdvanceParts } from "./advance-parts.ts";
 import { runJob, startJob } from "./jobs.ts";
-import type { LiveExecution } from "./live-execution.ts";
+import { decisionsOf, type LiveExecution } from "./live-execution.ts";
 import type { CommandProgram } from "./programs.ts";
 
 /** `Advance.start`. */
@@ -41,8 +41,10 @@ async function begin(
 ): Promise<void> {
   const { now, follow, env, lanes, pump } = parts;
   checkReturnStep(source.program, input.returnStep);
-  const references = loadedReferences(parts.results);
-  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env };
+  const decisions = decisionsOf(parts, executionId, () => input.parent);
+  const references = loadedReferences(decisions.store);
+  const { sealing } = decisions;
+  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env, sealing };
   const trace = traceOf(parts, executionId, input.traceparent);
   const request = {
     executionId,
@@ -60,6 +62,7 @@ async function begin(
     parentStep: input.parent?.step ?? null,
     rootExecutionId: input.rootExecutionId ?? executionId,
     idempotency: input.idempotency ?? null,
+    startedAt: first.at,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,
   };
   const fresh = (): LiveExecution => ({
@@ -69,6 +72,7 @@ async function begin(
     lastEventId: Number(executionId),
     undecided: [],
     references,
+    decisions,
     eventsSinceSnapshot: 0,
   });
   const lane = lanes.of(executionId);

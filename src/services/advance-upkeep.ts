@@ -77,7 +77,7 @@ async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, even
   try {
     await runJob(pump, [...executionIds], (base) => followJob(requestId, base, undecided, lastId));
   } catch (error) {
-    giveUp(parts, requestId, error);
+    giveUp(parts, { requestId, executionIds }, error);
   }
 }
 

@@ -7,8 +7,12 @@ import type { FlowError } from "../schema/errors.ts";
 import type { FlowEvent, ParentRef } from "../schema/event.ts";
 import type { ReportedEvent } from "../schema/event-input.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
+import type { Sealer } from "../schema/sealed.ts";
 import type { TraceRef } from "../schema/trace.ts";
+import type { EndedStep } from "./draft.ts";
 import type { CommandProgram } from "./programs.ts";
+import type { StoppedCommand } from "./stops.ts";
+import type { Watched } from "./watchers.ts";
 
 /** Starts an execution. */
 export interface StartInput {
@@ -117,8 +121,11 @@ export interface Advance {
    * server wrote it, the state is loaded anew.
    */
   view(executionId: string, atLeast?: number): Promise<ExecutionView | undefined>;
-  /** Calls the listener after each commit that moved the execution, of this process or (as told by the broker) of another. */
-  watch(executionId: string, listener: () => void): () => void;
+  /**
+   * Calls the listener after each commit that moved the execution, of this process or (as told by the broker) of another; for
+   * `end` only after those with which it may have ended.
+   */
+  watch(executionId: string, listener: () => void, watched?: Watched): () => void;
   /** Tells the watchers of an execution that another process moved it. */
   moved(executionId: string): void;
   upkeep: Upkeep;
@@ -134,6 +141,11 @@ export interface AdvanceDeps {
   programs: (catalogId: string) => Promise<CommandProgram>;
   /** Payloads that are not inline. */
   results: { load(ref: string): Promise<Json>; save(ref: string, json: string): Promise<unknown> };
+  /**
+   * Seals for the tree below a root: with it arcs read sensitive results, and what they pass on is sealed. Default: such
+   * payloads stay closed.
+   */
+  sealerOf?(rootExecutionId: string): Sealer;
   clock: Clock;
   /** Calls later, when what arrived together has been queued: `setImmediate`. */
   defer(call: () => void): void;
@@ -202,9 +214,13 @@ export interface Commit {
   /** Commands that were issued and that nobody has claimed. */
   unclaimed: readonly string[];
   /** Steps that ended. */
-  steps: readonly { status: "COMPLETED" | "FAILED"; durationMs: number }[];
+  steps: readonly EndedStep[];
+  /** Commands that were cancelled while workers held them, by execution. */
+  stopped: readonly { executionId: string; commands: readonly StoppedCommand[] }[];
   /** Executions that ended; to be read at once, they may be forgotten. */
   ended: readonly ExecutionState[];
+  /** The store's clock, milliseconds since 1970. */
+  at: number;
   timings: RoundTimings;
 }
 

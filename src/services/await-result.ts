@@ -34,8 +34,8 @@ const LOOK_MS = 1_000;
  * Waits for an execution's end, and gives its result, or how far it is when the time is over or the signal is aborted. Throws
  * `FlowError` NOT_FOUND for an unknown execution or step.
  *
- * The state in memory is looked at with each commit of this server. The row is asked only where that may be out of date:
- * when nothing was heard for a second, and before saying "not yet".
+ * The state in memory is looked at when it has ended here, or may have ended elsewhere. The row is asked only where that may be
+ * out of date: when it has not moved for a second, and before saying "not yet".
  */
 export async function awaitResult(
   { database, advance }: { database: Database; advance: Pick<Advance, "view" | "watch"> },
@@ -44,13 +44,16 @@ export async function awaitResult(
   signal: AbortSignal,
 ): Promise<ExecutionResult> {
   const until = performance.now() + asked.waitMs;
-  const waiter = createWaiter((listener) => advance.watch(executionId, listener));
+  const waiter = createWaiter((listener) => advance.watch(executionId, listener, "end"));
   try {
-    for (let wasTold = true; ; ) {
+    let wasTold = true;
+    for (let seen = 0; ; ) {
       const rest = until - performance.now();
       const isLast = rest <= 0 || signal.aborted;
       let view = await advance.view(executionId);
-      if (view === undefined || (!isTerminal(view.state.status) && (isLast || !wasTold))) {
+      const moves = wasTold || (view !== undefined && view.lastEventId > seen);
+      seen = view?.lastEventId ?? 0;
+      if (view === undefined || (!isTerminal(view.state.status) && (isLast || !moves))) {
         const row = await findExecution(database, executionId);
         view = row && (await advance.view(executionId, row.lastEventId));
       }

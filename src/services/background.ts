@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../ports/clock.ts";
 
 /** Work that is done again and again. */
@@ -19,6 +20,8 @@ export function startBackground(
   deps: { clock: Clock; random(): number; onError(name: string, error: unknown): void },
 ): () => Promise<void> {
   const stop = new AbortController();
+  // Every loop listens to it. Node takes eleven for a leak.
+  setMaxListeners(0, stop.signal);
   const loop = async ({ name, intervalMs, runOnce }: BackgroundWork) => {
     while (!stop.signal.aborted) {
       try {

@@ -36,7 +36,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     roundsMax: 1 + limits.processors,
     onFault: observer.fault,
     onCommitted(commit) {
-      for (const id of commit.moved) watchers.tell(id);
+      const ended = new Set(commit.ended.map(({ executionId }) => executionId));
+      for (const id of commit.moved) watchers.tell(id, ended.has(id));
       observer.committed(commit);
     },
     onClaimed({ readyAt, batch }) {
@@ -91,7 +92,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       // What is kept of it is out of date. Where a round works on it, its write is refused and it is loaded anew.
       const lane = lanes.known(executionId);
       if (lane !== undefined && !lane.busy) lanes.drop(lane);
-      watchers.tell(executionId);
+      watchers.tell(executionId, true);
     },
     queueDepth: () => pump.depth(),
     async close() {

@@ -13,6 +13,7 @@ import { type EventRecord, toRecord } from "../schema/event-record.ts";
 import type { Json } from "../schema/json.ts";
 import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { type LiveExecution, SNAPSHOT_EVENTS, SNAPSHOT_FORMAT } from "./live-execution.ts";
+import type { StoppedCommand } from "./stops.ts";
 
 /** When a batch came, and whether one of the commands that follow from it was claimed. */
 export interface BatchTrace {
@@ -21,13 +22,23 @@ export interface BatchTrace {
   isClaimed: boolean;
 }
 
+/** A step that ended. */
+export interface EndedStep {
+  executionId: string;
+  step: string;
+  status: "COMPLETED" | "FAILED";
+  durationMs: number;
+}
+
 /** What one round is going to write of one execution. */
 export interface Draft {
   readonly live: LiveExecution;
   /** The batch that was handled last. */
   batch: BatchTrace | undefined;
-  /** Steps that ended, in milliseconds. */
-  readonly steps: { status: "COMPLETED" | "FAILED"; durationMs: number }[];
+  /** Steps that ended. */
+  readonly steps: EndedStep[];
+  /** Commands that were cancelled while a worker held them. */
+  readonly stopped: StoppedCommand[];
   /** Adds an event, which the state already contains; gives its id. */
   event(event: FlowEvent): number;
   /** Adds a record that is no part of the state, such as a batch's marker. */
@@ -87,15 +98,22 @@ export function createDraft(
   };
 
   const steps: Draft["steps"] = [];
+  const stopped: StoppedCommand[] = [];
   const hasEnded = () => isTerminal(live.state.status) && !wasTerminal;
   return {
     live,
     batch: undefined,
     steps,
+    stopped,
     event(event) {
       project(event, setCommand, live.state, deps.leaseMs);
-      if (event.type === "step.completed") steps.push({ status: "COMPLETED", durationMs: event.duration_ms });
-      if (event.type === "step.failed") steps.push({ status: "FAILED", durationMs: event.duration_ms });
+      if (event.type === "step.completed" || event.type === "step.failed") {
+        const status = event.type === "step.completed" ? "COMPLETED" : "FAILED";
+        steps.push({ executionId, step: event.step, status, durationMs: event.duration_ms });
+      }
+      if (event.type === "command.cancelled" && event.worker !== undefined) {
+        stopped.push({ commandId: event.command_id, worker: event.worker });
+      }
       live.eventsSinceSnapshot += 1;
       const parent = live.state.parent?.execution_id;
       const record = toRecord(event, { ...place, eventId: deps.newId() });

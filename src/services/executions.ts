@@ -60,11 +60,14 @@ export interface Executions {
   remove(executionId: string): Promise<void>;
 }
 
+/** Results that one statement takes away. */
+const RESULTS_MAX = 500;
+
 /** What the executions are made of. */
 export interface ExecutionsDeps {
   database: Database;
   advance: Advance;
-  results: Pick<Results, "removeFiles">;
+  results: Pick<Results, "removeOf">;
   now(): number;
 }
 
@@ -110,7 +113,9 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     cancel,
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
     async remove(executionId) {
-      const outcome = await deleteExecution(database, executionId, (files) => results.removeFiles(files));
+      const outcome = await deleteExecution(database, executionId, async () => {
+        while ((await results.removeOf([executionId], RESULTS_MAX)) === RESULTS_MAX);
+      });
       if (outcome === "missing") throw unknownExecution(executionId);
       if (outcome === "deleted") return;
       const message = `Execution ${executionId} was not deleted: it has not ended. Cancel it first`;

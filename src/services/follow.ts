@@ -1,6 +1,7 @@
 import { type Advance, beginAdvance, continueAdvance } from "../engine/advance.ts";
 import type { EngineEnv } from "../engine/env.ts";
 import { evolve } from "../engine/evolve.ts";
+import type { Keeping } from "../engine/results.ts";
 import { ReferenceNeeded } from "../language/references.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
@@ -14,7 +15,7 @@ export interface FollowDeps {
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
   /** Stores a payload that the engine has moved out of the state, before its events are written. */
-  save(ref: string, json: string): Promise<unknown>;
+  save(ref: string, json: string, keeping?: Keeping): Promise<unknown>;
 }
 
 /** Folds an event, decides what follows, and adds all of it to the draft. Gives the number of commands that were issued. */
@@ -43,8 +44,9 @@ export async function followUndecided(draft: Draft, deps: FollowDeps): Promise<n
 
 /** @param written how many of the events are in the log already. */
 async function finish(draft: Draft, progress: Advance, written: number, deps: FollowDeps): Promise<number> {
-  const { state, source, references } = draft.live;
-  const env: EngineEnv = { now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env };
+  const { state, source, references, decisions } = draft.live;
+  const { sealing } = decisions;
+  const env: EngineEnv = { now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env, sealing };
   const decide = () => continueAdvance(progress, state, source.program, env);
   try {
     decide();
@@ -53,7 +55,9 @@ async function finish(draft: Draft, progress: Advance, written: number, deps: Fo
     if (!(error instanceof ReferenceNeeded)) throw error;
     await references.evaluate(decide);
   }
-  for (const { ref, value } of progress.writes) await deps.save(ref, JSON.stringify(value));
+  for (const { ref, value, keeping } of progress.writes) {
+    await deps.save(ref, await decisions.payload(value, keeping?.sensitive === true), keeping);
+  }
   for (const event of progress.events.slice(written)) draft.event(event);
   for (const command of progress.commands) draft.issue(command);
   return progress.commands.length;

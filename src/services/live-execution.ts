@@ -1,14 +1,16 @@
+import { openDecisions, type SealedDecisions, sealedDecisions } from "../engine/decision-sealing.ts";
 import { evolve } from "../engine/evolve.ts";
 import { type ExecutionState, emptyState } from "../engine/state.ts";
 import { type LoadedReferences, loadedReferences } from "../language/loaded-references.ts";
 import type { ExecutionStore, StoredExecution } from "../ports/execution-store.ts";
-import type { FlowEvent } from "../schema/event.ts";
+import type { FlowEvent, ParentRef } from "../schema/event.ts";
 import { type EventRecord, fromRecord } from "../schema/event-record.ts";
 import type { Json } from "../schema/json.ts";
+import type { Sealer } from "../schema/sealed.ts";
 import type { CommandProgram } from "./programs.ts";
 
 /** Version of the state's shape in snapshots. Raise it with every change of `engine/state.ts` that old ones do not fit. */
-export const SNAPSHOT_FORMAT = 1;
+export const SNAPSHOT_FORMAT = 2;
 /** Events after which a state is written down, so that loading an execution folds no more than these. */
 export const SNAPSHOT_EVENTS = 2_000;
 /** Events read at a time when an execution is loaded. */
@@ -24,6 +26,8 @@ export interface LiveExecution {
   /** Events that were accepted and whose consequences are still to be decided, in order. */
   undecided: FlowEvent[];
   references: LoadedReferences;
+  /** What its decisions read and write. */
+  decisions: SealedDecisions;
   /** Events since the newest snapshot. */
   eventsSinceSnapshot: number;
 }
@@ -33,6 +37,20 @@ export interface LoadDeps {
   store: Pick<ExecutionStore, "find" | "eventsAfter">;
   programs: (catalogId: string) => Promise<CommandProgram>;
   results: { load(ref: string): Promise<Json> };
+  sealerOf?(rootExecutionId: string): Sealer;
+}
+
+/** What the decisions of an execution read and write: its sensitive results, opened and sealed. */
+export function decisionsOf(
+  { results, sealerOf }: Pick<LoadDeps, "results" | "sealerOf">,
+  executionId: string,
+  parent: () => ParentRef | null | undefined,
+): SealedDecisions {
+  if (sealerOf === undefined) return openDecisions(results);
+  return sealedDecisions(results, () => {
+    const caller = parent();
+    return sealerOf(caller?.root_execution_id ?? caller?.execution_id ?? executionId);
+  });
 }
 
 /** Folds an execution from its newest snapshot and the events after it; undefined when there is none. */
@@ -41,13 +59,15 @@ export async function loadExecution(deps: LoadDeps, executionId: string): Promis
   if (stored === undefined) return undefined;
   const source = await deps.programs(stored.catalogId);
   const start = startingPoint(stored);
+  const decisions = decisionsOf(deps, executionId, () => live.state.parent);
   const live: LiveExecution = {
     state: start.state,
     source,
     catalogId: stored.catalogId,
     lastEventId: start.eventId,
     undecided: [],
-    references: loadedReferences(deps.results),
+    references: loadedReferences(decisions.store),
+    decisions,
     eventsSinceSnapshot: 0,
   };
   // Only up to what the row says: what another server writes meanwhile is found out when this state is written.

@@ -153,7 +153,10 @@ function roundRunner(deps: PumpDeps, assign: (round: OpenRound) => void) {
     if (committed === undefined) return;
     const steps = [...round.drafts.values()].flatMap((draft) => draft.steps);
     const ended = [...round.drafts.values()].flatMap((draft) => (draft.hasEnded() ? [draft.live.state] : []));
-    deps.onCommitted({ moved, unclaimed, steps, ended, timings: committed.timings });
+    const stopped = [...round.drafts].flatMap(([executionId, { stopped: commands }]) =>
+      commands.length === 0 ? [] : [{ executionId, commands }],
+    );
+    deps.onCommitted({ moved, unclaimed, steps, ended, stopped, ...committed });
   };
   return async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
     try {

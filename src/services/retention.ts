@@ -6,7 +6,6 @@ import {
   deleteBatches,
   deleteCommandsLeft,
   deleteExecutionRows,
-  deleteResultsOf,
   findOutdatedExecutions,
 } from "../repositories/retention.ts";
 import { deleteSilentRuntimes } from "../repositories/runtime.ts";
@@ -27,7 +26,7 @@ export interface Removed {
 /** What retention needs. */
 export interface RetentionDeps {
   database: Database;
-  results: Pick<Results, "removeFiles" | "removeExpired">;
+  results: Pick<Results, "removeOf" | "removeExpired">;
   /** Name of this process, and not of the one after its restart. */
   holder: string;
   /** Days that executions which have ended are kept (FLOW_RETENTION_DAYS). */
@@ -117,7 +116,7 @@ function createSteps(deps: RetentionDeps): Step[] {
     await rounds(goesOn, async () => {
       const { executionIds, next } = await findOutdatedExecutions(database, endedBefore, places.executions, rowsMax);
       for (let more = executionIds.length > 0; more; ) {
-        const deleted = await deleteResultsOf(database, executionIds, rowsMax, (files) => results.removeFiles(files));
+        const deleted = await results.removeOf(executionIds, rowsMax);
         removed.results += deleted;
         more = deleted === rowsMax;
         // Only without results: what is left of an execution is found by its row.

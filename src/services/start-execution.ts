@@ -67,7 +67,7 @@ export function startExecutions(deps: {
     const started = await advance.start({
       entry: what,
       input,
-      ...(parent !== undefined && { parent }),
+      ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
       ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
       ...(target !== undefined && { target }),
       ...(returnStep !== undefined && { returnStep }),
@@ -77,6 +77,12 @@ export function startExecutions(deps: {
     if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
     return { ...what, ...started, ...(started.duplicate && (await earlierEntry(database, started.executionId))) };
   };
+}
+
+/** The top of the tree; a parent that is it need not be told twice. */
+function rootOf(parent: ParentRef, { rootExecutionId, rootCatalogId }: ParentRow): Partial<ParentRef> {
+  const isTop = rootExecutionId === parent.execution_id;
+  return { ...(!isTop && { root_execution_id: rootExecutionId }), root_catalog_id: rootCatalogId };
 }
 
 type NewestOf = (path: string) => Promise<Executable | undefined>;

@@ -13,6 +13,7 @@ import type { JsonObject } from "../schema/json.ts";
 import type { Advance, ClaimedCommand } from "./advance.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
 import { encodeCursor, textCursor } from "./cursor.ts";
+import type { Stops } from "./stops.ts";
 
 /** A worker that wants to take part. */
 export interface NewWorker {
@@ -30,6 +31,8 @@ export interface WorkerHeartbeat {
   name: string;
   running: readonly { commandId: string; attempt: number }[];
   draining: boolean;
+  /** How long the answer may wait for something to stop, in milliseconds. Leases are renewed at once. */
+  waitMs?: number;
 }
 
 /** The pool of workers (Worker protocol). */
@@ -39,9 +42,10 @@ export interface Workers {
   /**
    * Renews the leases of what it runs, and tells it what to stop: cancelled commands, and those that are not its own any more.
    * What the database has as its own and it does not know of (the answer to its claim was lost) is offered to others. Throws
-   * `FlowError` `unknown` when it is to register again.
+   * `FlowError` `unknown` when it is to register again. With `waitMs` it hears of a cancellation as soon as that is written;
+   * the signal ends the wait.
    */
-  heartbeat(heartbeat: WorkerHeartbeat): Promise<{ cancel: string[]; lost: string[] }>;
+  heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<{ cancel: string[]; lost: string[] }>;
   /** Signs it off; what it still holds is offered to others at once. Nothing happens for a name that is not registered. */
   deregister(name: string): Promise<void>;
   /** In the order of names. `isStale`: ready or draining by its own word, and silent for too long. */
@@ -57,30 +61,44 @@ export interface Workers {
 export interface WorkersDeps {
   database: Database;
   advance: Pick<Advance, "offer" | "claimOne" | "dismiss">;
+  stops: Pick<Stops, "listen">;
   policy: ClaimPolicy;
   /** `FLOW_COMMAND_CLAIM_LEASE_SECONDS`, milliseconds. */
   leaseMs: number;
 }
+
+const NEVER = new AbortController().signal;
 
 /** A claim's answer takes this long at most on its way to the worker, milliseconds. */
 const ANSWER_MS = 10_000;
 
 /** The pool that a database holds. */
 export function createWorkers(deps: WorkersDeps): Workers {
-  const { database, advance, policy, leaseMs } = deps;
+  const { database, advance, stops, policy, leaseMs } = deps;
+  const record = async (heartbeat: Omit<WorkerHeartbeat, "waitMs">) => {
+    if (heartbeat.draining) advance.dismiss(heartbeat.name);
+    const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
+    if (found === undefined) {
+      throw new FlowError("unknown", `No worker '${heartbeat.name}' is registered here. Register again`);
+    }
+    if (found.unlisted.length > 0) void advance.offer(found.unlisted, heartbeat.name);
+    return { cancel: found.cancelled, lost: found.lost };
+  };
   return {
     async register(worker) {
       const [runtimeId = ""] = await reserveIds(database, 1);
       return await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
     },
-    async heartbeat(heartbeat) {
-      if (heartbeat.draining) advance.dismiss(heartbeat.name);
-      const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
-      if (found === undefined) {
-        throw new FlowError("unknown", `No worker '${heartbeat.name}' is registered here. Register again`);
+    async heartbeat({ waitMs = 0, ...heartbeat }, signal = NEVER) {
+      // Before the database is asked: what is cancelled between the two is heard.
+      const listener = waitMs > 0 ? stops.listen(heartbeat.name) : undefined;
+      try {
+        const told = await record(heartbeat);
+        if (listener === undefined || told.cancel.length > 0 || told.lost.length > 0) return told;
+        return { cancel: await listener.next(waitMs, signal), lost: [] };
+      } finally {
+        listener?.close();
       }
-      if (found.unlisted.length > 0) void advance.offer(found.unlisted, heartbeat.name);
-      return { cancel: found.cancelled, lost: found.lost };
     },
     async deregister(name) {
       const released = await deregisterWorker(database, name);

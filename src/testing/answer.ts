@@ -29,12 +29,16 @@ function plainAnswer(result: Json, kind: string): ToolResult {
   return { status: "ok", data: result, http };
 }
 
-/** As `sqldb` answers: the last statement's rows, and every statement's as a virtual field. */
+/** Kinds that run SQL. */
+const SQL_KINDS: ReadonlySet<string> = new Set(["sqldb", "duckdb", "warehouse"]);
+
+/** As `sqldb` answers: the last statement's rows, and every statement's as a virtual field; of `warehouse` as a real one. */
 function rowsAnswer(rows: Json[], kind: string): ToolResult {
   const [first] = rows;
   const columns = isJsonObject(first) ? Object.keys(first) : [];
-  const status = kind === "sqldb" ? "success" : "ok";
+  const status = SQL_KINDS.has(kind) ? "success" : "ok";
   const statement: JsonObject = { status, rows, row_count: rows.length, columns };
+  if (kind === "warehouse") return { status: "ok", data: { ...statement, statement_0: statement } };
   return { status: "ok", data: { ...statement, statement_count: 1 }, virtual: { command_0: statement } };
 }
 

@@ -129,8 +129,12 @@ function isClaim(call: ToolCall): boolean {
 const SUGGESTIONS: ReadonlyMap<string, string> = new Map([
   ["http", "{data: {}}"],
   ["sqldb", "{rows: []}"],
+  ["duckdb", "{rows: []}"],
+  ["warehouse", "{rows: []}"],
+  ["transfer", "{result: {status: success, rows_read: 0, rows_written: 0}}"],
   ["shell", '{result: {status: ok, text: "", exit_code: 0}}'],
   ["mcp", '{result: {status: ok, text: ""}}'],
+  ["nats", '{result: {status: success, value: ""}}'],
 ]);
 
 function unmocked(kind: string, step: string, call: ToolCall): Failure {

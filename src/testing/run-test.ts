@@ -1,4 +1,5 @@
-import { createLocalResults } from "../adapters/local-results.ts";
+import { createLocalKeychain } from "../adapters/local-keychain.ts";
+import { createLocalResults, type LocalResults } from "../adapters/local-results.ts";
 import { resultOf } from "../engine/results.ts";
 import { type ExecutionState, emptyState } from "../engine/state.ts";
 import { loadedReferences } from "../language/loaded-references.ts";
@@ -8,6 +9,7 @@ import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "../local/executi
 import { createFamily } from "../local/family.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
+import type { SecretSource } from "../ports/secret-source.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { StoredResult } from "../schema/result.ts";
@@ -19,7 +21,7 @@ import type { Failure } from "./failure.ts";
 import { instrument } from "./instrument.ts";
 import { createMockTools } from "./mock-tools.ts";
 import type { FindChild } from "./names.ts";
-import { createVirtualClock } from "./virtual-clock.ts";
+import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 /** Real time after which a test is stopped: mocks answer at once, so that one that lasts is one that never ends. */
 export const TEST_MS_MAX = 60_000;
@@ -54,12 +56,13 @@ export interface TestOutcome {
 /** Runs one test: the real engine and worker, tools that answer what the test says, time that jumps. Never throws. */
 export async function runTest(test: TestCase, around: TestSurroundings): Promise<TestOutcome> {
   const startedAt = performance.now();
-  const results = createLocalResults();
+  const clock = createVirtualClock(Date.parse(test.now ?? START));
+  const results = createLocalResults(() => clock.now());
   const real = around.realTools(results);
   const failures: Failure[] = [];
   let state = emptyState();
   try {
-    state = await execute(test, around, real, results, failures);
+    state = await execute(test, around, real, results, failures, clock);
   } catch (error) {
     failures.push({ what: "run", message: `the run could not be carried out: ${messageOf(error)}` });
   } finally {
@@ -73,10 +76,10 @@ async function execute(
   test: TestCase,
   around: TestSurroundings,
   real: { get(kind: string): Promise<Tool> },
-  results: WritableResultStore,
+  results: LocalResults,
   failures: Failure[],
+  clock: VirtualClock,
 ): Promise<ExecutionState> {
-  const clock = createVirtualClock(Date.parse(test.now ?? START));
   const limit = stopAfter(TEST_MS_MAX, around.signal);
   const giveUp = (failure: Failure) => {
     if (limit.gaveUp.length === 0) limit.gaveUp.push(failure);
@@ -98,8 +101,13 @@ async function execute(
     worker: "test",
     tools,
     credentials: credentialsOf(test),
+    keychain: createLocalKeychain(clock),
+    secretSource: testTokens,
+    standIns: true,
+    sealers: undefined,
     children: { run: (request, signal) => family.run(request, signal) },
     results,
+    scopes: results,
     clock,
     // The longest delay that jitter may choose, so that durations are the same in every run.
     random: () => 0,
@@ -172,6 +180,19 @@ function credentialsOf(test: TestCase): CredentialSource {
     },
   };
 }
+
+/** No test asks anybody for a secret: a credential's token is the one that the test gives it, else one made of its name. */
+const testTokens: SecretSource = {
+  obtain: (_kind, _definition, credential) => Promise.resolve({ fields: credential?.data ?? {} }),
+  renew: () => Promise.reject(new FlowError("INVALID_INPUT", "a test renews nothing")),
+  token({ name, data }) {
+    const given = own(data, "access_token") ?? own(data, "token");
+    const token = typeof given === "string" ? given : `token-of-${name}`;
+    return Promise.resolve({ token, expiresAt: Number.POSITIVE_INFINITY });
+  },
+  forget: () => undefined,
+  close: () => Promise.resolve(),
+};
 
 /** A signal that aborts with the caller's, at `stop`, or when the real time is over; and why the test gave up. */
 function stopAfter(ms: number, outer: AbortSignal) {

@@ -1,5 +1,7 @@
 import type { ResultStore } from "../ports/result-store.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
+import { asManifest, type Manifest } from "../schema/manifest.ts";
+import { loading, referenced, wholeManifest } from "../schema/whole-result.ts";
 import { answering, configurationError } from "./config.ts";
 import type { Tool, ToolCall } from "./tool.ts";
 
@@ -9,8 +11,11 @@ export interface ArtifactOptions {
   store: ResultStore;
 }
 
-/** `artifact` (alias `result`): reads a stored payload by its reference (language document, section 8). */
-export function createArtifactTool(options: ArtifactOptions): Tool {
+/**
+ * `artifact` (alias `result`): reads a stored result by its reference (language document, section 8), of a manifest what its
+ * parts come to, one part in memory at a time. What cannot be read fails with REFERENCE_NOT_AVAILABLE.
+ */
+export function createArtifactTool({ store }: ArtifactOptions): Tool {
   return {
     run: (call) =>
       answering(async () => {
@@ -18,25 +23,36 @@ export function createArtifactTool(options: ArtifactOptions): Tool {
         if (action !== "get") {
           throw configurationError(`The artifact task knows the action "get" only, got ${JSON.stringify(action)}.`);
         }
-        return { status: "ok", data: await options.store.load(referenceOf(call)) };
+        const wanted = wantedOf(call);
+        const work = typeof wanted === "string" ? referenced(wanted) : wholeManifest(wanted);
+        const load = async (ref: string) => {
+          // A manifest of thousands of parts must end with its task.
+          call.signal.throwIfAborted();
+          const payload = await store.load(ref);
+          return call.open === undefined ? payload : await call.open(payload);
+        };
+        return { status: "ok", data: await loading(work, load) };
       }),
   };
 }
 
-/** The first of `uri`, `ref`, `result_ref` and `args.ref`, in the task's keys before its inputs. */
-function referenceOf(call: ToolCall): string {
+/** Keys that may hold the reference, in this order. */
+const KEYS = ["uri", "ref", "result_ref", "temp_ref"];
+
+/** The first reference in the task's keys, else among its inputs. */
+function wantedOf(call: ToolCall): string | Manifest {
   for (const source of [call.config, call.input]) {
-    for (const value of [source["uri"], source["ref"], source["result_ref"], nested(source, "args")]) {
+    for (const value of [...KEYS.map((key) => source[key]), nested(source, "args")]) {
       if (value === undefined || value === null) continue;
-      const ref = refText(value);
-      if (ref !== undefined) return ref;
+      const wanted = reference(value);
+      if (wanted !== undefined) return wanted;
       throw configurationError(
-        `The artifact task takes a reference as text or as a map with "ref", got ${JSON.stringify(value).slice(0, 200)}.`,
+        `The artifact task takes a reference as text, a map with "ref" or a manifest, got ${JSON.stringify(value).slice(0, 200)}.`,
       );
     }
   }
   throw configurationError(
-    'The artifact task has no reference. Give it as "ref", for example ref: "{{ fetch._ref }}" ("uri", "result_ref" and "args.ref" are accepted too).',
+    'The artifact task has no reference. Give it as "ref", for example ref: "{{ fetch._ref }}" ("uri", "result_ref" and "args.ref" are accepted too). A result that is kept inline has none: read it by its step\'s name.',
   );
 }
 
@@ -45,10 +61,23 @@ function nested(source: JsonObject, key: string): Json | undefined {
   return isJsonObject(value) ? (own(value, "ref") as Json | undefined) : undefined;
 }
 
-/** Text as is; a ResultRef, or anything that holds one under `ref` or `__ref__`, by its reference. */
-function refText(value: Json): string | undefined {
-  if (typeof value === "string") return value === "" ? undefined : value;
+/**
+ * Text as is, or the map that it is the JSON of; a ResultRef, or anything that holds one under `ref`, `__ref__` or `_ref`, by
+ * its reference; a manifest that has none by its parts.
+ */
+function reference(value: Json): string | Manifest | undefined {
+  if (typeof value === "string") return value === "" ? undefined : (fromJson(value) ?? value);
   if (!isJsonObject(value)) return undefined;
   const inner = (own(value, "ref") ?? own(value, "__ref__") ?? own(value, "_ref")) as Json | undefined;
-  return inner === undefined || inner === null ? undefined : refText(inner);
+  return inner === undefined || inner === null ? asManifest(value) : reference(inner);
+}
+
+/** A map that was rendered within a longer text, or came over HTTP, is its JSON. */
+function fromJson(text: string): string | Manifest | undefined {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    return reference(JSON.parse(text) as Json);
+  } catch {
+    return undefined;
+  }
 }

@@ -38,6 +38,8 @@ export async function answering(work: () => Promise<ToolResult>): Promise<ToolRe
     if (!(error instanceof FlowError)) return failed("unknown", "INTERNAL", messageOf(error));
     if (error.code === "INVALID_INPUT") return failed("configuration", "INVALID_CONFIG", error.message);
     if (error.code === "EGRESS_REFUSED") return failed("client_error", error.code, error.message);
+    if (error.code === "UNAUTHENTICATED") return failed("auth", "TOKEN_REFUSED", error.message);
+    if (error.code === "UNAVAILABLE") return failed("connection", "TOKEN_UNAVAILABLE", error.message);
     if (error.code === "REFERENCE_NOT_AVAILABLE") return failed("not_found", error.code, error.message);
     return failed(error.code === "INTERNAL" ? "unknown" : "configuration", error.code, error.message);
   }

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
 import { configurationError } from "./config.ts";
-import type { Credential } from "./tool.ts";
+import type { Credential, CredentialTokens } from "./tool.ts";
 
 /** What an authentication adds to a request. Both are secrets: they never leave the origin that they were meant for. */
 export interface HttpAuth {
@@ -8,32 +8,59 @@ export interface HttpAuth {
   headers: Record<string, string>;
   /** Query parameters. */
   query: Record<string, string>;
+  /** Tokens that were requested for it. Told to {@link CredentialTokens.forget} when they are not taken. */
+  requested?: string[];
 }
+
+/** Requests the token of a credential that has none itself. */
+export type TokenOf = CredentialTokens["of"];
 
 /**
  * Headers and query parameters for the task's `auth` (language document, sections 8 and 9): an inline map
  * `{type: bearer|basic|api_key, …}` wins, else the credentials that the task names. Throws FlowError `INVALID_INPUT`
- * when a credential is of a type that HTTP cannot carry or lacks a key.
+ * when a credential is of a type that HTTP cannot carry or lacks a key, and what `tokenOf` throws: it is asked for the tokens
+ * of `oauth2` client credentials, of a `service_account`, and of `{source: adc}`.
  */
-export function resolveHttpAuth(inline: Json | undefined, credentials: Readonly<Record<string, Credential>>): HttpAuth {
+export async function resolveHttpAuth(
+  inline: Json | undefined,
+  credentials: Readonly<Record<string, Credential>>,
+  tokenOf?: TokenOf,
+): Promise<HttpAuth> {
   if (isJsonObject(inline) && typeof inline["type"] === "string" && own(inline, "credential") === undefined) {
     return authOf(inline["type"], inline, "auth");
   }
-  const named = [...new Set(Object.values(credentials))];
-  const usable = named.filter((credential) => canonicalType(credential.type) !== undefined);
+  const chosen = credentials["default"];
+  const named = chosen !== undefined ? [chosen] : [...new Set(Object.values(credentials))];
+  const usable = named.filter((credential) => canonicalType(credential.type) !== undefined || needsToken(credential));
   if (named.length > 0 && usable.length === 0) {
     const list = named.map((credential) => `"${credential.name}" (${credential.type})`).join(", ");
     throw configurationError(
-      `Credential ${list} cannot authenticate an HTTP request: use one of type bearer, basic, api_key or oauth2.`,
+      `Credential ${list} cannot authenticate an HTTP request: ` +
+        "use one of type bearer, basic, api_key, oauth2 or service_account.",
     );
   }
   const auth: HttpAuth = { headers: {}, query: {} };
   for (const credential of usable) {
-    const part = authOf(credential.type, credential.data, `credential "${credential.name}"`);
+    const part = await authOfCredential(credential, tokenOf);
     Object.assign(auth.headers, part.headers);
     Object.assign(auth.query, part.query);
+    if (part.requested !== undefined) auth.requested = [...(auth.requested ?? []), ...part.requested];
   }
   return auth;
+}
+
+async function authOfCredential(credential: Credential, tokenOf: TokenOf | undefined): Promise<HttpAuth> {
+  if (tokenOf === undefined || !needsToken(credential)) {
+    return authOf(credential.type, credential.data, `credential "${credential.name}"`);
+  }
+  const token = await tokenOf(credential);
+  return { headers: { authorization: `Bearer ${token}` }, query: {}, requested: [token] };
+}
+
+/** A credential that says how its token is requested. A token that stands in it besides may be an old one. */
+function needsToken({ type, data }: Credential): boolean {
+  if (own(data, "source") !== undefined || type.toLowerCase() === "service_account") return true;
+  return canonicalType(type) === "oauth2" && textOf(data, "token_url", "token_uri") !== undefined;
 }
 
 /**
@@ -80,8 +107,7 @@ function authOf(type: string, data: JsonObject, where: string): HttpAuth {
       const token = textOf(data, "access_token", "token");
       if (token !== undefined) return { headers: { authorization: `Bearer ${token}` }, query: {} };
       throw configurationError(
-        `${where} of type oauth2 has no access_token. The http task does not fetch one itself: ` +
-          "declare the credential in the playbook's keychain and use its token.",
+        `${where} of type oauth2 has no token_url with client_id and client_secret to get a token with, and no access_token.`,
       );
     }
     case "basic": {

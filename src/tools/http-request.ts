@@ -16,6 +16,8 @@ export interface HttpRequest {
   secretHeaders: ReadonlySet<string>;
   /** Query parameters that are secrets: left out of the result's `url`. */
   secretQuery: ReadonlySet<string>;
+  /** Tokens that were requested for it. */
+  requestedTokens: readonly string[];
 }
 
 /** A task of kind `http`, parsed. */
@@ -59,10 +61,10 @@ const QUERY_METHODS = new Set(["GET", "HEAD", "DELETE"]);
  * One body at most: `json` before `body`, `payload`, `data`. A map or list is sent as JSON, as form fields when the
  * content type says `x-www-form-urlencoded` or `multipart/form-data`; text is sent as it is.
  */
-export function readHttpTask(call: ToolCall): HttpTask {
+export async function readHttpTask(call: ToolCall): Promise<HttpTask> {
   const config = parseConfig("http", HttpConfig, call.config);
   const url = parseUrl(config.url ?? config.endpoint);
-  const auth = resolveHttpAuth(config.auth, call.auth);
+  const auth = await resolveHttpAuth(config.auth, call.auth, call.tokens?.of);
   takeUserInfo(url, auth);
 
   const headers: Record<string, string | string[]> = {};
@@ -96,6 +98,7 @@ export function readHttpTask(call: ToolCall): HttpTask {
       body,
       secretHeaders: new Set(Object.keys(auth.headers)),
       secretQuery: new Set(Object.keys(auth.query)),
+      requestedTokens: auth.requested ?? [],
     },
     verifySsl: config.verify_ssl,
     followRedirects: config.follow_redirects,

@@ -40,11 +40,14 @@ export function createHttpTool(options: HttpOptions): Tool {
   return {
     defaultTimeoutMs: 60_000,
     run: (call) =>
-      answering(() => {
-        const task = readHttpTask(call);
+      answering(async () => {
+        const task = await readHttpTask(call);
         const redirects = task.followRedirects ? REDIRECTS_MAX : 0;
         const limit = options.responseBytesMax ?? 64 * 1024 * 1024;
-        return exchange(call, task.request, agentFor(task.verifySsl), redirects, limit);
+        const result = await exchange(call, task.request, agentFor(task.verifySsl), redirects, limit);
+        // A token that was revoked must not be handed out until it would have ended.
+        if (result.http?.status === 401) for (const token of task.request.requestedTokens) call.tokens?.forget(token);
+        return result;
       }),
     async close() {
       await Promise.all([...agents.values()].map((agent) => agent.destroy()));

@@ -17,6 +17,8 @@ export interface McpTask {
   arguments: JsonObject;
   /** By lower-case name. */
   headers: Record<string, string>;
+  /** Tokens that were requested for it. */
+  requestedTokens: readonly string[];
 }
 
 const McpConfig = v.object({
@@ -33,7 +35,7 @@ const McpConfig = v.object({
  * The keys of a task. Without a method it is `tools/call` where a tool is named, else `health`. Throws FlowError
  * `INVALID_INPUT` for keys that do not fit.
  */
-export function readMcpTask(call: ToolCall): McpTask {
+export async function readMcpTask(call: ToolCall): Promise<McpTask> {
   const config = parseConfig("mcp", McpConfig, call.config);
   const method = config.method ?? (config.tool === undefined ? "health" : "tools/call");
   if (method === "tools/call" && config.tool === undefined) {
@@ -45,7 +47,7 @@ export function readMcpTask(call: ToolCall): McpTask {
   for (const [name, value] of Object.entries(config.headers ?? {})) {
     if (value !== null) headers[name.toLowerCase()] = typeof value === "object" ? JSON.stringify(value) : String(value);
   }
-  const auth = resolveHttpAuth(config.auth, call.auth);
+  const auth = await resolveHttpAuth(config.auth, call.auth, call.tokens?.of);
   const endpoint = readEndpoint(config.server, config.endpoint);
   takeUserInfo(endpoint, auth);
   const shownEndpoint = endpoint.href;
@@ -58,6 +60,7 @@ export function readMcpTask(call: ToolCall): McpTask {
     tool: config.tool,
     arguments: readArguments(config.arguments),
     headers: { ...headers, ...auth.headers },
+    requestedTokens: auth.requested ?? [],
   };
 }
 

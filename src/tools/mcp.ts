@@ -35,13 +35,15 @@ export function createMcpTool(options: McpOptions): Tool {
   return {
     defaultTimeoutMs: 60_000,
     run: (call) =>
-      answering(() => {
-        const task = readMcpTask(call);
+      answering(async () => {
+        const task = await readMcpTask(call);
         agent ??= createGuardedAgent(options.egress, {
           verifySsl: true,
           connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
         });
-        return runMcpTask(call, task, agent, options.responseBytesMax ?? 64 * 1024 * 1024);
+        const result = await runMcpTask(call, task, agent, options.responseBytesMax ?? 64 * 1024 * 1024);
+        if (result.error?.status === 401) for (const token of task.requestedTokens) call.tokens?.forget(token);
+        return result;
       }),
     async close() {
       await agent?.destroy();

@@ -6,7 +6,9 @@ import { abortedResult, answering } from "./config.ts";
 import { pythonEnvironment } from "./python-environment.ts";
 import type { PythonAnswer, PythonError, PythonRequest } from "./python-interpreter.ts";
 import { createPythonPool, type PythonPool } from "./python-pool.ts";
-import { type FetchScript, pythonSource } from "./python-source.ts";
+import type { ScriptFiles } from "./python-script-file.ts";
+import type { ScriptFetcher } from "./python-script-http.ts";
+import { pythonSource, type ScriptPlaces } from "./python-source.ts";
 import type { Tool, ToolCall } from "./tool.ts";
 
 /** What {@link createPythonTool} takes. Everything has a default. */
@@ -21,8 +23,10 @@ export interface PythonToolOptions {
   memoryLimitBytes?: number;
   /** Output of one task that reaches its log, and its `stdout`; the rest is dropped. Default 1 MiB. */
   maxOutputBytes?: number;
-  /** How scripts of source type `http` are fetched. Absent: they are refused. */
-  fetchScript?: FetchScript;
+  /** Which files scripts may be read from. Default: those in the folder of the playbook and below. */
+  scriptFiles?: ScriptFiles;
+  /** How scripts of source type `http` are fetched; closed with the tool. Absent: they are refused. */
+  scriptFetcher?: ScriptFetcher;
   /** Environment of this program, of which an interpreter sees a few names only. Default: the one it was started with. */
   env?: Readonly<Record<string, string | undefined>>;
   /** Where code runs, and what its relative paths start from. Default: the working directory of this program. */
@@ -48,14 +52,17 @@ export function createPythonTool(options: PythonToolOptions = {}): Tool {
     memoryLimitBytes: options.memoryLimitBytes ?? 4 * 1024 ** 3,
     maxOutputBytes: options.maxOutputBytes ?? 1024 ** 2,
   });
+  const places: ScriptPlaces = { files: options.scriptFiles ?? "document", fetcher: options.scriptFetcher };
   return {
-    run: (call) => answering(() => runTask(pool, options.fetchScript, call)),
-    close: () => pool.close(),
+    run: (call) => answering(() => runTask(pool, places, call)),
+    async close() {
+      await Promise.all([pool.close(), places.fetcher?.close()]);
+    },
   };
 }
 
-async function runTask(pool: PythonPool, fetchScript: FetchScript | undefined, call: ToolCall): Promise<ToolResult> {
-  const source = await pythonSource(call, fetchScript);
+async function runTask(pool: PythonPool, places: ScriptPlaces, call: ToolCall): Promise<ToolResult> {
+  const source = await pythonSource(call, places);
   if ("status" in source) return source;
   const request: PythonRequest = {
     ...source,

@@ -3,19 +3,24 @@ import type { ResultStore } from "../ports/result-store.ts";
 import { FlowError } from "../schema/errors.ts";
 import { failed } from "../schema/outcome.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS, type RunnableKind } from "../schema/playbook.ts";
+import type { DuckdbOptions } from "./duckdb.ts";
 import type { HttpOptions } from "./http.ts";
 import type { McpOptions } from "./mcp.ts";
+import type { NatsOptions } from "./nats.ts";
 import type { PythonToolOptions } from "./python.ts";
+import { SCRIPT_BYTES_MAX } from "./script.ts";
 import type { ShellOptions } from "./shell.ts";
 import type { SqldbOptions } from "./sqldb.ts";
-import type { Tool, ToolCall } from "./tool.ts";
+import type { Tool } from "./tool.ts";
+import type { TransferOptions } from "./transfer.ts";
+import type { WarehouseOptions } from "./warehouse.ts";
 
 /** Kinds that a driver of ours carries out. `playbook` and `workbook` are carried out by the worker itself. */
 export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
 
 /** Everything that the tools need to know. */
 export interface ToolSettings {
-  /** Private address ranges that `http` and `mcp` may reach (`FLOW_HTTP_ALLOW_PRIVATE`). */
+  /** Private address ranges that `http`, `mcp` and `nats` may reach (`FLOW_HTTP_ALLOW_PRIVATE`). */
   allowPrivate: "all" | readonly string[];
   /** Where `artifact` reads stored results. */
   store: ResultStore;
@@ -23,8 +28,12 @@ export interface ToolSettings {
   kinds?: readonly string[];
   http?: Omit<HttpOptions, "egress">;
   mcp?: Omit<McpOptions, "egress">;
+  nats?: Omit<NatsOptions, "egress">;
   shell?: ShellOptions;
-  sqldb?: SqldbOptions;
+  sqldb?: Omit<SqldbOptions, "egress">;
+  duckdb?: Omit<DuckdbOptions, "network">;
+  warehouse?: Omit<WarehouseOptions, "egress">;
+  transfer?: Omit<TransferOptions, "egress" | "driver">;
   python?: PythonToolOptions;
 }
 
@@ -80,13 +89,28 @@ type Loader = (settings: ToolSettings, egress: EgressGuard, get: ToolRegistry["g
 const LOADERS: { readonly [K in DriverKind]: Loader } = {
   http: async (settings, egress) => (await import("./http.ts")).createHttpTool({ ...settings.http, egress }),
   mcp: async (settings, egress) => (await import("./mcp.ts")).createMcpTool({ ...settings.mcp, egress }),
-  sqldb: async (settings) => (await import("./sqldb.ts")).createSqldbTool(settings.sqldb),
-  shell: async (settings) => (await import("./shell.ts")).createShellTool(settings.shell),
-  python: async (settings, _egress, get) => {
-    const { createPythonTool } = await import("./python.ts");
-    const fetchScript = async (call: ToolCall) => await (await get("http")).run(call);
-    return createPythonTool({ fetchScript, ...settings.python });
+  sqldb: async (settings, egress) => (await import("./sqldb.ts")).createSqldbTool({ ...settings.sqldb, egress }),
+  duckdb: async (settings) => {
+    const { createDuckdbTool } = await import("./duckdb.ts");
+    // What DuckDB itself fetches passes no address guard: it may only where nothing is guarded.
+    return createDuckdbTool({ ...settings.duckdb, network: settings.allowPrivate === "all" });
   },
+  warehouse: async (settings, egress) =>
+    (await import("./warehouse.ts")).createWarehouseTool({ ...settings.warehouse, egress }),
+  transfer: async (settings, egress, get) =>
+    (await import("./transfer.ts")).createTransferTool({ ...settings.transfer, egress, driver: get }),
+  shell: async (settings) => (await import("./shell.ts")).createShellTool(settings.shell),
+  python: async (settings, egress, get) => {
+    const { createPythonTool } = await import("./python.ts");
+    const { createScriptFetcher } = await import("./python-script-http.ts");
+    // A tool of its own: a script is far smaller than what an http task may get.
+    const http = async () =>
+      settings.kinds?.includes("http") === false
+        ? await get("http")
+        : (await import("./http.ts")).createHttpTool({ ...settings.http, egress, responseBytesMax: SCRIPT_BYTES_MAX });
+    return createPythonTool({ scriptFetcher: createScriptFetcher(http), ...settings.python });
+  },
+  nats: async (settings, egress) => (await import("./nats.ts")).createNatsTool({ ...settings.nats, egress }),
   artifact: async (settings) => (await import("./artifact.ts")).createArtifactTool({ store: settings.store }),
   noop: async () => (await import("./noop.ts")).createNoopTool(),
 };

@@ -131,7 +131,10 @@ function notAConnectionString(): Error {
   );
 }
 
-function chooseCredential(auth: Readonly<Record<string, Credential>>): Credential | undefined {
+/**
+ * The credential that a task means, undefined without one. Throws FlowError `INVALID_INPUT` when several could be meant.
+ */
+export function chooseCredential(auth: Readonly<Record<string, Credential>>): Credential | undefined {
   if (auth["default"] !== undefined) return auth["default"];
   const named = [...new Set(Object.values(auth))];
   if (named.length <= 1) return named[0];

@@ -10,6 +10,8 @@ export interface StatementPlace {
   /** From 1. */
   number: number;
   count: number;
+  /** Names it in messages, where it is not the author's own statement. */
+  what?: string;
 }
 
 /** The result of a statement that failed, or of a connection that did (language document, section 5.4). */
@@ -27,6 +29,7 @@ export function sqlFailure(target: string, thrown: unknown, place?: StatementPla
 
 /** "Statement 2 of 3", "The SQL statement". */
 export function describePlace(place: StatementPlace | undefined): string {
+  if (place?.what !== undefined) return place.what;
   if (place === undefined || place.count === 1) return "The SQL statement";
   return `SQL statement ${place.number} of ${place.count}`;
 }

@@ -17,6 +17,8 @@ export interface StatementResult {
   /** Rows given, or changed by a statement that gives none. */
   rowCount: number;
   columns: string[];
+  /** The server's word for what it did: `SELECT`, `INSERT`, `CREATE TABLE`. */
+  command?: string;
 }
 
 /**
@@ -64,6 +66,7 @@ export async function runStatement(
       rows,
       rowCount: result.count ?? rows.length,
       columns: (result.columns ?? []).map((column) => column.name),
+      ...(result.command !== undefined && { command: result.command }),
     };
   } catch (error) {
     if (tooMuch) return "too much";
@@ -81,6 +84,7 @@ interface StreamedQuery {
 interface StreamedResult {
   count: number | null;
   columns?: { name: string }[];
+  command?: string;
 }
 
 function isStream(result: object): result is { destroy(): void } {
@@ -94,8 +98,8 @@ function rowObject(columns: readonly string[], values: readonly Json[]): Record<
   return row;
 }
 
-/** About the length as JSON, without writing it. */
-function jsonSize(value: Json): number {
+/** About the length of a value as JSON, without writing it. */
+export function jsonSize(value: Json): number {
   if (typeof value === "string") return value.length + 3;
   if (Array.isArray(value)) return value.reduce<number>((size, item) => size + jsonSize(item), 2);
   if (typeof value === "object" && value !== null) {

@@ -11,17 +11,23 @@ export interface SqlStatement {
 }
 
 /**
+ * How text is quoted: `postgres` as PostgreSQL does; `warehouse` as ClickHouse and Snowflake do, where a backslash escapes
+ * in every string, names may stand in backticks, and `//` begins a comment.
+ */
+export type SqlDialect = "postgres" | "warehouse";
+
+/**
  * Splits SQL text on the semicolons between statements (language document, section 8): not on those in quotes, dollar
  * quotes, nested comments, parentheses (`create rule … do (…; …)`) or the body of a `begin atomic … end` function. The
  * same rules as psql's. Statements of nothing but comments are left out; an open quote runs to the end of the text,
  * where the server then reports it.
  */
-export function splitStatements(sql: string): SqlStatement[] {
+export function splitStatements(sql: string, dialect: SqlDialect = "postgres"): SqlStatement[] {
   const statements: SqlStatement[] = [];
   let statement = emptyStatement(0);
   let at = 0;
   while (at < sql.length) {
-    const token = nextToken(sql, at);
+    const token = nextToken(sql, at, dialect);
     if (token.kind === "semicolon" && statement.parentheses === 0 && statement.blocks === 0) {
       finish(sql, statement, at, statements);
       statement = emptyStatement(token.end);
@@ -32,6 +38,27 @@ export function splitStatements(sql: string): SqlStatement[] {
   }
   finish(sql, statement, sql.length, statements);
   return withLines(sql, statements);
+}
+
+/** A `$n` or `?` outside quotes and comments, by its offsets in the text. */
+export interface SqlPlaceholder {
+  start: number;
+  end: number;
+  /** The number of `$n`; of `?` undefined. */
+  number: number | undefined;
+}
+
+/** The placeholders of a statement in order. A `?` is one in dialect `warehouse` only: PostgreSQL has operators with it. */
+export function sqlPlaceholders(sql: string, dialect: SqlDialect): SqlPlaceholder[] {
+  const found: SqlPlaceholder[] = [];
+  for (let at = 0; at < sql.length; ) {
+    const { kind, end } = nextToken(sql, at, dialect);
+    if (kind === "placeholder") {
+      found.push({ start: at, end, number: sql[at] === "?" ? undefined : Number(sql.slice(at + 1, end)) });
+    }
+    at = end;
+  }
+  return found;
 }
 
 /** What is known of the statement that is being read. */
@@ -60,7 +87,9 @@ function take(statement: OpenStatement, token: Token, text: string): void {
   statement.blank = false;
   if (token.kind === "open") statement.parentheses += 1;
   if (token.kind === "close") statement.parentheses = Math.max(0, statement.parentheses - 1);
-  if (token.kind === "placeholder") statement.placeholders = Math.max(statement.placeholders, Number(text.slice(1)));
+  if (token.kind === "placeholder" && text !== "?") {
+    statement.placeholders = Math.max(statement.placeholders, Number(text.slice(1)));
+  }
   if (token.kind === "word") takeWord(statement, text.toLowerCase());
 }
 
@@ -99,13 +128,14 @@ function withLines(sql: string, statements: SqlStatement[]): SqlStatement[] {
 
 const BLANK = /\s+/y;
 const LINE_COMMENT = /--[^\n]*/y;
+const SLASH_COMMENT = /\/\/[^\n]*/y;
 const WORD = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y;
 const PLACEHOLDER = /\$\d+/y;
 const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y;
 /** Digits with what sticks to them, so that `1e5` or `0x1f` is not read as a word. */
 const NUMBER = /\d[\w.]*/y;
 
-function nextToken(sql: string, at: number): Token {
+function nextToken(sql: string, at: number, dialect: SqlDialect): Token {
   const char = sql[at];
   const match = (pattern: RegExp): number | undefined => {
     pattern.lastIndex = at;
@@ -114,6 +144,11 @@ function nextToken(sql: string, at: number): Token {
   if (char === ";") return { kind: "semicolon", end: at + 1 };
   if (char === "(") return { kind: "open", end: at + 1 };
   if (char === ")") return { kind: "close", end: at + 1 };
+  if (dialect === "warehouse") {
+    if (char === "?") return { kind: "placeholder", end: at + 1 };
+    if (char === "'" || char === "`") return { kind: "quoted", end: quotedEnd(sql, at, true) };
+    if (char === "/" && sql[at + 1] === "/") return { kind: "comment", end: match(SLASH_COMMENT)! };
+  }
   if (char === "'" || char === '"') return { kind: "quoted", end: quotedEnd(sql, at, false) };
   if (char === "-" && sql[at + 1] === "-") return { kind: "comment", end: match(LINE_COMMENT)! };
   if (char === "/" && sql[at + 1] === "*") return { kind: "comment", end: commentEnd(sql, at) };

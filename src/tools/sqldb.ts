@@ -1,17 +1,25 @@
 import * as v from "valibot";
-import type { Json, JsonObject } from "../schema/json.ts";
+import { createEgressGuard, type EgressGuard } from "../platform/egress.ts";
+import type { Json } from "../schema/json.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
+import { runAnalyticsTask } from "./analytics.ts";
+import { isAnalytics } from "./analytics-connection.ts";
 import { AnyJson, abortedResult, answering, configurationError, parseConfig } from "./config.ts";
-import { readSqlConnection, type SqlConnection } from "./sql-connection.ts";
+import { cancellable } from "./sql-cancel.ts";
+import { chooseCredential, readSqlConnection, type SqlConnection } from "./sql-connection.ts";
 import { describePlace, type StatementPlace, sqlFailure } from "./sql-failure.ts";
+import { createSqlHttp } from "./sql-http.ts";
 import { SqlPools } from "./sql-pool.ts";
 import { type RowBudget, runStatement, type StatementResult } from "./sql-run.ts";
 import type { SqlSession } from "./sql-session.ts";
 import { type SqlStatement, splitStatements } from "./sql-split.ts";
+import { leftOpenResult, noSqlError, readSqlTexts, sqlResult, tooManyRows } from "./sql-task.ts";
 import type { Tool, ToolCall } from "./tool.ts";
 
 /** What {@link createSqldbTool} takes. */
 export interface SqldbOptions {
+  /** Which addresses may be reached where the database is spoken to over HTTP (credential type `analytics_db`). */
+  egress?: EgressGuard;
   /** Most rows that a task may give back. Default 1,000,000. */
   rowsMax?: number;
   /** Most bytes (as JSON, about) that a task may give back. Default 64 MiB. */
@@ -24,22 +32,44 @@ export interface SqldbOptions {
   connectTimeoutMs?: number;
 }
 
+/** The tool with its connections, which `transfer` uses too. */
+export interface SqldbTool extends Tool {
+  readonly pools: SqlPools;
+}
+
 /**
  * `sqldb` (aliases `postgres`, `sql`): SQL statements, each its own transaction unless the text itself says `begin`
  * (language document, section 8). Stops at the first error. Result: that of the last statement as
  * `{status, rows, row_count, columns, statement_count}`, every statement's as the virtual `command_0`, `command_1`, ….
- * All statements of a task run on one connection, so temporary tables and settings last for the task, and no longer.
+ * All statements of a task run on one connection, so temporary tables and settings last for the task, and no longer. With
+ * a credential of type `analytics_db` they go to ClickHouse.
  */
-export function createSqldbTool(options: SqldbOptions = {}): Tool {
+export function createSqldbTool(options: SqldbOptions = {}): SqldbTool {
   const pools = new SqlPools({
     sessionsMax: options.connectionsMax ?? 4,
     idleMs: options.idleMs ?? 30_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
   });
+  const http = createSqlHttp(options.egress ?? createEgressGuard({ allowPrivate: [] }), {
+    connectionsMax: options.connectionsMax ?? 4,
+    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+  });
   return {
-    run: (call) => answering(() => runTask(call, pools, options)),
-    close: () => pools.close(),
+    pools,
+    run: (call) =>
+      answering(async () => {
+        const credential = chooseCredential(call.auth);
+        if (!isAnalytics(credential)) return await runTask(call, pools, options);
+        return await runAnalyticsTask(call, credential, http, rowBudget(options));
+      }),
+    async close() {
+      await Promise.all([pools.close(), http.close()]);
+    },
   };
+}
+
+function rowBudget(options: SqldbOptions): RowBudget {
+  return { rows: options.rowsMax ?? 1_000_000, bytes: options.resultBytesMax ?? 64 * 1024 * 1024 };
 }
 
 async function runTask(call: ToolCall, pools: SqlPools, options: SqldbOptions): Promise<ToolResult> {
@@ -54,8 +84,7 @@ async function runTask(call: ToolCall, pools: SqlPools, options: SqldbOptions): 
     return sqlFailure(target, error);
   }
   session.onNotice = (line) => call.log(line);
-  const budget = { rows: options.rowsMax ?? 1_000_000, bytes: options.resultBytesMax ?? 64 * 1024 * 1024 };
-  const { result, reusable } = await runStatements(call, task, session, budget, target);
+  const { result, reusable } = await runStatements(call, task, session, rowBudget(options), target);
   pools.release(session, reusable);
   return result;
 }
@@ -85,36 +114,10 @@ async function runStatements(
     if (opensTransaction(task.statements) && (await inTransaction(session))) {
       return { result: leftOpenResult(), reusable: true };
     }
-    return { result: successResult(results), reusable: true };
+    return { result: sqlResult(results), reusable: true };
   } catch (error) {
     if (call.signal.aborted) return { result: abortedResult(call.signal, describePlace(place)), reusable: false };
     return { result: sqlFailure(target, error, place), reusable: true };
-  }
-}
-
-/** How long a cancelled statement may take to end before its connection is given up. */
-const CANCEL_GRACE_MS = 3000;
-
-/** Waits for the work; when the signal aborts, cancels it on the server and waits a little more, then throws. */
-async function cancellable<T>(signal: AbortSignal, session: SqlSession, work: Promise<T>): Promise<T> {
-  let onAbort = () => {};
-  let grace: NodeJS.Timeout | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => {
-      grace = setTimeout(() => reject(signal.reason), CANCEL_GRACE_MS);
-      void session.cancel();
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    const result = await Promise.race([work, aborted]);
-    // It ended before the cancellation reached it; the task is stopped all the same.
-    signal.throwIfAborted();
-    return result;
-  } finally {
-    clearTimeout(grace);
-    signal.removeEventListener("abort", onAbort);
   }
 }
 
@@ -124,38 +127,16 @@ interface SqlTask {
   params: Json[];
 }
 
-/** Keys that hold SQL, in the order in which they are looked for; each also with `_b64`. */
-const SQL_KEYS = ["command", "commands", "query", "queries", "cmd", "cmds", "script", "sql"] as const;
-
 const SqlConfig = v.object({
   params: v.optional(v.array(AnyJson, "expects a list of values for $1, $2, …")),
 });
 
 function readSqlTask(call: ToolCall): SqlTask {
   const { params = [] } = parseConfig("sqldb", SqlConfig, call.config);
-  const statements = readSqlTexts(call.config).flatMap(splitStatements);
-  if (statements.length === 0) {
-    throw configurationError('No SQL command provided: give it as "command" (text, or a list of texts) or "query".');
-  }
+  const statements = readSqlTexts("sqldb", call.config).flatMap((text) => splitStatements(text));
+  if (statements.length === 0) throw noSqlError();
   checkParameters(statements, params);
   return { connection: readSqlConnection(call.config, call.auth), statements, params };
-}
-
-function readSqlTexts(config: JsonObject): string[] {
-  for (const key of SQL_KEYS) {
-    for (const name of [key, `${key}_b64`]) {
-      const value = config[name] ?? null;
-      if (value === null) continue;
-      const texts = Array.isArray(value) ? value : [value];
-      if (!texts.every((text) => typeof text === "string")) {
-        throw configurationError(
-          `The sqldb task is not configured correctly: key "${name}" expects SQL text or a list of texts.`,
-        );
-      }
-      return name === key ? texts : texts.map((text) => Buffer.from(text, "base64").toString("utf8"));
-    }
-  }
-  return [];
 }
 
 /** Each statement takes as many of the parameters as it has placeholders; none may be missing or left over. */
@@ -167,22 +148,10 @@ function checkParameters(statements: readonly SqlStatement[], params: readonly J
   );
 }
 
-function successResult(results: readonly StatementResult[]): ToolResult {
-  const views = results.map(({ rows, rowCount, columns }) => ({ rows, row_count: rowCount, columns }));
-  const data: JsonObject = { status: "success", ...views.at(-1)!, statement_count: results.length };
-  const virtual: JsonObject = {};
-  for (const [index, view] of views.entries()) virtual[`command_${index}`] = { status: "success", ...view };
-  return { status: "ok", data, virtual };
-}
-
 function refusedResult(outcome: "too much" | "copy", place: StatementPlace): ToolResult {
   const where = describePlace(place);
   if (outcome === "too much") {
-    return failed(
-      "client_error",
-      "RESULT_TOO_LARGE",
-      `${where} gave more rows than a task may return. Read less at a time: add "limit", select fewer columns, or loop with a cursor.`,
-    );
+    return failed("client_error", "RESULT_TOO_LARGE", tooManyRows(where));
   }
   return failed(
     "configuration",
@@ -202,9 +171,4 @@ function opensTransaction(statements: readonly SqlStatement[]): boolean {
 async function inTransaction(session: SqlSession): Promise<boolean> {
   const rows = await session.sql.unsafe<{ open: boolean }[]>("select now() <> statement_timestamp() as open");
   return rows[0]?.open === true;
-}
-
-function leftOpenResult(): ToolResult {
-  const message = 'The SQL opened a transaction and did not end it, so it was rolled back: add "commit" at its end.';
-  return failed("db_error", "TRANSACTION_LEFT_OPEN", message);
 }

@@ -1,4 +1,5 @@
-import type { JsonObject } from "../schema/json.ts";
+import type { TokenWish } from "../ports/secret-source.ts";
+import type { Json, JsonObject } from "../schema/json.ts";
 import type { ToolResult } from "../schema/outcome.ts";
 
 /** A credential with its decrypted data. Lives only while the task runs; never logged. */
@@ -9,6 +10,14 @@ export interface Credential {
   data: JsonObject;
 }
 
+/** OAuth tokens of credentials that have none themselves, kept by the worker for all its tasks. */
+export interface CredentialTokens {
+  /** Throws `FlowError` UNAUTHENTICATED where it was refused, UNAVAILABLE without an answer, INVALID_INPUT. */
+  of(credential: Credential, wish?: TokenWish): Promise<string>;
+  /** Whom it was for did not take it: the next one is a fresh one. */
+  forget(token: string): void;
+}
+
 /** One call of a tool: everything it needs, already rendered and resolved. */
 export interface ToolCall {
   /** The task's own keys, templates rendered. The tool parses it; what does not fit is an error of kind `configuration`. */
@@ -17,6 +26,8 @@ export interface ToolCall {
   input: JsonObject;
   /** Credentials of the task's `auth`, by alias; a single one stands under its own name and under `default`. */
   auth: Readonly<Record<string, Credential>>;
+  /** Absent: nothing here requests tokens. */
+  tokens?: CredentialTokens;
   executionId: string;
   step: string;
   task: string;
@@ -30,6 +41,8 @@ export interface ToolCall {
   log(line: string): void;
   /** Every name that templates could read here, for tools that run code (`context` of python). Built when called. */
   names(): JsonObject;
+  /** Opens what is sealed in a stored payload; absent for tools that read none. */
+  open?(payload: Json): Promise<Json>;
   /** W3C `traceparent` of this run, for calls over the network; absent without a trace. */
   traceparent?: string;
   /** Document that the task stands in, and the line of its code there, for error messages. */

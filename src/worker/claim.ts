@@ -1,12 +1,14 @@
 import type { ProgramStep } from "../engine/program.ts";
+import { FlowError } from "../schema/errors.ts";
 import type { CommandRef } from "../schema/event.ts";
 import { isJsonObject, type Json, own } from "../schema/json.ts";
-import type { ToolResult } from "../schema/outcome.ts";
+import type { TaskError, ToolResult } from "../schema/outcome.ts";
 import { resolveAuth } from "./auth.ts";
 import { withDeadline } from "./deadline.ts";
 import type { Report } from "./deps.ts";
 import { freshState } from "./pipeline.ts";
 import { taskScope } from "./scope.ts";
+import { hideSecrets } from "./secrets.ts";
 import { stepInput } from "./step-input.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
 
@@ -25,16 +27,60 @@ export async function claimRows(
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
-  const result = await runClaim(around, step, maxRows, signal);
+  const result = hideSecrets(await runClaim(around, step, maxRows, signal), around.secrets);
   const at = around.deps.clock.now();
-  if (result.error !== undefined) {
-    const error = { ...result.error, step: step.step.name };
-    await report([{ type: "command.failed", at, ...ref, error }]);
-    return;
-  }
-  const rows = rowsOf(result);
+  const failed = (error: TaskError) =>
+    report([{ type: "command.failed", at, ...ref, error: { ...error, step: step.step.name } }]);
+  if (result.error !== undefined) return await failed(result.error);
+  const claimed = rowsOf(result);
+  const bytes = Buffer.byteLength(JSON.stringify(claimed));
+  if (bytes > ROWS_BYTES_MAX) return await failed(tooLarge(claimed.length, bytes));
   const isFrame = step.step.loop?.cursor?.process === "frame";
-  await report([{ type: "command.completed", at, ...ref, rows: isFrame && rows.length > 0 ? [rows] : rows }]);
+  const rows = isFrame ? inFrames(claimed, await maxBytes(around, step)) : claimed;
+  await report([{ type: "command.completed", at, ...ref, rows }]);
+}
+
+/** Most bytes of a claim's rows, as JSON: they travel in one event, which the server takes up to 2 MiB. */
+const ROWS_BYTES_MAX = 1_048_576;
+
+function tooLarge(rows: number, bytes: number): TaskError {
+  const message =
+    `it gave ${rows} rows of ${bytes} bytes, more than ${ROWS_BYTES_MAX}; they were claimed, and nothing worked on them. ` +
+    "Claim fewer at a time (frame.max_rows), or only their keys, and read the rest in the step";
+  return { kind: "client_error", code: "RESULT_TOO_LARGE", message, retryable: false };
+}
+
+/** Rows that are processed as a whole, in lists of at most so many bytes; a row that is larger stands alone. */
+function inFrames(rows: readonly Json[], bytesMax: number): Json[][] {
+  const frames: Json[][] = [];
+  let room = 0;
+  for (const row of rows) {
+    const bytes = Buffer.byteLength(JSON.stringify(row)) + 1;
+    const frame = frames.at(-1);
+    if (frame === undefined || bytes > room) {
+      frames.push([row]);
+      room = bytesMax - bytes;
+    } else {
+      frame.push(row);
+      room -= bytes;
+    }
+  }
+  return frames;
+}
+
+async function maxBytes(around: TaskSurroundings, step: ProgramStep): Promise<number> {
+  const template = step.loop?.claim?.maxBytes;
+  if (template === undefined) return Number.POSITIVE_INFINITY;
+  const input = await stepInput(around, step);
+  const scope = taskScope(around.place, freshState(), { input: () => input, attempt: 1 });
+  const value = await around.place.references.evaluate(() => template.render(scope, around.options));
+  const number = Number(value ?? Number.NaN);
+  if (number >= 1) return number;
+  const got = JSON.stringify(value).slice(0, 100);
+  throw new FlowError(
+    "INVALID_INPUT",
+    `'max_bytes' of the loop of step '${step.step.name}' must be a number from 1, got ${got}`,
+  );
 }
 
 async function runClaim(
@@ -47,19 +93,26 @@ async function runClaim(
   const claim = step.loop?.claim;
   const kind = step.step.loop?.cursor?.kind ?? "sqldb";
   const input = await stepInput(around, step);
-  const at = { input: () => input, attempt: 1, extra: { __frame_max_rows: maxRows } };
-  const scope = taskScope(place, freshState(), at);
-  const now = () => deps.clock.now();
+  const given = { input: () => input, attempt: 1 };
+  const lease =
+    claim &&
+    (await place.references.evaluate(() =>
+      claim.leaseSeconds.render(taskScope(place, freshState(), given), around.options),
+    ));
+  // The id is the same for every attempt of this claim: whoever runs it after a worker was lost finds that one's rows by it.
+  const extra = { __frame_max_rows: maxRows, __frame_lease_seconds: lease, __claim_id: place.command.command_id };
+  const scope = taskScope(place, freshState(), { ...given, extra });
   const render = async (template: NonNullable<typeof claim>["statement"] | undefined) =>
-    template === undefined ? undefined : await place.references.evaluate(() => template.render(scope, { now }));
+    template === undefined ? undefined : await place.references.evaluate(() => template.render(scope, around.options));
   const command = (await render(claim?.statement)) ?? null;
-  const auth = await resolveAuth(deps.credentials, await render(claim?.auth));
+  const auth = await resolveAuth(deps.credentials, await render(claim?.auth), kind);
   const tool = await deps.tools.get(kind);
   const call = (stop: AbortSignal) =>
     tool.run({
       config: { command },
       input,
       auth,
+      tokens: around.tokens.forTool(stop),
       executionId: place.command.execution_id,
       step: place.command.step,
       task: "claim",

@@ -73,13 +73,23 @@ export async function deliver<C extends { readonly work: ClaimedWork }>(
 
 type Answer = Exclude<ReportAnswer, { status: "unavailable" }>;
 
-/** The same request until it is answered. */
+/**
+ * Tries of a request over which the server fails each time, by a fault of its own, before its command counts as one whose
+ * events no server can take: some 25 to 50 seconds. Without an end, the command would be reported for ever, and keep its lease.
+ */
+const FAULTS_MAX = 11;
+/** The same for a request with several commands. Each is then tried alone: one of them may be what the server fails over. */
+const SHARED_FAULTS_MAX = 2;
+
+/** The same request until it is answered, or the server has failed over it too often. */
 async function send<C extends { readonly work: ClaimedWork }>(
   { server, clock, random, newKey, tell }: DeliveryParts<C>,
   left: readonly Part<C>[],
   claim: number,
   signal: AbortSignal,
 ): Promise<Answer> {
+  const faultsMax = left.length > 1 ? SHARED_FAULTS_MAX : FAULTS_MAX;
+  let faults = 0;
   const request = { key: newKey(), events: left.flatMap(({ texts }) => texts.map(({ json }) => json)), claim };
   for (let tries = 1; ; tries += 1) {
     const answer = await server.report(request, signal).catch((error: unknown): Unavailable => {
@@ -90,6 +100,8 @@ async function send<C extends { readonly work: ClaimedWork }>(
       if (tries > 1) tell({ type: "server.back", doing: "reporting", tries });
       return answer;
     }
+    faults = answer.isFault === true ? faults + 1 : 0;
+    if (faults >= faultsMax) return { status: "invalid", message: answer.message, indexes: [] };
     const delayMs = backOffMs(tries, random, answer.retryAfterMs);
     tell({ type: "server.unavailable", doing: "reporting", tries, delayMs, message: answer.message });
     await clock.sleep(delayMs, signal);
@@ -138,7 +150,8 @@ async function withoutInvalid<C extends { readonly work: ClaimedWork }>(
 ): Promise<Part<C>[]> {
   const named = new Set(indexes.map((index) => partAt(left, index)).filter((part) => part !== undefined));
   if (named.size === 0 && left.length > 1) {
-    for (const part of left) await deliver(parts, delivery, [part]);
+    // At the same time: the one that the server fails over would hold up the others.
+    await Promise.all(left.map((part) => deliver(parts, delivery, [part])));
     return [];
   }
   return left.flatMap((part) =>
@@ -158,8 +171,8 @@ function failed<C extends { readonly work: ClaimedWork }>(
   const isFailure = outbox.closed;
   delivery.abandon(part, "its events could not be reported");
   delivery.answered(part);
-  if (isFailure) return [];
   tell({ type: "report.invalid", work, message });
+  if (isFailure) return [];
   const error: TaskError = {
     kind: "unknown",
     code: "INTERNAL",

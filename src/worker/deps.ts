@@ -2,7 +2,10 @@ import type { Program } from "../engine/program.ts";
 import type { ChildRunner } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
+import type { KeychainStore } from "../ports/keychain.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
+import type { SealerSource } from "../ports/sealing.ts";
+import type { SecretSource } from "../ports/secret-source.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -16,6 +19,14 @@ export interface WorkerDeps {
   worker: string;
   tools: { get(kind: string): Promise<Tool> };
   credentials: CredentialSource;
+  /** Where keychain entries are kept; absent: those that would be are errors. */
+  keychain?: KeychainStore;
+  /** Requests tokens and secrets; absent: what needs it is an error. */
+  secretSource?: SecretSource;
+  /** A credential of a keychain entry's own name stands for what would be requested: where playbooks are tried out. */
+  standIns?: true;
+  /** Seals secrets in what is reported and stored; undefined: values pass as they are, where nothing leaves the process. */
+  sealers: SealerSource | undefined;
   children: ChildRunner;
   results: WritableResultStore;
   clock: Clock;

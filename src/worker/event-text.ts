@@ -1,21 +1,21 @@
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
-import { isReported, toInput } from "../schema/event-input.ts";
+import { EVENT_BYTES_MAX, isReported, toInput } from "../schema/event-input.ts";
 import type { TaskError } from "../schema/outcome.ts";
-import { BATCH_BYTES_MAX, type Text } from "./outbox.ts";
+import type { Text } from "./outbox.ts";
 
 /** Longest message of an error that this worker makes of one that is too large to be sent. */
 const MESSAGE_CHARS_MAX = 2_000;
 
 /**
- * An event as it is sent. Throws `FlowError` TOO_LARGE for one that no request has room for, unless it is `command.failed`:
+ * An event as it is sent. Throws `FlowError` TOO_LARGE for one that is larger than an event may be, unless it is `command.failed`:
  * that one is sent with a shortened error, because a command must get its end.
  */
 export function eventText(event: FlowEvent, executionId: string): Text {
   if (!isReported(event)) throw new FlowError("INTERNAL", `A worker does not report ${event.type}`);
   const json = JSON.stringify(toInput(event, executionId));
   const bytes = Buffer.byteLength(json);
-  if (bytes <= BATCH_BYTES_MAX) return { json, bytes };
+  if (bytes <= EVENT_BYTES_MAX) return { json, bytes };
   if (event.type !== "command.failed") throw tooLarge(event.type, event.step, bytes);
   const { kind, code, message, retryable } = event.error;
   const error = { kind, code, message: message.slice(0, MESSAGE_CHARS_MAX), retryable };
@@ -38,7 +38,7 @@ export function failureText(
 }
 
 function tooLarge(type: string, step: string, bytes: number): FlowError {
-  const what = `Step '${step}' has ${bytes} bytes to tell in one event (${type}), and ${BATCH_BYTES_MAX} is the most`;
+  const what = `Step '${step}' has ${bytes} bytes to tell in one event (${type}), and ${EVENT_BYTES_MAX} is the most`;
   const hint =
     "Keep large results out of events: lower spec.result.inline_max_bytes, set smaller variables, claim fewer rows";
   return new FlowError("TOO_LARGE", `${what}. ${hint}`);

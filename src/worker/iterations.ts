@@ -45,6 +45,8 @@ export async function runIterations(
   const ends = await Promise.allSettled(Array.from({ length: lanes }, stopped));
   const broken = ends.find((end) => end.status === "rejected");
   if (broken !== undefined) throw broken.reason;
+  // Rows that were claimed and that nobody will work on have failed, each of them: none is left out without a word.
+  if (loop.frame_ends_at !== undefined && signal.aborted && ended < loop.items.length) throw signal.reason;
   await report([{ type: "command.completed", at: around.deps.clock.now(), ...ref, iterations: ended }]);
 }
 
@@ -75,6 +77,7 @@ async function runIteration(
     iteration,
     tasks: end.tasks,
     ...pipelineMark(step),
+    ...(end.results.length > 0 && { results: end.results }),
     ...(end.set.length > 0 && { set: end.set }),
   };
   const at = around.deps.clock.now();

@@ -1,50 +1,65 @@
-import type { ProgramKeychainEntry } from "../engine/program.ts";
-import type { Template } from "../language/template.ts";
+import { ValueNeeded } from "../language/references.ts";
 import { View } from "../language/view.ts";
-import type { CredentialSource } from "../ports/credentials.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
+import { type JsonObject, own } from "../schema/json.ts";
+import { entryNotFound, FAILURE_KEPT_MS } from "./keychain-errors.ts";
+import { type KeychainParts, resolveEntry } from "./keychain-resolve.ts";
 
 /**
- * `keychain` of a step's templates: the entries that they name, in the order of the playbook's list (language document,
- * section 9); an entry's own templates may read earlier ones. An entry that cannot be resolved fails the template that
- * reads it, and no other.
- *
- * @param wanted names of the entries that the templates read; `all` when that cannot be known.
- * @param note is told the fields of every entry that was resolved: they are secrets.
+ * `keychain` of a command's templates (language document, section 9). An entry is resolved when a template first reads it, and
+ * again when what was resolved ends while the command runs; its own templates may read the entries before it. One that cannot
+ * be resolved fails the template that reads it, and no other.
  */
-export async function openKeychain(
-  entries: readonly ProgramKeychainEntry[],
-  wanted: ReadonlySet<string> | "all",
-  credentials: CredentialSource,
-  render: (template: Template, keychain: View) => Promise<Json>,
-  note: (secret: JsonObject) => void,
-): Promise<View> {
-  const resolved = new Map<string, JsonObject | FlowError>();
-  const view = new KeychainView(resolved);
-  for (const { definition, template } of entries) {
-    if (wanted !== "all" && !wanted.has(definition.name)) continue;
-    const entry = await resolveEntry(definition.name, () => render(template, view), credentials);
-    if (!(entry instanceof FlowError)) note(entry);
-    resolved.set(definition.name, entry);
-  }
-  return view;
+export function openKeychain(parts: KeychainParts): View {
+  const known = new Map<string, Known>();
+  const underWay = new Map<string, Promise<void>>();
+  const now = () => parts.deps.clock.now();
+  const fetch = async (name: string): Promise<void> => {
+    const found = await resolveEntry(parts, name, viewBefore).catch((error: unknown) => failureOf(name, error));
+    if (found instanceof FlowError) known.set(name, { entry: found, until: now() + FAILURE_KEPT_MS });
+    // A clock that differs from the store's must not make a live entry look as if it ended at once.
+    else known.set(name, { entry: found.fields, until: Math.max(found.until, now() + 1_000) });
+  };
+  const once = (name: string): Promise<void> => {
+    const running = underWay.get(name);
+    if (running !== undefined) return untilAborted(running, parts.signal);
+    const started = fetch(name).finally(() => underWay.delete(name));
+    underWay.set(name, started);
+    return untilAborted(started, parts.signal);
+  };
+  const read = (name: string): JsonObject => {
+    const found = known.get(name);
+    if (found === undefined || now() >= found.until) throw new ValueNeeded(`keychain.${name}`, () => once(name));
+    if (found.entry instanceof FlowError) throw found.entry;
+    return found.entry;
+  };
+  const viewBefore = (position: number): View => {
+    const later = new Set(parts.entries.slice(position).map(({ definition }) => definition.name));
+    return new KeychainView((name) => {
+      if (later.has(name)) throw entryNotFound(name, "an entry reads only those before it in the list");
+      return read(name);
+    });
+  };
+  return new KeychainView(read);
+}
+
+/** An entry as it was found, and until when that holds. */
+interface Known {
+  entry: JsonObject | FlowError;
+  until: number;
 }
 
 /** `keychain.<name>`; an entry that is missing is an error, not undefined. */
 class KeychainView extends View {
-  readonly #entries: ReadonlyMap<string, JsonObject | FlowError>;
+  readonly #read: (name: string) => JsonObject;
 
-  constructor(entries: ReadonlyMap<string, JsonObject | FlowError>) {
+  constructor(read: (name: string) => JsonObject) {
     super();
-    this.#entries = entries;
+    this.#read = read;
   }
 
   override get(key: string | number): unknown {
-    const entry = this.#entries.get(String(key));
-    if (entry === undefined) throw notFound(String(key));
-    if (entry instanceof FlowError) throw entry;
-    return new EntryView(String(key), entry);
+    return new EntryView(String(key), this.#read(String(key)));
   }
 
   override plain(): unknown {
@@ -75,36 +90,21 @@ class EntryView extends View {
   }
 }
 
-function notFound(name: string, why = ""): FlowError {
-  return new FlowError("KEYCHAIN", `KEYCHAIN: Entry '${name}' not found${why}`);
+function failureOf(name: string, error: unknown): FlowError {
+  return error instanceof FlowError && error.code === "KEYCHAIN" ? error : entryNotFound(name, messageOf(error));
 }
 
-/** Fields that stand in the playbook itself, or those of a credential: the one it names, else the one of its own name. */
-async function resolveEntry(
-  name: string,
-  render: () => Promise<Json>,
-  credentials: CredentialSource,
-): Promise<JsonObject | FlowError> {
+/** Waits for others' work as long as the signal lets it; the work itself goes on, since others wait for it too. */
+async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    signal.addEventListener("abort", stop, { once: true });
+  });
   try {
-    const rendered = await render();
-    const definition = isJsonObject(rendered) ? rendered : {};
-    const kind = String(own(definition, "kind") ?? "");
-    if (kind === "static") return staticFields(name, definition);
-    const named = own(definition, "credential") ?? (isCredentialKind(kind) ? own(definition, "auth") : undefined);
-    const wanted = typeof named === "string" ? named : name;
-    const credential = await credentials.find(wanted);
-    if (credential !== undefined) return credential.data;
-    return notFound(name, `: there is no credential '${wanted}', and this runtime does not resolve kind '${kind}'`);
-  } catch (error) {
-    return notFound(name, `: ${messageOf(error)}`);
+    await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
-}
-
-function staticFields(name: string, definition: JsonObject): JsonObject | FlowError {
-  const data = own(definition, "data") ?? own(definition, "map");
-  return isJsonObject(data) ? data : notFound(name, ": a static entry needs 'data', a map of its fields");
-}
-
-function isCredentialKind(kind: string): boolean {
-  return kind === "credential" || kind === "bearer" || kind.endsWith("_credential");
 }

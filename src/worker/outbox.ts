@@ -1,3 +1,5 @@
+import { EVENT_BYTES_MAX } from "../schema/event-input.ts";
+
 /*
  * Events of running commands on their way to the server. Those of one command keep their order: while some of them are in a
  * request that was not answered, its later ones wait. Commands among each other have no order.
@@ -6,7 +8,7 @@
 /** Most events of one request: the server's default limit. */
 export const BATCH_EVENTS_MAX = 256;
 /** Most bytes of events in one request. The server takes 2 MiB; the rest is room for what else stands in a request. */
-export const BATCH_BYTES_MAX = 1_572_864;
+export const BATCH_BYTES_MAX = EVENT_BYTES_MAX;
 
 /** An event, ready to be sent. */
 export interface Text {

@@ -1,38 +1,31 @@
 import { judge, type Verdict } from "../engine/policy.ts";
 import type { CompiledAssignment, ProgramStep, ProgramTask } from "../engine/program.ts";
+import { taskAccumulate } from "../engine/results.ts";
 import type { Outcome } from "../language/output-view.ts";
 import type { Scope } from "../language/scope.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import type { CommandRef, FlowEvent, Write } from "../schema/event.ts";
-import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import type { FlowEvent, TaskResult, Write } from "../schema/event.ts";
+import { isJsonObject, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { failed, type TaskError, type ToolResult } from "../schema/outcome.ts";
 import type { ResultAbout, StoredResult } from "../schema/result.ts";
 import { abortedResult } from "./deadline.ts";
-import { type Report, TASK_RUNS_MAX } from "./deps.ts";
+import { TASK_RUNS_MAX } from "./deps.ts";
+import { aboutOf, endRuns, isSensitive, keep, keepFailed, keptError, notKept, outcomeOf } from "./keep-result.ts";
+import type { PipelineRun } from "./pipeline-run.ts";
 import { type PipelineState, type TemplatePlace, taskScope } from "./scope.ts";
-import { storeResult } from "./store-result.ts";
-import type { TaskRun, TaskSurroundings } from "./surroundings.ts";
+import type { Kept } from "./store-result.ts";
 import { runTask } from "./task.ts";
 
 /** How a pipeline ended. */
 export interface PipelineEnd {
   /** Labels whose results make up the step's, in order of completion. */
   tasks: string[];
+  /** What several runs of a task came to, where its results are joined. */
+  results: TaskResult[];
   /** Execution variables written, in order. */
   set: Write[];
   /** Null: it succeeded. */
   error: TaskError | null;
-}
-
-/** What a pipeline runs in. */
-export interface PipelineRun {
-  around: TaskSurroundings;
-  step: ProgramStep;
-  state: PipelineState;
-  /** Names the command (and iteration) in events. */
-  ref: CommandRef & { iteration?: number };
-  report: Report;
-  signal: AbortSignal;
 }
 
 /**
@@ -40,28 +33,28 @@ export interface PipelineRun {
  * document, section 5). Reports every task run as it happens.
  */
 export async function runPipeline(run: PipelineRun): Promise<PipelineEnd> {
-  const { step, state } = run;
+  const { step } = run;
   const runsMax = run.around.deps.taskRunsMax ?? TASK_RUNS_MAX;
   const set: Write[] = [];
   let position = 0;
-  let tries = freshTries(run, 0);
+  let tries = freshTries(run, position, 0);
   for (let runs = 1; position < step.tasks.length; runs += 1) {
     const task = step.tasks[position];
     if (task === undefined) break;
-    if (runs > runsMax) return ended(state, set, tooManyRuns(run, task, runsMax));
+    if (runs > runsMax) return await ended(run, set, tooManyRuns(run, task, runsMax));
     tries.runs += 1;
     const done = await runOnce(run, task, tries, set);
     if (done.verdict.do === "retry") {
       const stopped = await pause(run, done.verdict.delayMs);
-      if (stopped !== null) return ended(state, set, place(stopped, run, task, tries.runs));
+      if (stopped !== null) return await ended(run, set, place(stopped, run, task, tries.runs));
       continue;
     }
-    if (done.error !== null) return ended(state, set, done.error);
+    if (done.error !== null) return await ended(run, set, done.error);
     if (done.verdict.do === "break") break;
     position = done.verdict.do === "jump" ? jumpTarget(step, position, done.verdict.to) : position + 1;
-    tries = freshTries(run, tries.serial + 1);
+    tries = freshTries(run, position, tries.serial + 1);
   }
-  return ended(state, set, null);
+  return await ended(run, set, null);
 }
 
 /** The runs of one task between two moves of the pipeline. */
@@ -70,14 +63,26 @@ interface RunTries {
   serial: number;
   runs: number;
   startedAt: number;
+  /** How often the pipeline has come to this task by now. */
+  page: number;
 }
 
-function freshTries(run: PipelineRun, serial: number): RunTries {
-  return { serial, runs: 0, startedAt: run.around.deps.clock.now() };
+function freshTries({ around, step, state }: PipelineRun, position: number, serial: number): RunTries {
+  const label = step.tasks[position]?.task.label ?? "";
+  const page = (state.pages.get(label) ?? 0) + 1;
+  state.pages.set(label, page);
+  return { serial, runs: 0, startedAt: around.deps.clock.now(), page };
 }
 
-function ended(state: PipelineState, set: Write[], error: TaskError | null): PipelineEnd {
-  return { tasks: [...state.tasks.keys()], set, error };
+/** The end, with what several runs of a task came to. What of it cannot be kept fails the pipeline. */
+async function ended(run: PipelineRun, set: Write[], error: TaskError | null): Promise<PipelineEnd> {
+  const tasks = [...run.state.tasks.keys()];
+  try {
+    return { tasks, results: await endRuns(run), set, error };
+  } catch (thrown) {
+    if (!(thrown instanceof FlowError)) throw thrown;
+    return { tasks, results: [], set, error: error ?? { ...notKept(thrown), step: run.step.step.name } };
+  }
 }
 
 /** One run of one task: the tool, the verdict, what both write, and the report. */
@@ -102,74 +107,17 @@ async function runOnce(
   const failure =
     verdict.verdict.do === "fail" ? place(verdict.error ?? policyError(task), run, task, tries.runs) : null;
   const continued = result.status === "error" && failure === null && verdict.verdict.do !== "retry";
-  const plain = continued ? { result: errorResult(result), bytes: 256 } : stored;
+  const isLost = result.status === "error" && failure !== null;
+  const plain = continued ? keptError(result) : isLost ? await keepFailed(run, taskRun, result) : stored;
   const kept = ref.iteration === undefined && !isSensitive(run, task) ? withAbout(plain, about) : plain;
   if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
-  await run.report(reports(run, task, taskRunId, tries.runs, durationMs, result, kept, verdict.verdict.do !== "retry"));
+  const isFinal = verdict.verdict.do !== "retry";
+  await run.report(reports(run, task, { taskRunId, tries, durationMs, result, kept, isFinal }));
   return { verdict: verdict.verdict, error: failure };
 }
 
-/**
- * An outcome is kept even when it is an error: an HTTP body of a 404 can be read by the arcs. A result that cannot be kept
- * is a failure of the task, which its policy judges.
- */
-async function keep(
-  run: PipelineRun,
-  { task, taskRunId, run: attempt }: TaskRun,
-  answer: ToolResult,
-): Promise<{ result: ToolResult; stored: { result: StoredResult; bytes: number } }> {
-  const { deps, place } = run.around;
-  const data = answer.status === "error" && answer.data === null ? errorValue(answer) : answer.data;
-  const config = { ...run.step.step.result, ...task.task.result };
-  const { execution_id: executionId, step } = place.command;
-  const where = { executionId, step, task: task.task.label, taskRunId };
-  try {
-    const stored = await storeResult(deps.results, where, data, answer.virtual, {
-      ...config,
-      select: [...run.step.step.result.select, ...task.task.result.select],
-      sensitive: isSensitive(run, task),
-    });
-    return { result: answer, stored };
-  } catch (error) {
-    if (!(error instanceof FlowError)) throw error;
-    const kind = error.code === "INVALID_INPUT" ? "configuration" : "storage_access";
-    const result = placed(failed(kind, error.code, error.message), run, task, attempt);
-    return { result, stored: { result: errorResult(result), bytes: 256 } };
-  }
-}
-
-function isSensitive(run: PipelineRun, task: ProgramTask): boolean {
-  return run.step.step.result.sensitive || task.task.result.sensitive;
-}
-
-function withAbout(kept: { result: StoredResult; bytes: number }, about: ResultAbout) {
+function withAbout(kept: Kept, about: ResultAbout): Kept {
   return { ...kept, result: { ...kept.result, about } };
-}
-
-function errorValue(result: ToolResult): Json {
-  return { status: "error", error: result.error ?? null };
-}
-
-function errorResult(result: ToolResult): StoredResult {
-  return { value: errorValue(result) };
-}
-
-function aboutOf(result: ToolResult, attempt: number, durationMs: number): ResultAbout {
-  return {
-    meta: { attempt, duration_ms: durationMs },
-    ...(result.http !== undefined && { http: result.http }),
-    ...(result.pg !== undefined && { pg: result.pg }),
-    ...(result.py !== undefined && { py: result.py }),
-  };
-}
-
-function outcomeOf(result: ToolResult, stored: StoredResult, about: ResultAbout): Outcome {
-  return {
-    status: result.status,
-    result: stored,
-    ...(result.error !== undefined && { error: result.error }),
-    ...about,
-  };
 }
 
 /** A task run that has ended, and what it was given. */
@@ -191,7 +139,7 @@ async function judgeOutcome(
   if (run.signal.aborted) return { verdict: { do: "fail", set: [] }, error: result.error };
   const at = { input: () => input, attempt: tries.runs };
   const { clock, random } = around.deps;
-  const options = { now: () => clock.now() };
+  const { options } = around;
   const elapsedMs = clock.now() - tries.startedAt;
   const policyScope = taskScope(around.place, state, { ...at, output: { outcome, place: "envelope" } });
   const evaluate = around.place.references.evaluate;
@@ -229,9 +177,8 @@ async function assign(
   bare: "ctx" | "local",
 ): Promise<void> {
   const { around, state } = run;
-  const now = () => around.deps.clock.now();
   for (const { scope: target, name, value } of list) {
-    const rendered = await around.place.references.evaluate(() => value.render(scope, { now }));
+    const rendered = await around.place.references.evaluate(() => value.render(scope, around.options));
     const to = target === "local" ? bare : target;
     if (to === "ctx") {
       set.push([name, rendered]);
@@ -244,24 +191,37 @@ async function assign(
   }
 }
 
-/** The task is over: its label now holds what later tasks read. */
+/** The task is over: its label now holds what later tasks read, where results are joined all of them so far. */
 function settle(state: PipelineState, task: ProgramTask, kept: StoredResult, outcome: Outcome, isGood: boolean): void {
-  state.tasks.delete(task.task.label);
-  state.tasks.set(task.task.label, kept);
+  const { label } = task.task;
+  const runs = state.runs.get(label)?.current();
+  state.tasks.delete(label);
+  state.tasks.set(
+    label,
+    runs === undefined ? kept : { ...runs, ...(kept.about !== undefined && { about: kept.about }) },
+  );
   state.previous = outcome;
   if (isGood) state.lastGood = kept;
+}
+
+/** What is told of a run of a task. */
+interface Told {
+  taskRunId: string;
+  tries: RunTries;
+  durationMs: number;
+  result: ToolResult;
+  kept: Kept;
+  isFinal: boolean;
 }
 
 function reports(
   run: PipelineRun,
   task: ProgramTask,
-  taskRunId: string,
-  runs: number,
-  durationMs: number,
-  result: ToolResult,
-  kept: { result: StoredResult; bytes: number },
-  isFinal: boolean,
+  { taskRunId, tries, durationMs, result, kept, isFinal }: Told,
 ): FlowEvent[] {
+  const { runs, page } = tries;
+  const { iteration } = run.ref;
+  const stepRunId = run.around.place.command.step_run_id;
   const at = run.around.deps.clock.now();
   const label = task.task.label;
   const done: FlowEvent = {
@@ -269,7 +229,10 @@ function reports(
     at,
     ...run.ref,
     task: label,
+    step_run_id: stepRunId,
     task_run_id: taskRunId,
+    ...(iteration !== undefined && { iteration_id: `${stepRunId}-${iteration}` }),
+    ...(taskAccumulate(run.step.step, task.task) !== undefined && { page }),
     status: result.status,
     run: runs,
     final: isFinal,
@@ -340,5 +303,15 @@ export function freshState(
   parent?: JsonObject,
 ): PipelineState {
   const stepScope = parent === undefined ? {} : { parent };
-  return { tasks: new Map(), locals: {}, pending, previous: null, lastGood: null, iteration, stepScope };
+  return {
+    tasks: new Map(),
+    runs: new Map(),
+    pages: new Map(),
+    locals: {},
+    pending,
+    previous: null,
+    lastGood: null,
+    iteration,
+    stepScope,
+  };
 }

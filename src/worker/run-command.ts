@@ -1,8 +1,10 @@
 import type { ProgramStep } from "../engine/program.ts";
+import { createSecrets, type Secrets } from "../engine/secrets.ts";
 import { milliseconds } from "../engine/time-limit.ts";
-import { loadedReferences } from "../language/loaded-references.ts";
+import { type LoadedReferences, loadedReferences } from "../language/loaded-references.ts";
 import type { Template } from "../language/template.ts";
-import type { Command } from "../schema/command.ts";
+import type { WritableResultStore } from "../ports/result-store.ts";
+import type { Command, CommandLoop } from "../schema/command.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import type { CommandRef } from "../schema/event.ts";
 import type { TaskError } from "../schema/outcome.ts";
@@ -11,11 +13,14 @@ import { after, timedOut } from "./deadline.ts";
 import type { CommandProgram, Report, WorkerDeps } from "./deps.ts";
 import { runIterations } from "./iterations.ts";
 import { openKeychain } from "./keychain.ts";
-import { freshState, type PipelineRun, pipelineMark, runPipeline } from "./pipeline.ts";
+import { freshState, pipelineMark, runPipeline } from "./pipeline.ts";
+import type { PipelineRun } from "./pipeline-run.ts";
 import { taskScope } from "./scope.ts";
-import { createSecrets, notingSource } from "./secrets.ts";
+import { type SealedWork, sealWork } from "./seal-work.ts";
+import { notingSource } from "./secrets.ts";
 import { stepInput } from "./step-input.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
+import { openTokens } from "./tokens.ts";
 
 /** A command as it was claimed. */
 export interface ClaimedCommand {
@@ -29,13 +34,16 @@ export interface ClaimedCommand {
  * `command.completed` or `command.failed`. Aborting the signal stops the tools; the command then fails as cancelled.
  */
 export async function runCommand(
-  deps: WorkerDeps,
+  parts: WorkerDeps,
   source: CommandProgram,
   claimed: ClaimedCommand,
-  report: Report,
+  receiver: Report,
   signal: AbortSignal,
 ): Promise<void> {
   const { command, attempt } = claimed;
+  const secrets = createSecrets();
+  const sealed = sealWork(parts, command, receiver, secrets, signal);
+  const { deps, report } = sealed;
   const ref: CommandRef = { command_id: command.command_id, attempt, step: command.step, worker: deps.worker };
   const step = source.program.steps.get(command.step);
   if (step === undefined) {
@@ -47,17 +55,21 @@ export async function runCommand(
   const mark = () => void markStarted(deps, ref, report);
   const endMark = mayLast(step) ? after(deps.clock, STARTED_AFTER_MS, mark) : () => {};
   let limit: Limit | undefined;
+  let frame: Limit | undefined;
   try {
-    const around = await surroundings(deps, source, step, command);
+    const opened = await sealed.open(command);
+    const around = await surroundings(sealed, secrets, source, step, opened, signal);
     limit = await stepDeadline(around, step, signal);
     if (command.claim !== undefined) await claimRows(around, step, command.claim.max_rows, ref, report, limit.signal);
-    else if (command.loop !== undefined) await runIterations(around, step, command.loop, ref, report, limit.signal);
-    else await runStep(around, step, ref, report, limit.signal);
+    else if (command.loop !== undefined) {
+      frame = frameDeadline(around, step, command.loop, limit.signal);
+      await runIterations(around, step, opened.loop ?? command.loop, ref, report, frame.signal);
+    } else await runStep(around, step, ref, report, limit.signal);
   } catch (error) {
     // WHATEVER went wrong, the command must get its end: a command without one would hold its execution forever.
     const code = error instanceof FlowError ? error.code : "INTERNAL";
     const failure: TaskError = {
-      kind: "unknown",
+      kind: code === "TIMEOUT" ? "timeout" : "unknown",
       code,
       message: messageOf(error),
       retryable: false,
@@ -66,6 +78,7 @@ export async function runCommand(
     await report([{ type: "command.failed", at: deps.clock.now(), ...ref, error: failure }]);
   } finally {
     endMark();
+    frame?.end();
     limit?.end();
   }
 }
@@ -84,24 +97,43 @@ async function markStarted(deps: WorkerDeps, ref: CommandRef, report: Report): P
 }
 
 async function surroundings(
-  parts: WorkerDeps,
+  { deps: parts, open }: SealedWork,
+  secrets: Secrets,
   source: CommandProgram,
   step: ProgramStep,
   command: Command,
+  signal: AbortSignal,
 ): Promise<TaskSurroundings> {
-  const secrets = createSecrets();
-  const deps = { ...parts, credentials: notingSource(parts.credentials, secrets) };
-  const references = loadedReferences(deps.results);
+  const references = loadedReferences(parts.results);
+  const results = forgettingResults(parts.results, references);
+  const deps = { ...parts, credentials: notingSource(parts.credentials, secrets), results };
+  const { credentials, secretSource, clock } = deps;
+  const tokens = openTokens({ credentials, secretSource, clock, note: secrets.note, signal });
+  const options = { now: () => clock.now(), token: tokens.template };
   const place = { command, spec: source.program.playbook.spec, references, env: deps.env, keychain: undefined };
-  const wanted = step.needs.members.get("keychain");
-  if (wanted === undefined) return { deps, source, place, secrets };
+  if (!step.needs.members.has("keychain")) return { deps, source, place, secrets, open, options, tokens };
   const render = (template: Template, keychain: unknown) => {
     const at = { input: () => command.context.input, attempt: 1 };
     const scope = taskScope({ ...place, keychain }, freshState(), at);
-    return references.evaluate(() => template.render(scope, { now: () => deps.clock.now() }));
+    return references.evaluate(() => template.render(scope, options));
   };
-  const keychain = await openKeychain(source.program.keychain, wanted, deps.credentials, render, secrets.note);
-  return { deps, source, place: { ...place, keychain }, secrets };
+  const keychain = openKeychain({ entries: source.program.keychain, command, deps, secrets, render, signal });
+  return { deps, source, place: { ...place, keychain }, secrets, open, options, tokens };
+}
+
+/** The same store. What was loaded of a reference is forgotten when another payload is stored under it: a retry does so. */
+function forgettingResults(store: WritableResultStore, references: LoadedReferences): WritableResultStore {
+  return {
+    kind: store.kind,
+    load: (ref) => store.load(ref),
+    async save(ref, json, keeping) {
+      try {
+        return await store.save(ref, json, keeping);
+      } finally {
+        references.forget(ref);
+      }
+    },
+  };
 }
 
 /** Aborts at a step's own time-out. */
@@ -117,12 +149,24 @@ async function stepDeadline(around: TaskSurroundings, step: ProgramStep, signal:
   // Mostly a number, for which no input need be rendered.
   const input = typeof template.source === "string" ? await stepInput(around, step) : {};
   const scope = taskScope(around.place, freshState(), { input: () => input, attempt: 1 });
-  const now = () => around.deps.clock.now();
-  const limitMs = milliseconds(await around.place.references.evaluate(() => template.render(scope, { now })));
+  const { references } = around.place;
+  const limitMs = milliseconds(await references.evaluate(() => template.render(scope, around.options)));
   if (limitMs === undefined) return { signal, end: () => undefined };
+  const endsAt = around.place.command.step_started_at + limitMs;
+  return limitUntil(around, endsAt, timedOut(`Step '${step.step.name}'`, limitMs), signal);
+}
+
+/** The signal of the frame that a cursor's rows are of: `frame.max_seconds` count from the moment when they were claimed. */
+function frameDeadline(around: TaskSurroundings, step: ProgramStep, loop: CommandLoop, signal: AbortSignal): Limit {
+  if (loop.frame_ends_at === undefined) return { signal, end: () => undefined };
+  const message = `The frame of step '${step.step.name}' did not end within its max_seconds and was stopped`;
+  return limitUntil(around, loop.frame_ends_at, new FlowError("TIMEOUT", message), signal);
+}
+
+function limitUntil(around: TaskSurroundings, endsAt: number, reason: FlowError, signal: AbortSignal): Limit {
   const controller = new AbortController();
-  const expire = () => controller.abort(timedOut(`Step '${step.step.name}'`, limitMs));
-  const leftMs = around.place.command.step_started_at + limitMs - around.deps.clock.now();
+  const expire = () => controller.abort(reason);
+  const leftMs = endsAt - around.deps.clock.now();
   if (leftMs <= 0) expire();
   const end = after(around.deps.clock, Math.max(0, leftMs), expire);
   return { signal: AbortSignal.any([signal, controller.signal]), end };
@@ -139,7 +183,13 @@ async function runStep(
   const run: PipelineRun = { around, step, state, ref, report, signal };
   const end = await runPipeline(run);
   const at = around.deps.clock.now();
-  const body = { ...ref, tasks: end.tasks, ...pipelineMark(step), ...(end.set.length > 0 && { set: end.set }) };
+  const body = {
+    ...ref,
+    tasks: end.tasks,
+    ...pipelineMark(step),
+    ...(end.results.length > 0 && { results: end.results }),
+    ...(end.set.length > 0 && { set: end.set }),
+  };
   await report([
     end.error === null
       ? { type: "command.completed", at, ...body }

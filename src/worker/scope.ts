@@ -6,11 +6,16 @@ import type { Scope } from "../language/scope.ts";
 import type { Command } from "../schema/command.ts";
 import { type JsonObject, own } from "../schema/json.ts";
 import type { StoredResult } from "../schema/result.ts";
+import type { Accumulation } from "./accumulate.ts";
 
 /** Where one pipeline stands: what its tasks gave, and what they wrote. Changes as it runs. */
 export interface PipelineState {
   /** Results by label, in order of completion. */
   tasks: Map<string, StoredResult>;
+  /** How often the pipeline has come to each task, by label. */
+  pages: Map<string, number>;
+  /** Results of tasks that are joined over their runs, by label. */
+  runs: Map<string, Accumulation>;
   /** Written by task `set`, for the later tasks of this pipeline. */
   locals: JsonObject;
   /** Execution variables that this command wrote and that are not in the context it was given. */

@@ -1,44 +1,29 @@
+import { SENSITIVE } from "../engine/open-sealed.ts";
+import type { Secrets } from "../engine/secrets.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
-import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import type { JsonObject } from "../schema/json.ts";
 import type { ToolResult } from "../schema/outcome.ts";
-
-/** Shorter texts are not hidden: replacing every `on` or `1` would hide the message and no secret. */
-const SECRET_CHARS_MIN = 4;
-
-/** Keys of a credential's data that are no secret: a message that hides the host's name helps nobody. */
-const OPEN_KEYS =
-  /^(db_)?(host|hostname|server|port|user|username|database|dbname|name|type|header|query|url|endpoint|token_url|token_uri|client_email|account|warehouse|sslmode)$/;
+import type { Credential } from "../tools/tool.ts";
 
 /**
- * The secrets that one command was given, by where they came from and not by what they look like. What the command tells
- * about itself, errors and log lines, passes through here; values that pass between tasks do not.
+ * Fields of a credential's data that are no secret: who and where, and how long or how many. A message that hides the host's name
+ * helps nobody, and a secret 5000 would be sealed in every result that counts so far. An address is open but for the password
+ * in it.
  */
-export interface Secrets {
-  /** Every text in `value` is a secret from here on. */
-  note(value: Json): void;
-  /** The text with each secret replaced by `[secret]`, written as it is or percent-encoded. */
-  hide(text: string): string;
-}
+const OPEN_FIELDS = new RegExp(
+  [
+    "^(db_)?(host|hostname|server|port|user|username|database|dbname|name|schema)$",
+    "^(type|header|query|url|endpoint|(token|auth)_ur[il]|client_email|client_id|project_id|account|warehouse|role)$",
+    "^(region|sslmode|ssl|scopes?|audience|env|environment|version|retries|timeout\\w*|(max|min)_\\w+|\\w+_(ms|seconds|size))$",
+  ].join("|"),
+);
 
-/** No secrets yet. */
-export function createSecrets(): Secrets {
-  const texts = new Set<string>();
-  const note = (value: Json): void => {
-    if (typeof value === "string" && value.length >= SECRET_CHARS_MIN) texts.add(value).add(encodeURIComponent(value));
-    else if (Array.isArray(value)) for (const item of value) note(item);
-    else if (isJsonObject(value)) for (const key of Object.keys(value)) note(own(value, key) as Json);
-  };
-  return {
-    note,
-    hide(text) {
-      let hidden = text;
-      // The longest first: a secret may contain another.
-      for (const secret of [...texts].sort((left, right) => right.length - left.length)) {
-        hidden = hidden.replaceAll(secret, "[secret]");
-      }
-      return hidden;
-    },
-  };
+/** Fields of {@link OPEN_FIELDS} that are addresses: a password may stand in one. */
+const ADDRESS_FIELDS = /^(url|endpoint|token_url|token_uri|auth_uri|host|server)$/;
+
+/** The secret fields of a credential's data are secrets from here on. */
+export function noteCredential(data: JsonObject, secrets: Pick<Secrets, "note">): void {
+  secrets.note(data, { except: OPEN_FIELDS, addresses: ADDRESS_FIELDS });
 }
 
 /** The same credentials; the secrets of each that is found are noted. */
@@ -46,13 +31,23 @@ export function notingSource(source: CredentialSource, secrets: Secrets): Creden
   return {
     async find(name) {
       const credential = await source.find(name);
-      if (credential === undefined) return undefined;
-      for (const key of Object.keys(credential.data)) {
-        if (!OPEN_KEYS.test(key)) secrets.note(own(credential.data, key) as Json);
-      }
+      if (credential !== undefined) noteCredential(credential.data, secrets);
       return credential;
     },
   };
+}
+
+/** Notes what an author wrote into `auth` instead of the name of a credential. */
+export function notingAuth(auth: Record<string, Credential>, secrets: Secrets): Record<string, Credential> {
+  for (const { data } of Object.values(auth)) noteCredential(data, secrets);
+  return auth;
+}
+
+/** All of a sensitive result is a secret: the rest of its command may quote it. */
+export function noteSensitive({ data, virtual, http }: ToolResult, secrets: Secrets): void {
+  secrets.note(data, SENSITIVE);
+  if (virtual !== undefined) secrets.note(virtual, SENSITIVE);
+  if (http !== undefined) secrets.note(http.headers, SENSITIVE);
 }
 
 /** The outcome with no secret in its error or its traceback. Its data stays: the next task may need it. */
@@ -64,17 +59,8 @@ export function hideSecrets(result: ToolResult, secrets: Secrets): ToolResult {
     error: {
       ...error,
       message: secrets.hide(error.message),
-      ...(error.details !== undefined && { details: hideIn(error.details, secrets) }),
+      ...(error.details !== undefined && { details: secrets.hideIn(error.details) }),
     },
     ...(py !== undefined && { py: { exception: py.exception, traceback: secrets.hide(py.traceback) } }),
   };
-}
-
-function hideIn(value: Json, secrets: Secrets): Json {
-  if (typeof value === "string") return secrets.hide(value);
-  if (Array.isArray(value)) return value.map((item) => hideIn(item, secrets));
-  if (!isJsonObject(value)) return value;
-  const copy: JsonObject = {};
-  for (const key of Object.keys(value)) setOwn(copy, key, hideIn(own(value, key) as Json, secrets));
-  return copy;
 }

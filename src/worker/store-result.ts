@@ -1,6 +1,9 @@
+import { keepingOf } from "../engine/results.ts";
+import { selectValue } from "../language/json-path.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
+import { FlowError } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import type { Manifest } from "../schema/manifest.ts";
 import type { ResultConfig } from "../schema/playbook.ts";
 import type { ResultRef, StoredResult } from "../schema/result.ts";
 
@@ -10,6 +13,8 @@ export const INLINE_BYTES_MAX = 65_536;
 export const INLINE_BYTES_LIMIT = 1_048_576;
 /** Size of a preview when `spec.result` does not say. */
 export const PREVIEW_BYTES_MAX = 2_048;
+/** Largest preview, whatever `spec.result` says: it stands in an event. */
+const PREVIEW_BYTES_LIMIT = 65_536;
 
 /** Which task run a result comes from. */
 export interface ResultPlace {
@@ -19,10 +24,16 @@ export interface ResultPlace {
   taskRunId: string;
 }
 
+/** A result as it is reported, and its size: what a loop's tail is measured by. */
+export interface Kept {
+  result: StoredResult;
+  bytes: number;
+}
+
 /**
  * Keeps a task's result: inline while it is small, else in the store with a reference that carries its scalars, the
  * selected fields and a preview. The selected fields are readable by their names either way. A sensitive result is never
- * inline and shows nothing of itself.
+ * inline and shows nothing of itself. Throws `FlowError` of the store, and INVALID_INPUT for a selection that is too large.
  */
 export async function storeResult(
   store: WritableResultStore,
@@ -30,11 +41,11 @@ export async function storeResult(
   data: Json,
   virtual: JsonObject | undefined,
   config: ResultConfig,
-): Promise<{ result: StoredResult; bytes: number }> {
+): Promise<Kept> {
   const main = await storeValue(store, resultUri(place), data, config);
   const fields: Record<string, StoredResult> = {};
   if (main.result.ref === undefined) {
-    const chosen = await selected(data, config);
+    const chosen = selected(data, config);
     for (const key of Object.keys(chosen)) setOwn(fields, key, { value: own(chosen, key) as Json });
   }
   let { bytes } = main;
@@ -58,28 +69,71 @@ async function storeValue(
 ): Promise<{ result: StoredResult; bytes: number }> {
   const json = JSON.stringify(data) ?? "null";
   const size = Buffer.byteLength(json);
-  const inlineBytesMax = Math.min(config.inlineMaxBytes ?? INLINE_BYTES_MAX, INLINE_BYTES_LIMIT);
-  if (!config.sensitive && size <= inlineBytesMax) {
-    return { result: { value: data }, bytes: size };
-  }
-  const scope = textOf(config, "scope");
-  const ttl = textOf(config, "ttl");
-  const keeping = { ...(scope !== undefined && { scope }), ...(ttl !== undefined && { ttl }) };
-  const saved = await store.save(ref, json, keeping);
-  const reference: ResultRef = {
+  if (!config.sensitive && size <= inlineBytesMax(config)) return { result: { value: data }, bytes: size };
+  const shown = config.sensitive ? {} : { ...scalars(data), ...selected(data, config) };
+  return { result: { ref: await storeText(store, ref, json, shown, config) }, bytes: REFERENCE_BYTES };
+}
+
+/** Largest result that this configuration keeps inline, in bytes. */
+export function inlineBytesMax({ inlineMaxBytes = INLINE_BYTES_MAX }: ResultConfig): number {
+  return Math.min(inlineMaxBytes, INLINE_BYTES_LIMIT);
+}
+
+/** Stores a value however small it is: the part of a manifest. Gives where it is. */
+export async function storePart(
+  store: WritableResultStore,
+  place: ResultPlace,
+  data: Json,
+  config: ResultConfig,
+): Promise<{ ref: string; bytes: number }> {
+  const { ref, meta } = await storeText(store, resultUri(place), JSON.stringify(data), {}, config);
+  return { ref, bytes: meta.bytes };
+}
+
+/** Stores the record of a manifest, with the fields of the last part beside its reference. */
+export async function storeManifest(
+  store: WritableResultStore,
+  place: ResultPlace,
+  manifest: Manifest,
+  extracted: JsonObject,
+  config: ResultConfig,
+): Promise<Kept> {
+  const json = JSON.stringify(manifest);
+  const ref = await storeText(store, `${resultUri(place)}/manifest`, json, extracted, config);
+  return { result: { ref }, bytes: REFERENCE_BYTES };
+}
+
+/**
+ * The one place from which a payload leaves for the store: `json` is what is written, all that is shown of it is `extracted`
+ * and the preview.
+ */
+async function storeText(
+  store: WritableResultStore,
+  ref: string,
+  json: string,
+  extracted: JsonObject,
+  config: ResultConfig,
+): Promise<ResultRef> {
+  const saved = await store.save(ref, json, keepingOf(config));
+  const { sha256, bytes, compression, meta, expiresAt } = saved;
+  const previewBytes = Math.min(config.previewMaxBytes ?? PREVIEW_BYTES_MAX, PREVIEW_BYTES_LIMIT);
+  return {
     kind: "result_ref",
     ref,
     store: saved.store ?? store.kind,
-    scope: scope ?? "permanent",
-    ...(saved.expiresAt !== undefined && { expires_at: saved.expiresAt }),
-    meta: { content_type: "application/json", bytes: saved.bytes, sha256: saved.sha256 },
-    extracted: config.sensitive ? {} : { ...scalars(data), ...(await selected(data, config)) },
-    preview: config.sensitive ? HIDDEN : preview(json, size, config.previewMaxBytes ?? PREVIEW_BYTES_MAX),
+    scope: config.store?.scope ?? "permanent",
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    meta: {
+      content_type: "application/json",
+      bytes,
+      sha256,
+      ...(compression !== undefined && { compression }),
+      ...meta,
+    },
+    extracted,
+    preview: config.sensitive ? { truncated: true, bytes: 0, sample: "" } : preview(json, bytes, previewBytes),
   };
-  return { result: { ref: reference }, bytes: REFERENCE_BYTES };
 }
-
-const HIDDEN = { truncated: true, bytes: 0, sample: "" };
 
 /** `noetl://execution/{id}/step/{step}/task/{task}/run/{task_run_id}`, segments percent-encoded. */
 function resultUri({ executionId, step, task, taskRunId }: ResultPlace): string {
@@ -87,47 +141,50 @@ function resultUri({ executionId, step, task, taskRunId }: ResultPlace): string 
   return `noetl://${segments.map(encodeURIComponent).join("/")}`;
 }
 
-/** A key of `spec.result.store`. */
-function textOf(config: ResultConfig, key: string): string | undefined {
-  const value = config.store?.[key];
-  return typeof value === "string" ? value : undefined;
-}
-
 /** Longest text that stays readable without loading the payload. */
 const SCALAR_TEXT_MAX = 256;
+/** Most characters of all of them together: they stand in an event. A map of a hundred thousand numbers has more. */
+const SCALARS_CHARS_MAX = 16_384;
 
 /** Top-level scalars, short texts among them: they stay readable beside the reference. */
-function scalars(data: Json): JsonObject {
+export function scalars(data: Json): JsonObject {
   const found: JsonObject = {};
   if (!isJsonObject(data)) return found;
+  let left = SCALARS_CHARS_MAX;
   for (const key of Object.keys(data)) {
     const value = own(data, key);
     if (typeof value === "object" && value !== null) continue;
-    if (typeof value !== "string" || value.length <= SCALAR_TEXT_MAX) setOwn(found, key, value);
+    const length = typeof value === "string" ? value.length : 8;
+    left -= key.length + length;
+    if (left < 0) break;
+    if (length <= SCALAR_TEXT_MAX) setOwn(found, key, value);
   }
   return found;
 }
 
-/**
- * The fields that `select` names, by RFC 9535 JSONPath; a path that matches several gives the list of them. Throws
- * `FlowError` INVALID_INPUT for a path that does not parse.
- */
-async function selected(data: Json, config: ResultConfig): Promise<JsonObject> {
+/** Largest JSON of all selected fields of a result together: they stand in its event, whatever the result's size. */
+const SELECTED_BYTES_MAX = 65_536;
+
+/** The fields that `select` names, by their names. */
+function selected(data: Json, { select }: ResultConfig): JsonObject {
   const found: JsonObject = {};
-  if (config.select.length === 0) return found;
-  const { query } = await import("json-p3");
-  for (const { path, as } of config.select) {
-    try {
-      const values = query(path, data as never).values() as Json[];
-      setOwn(found, as, values.length > 1 ? values : (values[0] ?? null));
-    } catch (error) {
-      const message = `Cannot select "${as}" from the result by the path "${path}": ${messageOf(error)}`;
-      throw new FlowError("INVALID_INPUT", `${message}. A path is RFC 9535 JSONPath, as $.data.items[0].id`);
+  let left = SELECTED_BYTES_MAX;
+  for (const { path, as } of select) {
+    const value = selectValue(path, data);
+    left -= Buffer.byteLength(JSON.stringify(value));
+    if (left < 0) {
+      const most = SELECTED_BYTES_MAX.toLocaleString("en");
+      const what = `The field "${as}" (${path}) makes the selected fields of this result larger than ${most} bytes`;
+      throw new FlowError("INVALID_INPUT", `${what}. Select small fields: the others are read from the stored result`);
     }
+    setOwn(found, as, value);
   }
   return found;
 }
 
+/** The beginning of the text, cut between two characters. */
 function preview(json: string, bytes: number, max: number): ResultRef["preview"] {
-  return { truncated: bytes > max, bytes, sample: json.slice(0, max) };
+  if (bytes <= max) return { truncated: false, bytes, sample: json };
+  const { read } = new TextEncoder().encodeInto(json.slice(0, max), new Uint8Array(max));
+  return { truncated: true, bytes, sample: json.slice(0, read) };
 }

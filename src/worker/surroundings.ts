@@ -1,9 +1,11 @@
 import type { ProgramTask } from "../engine/program.ts";
+import type { Secrets } from "../engine/secrets.ts";
 import type { LoadedReferences } from "../language/loaded-references.ts";
+import type { RenderOptions } from "../language/template.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { CommandProgram, WorkerDeps } from "./deps.ts";
 import type { PipelinePlace } from "./scope.ts";
-import type { Secrets } from "./secrets.ts";
+import type { CommandTokens } from "./tokens.ts";
 
 /** One run of one task. */
 export interface TaskRun {
@@ -23,6 +25,12 @@ export interface TaskSurroundings {
   place: PipelinePlace & { references: LoadedReferences };
   /** What must not be told. */
   secrets: Secrets;
+  /** What was sealed in a value opened: for payloads that a tool has read by itself. */
+  open<T>(value: T): Promise<T>;
+  /** What templates are given beside names: the time, and tokens. */
+  options: RenderOptions;
+  /** The tokens of credentials. */
+  tokens: CommandTokens;
 }
 
 /** Where in a trace the run's own calls stand; undefined without a trace. */

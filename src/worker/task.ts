@@ -13,7 +13,8 @@ import { callChild } from "./child.ts";
 import { codeNames } from "./code-names.ts";
 import { abortedResult, withDeadline } from "./deadline.ts";
 import { type PipelineState, taskScope } from "./scope.ts";
-import { hideSecrets } from "./secrets.ts";
+import { scriptAuth } from "./script-auth.ts";
+import { hideSecrets, noteSensitive, notingAuth } from "./secrets.ts";
 import { type TaskRun, type TaskSurroundings, traceparentOf } from "./surroundings.ts";
 
 /**
@@ -22,7 +23,10 @@ import { type TaskRun, type TaskSurroundings, traceparentOf } from "./surroundin
  */
 export async function runTask(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
   if (run.signal.aborted) return abortedResult(run.signal);
-  return hideSecrets(await prepareAndExecute(around, state, run), around.secrets);
+  const result = await prepareAndExecute(around, state, run);
+  const step = around.source.program.steps.get(around.place.command.step);
+  if (step?.step.result.sensitive === true || run.task.task.result.sensitive) noteSensitive(result, around.secrets);
+  return hideSecrets(result, around.secrets);
 }
 
 async function prepareAndExecute(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
@@ -56,7 +60,7 @@ async function prepare(
   const { input, ownInput } = await renderInput(around, state, run, target);
   run.input = input;
   const scope = taskScope(around.place, state, { input: () => input, attempt: run.run });
-  const render = (template: Template) => references.evaluate(() => template.render(scope, options(around)));
+  const render = (template: Template) => references.evaluate(() => template.render(scope, around.options));
   const config = await render(target.config);
   const auth = target.auth === undefined ? undefined : await render(target.auth);
   const timeout = run.task.timeoutMs ?? target.timeoutMs;
@@ -64,7 +68,13 @@ async function prepare(
     input,
     ownInput,
     config: isJsonObject(config) ? config : {},
-    auth: await resolveAuth(around.deps.credentials, auth),
+    auth: notingAuth(
+      {
+        ...(await resolveAuth(around.deps.credentials, auth, target.task.kind)),
+        ...(isJsonObject(config) && (await scriptAuth(around.deps.credentials, target.task.kind, config))),
+      },
+      around.secrets,
+    ),
     timeoutMs: timeout === undefined ? undefined : milliseconds(await render(timeout)),
     scope,
   };
@@ -79,7 +89,7 @@ async function renderInput(
 ): Promise<{ input: JsonObject; ownInput: JsonObject }> {
   const { command, references } = around.place;
   const step = around.source.program.steps.get(command.step);
-  const inputOptions = target.task.kind === "python" ? { ...options(around), whole: forCode } : options(around);
+  const inputOptions = target.task.kind === "python" ? { ...around.options, whole: forCode } : around.options;
   const input: JsonObject = {};
   const ownInput: JsonObject = {};
   for (const key of Object.keys(command.context.input)) setOwn(input, key, own(command.context.input, key));
@@ -100,10 +110,6 @@ async function renderInput(
 /** Code reads fields by itself: a result has its virtual fields as real ones there. */
 function forCode(value: unknown): unknown {
   return value instanceof ResultView ? value.forCode() : value;
-}
-
-function options(around: TaskSurroundings) {
-  return { now: () => around.deps.clock.now() };
 }
 
 async function execute(
@@ -129,12 +135,15 @@ async function execute(
       config: prepared.config,
       input: prepared.input,
       auth: prepared.auth,
+      tokens: around.tokens.forTool(signal),
       executionId: command.execution_id,
       step: command.step,
       task: run.task.task.label,
       attempt: run.run,
       taskRunId: run.taskRunId,
       ...(traceparent !== undefined && { traceparent }),
+      // The record of a sensitive manifest is sealed as a whole, and must be read before its parts.
+      ...(task.kind === "artifact" && { open: around.open }),
       signal,
       log: (text) =>
         deps.log({
@@ -148,7 +157,10 @@ async function execute(
       names: () => names,
       source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
     });
-  return await withDeadline(deps.clock, call, prepared.timeoutMs ?? tool.defaultTimeoutMs, run.signal, describe(run));
+  const limitMs = prepared.timeoutMs ?? tool.defaultTimeoutMs;
+  const result = await withDeadline(deps.clock, call, limitMs, run.signal, describe(run));
+  // Any other tool's text only looks sealed: what it brings came from elsewhere.
+  return task.kind === "artifact" ? { ...result, data: await around.open(result.data) } : result;
 }
 
 function describe(run: TaskRun): string {
@@ -166,6 +178,9 @@ const KIND_OF_CODE: Partial<Record<FlowError["code"], TaskErrorKind>> = {
   TEMPLATE_ERROR: "template",
   TEMPLATE_BUDGET: "template",
   KEYCHAIN: "template",
+  UNAUTHENTICATED: "auth",
+  UNAVAILABLE: "connection",
+  EGRESS_REFUSED: "client_error",
   REFERENCE_NOT_AVAILABLE: "not_found",
   CANCELLED: "cancelled",
 };

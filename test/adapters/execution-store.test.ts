@@ -64,6 +64,23 @@ test("an execution that begins is found again as it was written", async () => {
   assert.equal(row.deadline_at.toISOString(), "2030-01-01T00:00:00.250Z");
 });
 
+test("an execution begins with its first event, and never later than it is written", async () => {
+  const at = Date.now();
+  const [behind, ahead, unsaid] = [at - 60_000, at + 3_600_000, undefined].map((startedAt) =>
+    rows.begin(startedAt === undefined ? {} : { startedAt }),
+  );
+  assert.ok(behind && ahead && unsaid);
+  await write(behind, ahead, unsaid);
+  const startOf = async ({ executionId }: ExecutionChange) => {
+    const [row] = await database.sql<[{ started_at: Date }]>`
+      select started_at from flow.execution where execution_id = ${executionId}`;
+    return row.started_at.getTime() - at;
+  };
+  assert.equal(await startOf(behind), -60_000, "by a server whose clock is behind the database's");
+  assert.ok((await startOf(ahead)) < 60_000, "by one whose clock is ahead");
+  assert.ok(Math.abs(await startOf(unsaid)) < 60_000);
+});
+
 test("an execution that nobody started is not found", async () => {
   assert.equal(await store.find("1"), undefined);
   assert.deepEqual(await store.eventsAfter("1", 0, 10), []);

@@ -39,6 +39,24 @@ test("a loop's result has its stored parts in collection order", async () => {
   assert.equal(bounded.results.parts[0]?.ref, "noetl://part");
 });
 
+test("a manifest is what its parts come to", async () => {
+  const store = createLocalResults();
+  const manifest = {
+    kind: "manifest",
+    strategy: "concat",
+    merge_path: "$.n",
+    parts: [{ ref: "noetl://a" }, { ref: "noetl://b" }],
+  };
+  await store.save("noetl://a", '{"n": [1]}');
+  await store.save("noetl://b", '{"n": [2, 3]}');
+  await store.save("noetl://x/manifest", JSON.stringify(manifest));
+  assert.deepEqual(await wholeResult({ ref: reference("noetl://x/manifest") }, store), [1, 2, 3]);
+  assert.deepEqual(
+    await wholeResult({ ref: reference("noetl://x/manifest", true) }, store),
+    reference("noetl://x/manifest", true),
+  );
+});
+
 test("a sensitive result is never loaded to be shown", async () => {
   const store = createLocalResults();
   await store.save("noetl://secret", '{"token": "secret-text"}');

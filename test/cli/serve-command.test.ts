@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { playbook } from "../support/api.ts";
 import { flow, folderWith, startFlow } from "../support/cli-process.ts";
+import { ownDatabase } from "../support/key-ring.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { startServe } from "../support/serve.ts";
 
@@ -54,7 +55,7 @@ test("with nothing set up: serve starts its own database, registers, lists, stop
 test("a request under way is answered before the server stops", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, {});
-  const server = await startServe(t, folder, { FLOW_DATABASE_URL: databaseUrl });
+  const server = await startServe(t, folder, ownDatabase(databaseUrl));
   // The first part of a body: the request is under way until the rest has come.
   const body = JSON.stringify({ content: playbook("late/answer") });
   const call = request(`${server.url}/api/catalog/register`, {
@@ -79,7 +80,7 @@ test("a request under way is answered before the server stops", async (t) => {
 test("two servers on one database share its catalog, and both start at the same time", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, { "one.yaml": playbook("shared/one") });
-  const environment = { FLOW_DATABASE_URL: databaseUrl };
+  const environment = ownDatabase(databaseUrl);
   const [first, second] = await Promise.all([startServe(t, folder, environment), startServe(t, folder, environment)]);
   const { code } = await flow(folder, ["register", "one.yaml", "--server", first.url], { HOME: folder });
   assert.equal(code, 0);
@@ -91,7 +92,7 @@ test("two servers on one database share its catalog, and both start at the same 
 test("a port that is taken is told with what to do, and nothing is left running", async (t) => {
   const folder = await folderWith(t, {});
   const { url: databaseUrl } = await createTestDatabase();
-  const server = await startServe(t, folder, { FLOW_DATABASE_URL: databaseUrl });
+  const server = await startServe(t, folder, ownDatabase(databaseUrl));
   const { port } = new URL(server.url);
   const { code, stdout, stderr } = await flow(folder, ["serve", "--port", port], { HOME: folder });
   assert.deepEqual([code, stdout], [2, ""]);
@@ -101,7 +102,7 @@ test("a port that is taken is told with what to do, and nothing is left running"
 
 test("a database that is not there is told with its address and without its password", async (t) => {
   const folder = await folderWith(t, {});
-  const environment = { HOME: folder, FLOW_DATABASE_URL: "postgres://flow:canary@127.0.0.1:1/flow" };
+  const environment = { HOME: folder, ...ownDatabase("postgres://flow:canary@127.0.0.1:1/flow") };
   const { code, stdout, stderr } = await flow(folder, ["serve", "--port", "0"], environment);
   assert.deepEqual([code, stdout], [1, ""]);
   assert.match(stderr, /Cannot use the database at 127\.0\.0\.1:1\/flow: .*ECONNREFUSED.*FLOW_DATABASE_URL/);
@@ -135,7 +136,7 @@ for (const [what, environment, args, said] of [
 test("beyond loopback a server with a token listens, and answers only with it", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, { "one.yaml": playbook("guarded/one"), token: "operator-token\n" });
-  const environment = { FLOW_DATABASE_URL: databaseUrl, FLOW_SERVER_TOKEN: "operator-token" };
+  const environment = { ...ownDatabase(databaseUrl), FLOW_SERVER_TOKEN: "operator-token" };
   const { url } = await startServe(t, folder, environment, ["--host", "0.0.0.0"]);
   const server = url.replace("0.0.0.0", "127.0.0.1");
   const settings = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings") };
@@ -158,7 +159,7 @@ test("beyond loopback a server with a token listens, and answers only with it", 
 test("FLOW_AUTH_DISABLED=true is warned about at every start", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, {});
-  const environment = { FLOW_DATABASE_URL: databaseUrl, FLOW_AUTH_DISABLED: "true" };
+  const environment = { ...ownDatabase(databaseUrl), FLOW_AUTH_DISABLED: "true" };
   const server = await startServe(t, folder, environment, ["--host", "0.0.0.0"]);
   await server.untilStderr("whoever reaches 0.0.0.0 may do anything");
 });
@@ -176,7 +177,7 @@ test("a server that is told to stop while it starts stops", async (t) => {
 test("what is no HTTP request that could be answered is 400 in the shape of every error", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, {});
-  const { url } = await startServe(t, folder, { FLOW_DATABASE_URL: databaseUrl });
+  const { url } = await startServe(t, folder, ownDatabase(databaseUrl));
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   socket.end("GET /api/health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n");
   let answer = "";

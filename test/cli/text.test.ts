@@ -44,6 +44,12 @@ test("nothing that moves a cursor survives cleaning", () => {
   assert.equal(cleanText("Grüße, 世界"), "Grüße, 世界");
 });
 
+test("what is sealed is shown as [secret], in a line and in JSON", () => {
+  const sealed = `[sealed:k1:${"A".repeat(80)}]`;
+  assert.equal(cleanText(`Bearer ${sealed}, ${sealed}`), "Bearer [secret], [secret]");
+  assert.deepEqual(JSON.parse(jsonText({ [sealed]: [`x ${sealed}`] })), { "[secret]": ["x [secret]"] });
+});
+
 test("nothing that turns the direction of writing survives cleaning, and emoji made of several stay whole", () => {
   assert.equal(cleanText("a\u202egnp.exe\u202c \u2066b\u2069"), "a gnp.exe   b ");
   assert.equal(cleanText("👩‍👧 שלום"), "👩‍👧 שלום");

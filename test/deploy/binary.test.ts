@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { packagePath } from "../../src/platform/package-file.ts";
 import { folderWith } from "../support/cli-process.ts";
+import { ownDatabase } from "../support/key-ring.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { runProgram, serveProgram } from "./installed-program.ts";
 
@@ -42,7 +43,7 @@ test("it unpacks itself once", async (t) => {
 test("it serves on a database that is given", async (t) => {
   const folder = await folderWith(t, {});
   const { url: databaseUrl } = await createTestDatabase();
-  const settings = { ...environment(), FLOW_DATABASE_URL: databaseUrl };
+  const settings = { ...environment(), ...ownDatabase(databaseUrl) };
   const { url, stop } = await serveProgram(t, [binary, "serve", "--role=server", "--port=0"], folder, settings);
   assert.deepEqual(await (await fetch(`${url}/api/health`)).json(), { status: "ok" });
   assert.equal((await stop()).code, 0);

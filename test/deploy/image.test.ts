@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { packagePath } from "../../src/platform/package-file.ts";
 import { folderWith } from "../support/cli-process.ts";
+import { ownDatabase } from "../support/key-ring.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { copiesOf, last, readStages } from "./dockerfile.ts";
 import { runProgram, serveProgram } from "./installed-program.ts";
@@ -112,7 +113,7 @@ test("the image's files are a program that runs playbooks", async (t) => {
 test("the image's files serve on a database that is given, and its health check tells whether they do", async (t) => {
   const folder = await folderWith(t, {});
   const { url: databaseUrl } = await createTestDatabase();
-  const environment = { PATH, FLOW_DATABASE_URL: databaseUrl };
+  const environment = { PATH, ...ownDatabase(databaseUrl) };
   const serving = await serveProgram(t, [...flow, "serve", "--role=server", "--port=0"], folder, environment);
   const [, ...check] = JSON.parse(last(image, "HEALTHCHECK").replace(/^.* CMD /, "")) as string[];
   const look = () =>
@@ -131,7 +132,7 @@ test("without a database the image's server says what to set", async (t) => {
 
 test("beyond loopback without tokens the image's server does not start", async (t) => {
   const folder = await folderWith(t, {});
-  const environment = { PATH, FLOW_HOST: "0.0.0.0", FLOW_DATABASE_URL: "postgres://flow:flow@127.0.0.1:1/flow" };
+  const environment = { PATH, FLOW_HOST: "0.0.0.0", ...ownDatabase("postgres://flow:flow@127.0.0.1:1/flow") };
   const { code, stderr } = await runProgram([...flow, "serve", "--role=server"], folder, environment);
   assert.equal(code, 2);
   assert.match(stderr, /Refused to listen on 0\.0\.0\.0 without tokens/);

@@ -2,10 +2,9 @@ import { describeConfig } from "../../src/platform/config.ts";
 
 /**
  * Settings that the manifests have before the program reads them, of roles that come with a later part (interface
- * specification, Gateway settings) and of the credential store. An entry may go when `flow config` shows it.
+ * specification, Gateway settings). An entry may go when `flow config` shows it.
  */
 export const LATER_SETTINGS = [
-  "FLOW_ENCRYPTION_KEYS",
   "FLOW_GATEWAY_PORT",
   "FLOW_DOCTOR_PORT",
   "FLOW_BASE_URL",

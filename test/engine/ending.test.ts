@@ -136,13 +136,15 @@ test("cancelling ends every command and every running step, and starts nothing",
     .is({
       status: "CANCELLED",
       error: /no longer needed/,
-      steps: { b: "FAILED", each: "FAILED", c: "PENDING" },
+      steps: { a: "COMPLETED", b: "FAILED", each: "FAILED", c: "PENDING" },
       open: [],
     });
 });
 
-test("cancelling before anything was claimed works too", () => {
-  given("workflow: [{ step: a }]").when(cancelled()).is({ status: "CANCELLED" });
+test("a step whose work nobody has begun is skipped when the run is cancelled", () => {
+  given("workflow: [{ step: a }]")
+    .when(cancelled())
+    .is({ status: "CANCELLED", steps: { a: "SKIPPED" } });
 });
 
 test("a run whose time is over fails with that error, and everything in it ends", () => {

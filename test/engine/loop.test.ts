@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OPEN_ITERATIONS_MAX } from "../../src/engine/activate.ts";
-import { COMMAND_ITERATIONS_MAX } from "../../src/engine/loop.ts";
+import { COMMAND_ITERATIONS_MAX } from "../../src/engine/loop-commands.ts";
 import type { Json } from "../../src/schema/json.ts";
 import { given } from "./support/given.ts";
 import { done } from "./support/reports.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import type { JsonObject } from "../../src/schema/json.ts";
 import { closedPort } from "../support/http-server.ts";
 import { type RunReport, runExample, startExampleApi, statuses } from "./run-flow.ts";
 
@@ -34,6 +35,13 @@ test("paginated_users fails when nobody answers, and names the address", async (
   assert.match(report.error?.message ?? "", /GET http:\/\/127\.0\.0\.1:\d+\/users/);
 });
 
+test("joined_pages gives one list of all pages, whatever their size", async () => {
+  for (const size of [5, 100]) {
+    const report = await run("joined_pages", { page_size: size });
+    assert.deepEqual(report.result, { count: 23, teams: ["build", "data", "sales"], last: "User 23" }, report.stderr);
+  }
+});
+
 test("flaky_retry tries again until the endpoint has recovered", async () => {
   const report = await run("flaky_retry", { failures: 3, delay: 0.05 });
   assert.deepEqual(report.result, { recovered: true, message: "It works again" });
@@ -54,6 +62,22 @@ test("flaky_retry takes an arc when the endpoint never recovers", async () => {
   assert.deepEqual([recovered, attempts], [false, 5]);
   assert.match(why, /answered 503: Try again later/);
   assert.deepEqual(statuses(report), { fetch: "FAILED", give_up: "COMPLETED", end: "SKIPPED" });
+});
+
+test("keychain reads what a token and a session open, and shows neither", async () => {
+  const data = { client_id: "flow", client_secret: "example", token_url: `${api.origin}/token` };
+  const run = (workload: JsonObject, secret = "example") => {
+    const client = { type: "oauth2", data: { ...data, client_secret: secret } };
+    const env = { FLOW_CREDENTIAL_EXAMPLE_CLIENT: JSON.stringify(client) };
+    return runExample("keychain", { base_url: api.origin, ...workload }, env);
+  };
+  const good = await run({});
+  assert.deepEqual(good.result, { read: true, team: "sales", contacts: 7 });
+  assert.doesNotMatch(JSON.stringify(good), /token-|session-/);
+  const nobody = (await run({ team: "nobody" })).result as { why: string };
+  assert.match(nobody.why, /Entry 'contacts' not found: POST .*\/sessions answered 422: There is no team 'nobody'/);
+  const wrong = (await run({}, "guessed")).result as { why: string };
+  assert.match(wrong.why, /Entry 'api' not found: POST .*\/token answered 401: invalid_client/);
 });
 
 test("checkout charges an order once, however often it is run", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endOf } from "../support/api-work.ts";
+import { ownDatabase } from "../support/key-ring.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { startServerProcess } from "../support/service-process.ts";
 import { createClient } from "./support/client.ts";
@@ -102,7 +103,7 @@ test("SIGTERM of the role `all` under load, and its restart: nothing is lost, no
   const stand = await openStand(t, LONG);
   const environment = {
     ...LONG,
-    FLOW_DATABASE_URL: stand.databaseUrl,
+    ...ownDatabase(stand.databaseUrl),
     FLOW_WORKER_TOOLS: "all",
     FLOW_HTTP_ALLOW_PRIVATE: "all",
   };

@@ -94,6 +94,18 @@ describe("forms of a tool", () => {
       ],
     ],
     [
+      "the credentials of a transfer's source and target are the task's, under names of their own",
+      "{ kind: transfer, auth: shared, source: { type: http, url: u, auth: { type: bearer, token: t } }, target: { table: x } }",
+      [
+        {
+          label: "one",
+          kind: "transfer",
+          config: { source: { type: "http", url: "u" }, target: { table: "x" } },
+          auth: { transfer_source: { type: "bearer", token: "t" }, transfer_target: "shared" },
+        },
+      ],
+    ],
+    [
       "input wins over args",
       "{ kind: noop, args: { a: 1, b: 1 }, input: { b: 2 } }",
       [{ label: "one", kind: "noop", input: { a: 1, b: 2 } }],

@@ -307,6 +307,32 @@ const SHAPE_CASES: RuleCase[] = [
     found: ["4:29 unknown-kind"],
     hint: "did you mean `oauth2`?",
   },
+  {
+    code: "unknown-kind",
+    name: "and an unknown secret manager, in whatever case it is written",
+    text: `${HEAD}keychain:\n  - { name: a, kind: secrets, provider: clod_a, auth: x, map: { f: p } }\n  - { name: b, kind: secrets, provider: AWS, auth: x, map: { f: p } }\n${ONE}`,
+    found: ["5:41 unknown-kind"],
+    hint: "did you mean `cloud_a`?",
+  },
+  {
+    code: "incomplete-entry",
+    name: "an entry lacks what its kind needs",
+    text: `${HEAD}keychain:\n${[
+      "{ name: a, kind: secret_manager, map: { f: p }, auth: x }",
+      "{ name: b, kind: secret_manager, provider: cloud_b, auth: x }",
+      "{ name: c, kind: secret_manager, provider: cloud_c, map: { f: p } }",
+      "{ name: d, kind: oauth2 }",
+      "{ name: e, kind: http, auth: x }",
+      "{ name: f, kind: google_id_token, auth: x }",
+      "{ name: g, kind: google_id_token, target_audience: x }",
+      "{ name: h, kind: static }",
+      "{ name: fine, kind: oauth2, auth: x }",
+    ]
+      .map((entry) => `  - ${entry}\n`)
+      .join("")}${ONE}`,
+    found: [5, 6, 7, 8, 9, 10, 11, 12].map((line) => `${line}:5 incomplete-entry`),
+    hint: "cloud_a, cloud_b or cloud_c",
+  },
 ];
 
 /** Forms that are gone, and older ones that are still read. */
@@ -389,7 +415,7 @@ const MEANING_CASES: RuleCase[] = [
   {
     code: "duplicate-name",
     name: "names of keychain and workbook entries are unique",
-    text: `${HEAD}keychain: [{ name: k, kind: static }, { name: k, kind: static }]\nworkbook: [{ name: w, tool: { kind: noop } }, { name: w, tool: { kind: noop } }]\n${ONE}`,
+    text: `${HEAD}keychain: [{ name: k, kind: bearer }, { name: k, kind: bearer }]\nworkbook: [{ name: w, tool: { kind: noop } }, { name: w, tool: { kind: noop } }]\n${ONE}`,
     found: ["4:47 duplicate-name", "5:55 duplicate-name"],
   },
   {
@@ -487,7 +513,7 @@ const TEMPLATE_CASES: RuleCase[] = [
   {
     code: "unknown-variable",
     name: "a name that is nearly a known one is a warning, wherever it is read",
-    text: `${HEAD}workload: { customer: 1 }\nkeychain: [{ name: api, kind: static }]\nworkflow:\n  - step: fetch\n    tool: { kind: noop, input: { a: "{{ custmer }}", b: "{{ workload.customr }}", c: "{{ keychain.apii.x }}" } }\n    set: { total: "{{ fetchh.data }}" }\n    next: { arcs: [{ step: fetch, when: "ctx.totl > 1" }] }\n`,
+    text: `${HEAD}workload: { customer: 1 }\nkeychain: [{ name: api, kind: bearer }]\nworkflow:\n  - step: fetch\n    tool: { kind: noop, input: { a: "{{ custmer }}", b: "{{ workload.customr }}", c: "{{ keychain.apii.x }}" } }\n    set: { total: "{{ fetchh.data }}" }\n    next: { arcs: [{ step: fetch, when: "ctx.totl > 1" }] }\n`,
     found: [
       "8:41 unknown-variable",
       "8:70 unknown-variable",

@@ -4,7 +4,7 @@ import { loadPlaybook } from "../../src/language/load.ts";
 
 // Language document, section 8, "Storage": the name by which a selected field is read.
 
-function nameFor(path: string): string | undefined {
+function load(path: string) {
   const text = `
 apiVersion: test/v2
 kind: Playbook
@@ -13,7 +13,7 @@ workflow:
   - step: a
     tool: { kind: noop, spec: { result: { select: [{ path: ${JSON.stringify(path)} }] } } }
 `;
-  return loadPlaybook(text, "x.yaml").playbook?.steps[0]?.tasks[0]?.result.select[0]?.as;
+  return loadPlaybook(text, "x.yaml");
 }
 
 for (const [path, name] of [
@@ -26,10 +26,24 @@ for (const [path, name] of [
   ["$['a']", "$['a']"],
   ["$.a[?(@.b[0]>1)]", "$.a[?(@.b[0]>1)]"],
   ["$", "$"],
-  ["]", "]"],
 ] as const) {
   test(`${path} is read as ${name} unless the document names it`, () => {
-    assert.equal(nameFor(path), name);
+    assert.equal(load(path).playbook?.steps[0]?.tasks[0]?.result.select[0]?.as, name);
+  });
+}
+
+for (const [path, message] of [
+  ["$.a[", "`$.a[` is no path: unclosed bracketed selection, at its character 5"],
+  ["$.a[?@.b ==]", "`$.a[?@.b ==]` is no path: unexpected end of expression, at its character 12"],
+  ["$[?nope(@.a)]", "`$[?nope(@.a)]` is no path: no such function 'nope', at its character 4"],
+  ["a.b[", "`a.b[` is no path: unclosed bracketed selection, at its character 5"],
+  ["]", "`]` is no path: unexpected shorthand selector ']', at its character 1"],
+] as const) {
+  test(`the path ${path} is refused, with the place`, () => {
+    const [first] = load(path).diagnostics;
+    assert.deepEqual([first?.code, first?.message], ["wrong-value", message]);
+    assert.equal(first?.path, "workflow[0].tool.spec.result.select[0].path");
+    assert.equal(first?.line, 7);
   });
 }
 
@@ -39,8 +53,8 @@ for (const [what, path] of [
   ["100,000 brackets", "]".repeat(100_000)],
 ] as const) {
   // A pattern with nested repetitions did not come back from the first of these.
-  test(`a path of ${what} that ends in no name is its own name at once`, () => {
-    assert.equal(nameFor(path), path);
+  test(`a path of ${what} is refused at once`, () => {
+    assert.equal(load(path).playbook, undefined);
   });
 }
 

@@ -108,3 +108,54 @@ test("evaluations that take turns do not disturb each other", async () => {
     [3, "lost", 4],
   );
 });
+
+test("what will be asked for next is loaded with it, so that the evaluation is run again once", async () => {
+  const refs = Array.from({ length: 30 }, (_, index) => `r${index}`);
+  const { references, loads } = setup(Object.fromEntries(refs.map((ref) => [ref, ref])));
+  let runs = 0;
+  const readAll = () => {
+    runs += 1;
+    return refs.map((ref) => {
+      const payload = references.get(ref);
+      if (payload === undefined) throw new ReferenceNeeded(ref, refs);
+      return payload;
+    });
+  };
+  assert.deepEqual(await references.evaluate(readAll), refs);
+  assert.deepEqual([runs, loads.length], [2, 30]);
+});
+
+test("one lost payload among many ends the loading of the others", async () => {
+  const { references, loads } = setup({ a: 1, c: 3 });
+  const read = () => {
+    if (references.get("a") === undefined) throw new ReferenceNeeded("a", ["a", "b", "c"]);
+    return references.get("b");
+  };
+  await assert.rejects(references.evaluate(read), /b is lost/);
+  assert.deepEqual(loads, ["a", "b"]);
+});
+
+test("a payload that is stored anew is forgotten and loaded again", async () => {
+  const payloads: Record<string, Json> = { a: 1 };
+  const { references, read } = setup(payloads);
+  assert.equal(await references.evaluate(() => read("a")), 1);
+  payloads["a"] = 2;
+  assert.equal(await references.evaluate(() => read("a")), 1);
+  references.forget("a");
+  assert.equal(await references.evaluate(() => read("a")), 2);
+});
+
+test("a payload that is null is loaded once", async () => {
+  const { references, read, loads } = setup({ a: null });
+  assert.equal(await references.evaluate(() => read("a")), null);
+  assert.deepEqual(loads, ["a"]);
+});
+
+test("an evaluation that needs many payloads keeps them while others end", async () => {
+  const refs = Array.from({ length: 40 }, (_, index) => `r${index}`);
+  const { references, read, loads } = setup(Object.fromEntries([...refs, "a", "b"].map((ref) => [ref, ref])));
+  const many = references.evaluate(() => refs.map(read));
+  for (let time = 0; time < 60; time += 1) await references.evaluate(() => read(time % 2 === 0 ? "a" : "b"));
+  assert.deepEqual(await many, refs);
+  assert.equal(loads.filter((ref) => ref.startsWith("r")).length, 40);
+});

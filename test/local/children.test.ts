@@ -39,7 +39,8 @@ test("a child's result is merged over its status and id, and it knows its parent
     own: child?.state.executionId,
   });
   assert.equal(ran.of("call.done")[0]?.child_execution_id, child?.state.executionId);
-  assert.deepEqual(child?.state.parent, { execution_id: parent?.state.executionId, step: "call" });
+  const caller = { execution_id: parent?.state.executionId, root_catalog_id: "test", step: "call" };
+  assert.deepEqual(child?.state.parent, caller);
 });
 
 for (const key of ["input", "args", "payload"]) {

@@ -166,6 +166,7 @@ test("a record has the names of the specification", async (t) => {
     command_id: issued?.command_id,
     worker: "local",
     attempt: 1,
+    step_run_id: issued?.step_run_id,
     task_run_id: `${issued?.command_id}-0-0`,
     duration_ms: 0,
     result: {

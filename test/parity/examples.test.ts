@@ -29,7 +29,9 @@ test("every example comes to the same on both runtimes", async (t) => {
   t.after(() => mcp.close());
   const folder = await folderWith(t, {});
   const credentialsFile = join(folder, "credentials.json");
-  await writeFile(credentialsFile, JSON.stringify({ pg_demo: { type: "sqldb", data } }), { mode: 0o600 });
+  const client = { token_url: `${api.origin}/token`, client_id: "flow", client_secret: "example" };
+  const credentials = { pg_demo: { type: "sqldb", data }, example_client: { type: "oauth2", data: client } };
+  await writeFile(credentialsFile, JSON.stringify(credentials), { mode: 0o600 });
   const surroundings = { folder: FOLDER, credentialsFile, env: {} };
   const service = await startParityService(t, surroundings);
   for (const name of playbooks) await service.register(await readFile(join(FOLDER, name), "utf8"));

@@ -107,13 +107,16 @@ test("an invalid playbook, a missing one and a wrong input are refused", async (
 });
 
 test("kinds that this machine cannot run are told with the reason", async (t) => {
-  const text = PLAYBOOK.replace("{step: failed, tool: {kind: noop}}", "{step: failed, tool: {kind: duckdb, query: x}}");
+  const text = PLAYBOOK.replace(
+    "{step: failed, tool: {kind: noop}}",
+    "{step: failed, tool: {kind: container, image: x}}",
+  );
   const folder = workspace(t, { "main.yaml": text });
   const limited = { PATH: "/nowhere", FLOW_WORKER_TOOLS: "python" };
   const run = await command(planPlaybook, folder, ["main.yaml"], {}, limited);
   assert.match(run.stdout, /✗ http .*FLOW_WORKER_TOOLS/);
   assert.match(run.stdout, /✗ python .*no program python3/);
-  assert.match(run.stdout, /✗ duckdb .*nothing here carries it out/);
+  assert.match(run.stdout, /✗ container .*nothing here carries it out/);
 });
 
 test("what many steps use is told with the first of them", async (t) => {

@@ -242,6 +242,7 @@ workflow:
       - four: {kind: http, url: x, auth: "{{ row.auth }}"}
       - five: {kind: playbook, path: child}
       - six: {kind: playbook, path: "{{ row.path }}"}
+      - seven: {kind: python, script: {uri: a.py, source: {type: http, endpoint: "https://x/", auth: scripts}}}
 `);
   assert.deepEqual(
     made.credentials.map(({ name, found }) => [name, found]),
@@ -250,6 +251,7 @@ workflow:
       ["pg_prod", false],
       ["there", true],
       ["gone", false],
+      ["scripts", false],
     ],
   );
   assert.deepEqual(made.keychain, [
@@ -258,6 +260,29 @@ workflow:
   ]);
   assert.deepEqual(made.playbooks, [{ path: "child", used_by: ["a"], found: true }]);
   assert.doesNotMatch(JSON.stringify(made), /inline/);
+});
+
+test("a keychain entry needs the credential that it names, and one that makes its own request needs none", async () => {
+  const made = await plan(`keychain:
+  - {name: vault, kind: secret_manager, provider: cloud_a, auth: there, map: {a: p}}
+  - {name: crm, kind: oauth2, auth: {credential: gone}}
+  - {name: own, kind: oauth2, endpoint: "https://x/token"}
+  - {name: given, kind: bearer, token: "{{ env.TOKEN }}"}
+  - {name: pg, kind: credential}
+workflow:
+  - step: a
+    tool: {kind: http, url: "{{ keychain.vault.a }}{{ keychain.crm.a }}{{ keychain.own.a }}{{ keychain.given.token }}{{ keychain.pg.host }}"}
+`);
+  assert.deepEqual(
+    made.keychain.map(({ name, credential }) => [name, credential]),
+    [
+      ["vault", "there"],
+      ["crm", "gone"],
+      ["own", undefined],
+      ["given", undefined],
+      ["pg", "pg"],
+    ],
+  );
 });
 
 test("the first step sees the request's inputs as input, a later one does not", async () => {

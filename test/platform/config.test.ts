@@ -1,13 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeConfig, loadConfig } from "../../src/platform/config.ts";
+import { DUCKDB_SETTINGS } from "../../src/platform/duckdb-settings.ts";
+import { KEYCHAIN_SETTINGS } from "../../src/platform/keychain-settings.ts";
+import { RESULT_SETTINGS } from "../../src/platform/result-settings.ts";
+import { SECRET_SETTINGS } from "../../src/platform/secret-settings.ts";
 import { SERVICE_SETTINGS } from "../../src/platform/service-settings.ts";
 import { TRACING_SETTINGS } from "../../src/platform/tracing-settings.ts";
 import { WORKER_SETTINGS } from "../../src/platform/worker-settings.ts";
 import { FlowError } from "../../src/schema/errors.ts";
 
 /* Those of the service and of workers stand in files of their own, and so do their tests. */
-const ELSEWHERE = { ...SERVICE_SETTINGS, ...TRACING_SETTINGS, ...WORKER_SETTINGS };
+const ELSEWHERE = {
+  ...DUCKDB_SETTINGS,
+  ...KEYCHAIN_SETTINGS,
+  ...RESULT_SETTINGS,
+  ...SECRET_SETTINGS,
+  ...SERVICE_SETTINGS,
+  ...TRACING_SETTINGS,
+  ...WORKER_SETTINGS,
+};
 
 test("an empty environment gives the defaults", () => {
   const { environment, ...all } = loadConfig({});

@@ -133,6 +133,7 @@ const REFUSED: [table: string, constraint: string, change: Row][] = [
   ["keychain", "keychain_owner", { scope_type: "shared" }],
   ["keychain", "keychain_access_count", { access_count: -1 }],
   ["result", "result_state", { state: "lost" }],
+  ["result", "result_writing", { writing: "x" }],
   ["result", "result_store", { store: "tape", payload: null }],
   ["result", "result_scope", { scope: "forever" }],
   ["result", "result_payload", { store: "disk" }],

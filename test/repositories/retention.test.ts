@@ -8,7 +8,6 @@ import {
   deleteBatches,
   deleteCommandsLeft,
   deleteExecutionRows,
-  deleteResultsOf,
   findOutdatedExecutions,
 } from "../../src/repositories/retention.ts";
 import { type OldExecution, type OldRows, oldRows } from "../support/old-rows.ts";
@@ -91,26 +90,6 @@ describe("outdated executions", () => {
       assert.equal(await deleteExecutionRows(database, ids([old, written])), 1);
     });
     assert.deepEqual(await rows.executionsLeft([old, written]), [false, true]);
-  });
-});
-
-describe("results of executions", () => {
-  test("go a few at a time, with their files", async () => {
-    const old = [await ended({ file: "f1" }), await ended(), await ended({ file: "f2" })];
-    await ended({ file: "other" });
-    const removed: string[] = [];
-    const remove = async (files: string[]) => void removed.push(...files);
-    assert.equal(await deleteResultsOf(database, ids(old), 2, remove), 2);
-    assert.equal(await deleteResultsOf(database, ids(old), 2, remove), 1);
-    assert.deepEqual(removed.sort(), ["f1", "f2"]);
-    assert.equal(await rows.count("result"), 1);
-  });
-
-  test("stay when their files cannot be removed", async () => {
-    const old = await ended({ file: "f1" });
-    const refuse = () => Promise.reject(new Error("read-only"));
-    await assert.rejects(deleteResultsOf(database, ids([old]), 10, refuse), /read-only/);
-    assert.equal(await rows.count("result"), 1);
   });
 });
 

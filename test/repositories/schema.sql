@@ -225,7 +225,16 @@ table keychain with fillfactor=80
   keychain_pkey PRIMARY KEY (cache_key)
   INDEX keychain_for_catalog btree (keychain_name, catalog_id)
   INDEX keychain_for_execution btree (execution_id)
+  INDEX keychain_for_expiry btree (expires_at) WHERE (NOT auto_renew)
+  INDEX keychain_for_list btree (catalog_id, cache_key)
   INDEX keychain_for_renewal btree (expires_at) WHERE auto_renew
+
+table keychain_lease
+  cache_key text not null
+  holder text not null
+  expires_at timestamp(3) with time zone not null
+  message text
+  keychain_lease_pkey PRIMARY KEY (cache_key)
 
 table lease
   name text not null
@@ -268,16 +277,32 @@ table result
   preview jsonb
   payload bytea storage e
   created_at timestamp(3) with time zone not null default now()
+  writing text collate "C" not null default ''::text
+  is_sealed boolean not null default false
   result_bytes CHECK ((bytes >= 0))
   result_payload CHECK (((payload IS NULL) OR (store = ANY (ARRAY['kv'::text, 'sqldb'::text]))))
   result_scope CHECK ((scope = ANY (ARRAY['step'::text, 'execution'::text, 'workflow'::text, 'permanent'::text])))
   result_sha256 CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
   result_state CHECK ((state = ANY (ARRAY['pending'::text, 'stored'::text, 'deleting'::text])))
   result_store CHECK ((store = ANY (ARRAY['kv'::text, 's3'::text, 'cloud_bucket'::text, 'sqldb'::text, 'disk'::text])))
-  result_pkey PRIMARY KEY (execution_id, ref)
+  result_writing CHECK (((state = 'stored'::text) = (writing = ''::text)))
+  result_pkey PRIMARY KEY (execution_id, ref, writing)
   INDEX result_for_cleanup btree (created_at) WHERE (state <> 'stored'::text)
   INDEX result_for_expiry btree (expires_at) WHERE (expires_at IS NOT NULL)
   INDEX result_for_root btree (root_execution_id) WHERE (scope = 'workflow'::text)
+  INDEX result_for_scope btree (scope, ((execution_id + 0))) WHERE (scope = ANY (ARRAY['step'::text, 'execution'::text]))
+
+table result_part
+  payload text collate "C" not null
+  place bigint not null
+  part bytea not null
+  result_part_pkey PRIMARY KEY (payload, place)
+
+table result_row
+  payload text collate "C" not null
+  item integer not null
+  value jsonb not null
+  result_row_pkey PRIMARY KEY (payload, item)
 
 table runtime with fillfactor=50
   runtime_id bigint not null
@@ -308,3 +333,37 @@ table transient with fillfactor=80
   transient_revision CHECK ((revision > 0))
   transient_pkey PRIMARY KEY (bucket, key)
   INDEX transient_for_expiry btree (expires_at) WHERE (expires_at IS NOT NULL)
+
+table auth.audit_log
+  audit_id bigint not null identity always
+  at timestamp(3) with time zone not null default now()
+  actor_kind text not null
+  actor text
+  user_id bigint
+  action text not null
+  resource text not null
+  rule text not null
+  result text not null
+  address text
+  request_id bigint
+  detail jsonb
+  audit_log_actor_kind CHECK ((actor_kind = ANY (ARRAY['operator'::text, 'worker'::text, 'user'::text, 'anonymous'::text, 'system'::text])))
+  audit_log_result CHECK ((result = ANY (ARRAY['allow'::text, 'deny'::text, 'error'::text])))
+  audit_log_user CHECK (((user_id IS NULL) OR (actor_kind = 'user'::text)))
+  audit_log_pkey PRIMARY KEY (audit_id)
+  INDEX audit_log_for_resource btree (resource, audit_id)
+  INDEX audit_log_for_retention btree (at)
+  TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON auth.audit_log FOR EACH ROW EXECUTE FUNCTION auth.audit_log_append_only()
+  TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON auth.audit_log FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_log_append_only()
+
+CREATE OR REPLACE FUNCTION auth.audit_log_append_only()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	IF TG_OP = 'DELETE' AND current_setting('flow.audit_retention', true) = 'on' AND OLD.at < now() - interval '1 day' THEN
+		RETURN OLD;
+	END IF;
+	RAISE EXCEPTION 'auth.audit_log is append-only: % refused', TG_OP USING ERRCODE = 'insufficient_privilege';
+END
+$function$

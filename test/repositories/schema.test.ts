@@ -7,6 +7,7 @@ import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { packagePath } from "../../src/platform/package-file.ts";
 import * as columns from "../../src/repositories/columns.ts";
 import type { Database } from "../../src/repositories/database.ts";
+import * as audit from "../../src/repositories/tables-audit.ts";
 import * as batch from "../../src/repositories/tables-batch.ts";
 import * as catalog from "../../src/repositories/tables-catalog.ts";
 import * as event from "../../src/repositories/tables-event.ts";
@@ -17,7 +18,7 @@ import * as secret from "../../src/repositories/tables-secret.ts";
 import { describeSchema } from "./describe-schema.ts";
 import { openServiceDatabase } from "./service-database.ts";
 
-const MODULES = { ...batch, ...catalog, ...event, ...execution, ...result, ...runtime, ...secret };
+const MODULES = { ...audit, ...batch, ...catalog, ...event, ...execution, ...result, ...runtime, ...secret };
 const DUMP = packagePath("test/repositories/schema.sql");
 
 let database: Database;
@@ -45,15 +46,17 @@ test("drizzle finds no difference between the tables in the code and the newest 
 test("what the migrations make has the columns that the code's tables have", async () => {
   const tables = Object.values(MODULES).filter((value) => is(value, PgTable));
   const inCode = tables.map((table) => {
-    const { name, columns: list } = getTableConfig(table);
+    const { schema, name: plain, columns: list } = getTableConfig(table);
+    const name = `${schema}.${plain}`;
     return { name, columns: list.map((column) => `${column.name}${column.notNull ? " not null" : ""}`).sort() };
   });
   const rows = await database.sql<{ name: string; columns: string[] }[]>`
-    select relname as name,
+    select nspname || '.' || relname as name,
       array_agg(attname || case when attnotnull then ' not null' else '' end order by attname collate "C") as columns
     from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped
-    where relnamespace = 'flow'::regnamespace and relkind in ('r', 'p') and not relispartition
-    group by relname order by relname`;
+    join pg_namespace on pg_namespace.oid = relnamespace
+    where nspname in ('flow', 'auth') and relkind in ('r', 'p') and not relispartition
+    group by 1`;
   const byName = (left: { name: string }, right: { name: string }) => (left.name < right.name ? -1 : 1);
   assert.deepEqual(inCode.sort(byName), [...rows].map((row) => ({ ...row })).sort(byName));
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { isAlive } from "../../src/platform/process.ts";
 import { folderWith } from "../support/cli-process.ts";
+import { ownDatabase } from "../support/key-ring.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { type Serving, startServe } from "../support/serve.ts";
 
@@ -86,7 +87,7 @@ test("with nothing set up: serve has a worker that runs playbooks, python, shell
 test("SIGTERM under work: what runs ends and is reported, no step fails, none is tried again", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, {});
-  const environment = { FLOW_DATABASE_URL: databaseUrl, FLOW_WORKER_TOOLS: "all" };
+  const environment = { ...ownDatabase(databaseUrl), FLOW_WORKER_TOOLS: "all" };
   const server = await startServe(t, folder, environment, ALL);
   // The step ends when the worker has been told to stop, which it sees by the log.
   const script = "touch began; while [ ! -e go ]; do sleep 0.02; done; echo done > ended";
@@ -115,7 +116,7 @@ test("a worker that is killed is started again and its command is run by the nex
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, {});
   const environment = {
-    FLOW_DATABASE_URL: databaseUrl,
+    ...ownDatabase(databaseUrl),
     FLOW_WORKER_TOOLS: "all",
     FLOW_COMMAND_CLAIM_LEASE_SECONDS: "0.5",
     FLOW_COMMAND_REAPER_WORKER_STALE_SECONDS: "0.5",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { folderWith } from "../support/cli-process.ts";
 import { startHttpServer } from "../support/http-server.ts";
+import { ownDatabase } from "../support/key-ring.ts";
 import { type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { type Serving, startServe } from "../support/serve.ts";
@@ -15,7 +16,7 @@ async function setUp(t: TestContext, environment: NodeJS.ProcessEnv) {
   const folder = await folderWith(t, {});
   const called = await startHttpServer((_request, response) => response.end("{}"));
   t.after(() => called.close());
-  const settings = { FLOW_DATABASE_URL: databaseUrl, FLOW_WORKER_TOOLS: "all", FLOW_HTTP_ALLOW_PRIVATE: "all" };
+  const settings = { ...ownDatabase(databaseUrl), FLOW_WORKER_TOOLS: "all", FLOW_HTTP_ALLOW_PRIVATE: "all" };
   const server = await startServe(t, folder, { ...settings, ...environment }, ["--role", "all"]);
   const document = (name: string, workflow: string) =>
     post(server, "/api/catalog/register", {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadConfig } from "../../src/platform/config.ts";
 import { workerEnvironment } from "../../src/roles/all.ts";
+import { encryptionKeys } from "../support/key-ring.ts";
 
 const of = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082") =>
   workerEnvironment(loadConfig(environment), url);
@@ -25,6 +26,7 @@ test("beside a server with a database of its own a worker may run everything and
     FLOW_SERVER_URL: "http://127.0.0.1:8082",
     FLOW_WORKER_TOOLS: "all",
     FLOW_HTTP_ALLOW_PRIVATE: "all",
+    FLOW_DUCKDB_FILES: "all",
   });
 });
 
@@ -36,8 +38,14 @@ test("what the settings say about tools holds there too", () => {
 test("beside a server with another database the worker has its ordinary defaults, and does not see what only a server needs", () => {
   const environment = of({
     FLOW_DATABASE_URL: "postgres://u:p@db/flow",
-    FLOW_ENCRYPTION_KEYS: "k:AAAA",
+    FLOW_ENCRYPTION_KEYS: encryptionKeys("k1"),
+    FLOW_CREDENTIALS_FILE: "/etc/flow/credentials.json",
+    FLOW_CREDENTIAL_PG_DEMO: "{}",
     BROKER_URL: "nats://u:p@nats",
+    FLOW_S3_ENDPOINT: "https://s3",
+    FLOW_S3_BUCKET: "flow",
+    FLOW_S3_SECRET_ACCESS_KEY: "secret",
+    FLOW_S3_ACCESS_KEY_ID: "id",
     FLOW_SERVER_TOKEN: "operator",
     FLOW_WORKER_TOKEN: "worker",
   });

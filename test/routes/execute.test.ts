@@ -95,12 +95,28 @@ test("malformed requests are 422 and start nothing", async () => {
   }
   const deep = `{"path":"runs/one","workload":{"a":${"[".repeat(5_000)}${"]".repeat(5_000)}}}`;
   assert.equal((await work.send("POST", "/api/execute", deep)).status, 422);
+  for (const [number, place] of [
+    ["1e400", "workload\\.n"],
+    ["-1E+999", "workload\\.n"],
+    [`1${"0".repeat(400)}`, "workload\\.n"],
+    ['[0, {"m": 1e309}]', "workload\\.n\\[1\\]\\.m"],
+  ]) {
+    const { status, body } = await work.send("POST", "/api/execute", `{"path":"runs/one","workload":{"n":${number}}}`);
+    assert.deepEqual([status, body["code"]], [422, "INVALID_INPUT"], number);
+    assert.match(String(body["error"]), new RegExp(`beyond ±1\\.8e308 at '${place}'`));
+  }
   const noStep = await work.post("/api/execute", { path: "runs/one", target: "none" });
   assert.deepEqual([noStep.status, noStep.body["code"]], [404, "NOT_FOUND"]);
   const noResult = await work.post("/api/execute", { path: "runs/one", return_step: "none" });
   assert.deepEqual([noResult.status, noResult.body["code"]], [404, "NOT_FOUND"]);
   assert.match(String(noResult.body["error"]), /^return_step: playbook 'runs\/one' has no step 'none'; it has: \w+/);
   assert.equal(await count(), before);
+});
+
+test("numbers that only look large are taken: in texts, and those that are finite", async () => {
+  const workload = '{"n":1e308,"small":1e-400,"text":"1e400","id":"e999"}';
+  const { status } = await work.send("POST", "/api/execute", `{"path":"runs/one","workload":${workload}}`);
+  assert.equal(status, 200);
 });
 
 test("inputs are kept as they are sent: order of keys, odd names and odd texts", async () => {

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { before, test } from "node:test";
 import fc from "fast-check";
-import { type Body, openApi } from "../support/api.ts";
+import { openApi } from "../support/api.ts";
 import { endOf, TWO_STEPS, workWith } from "../support/api-work.ts";
+import { bent, oddValue } from "../support/bent.ts";
 import { oddText } from "../support/odd-text.ts";
 
 /*
@@ -33,32 +34,6 @@ async function answers(path: string, init: RequestInit, seen: Seen): Promise<voi
   JSON.parse(text);
   if (response.status < 300) seen.taken += 1;
   else seen.refused += 1;
-}
-
-const oddValue = fc.oneof(
-  fc.jsonValue(),
-  oddText,
-  fc.constantFrom(-1, 0, 1.5, 2 ** 31, 2 ** 53, 1e308, "9007199254740993", null, [], {}, "x".repeat(3_000)),
-);
-
-/** The value with one part of it, however deep, replaced or left out. */
-function bent(value: unknown, choose: (places: number) => number, odd: unknown): unknown {
-  const places = placesOf(value, []);
-  const place = places[choose(places.length)] ?? [];
-  return replaced(value, place, odd);
-}
-
-function placesOf(value: unknown, path: string[]): string[][] {
-  if (typeof value !== "object" || value === null) return [path];
-  return [path, ...Object.entries(value).flatMap(([key, part]) => placesOf(part, [...path, key]))];
-}
-
-function replaced(value: unknown, [key, ...rest]: string[], odd: unknown): unknown {
-  if (key === undefined) return odd;
-  const copy: Record<string, unknown> | unknown[] = Array.isArray(value) ? [...value] : { ...(value as Body) };
-  const part = (copy as Body)[key];
-  (copy as Body)[key] = replaced(part, rest, odd);
-  return copy;
 }
 
 interface Route {

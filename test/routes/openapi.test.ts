@@ -146,6 +146,70 @@ test("answers of the service's routes are as they are described", async () => {
   await post("/api/worker/pool/deregister", { name: "w" });
 });
 
+test("answers of the routes of credentials are as they are described", async () => {
+  const content = {
+    name: "described",
+    type: "bearer",
+    data: { token: "t" },
+    tags: ["a"],
+    schema: { required: ["token"] },
+  };
+  const put = { ...posted(content), method: "PUT" };
+  for (const [described, method, request, init, status] of [
+    ["/api/credentials", "post", "/api/credentials", posted(content), 201],
+    ["/api/credentials", "post", "/api/credentials", posted(content), 200],
+    ["/api/credentials", "post", "/api/credentials", posted({ ...content, data: {} }), 400],
+    ["/api/credentials/{identifier}", "put", "/api/credentials/described", put, 200],
+    ["/api/credentials", "get", "/api/credentials", {}, 200],
+    ["/api/credentials/{identifier}", "get", "/api/credentials/described", {}, 200],
+    ["/api/credentials/{identifier}", "get", "/api/credentials/described?include_data=true", {}, 200],
+    ["/api/admin/secrets/rotate", "post", "/api/admin/secrets/rotate", { method: "POST" }, 200],
+    ["/api/credentials/{identifier}", "delete", "/api/credentials/described", { method: "DELETE" }, 200],
+    ["/api/credentials/{identifier}", "delete", "/api/credentials/described", { method: "DELETE" }, 404],
+  ] as const) {
+    assert.equal((await conforms(described, method, request, init)).status, status);
+  }
+});
+
+test("answers of the keychain and of transient values are as they are described", async () => {
+  const { body: entry } = await conforms(
+    "/api/catalog/register",
+    "post",
+    "/api/catalog/register",
+    posted({ content: playbook("described/keychain") }),
+  );
+  const start = posted({ catalog_id: entry["catalog_id"] });
+  const { body: execution } = await conforms("/api/execute", "post", "/api/execute", start);
+  const described = "/api/keychain/{catalog_id}/{keychain_name}";
+  const at = `/api/keychain/${entry["catalog_id"]}/k`;
+  const statusOf = async (method: string) => (await conforms(described, method, at, { method })).body["status"];
+  const set = (more: Body) => {
+    const body = { token_data: { a: 1 }, credential_type: "oauth2", auto_renew: true, renew_config: {}, ...more };
+    return conforms(described, "post", at, posted(body));
+  };
+  assert.equal(await statusOf("get"), "not_found");
+  assert.equal((await set({})).status, 200);
+  assert.equal(await statusOf("get"), "success");
+  await set({ expires_at: "2001-01-01T00:00:00Z" });
+  assert.equal(await statusOf("get"), "expired");
+  const lists = "/api/keychain/catalog";
+  await conforms(`${lists}/{catalog_id}`, "get", `${lists}/${entry["catalog_id"]}`, {});
+  await conforms(`${described}/lease`, "post", `${at}/lease`, posted({ holder: "a", lease_ms: 1_000 }));
+  await conforms(`${described}/lease`, "post", `${at}/lease`, posted({ holder: "a", failed: "no" }));
+  assert.equal(await statusOf("delete"), "success");
+  assert.equal((await set({ schema: { required: ["b"] } })).status, 400);
+  assert.equal((await conforms(`${described}/lease`, "post", `${at}/lease`, posted({}))).status, 422);
+
+  const values = `/api/executions/${execution["execution_id"]}/transient`;
+  const list = "/api/executions/{execution_id}/transient";
+  const body = JSON.stringify({ value: null, ttl_seconds: 60 });
+  await conforms(`${list}/{key}`, "put", `${values}/a`, { method: "PUT", body });
+  await conforms(`${list}/{key}`, "get", `${values}/a`, {});
+  await conforms(list, "get", values, {});
+  await conforms(`${list}/{key}`, "delete", `${values}/a`, { method: "DELETE" });
+  assert.equal((await conforms(`${list}/{key}`, "get", `${values}/a`, {})).status, 404);
+});
+
 test("what streams says so", () => {
   for (const path of ["/api/executions/{execution_id}/stream", "/api/events/batch/{request_id}/stream"]) {
     const { content } = document.paths[path]?.["get"]?.responses["200"] ?? assert.fail(path);

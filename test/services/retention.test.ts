@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import { access, mkdtemp } from "node:fs/promises";
+import { access, mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, test } from "node:test";
+import { createDiskPayloads } from "../../src/adapters/disk-payloads.ts";
+import type { PayloadStore } from "../../src/ports/payload-store.ts";
 import type { Database } from "../../src/repositories/database.ts";
 import { ensureEventPartitions } from "../../src/repositories/event-partitions.ts";
 import type { Advance } from "../../src/services/advance.ts";
 import { createExecutions } from "../../src/services/executions.ts";
-import { createResultFiles, type ResultFiles } from "../../src/services/result-files.ts";
-import { createResults } from "../../src/services/results.ts";
+import { createResults, type Results } from "../../src/services/results.ts";
 import { createRetention, type Removed, type Retention, type RetentionDeps } from "../../src/services/retention.ts";
 import { openServiceDatabase } from "../repositories/service-database.ts";
 import { daysBefore, type OldRows, oldRows } from "../support/old-rows.ts";
@@ -20,32 +21,34 @@ const NOTHING: Removed = { executions: 0, commands: 0, results: 0, batches: 0, r
 
 let database: Database;
 let rows: OldRows;
-let files: ResultFiles;
+let disk: PayloadStore;
 let folder: string;
 let told: Removed[];
 beforeEach(async () => {
   database = await openServiceDatabase();
   rows = oldRows(database);
   folder = await mkdtemp(join(tmpdir(), "flow-retention-"));
-  files = createResultFiles(folder);
+  disk = createDiskPayloads(folder);
   told = [];
 });
 
+function openResults(store: PayloadStore = disk): Results {
+  const limits = { kvBytesMax: 100, s3BytesMax: 100 };
+  return createResults({ database, stores: [store], folder, limits, bytesMax: 1_000, ttlMs: 1_000, now: Date.now });
+}
+
 function open(more: Partial<RetentionDeps> = {}): Retention {
-  const results = createResults({ database, files, bytesMax: 1_000, ttlMs: 1_000 });
+  const results = openResults();
   const onRemoved = (removed: Removed) => void told.push(removed);
   return createRetention({ database, results, holder: "one", days: DAYS, leaseMs: 60_000, onRemoved, ...more });
 }
 
 /** The file of a result, and where it is. */
 async function file(name: string): Promise<{ name: string; path: string }> {
-  const written = await files.write(
-    (async function* () {
-      yield Buffer.from("1");
-    })(),
-  );
-  await written.place(name);
-  return { name, path: join(folder, name.slice(0, 2), `${name}.json`) };
+  const path = join(folder, name.slice(0, 2), `${name}.json`);
+  await mkdir(join(folder, name.slice(0, 2)), { recursive: true });
+  await writeFile(path, "1");
+  return { name, path };
 }
 
 const month = (moment: Date) => `event_${moment.toISOString().slice(0, 7).replace("-", "_")}`;
@@ -127,15 +130,15 @@ test("a run ends with the statement that it is at", async () => {
   await ensureEventPartitions(database, OLD);
   const { name } = await file("ef56");
   const old = await rows.execution({ began: OLD, ended: OLD, file: name });
-  const results = createResults({ database, files, bytesMax: 1_000, ttlMs: 1_000 });
+  const results = openResults();
   let end: Promise<void> | undefined;
   const retention: Retention = open({
     rowsMax: 1,
     results: {
       ...results,
-      async removeFiles(names) {
+      async removeOf(ids, limit) {
         end = retention.end();
-        await results.removeFiles(names);
+        return await results.removeOf(ids, limit);
       },
     },
   });
@@ -147,7 +150,7 @@ test("a run ends with the statement that it is at", async () => {
 
 test("a lease that was lost ends a run", async () => {
   await rows.execution({ began: OLD, ended: OLD });
-  const results = createResults({ database, files, bytesMax: 1_000, ttlMs: 1_000 });
+  const results = openResults();
   const retention = open({
     results: {
       ...results,
@@ -160,24 +163,38 @@ test("a lease that was lost ends a run", async () => {
   assert.deepEqual(await retention.runOnce(), { ...NOTHING, executions: 1, commands: 1, results: 501 });
 });
 
-test("what cannot be deleted now holds up nothing else, and goes later", async () => {
+test("a payload that cannot be removed now holds up nothing, and goes later", async () => {
   await ensureEventPartitions(database, daysBefore(200));
   const { name, path } = await file("0a78");
   const old = await rows.execution({ began: OLD, ended: OLD, file: name });
-  await rows.batch(OLD, "failed");
-  const results = createResults({ database, files, bytesMax: 1_000, ttlMs: 1_000 });
   let isBroken = true;
-  const removeFiles = (names: readonly string[]) =>
-    isBroken ? Promise.reject(new Error("read-only")) : results.removeFiles(names);
-  const retention = open({ results: { ...results, removeFiles } });
-  await assert.rejects(retention.runOnce(), /read-only/);
+  const store: PayloadStore = {
+    ...disk,
+    remove: (location) => (isBroken ? Promise.reject(new Error("read-only")) : disk.remove(location)),
+  };
+  const results = openResults(store);
+  const removed = await open({ results }).runOnce();
+  assert.deepEqual([removed?.executions, removed?.results], [1, 1]);
+  assert.deepEqual(await rows.executionsLeft([old]), [false]);
+  await access(path);
+  assert.equal(await rows.count("result"), 1, "its payload is on record");
+  assert.equal(await results.removeLeftovers(10), 0, "not at once");
+  await database.sql`update flow.result set created_at = now() - interval '2 minutes'`;
+  isBroken = false;
+  assert.equal(await results.removeLeftovers(10), 1);
+  await assert.rejects(access(path), { code: "ENOENT" });
+  assert.equal(await rows.count("result"), 0);
+});
+
+test("a kind of thing that cannot be deleted now holds up no other", async () => {
+  const old = await rows.execution({ began: OLD, ended: OLD });
+  await rows.batch(OLD, "failed");
+  const results = openResults();
+  const removeOf = () => Promise.reject(new Error("no room"));
+  await assert.rejects(open({ results: { ...results, removeOf } }).runOnce(), /no room/);
   assert.deepEqual([told[0]?.executions, told[0]?.batches], [0, 1]);
   assert.deepEqual(await rows.executionsLeft([old]), [true]);
-  await access(path);
-  isBroken = false;
-  const removed = await retention.runOnce();
-  assert.deepEqual([removed?.executions, removed?.commands, removed?.results], [1, 1, 1]);
-  await assert.rejects(access(path), { code: "ENOENT" });
+  assert.equal((await open({ results, holder: "one" }).runOnce())?.executions, 1);
 });
 
 test("more than a statement takes goes in rounds, and more than a run takes in the next one", async () => {
@@ -208,7 +225,7 @@ test("a tree goes as a whole: what was called stays as long as its root", async 
 });
 
 test("the events of an execution that is gone are not shown, although its month of the log is still there", async () => {
-  const results = createResults({ database, files, bytesMax: 1_000, ttlMs: 1_000 });
+  const results = openResults();
   // Reading events asks nobody else.
   const executions = createExecutions({ database, results, advance: {} as Advance, now: Date.now });
   const { executionId } = await rows.execution({ began: OLD, ended: OLD });

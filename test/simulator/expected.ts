@@ -68,6 +68,7 @@ async function runLocally({ path, rows, isRacy }: Simulated): Promise<Json> {
     worker: "local",
     tools: { get: () => Promise.resolve(tool) },
     credentials: { find: () => Promise.resolve(undefined) },
+    sealers: undefined,
     children,
     results: {
       kind: "memory",

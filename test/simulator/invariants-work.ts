@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import type { EventOf, FlowEvent } from "../../src/schema/event.ts";
 import { type EventRecord, fromRecord } from "../../src/schema/event-record.ts";
+import { asManifest, isManifestRef } from "../../src/schema/manifest.ts";
+import type { ResultRef } from "../../src/schema/result.ts";
 import { isMarker } from "../../src/services/live-execution.ts";
 import type { FaultPlan } from "./faults.ts";
 import { programOf } from "./playbooks.ts";
@@ -78,17 +80,27 @@ function isChildCall(catalogId: string, { step, task }: EventOf<"task.done">): b
   return tasks.some((other) => other.task.label === task && other.task.kind === "playbook");
 }
 
+function referencesOf(event: FlowEvent): ResultRef[] {
+  if (event.type === "task.done") return event.result?.ref === undefined ? [] : [event.result.ref];
+  const results = "results" in event ? (event.results ?? []) : [];
+  return results.flatMap(([, { ref }]) => (ref === undefined ? [] : [ref]));
+}
+
 /** What is stored is what was reported, and not what a worker stored that had lost its claim; nothing else is left. */
 function resultsAreReported({ tables: { store, payloads }, ledger, interfered }: Simulation): void {
   if (interfered.size > 0 || payloads.size === 0) return;
   const reported = new Map<string, string>();
   const events: FlowEvent[] = [...records(store.events)].map(fromRecord);
   for (const event of events) {
-    const reference = event.type === "task.done" ? event.result?.ref : undefined;
-    if (reference !== undefined) reported.set(reference.ref, reference.meta.sha256);
+    for (const reference of referencesOf(event)) reported.set(reference.ref, reference.meta.sha256);
+  }
+  // The parts of a manifest may have been told inline before they were stored.
+  const manifests = [...reported.keys()].filter(isManifestRef).map((ref) => payloads.get(ref) ?? null);
+  for (const { ref } of manifests.flatMap((record) => asManifest(record)?.parts ?? [])) {
+    if (!reported.has(ref)) reported.set(ref, ledger.stored.get(ref) ?? "");
   }
   assert.deepEqual(new Map(ledger.stored), reported, "Results were stored over by another claim");
-  const text = JSON.stringify(events);
+  const text = JSON.stringify([events, manifests]);
   for (const ref of payloads.keys()) {
     // What a server gathered of a loop while another one was faster stays until its execution is deleted.
     if (!ref.includes("/task/loop/")) assert.ok(text.includes(ref), `Nothing refers to the stored ${ref}`);

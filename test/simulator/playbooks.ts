@@ -154,6 +154,21 @@ workflow:
     next: { arcs: [{ step: b, when: "{{ (a.big | length) > 300 }}", set: { size: "{{ a.big | length }}" } }] }
   - { step: b, tool: { kind: noop, result: { n: "{{ a.n }}", size: "{{ size }}", tail: "{{ a.big | last }}" } } }
 `,
+  "pages joined by a manifest": `
+workflow:
+  - step: a
+    tool:
+      - page:
+          kind: noop
+          flaky: 1
+          result: { items: ["{{ page.n | default(0) }}"], n: "{{ page.n | default(0) + 1 }}", big: "${"z".repeat(60)}" }
+          spec:
+            result: { inline_max_bytes: 100, accumulate: { strategy: concat, merge_path: $.items } }
+            policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 2, delay: 0.2 } }] }
+      - more: { kind: noop, result: {}, spec: { policy: { rules: [{ when: "{{ page.n < 4 }}", then: { do: jump, to: page } }] } } }
+    next: { arcs: [{ step: b, when: "{{ a.page | length == 4 }}" }] }
+  - { step: b, tool: { kind: noop, result: { all: "{{ a.page }}" } } }
+`,
   "loop with results in parts": `
 workflow:
   - step: each

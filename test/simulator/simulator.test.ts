@@ -25,6 +25,7 @@ const REGRESSIONS: [seed: number, playbook: string, why: string][] = [
   [33, "sub-playbook and final step", "a server wrote events with smaller ids than another one had written"],
   [33, "sub-playbook and final step", "a batch was recovered on a state that was older than it, and nothing followed"],
   [63, "cursor", "a command of another server was given up before the execution was loaded anew"],
+  [37, "pages joined by a manifest", "what a failed run had given was stored late, over what the next one gave"],
   [123, "local loop that writes", "iterations that had ended under a lost claim were refused under the next, forever"],
   [153, "chain with retries", "two rounds claimed for one waiting worker, and one of the answers was lost"],
 ];

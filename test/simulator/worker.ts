@@ -104,6 +104,7 @@ function live(parts: WorkerParts, process: Process, ledger: Map<number, ClaimedW
       worker: name,
       tools: { get: () => Promise.resolve(tool) },
       credentials: { find: () => Promise.resolve(undefined) },
+      sealers: undefined,
       clock: process.clock,
       random: random.next,
       env: {},

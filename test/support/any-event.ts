@@ -67,6 +67,12 @@ const stored = fc.oneof(
   fc.record({ ref: reference, virtual }),
 );
 
+const results = fc.array(fc.tuple(name, stored, count), { maxLength: 2 });
+const accumulate = fc.record(
+  { strategy: fc.constantFrom("append", "concat", "merge", "replace"), merge_path: name },
+  { requiredKeys: ["strategy"] },
+);
+
 const ref = { command_id: id, attempt: count, step: name };
 type Fields = Record<string, fc.Arbitrary<unknown>>;
 
@@ -97,7 +103,16 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       final: fc.boolean(),
       duration_ms: count,
     },
-    { worker: name, iteration: count, result: stored, bytes: count, error },
+    {
+      worker: name,
+      iteration: count,
+      iteration_id: name,
+      page: count,
+      step_run_id: id,
+      result: stored,
+      bytes: count,
+      error,
+    },
   ],
   "call.done": [
     { ...ref, task: name },
@@ -114,31 +129,35 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       tasks: fc.array(name),
       pipeline: fc.constant(true),
       iterations: count,
+      results,
       set: writes,
       rows: fc.array(json),
     },
   ],
   "command.failed": [
     { ...ref, error },
-    { worker: name, tasks: fc.array(name), pipeline: fc.constant(true), set: writes },
+    { worker: name, tasks: fc.array(name), pipeline: fc.constant(true), results, set: writes },
   ],
   "command.cancelled": [{ command_id: id, step: name, reason: fc.string() }],
   "loop.started": [
     { step: name, step_run_id: id, max_in_flight: count },
-    { items: fc.array(json), count, max_rows: count },
+    { items: fc.array(json), count, max_rows: count, accumulate },
   ],
   "loop.iteration.completed": [
     { ...ref, iteration: count, tasks: fc.array(name) },
-    { worker: name, pipeline: fc.constant(true), set: writes },
+    { worker: name, pipeline: fc.constant(true), results, set: writes },
   ],
   "loop.iteration.failed": [
     { ...ref, iteration: count, tasks: fc.array(name), error },
-    { worker: name, pipeline: fc.constant(true), set: writes },
+    { worker: name, pipeline: fc.constant(true), results, set: writes },
   ],
   "loop.results.stored": [
     { step: name, step_run_id: id, part: fc.record({ ref: name, count, min: count, max: count, bytes: count }) },
   ],
-  "loop.done": [{ step: name, step_run_id: id, stats: fc.record({ total: count, success: count, failed: count }) }],
+  "loop.done": [
+    { step: name, step_run_id: id, stats: fc.record({ total: count, success: count, failed: count }) },
+    { manifest: name },
+  ],
   "step.completed": [{ step: name, step_run_id: id, set: writes, next: fired, duration_ms: count }],
   "step.failed": [
     {

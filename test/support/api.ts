@@ -10,10 +10,11 @@ import { createMetrics } from "../../src/platform/metrics.ts";
 import { createSecret } from "../../src/platform/secret.ts";
 import { type Database, openDatabase } from "../../src/repositories/database.ts";
 import { unavailable } from "../../src/repositories/failure.ts";
-import { createService, type Service } from "../../src/roles/service.ts";
+import { createService, type Service, type ServiceDeps } from "../../src/roles/service.ts";
 import { createApp } from "../../src/routes/app.ts";
 import type { AdvanceObserver } from "../../src/services/advance.ts";
 import { createCatalog } from "../../src/services/catalog.ts";
+import { keyRing } from "./key-ring.ts";
 import { createServiceDatabase } from "./postgres.ts";
 
 /** Tokens of {@link Api.guarded}. */
@@ -36,20 +37,28 @@ export interface Api {
 }
 
 /** An API on a database of its own. Await it at the top of a test file: it is gone when the file's tests are over. */
-export async function openApi(settings: Readonly<Record<string, string>> = {}): Promise<Api> {
+export async function openApi(
+  settings: Readonly<Record<string, string>> = {},
+  parts: Pick<ServiceDeps, "stores" | "resultsObserver"> = {},
+): Promise<Api> {
   const { url } = await createServiceDatabase();
   const database = openDatabase(url);
-  const api = await buildApi(database, settings);
+  const api = await buildApi(database, settings, parts);
   after(async () => {
     api.stopping.abort();
     await api.service.advance.close();
+    await api.service.results.close();
     await database.close();
   });
   return api;
 }
 
 /** The API over a database, whatever its state. `settings` are environment variables. */
-export async function buildApi(database: Database, settings: Readonly<Record<string, string>> = {}): Promise<Api> {
+export async function buildApi(
+  database: Database,
+  settings: Readonly<Record<string, string>> = {},
+  parts: Pick<ServiceDeps, "stores" | "resultsObserver"> = {},
+): Promise<Api> {
   let written = "";
   const stream = new Writable({
     write(chunk, _encoding, done) {
@@ -72,7 +81,16 @@ export async function buildApi(database: Database, settings: Readonly<Record<str
     claimed: () => undefined,
     fault: (error) => logger.error({ err: error }, "advancing failed"),
   };
-  const service = createService({ database, config, resultsFolder, processor: "test", env: {}, observer });
+  const service = createService({
+    database,
+    keys: keyRing(),
+    config,
+    resultsFolder,
+    processor: "test",
+    env: {},
+    observer,
+    ...parts,
+  });
   const stopping = new AbortController();
   const shared = {
     ...service,

@@ -1,4 +1,5 @@
 import { advance } from "../../src/engine/advance.ts";
+import { openDecisions } from "../../src/engine/decision-sealing.ts";
 import { evolve } from "../../src/engine/evolve.ts";
 import { startExecution } from "../../src/engine/start.ts";
 import { emptyState } from "../../src/engine/state.ts";
@@ -36,6 +37,7 @@ export function beginLive(text: string): BegunExecution {
     lastEventId: 100,
     undecided: [],
     references,
+    decisions: openDecisions({ load: () => Promise.reject(new Error("There is no payload")) }),
     eventsSinceSnapshot: 0,
   };
   const fold = (event: FlowEvent) => void evolve(state, event);

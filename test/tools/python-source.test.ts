@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { runProgram } from "../../src/platform/run-program.ts";
 import type { JsonObject } from "../../src/schema/json.ts";
 import { pythonCall, testTool } from "./python-call.ts";
 
@@ -60,6 +62,51 @@ test("a script may be inline", async () => {
   assert.equal((await run({ script: { code: "result = 2" } })).data, 2);
 });
 
+test("a script outside of the playbook's folder is refused, by whatever way it is named", async () => {
+  const outside = mkdtempSync(join(tmpdir(), "flow-outside-"));
+  writeFileSync(join(outside, "secret.py"), "result = 1\n");
+  symlinkSync(join(outside, "secret.py"), join(folder, "link.py"));
+  for (const script of [
+    "../secret.py",
+    join(outside, "secret.py"),
+    pathToFileURL(join(outside, "secret.py")).href,
+    "scripts/../../secret.py",
+  ]) {
+    assert.match(await configurationError({ script }), /lies outside of that folder.*stays in it/);
+  }
+  assert.match(await configurationError({ script: "link.py" }), /leads out of that folder/);
+  rmSync(outside, { recursive: true });
+});
+
+test("a named pipe is no script, and nobody waits for it", async () => {
+  await runProgram("mkfifo", ["pipe.py"], { folder });
+  assert.match(await configurationError({ script: "pipe.py" }), /is not a file/);
+});
+
+test("a worker without a folder of scripts reads none, and one with a folder reads from there", async () => {
+  const none = testTool({ maxCount: 1, scriptFiles: "none" });
+  const refused = await none.run(pythonCall("", { config: { script: "scripts/total.py" }, source }));
+  assert.equal(refused.error?.kind, "configuration");
+  assert.match(refused.error?.message ?? "", /reads none.*FLOW_SCRIPT_FOLDER/);
+  const shared = testTool({ maxCount: 1, scriptFiles: { folder: join(folder, "scripts") } });
+  const elsewhere = { file: "catalog/path" };
+  const config = { script: { uri: "total.py" } };
+  assert.equal((await shared.run(pythonCall("", { config, input: { n: 5 }, source: elsewhere }))).data, 2);
+  const up = await shared.run(pythonCall("", { config: { script: "../latin1.py" }, source: elsewhere }));
+  assert.match(up.error?.message ?? "", /lies outside of that folder/);
+  await Promise.all([none.close?.(), shared.close?.()]);
+});
+
+test("a script that is not the one whose sha256 the playbook names does not run", async () => {
+  const sha256 = createHash("sha256").update("def main(n):\n    return 10 / n\n").digest("hex");
+  const script = { uri: "scripts/total.py", sha256 };
+  assert.equal((await run({ script }, { n: 2 })).data, 5);
+  const other = await run({ script: { ...script, sha256: "0".repeat(64) } }, { n: 2 });
+  assert.deepEqual([other.error?.kind, other.error?.code], ["configuration", "SCRIPT_CHANGED"]);
+  assert.ok(other.error?.message.includes(sha256));
+  assert.match(await configurationError({ script: { ...script, sha256: "abc" } }), /64 hexadecimal digits/);
+});
+
 test("a script that is missing, no file or not text is a configuration error that names it", async () => {
   assert.match(await configurationError({ script: "nope.py" }), /Cannot read the script "nope\.py".*ENOENT.*relative/);
   assert.match(await configurationError({ script: "scripts" }), /is not a file/);
@@ -68,8 +115,12 @@ test("a script that is missing, no file or not text is a configuration error tha
 
 test("a script from elsewhere is refused with a way out", async () => {
   const message = /only inline code, files and http can be loaded.*http task/;
-  assert.match(await configurationError({ script: { uri: "https://x.test/a.py" } }), message);
-  assert.match(await configurationError({ script: { uri: "a.py", source: { type: "gcs" } } }), message);
+  for (const type of ["gcs", "s3", "github"]) {
+    const said = await configurationError({ script: { uri: "a.py", source: { type } } });
+    assert.match(said, message);
+    assert.ok(said.includes(`comes from "${type}"`));
+  }
+  assert.match(await configurationError({ script: "s3://bucket/a.py" }), message);
 });
 
 test("a task without code, or with code that is none, is a configuration error", async () => {

@@ -19,7 +19,7 @@ test("every kind with a driver gives one tool, the same at each call", async () 
 });
 
 for (const [kind, expected] of [
-  ["duckdb", /the language knows the kind, and nothing here carries it out/],
+  ["container", /the language knows the kind, and nothing here carries it out/],
   ["htpt", /no such kind is known.*http, shell/],
   ["playbook", /carried out by the worker/],
   ["constructor", /no such kind is known/],
@@ -72,7 +72,7 @@ async function modulesLoadedFor(kind: string): Promise<string> {
 }
 
 test("a driver is loaded only when its kind is asked for", async () => {
-  const drivers = /node_modules\/(undici|postgres|@modelcontextprotocol)\//;
+  const drivers = /node_modules\/(undici|postgres|@modelcontextprotocol|@duckdb)\//;
   assert.doesNotMatch(await modulesLoadedFor("noop"), drivers);
   assert.match(await modulesLoadedFor("sqldb"), drivers);
 });

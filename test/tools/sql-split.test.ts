@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { splitStatements } from "../../src/tools/sql-split.ts";
+import { splitStatements, sqlPlaceholders } from "../../src/tools/sql-split.ts";
 
 /** [what the case shows, the text, its statements]. */
 const CASES: [string, string, string[]][] = [
@@ -90,4 +90,16 @@ test("a megabyte of statements is split in time that grows with its length", () 
   const startedAt = performance.now();
   assert.equal(splitStatements("insert into t values ('a;b', $1); ".repeat(30_000)).length, 30_000);
   assert.ok(performance.now() - startedAt < 20_000);
+});
+
+test("a warehouse's strings escape by a backslash, names stand in backticks, and // is a comment", () => {
+  const sql = "select 'it\\'s; $1', `a;$2` // ; $3\n, $$ ; ? $$; select ? where a = $1 -- ;";
+  const texts = splitStatements(sql, "warehouse").map(({ text }) => text);
+  assert.deepEqual(texts, ["select 'it\\'s; $1', `a;$2` // ; $3\n, $$ ; ? $$", "select ? where a = $1 -- ;"]);
+  assert.deepEqual(sqlPlaceholders(texts[0]!, "warehouse"), []);
+  assert.deepEqual(sqlPlaceholders(texts[1]!, "warehouse"), [
+    { start: 7, end: 8, number: undefined },
+    { start: 19, end: 21, number: 1 },
+  ]);
+  assert.deepEqual(sqlPlaceholders("select a ? $1", "postgres"), [{ start: 11, end: 13, number: 1 }]);
 });

@@ -120,22 +120,26 @@ test("a result that the server refuses because the claim is lost ends the work w
   assert.deepEqual(fake.eventsOf("1"), []);
 });
 
-test("a result that cannot be stored fails its task with the server's reason", async (t) => {
-  const fake = await startFakeServer(t);
-  fake.documents.set(
-    "2",
-    documentOf(`\n    kind: noop\n    result: {text: "long"}\n    spec: {result: {inline_max_bytes: 1}}`),
-  );
-  fake.script = ({ url }) =>
-    url.startsWith("/api/results?")
-      ? { status: 413, body: { error: "64 MiB is the most", code: "TOO_LARGE" } }
-      : undefined;
-  fake.offer(commandOf(1, "2"));
-  startTestWorker(fake);
-  const failure = await fake.untilEvent("command.failed");
-  const { code, kind, message } = failure["error"] as Record<string, string>;
-  assert.deepEqual([code, kind, message], ["TOO_LARGE", "storage_access", "64 MiB is the most"]);
-});
+for (const [status, said, kind] of [
+  [413, { error: "64 MiB is the most", code: "TOO_LARGE" }, "storage_quota"],
+  [507, { error: "ENOSPC: no space left on device", code: "NOT_STORED" }, "storage_quota"],
+  [507, { error: "The store s3 is not configured: set FLOW_S3_ENDPOINT", code: "NOT_STORED" }, "storage_access"],
+] as const) {
+  test(`a result that cannot be stored (${said.error}) fails its task with the server's reason`, async (t) => {
+    const fake = await startFakeServer(t);
+    fake.documents.set(
+      "2",
+      documentOf(`\n    kind: noop\n    result: {text: "long"}\n    spec: {result: {inline_max_bytes: 1}}`),
+    );
+    fake.script = ({ url }) => (url.startsWith("/api/results?") ? { status, body: said } : undefined);
+    fake.offer(commandOf(1, "2"));
+    startTestWorker(fake);
+    const failure = await fake.untilEvent("command.failed");
+    const error = failure["error"] as Record<string, string>;
+    assert.deepEqual([error["code"], error["kind"]], [said.code, kind]);
+    assert.ok(error["message"]?.startsWith(said.error), error["message"]);
+  });
+}
 
 test("a payload that templates read is loaded from the server", async (t) => {
   const fake = await startFakeServer(t);

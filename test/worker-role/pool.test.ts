@@ -22,7 +22,7 @@ test("a worker makes itself known with what it is, claims nothing before, and sa
   );
   assert.ok(fake.calls.indexOf("POST /api/worker/pool/register") < fake.calls.indexOf("POST /api/commands/claim"));
   const beat = await fake.until(() => fake.beats.find(({ running }) => running.length > 0));
-  assert.deepEqual(beat, { name: "w", running: [{ command_id: "1", attempt: 1 }] });
+  assert.deepEqual(beat, { name: "w", running: [{ command_id: "1", attempt: 1 }], wait_ms: 20 });
   gate.open("a");
   await fake.until(() => fake.eventsOf("1").includes("command.completed"));
   await fake.until(() => fake.beats.at(-1)?.running.length === 0);

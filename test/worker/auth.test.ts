@@ -11,6 +11,7 @@ const CREDENTIALS = {
 };
 const PG = { name: "pg", ...CREDENTIALS.pg };
 const API = { name: "api", ...CREDENTIALS.api };
+const SCOPED = { name: "api", type: "bearer", data: { token: "t", scopes: ["a"] } };
 const BEARER = { name: "inline", type: "bearer", data: { type: "bearer", token: "x" } };
 const ADC = { name: "inline", type: "custom", data: { source: "adc", scopes: ["a"] } };
 
@@ -22,6 +23,10 @@ for (const [auth, expected] of [
   ["{ only: pg }", { only: PG, default: PG }],
   ["{ type: bearer, token: x }", { inline: BEARER, default: BEARER }],
   ["{ source: adc, scopes: [a] }", { inline: ADC, default: ADC }],
+  // A map from kinds to credentials: each tool has its own, whatever the kind is called.
+  ["{ http: api, postgres: nobody }", { http: API, default: API }],
+  ["{ http: api, other: pg }", { http: API, other: PG, default: API }],
+  ["{ credential: api, scopes: [a] }", { api: SCOPED, default: SCOPED }],
   ["null", {}],
   ['""', {}],
 ] as const) {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { JsonObject } from "../../src/schema/json.ts";
 import { type Bench, setup } from "./support/bench.ts";
-import { bad, type Call, longText, ok } from "./support/scripted-tools.ts";
+import { bad, type Call, longText, ok, untilStopped } from "./support/scripted-tools.ts";
 
 // Language document, section 6: loops as a worker runs them, all iterations in one command or each in one of its own.
 
@@ -258,6 +258,68 @@ workflow:
 `);
   assert.deepEqual(calls[1]?.config["ids"], [{ id: 1 }, { id: 2 }]);
 });
+
+test("rows that are processed as a whole come in lists of at most max_bytes; a larger row stands alone", async (t) => {
+  const rows = [{ id: 1 }, { id: 2 }, { id: 3, text: "x".repeat(100) }, { id: 4 }];
+  const { completed, calls } = setup(t, { tools: { claim: [ok({ rows }), ok({ rows: [] })] } });
+  await completed(`
+workflow:
+  - step: each
+    loop:
+      cursor: { kind: postgres, claim: x }
+      iterator: rows
+      spec: { frame: { max_rows: 4, process: frame, max_bytes: "{{ 10 * 3 }}", row_concurrency: 2 } }
+    tool: { kind: http, name: work, ids: "{{ rows | map(attribute='id') }}" }
+`);
+  const ids = calls.flatMap((call) => (call.task === "work" ? [call.config["ids"]] : []));
+  assert.deepEqual(ids.sort(), [[1, 2], [3], [4]]);
+});
+
+test("a claim that gives more than one event may hold fails the step and says what became of the rows", async (t) => {
+  const rows = [{ text: "x".repeat(600_000) }, { text: "x".repeat(600_000) }];
+  const { failed } = setup(t, { tools: { claim: [ok({ rows })] } });
+  const { state } = await failed(`
+workflow:
+  - step: each
+    loop: { cursor: { kind: postgres, claim: x }, iterator: row, spec: { frame: { max_rows: 2 } } }
+    tool: { kind: noop }
+`);
+  assert.equal(state.error?.code, "RESULT_TOO_LARGE");
+  assert.match(state.error?.message ?? "", /gave 2 rows.*were claimed, and nothing worked on them.*frame\.max_rows/);
+});
+
+test("a claim's text may name the claim and the lease", async (t) => {
+  const { completed, calls } = setup(t, { tools: { claim: [ok({ rows: [] })] } });
+  await completed(`
+workflow:
+  - step: each
+    loop:
+      cursor: { kind: postgres, claim: "{{ __claim_id }} {{ __frame_lease_seconds }} {{ __frame_max_rows }}" }
+      iterator: row
+      spec: { frame: { lease_seconds: "{{ 6 * 10 }}" } }
+    tool: { kind: noop }
+`);
+  assert.match(String(calls[0]?.config["command"]), /^\d+ 60 1$/);
+  assert.ok(calls[0]?.taskRunId.startsWith(`${String(calls[0].config["command"]).split(" ")[0]}-`));
+});
+
+for (const exec of BOTH) {
+  test(`a frame that takes longer than max_seconds is stopped, and its rows have failed, run ${exec}`, async (t) => {
+    const claim = [ok({ rows: [1, 2, 3] }), ok({ rows: [] })];
+    const { failed } = setup(t, { tools: { claim, work: (call) => untilStopped(call) } });
+    const { state } = await failed(`
+workflow:
+  - step: each
+    loop:
+      cursor: { kind: postgres, claim: x }
+      iterator: row
+      spec: { on_error: continue, policy: { exec: ${exec} }, frame: { max_rows: 3, max_seconds: 5 } }
+    tool: { kind: http, name: work }
+`);
+    assert.deepEqual([state.error?.kind, state.error?.code], ["timeout", "TIMEOUT"]);
+    assert.match(state.error?.message ?? "", /3 of 3 iterations.*did not end within its max_seconds/);
+  });
+}
 
 test("a claim reads the step's own inputs, over those of the arc", async (t) => {
   const { completed, calls } = setup(t, { tools: { claim: [ok({ rows: [] })] } });

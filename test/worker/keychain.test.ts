@@ -89,7 +89,7 @@ for (const [what, keychain, expression, message] of [
     "is of a kind that is not resolved here",
     "  - { name: k, kind: oauth2 }",
     "keychain.k.token",
-    /does not resolve kind 'oauth2'/,
+    /KEYCHAIN: Entry 'k' not found: nothing here resolves kind 'oauth2'/,
   ],
   [
     "is read as a whole keychain",

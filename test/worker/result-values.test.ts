@@ -120,7 +120,7 @@ workflow:
   - step: show
     tool: { kind: noop, result: { code: "{{ fetch.status_code }}", ref: "{{ fetch._ref.kind }}", same: "{{ fetch._ref == fetch.__ref__ }}", store: "{{ fetch._store }}", preview: "{{ fetch._preview.truncated }}" } }
 `);
-  assert.deepEqual(await ran.result(), { code: 200, ref: "result_ref", same: true, store: "disk", preview: true });
+  assert.deepEqual(await ran.result(), { code: 200, ref: "result_ref", same: true, store: "kv", preview: true });
   const done = ran.of("task.done")[0];
   assert.ok(JSON.stringify(done).length < 8_192, "The event carries the payload");
 });
@@ -245,9 +245,9 @@ workflow:
   assert.equal(state.error?.step, "make");
 });
 
-test("a select path that is no JSONPath fails the task, naming the path, and its policy may take it", async (t) => {
-  const make = 'kind: http, output_select: [{ path: "$.[", as: first }]';
-  const { failed, completed } = setup(t, { tools: { make: [ok({ items: [1] })] } });
+test("selected fields that are too large for an event fail the task, which its policy may take", async (t) => {
+  const make = "kind: http, output_select: [{ path: $.items, as: all }]";
+  const { failed, completed } = setup(t, { tools: { make: [ok({ items: ["x".repeat(70_000)] })] } });
   const { state } = await failed(`
 workflow:
   - step: make
@@ -255,11 +255,25 @@ workflow:
 `);
   const { kind, code, task, attempt } = state.error ?? {};
   assert.deepEqual([kind, code, task, attempt], ["configuration", "INVALID_INPUT", "make", 1]);
-  assert.match(state.error?.message ?? "", /select "first" .* by the path "\$\.\["/);
+  assert.match(state.error?.message ?? "", /"all" \(\$\.items\) makes the selected fields .* larger than 65,536 bytes/);
   const rules = "[{ when: \"outcome.error.kind == 'configuration'\", then: { do: continue } }]";
   await completed(`
 workflow:
   - step: make
     tool: { ${make}, spec: { policy: { rules: ${rules} } } }
 `);
+});
+
+test("a path that may find several gives a list, also of one or none", async (t) => {
+  const { completed } = setup(t, { tools: { make: [ok({ rows: [{ id: 7 }], none: [] })] } });
+  const ran = await completed(`
+workflow:
+  - step: make
+    tool:
+      kind: http
+      output_select: [{ path: "$.rows[*].id", as: ids }, { path: "$.none[*]", as: none }, { path: "$.rows[0].id", as: id }]
+    next: [{ step: end }]
+  - { step: end, tool: { kind: noop, result: { ids: "{{ make.ids }}", none: "{{ make.none }}", id: "{{ make.id }}" } } }
+`);
+  assert.deepEqual(await ran.result(), { ids: [7], none: [], id: 7 });
 });

@@ -28,6 +28,7 @@ async function work(text: string, given: Given = {}): Promise<FlowEvent[]> {
     worker: "w1",
     tools: scriptedTools(given.tools ?? {}, () => undefined),
     credentials: { find: () => Promise.resolve(undefined) },
+    sealers: undefined,
     children: { run: () => Promise.reject(new Error("no children here")) },
     results: createLocalResults(),
     clock,

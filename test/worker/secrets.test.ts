@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createSecrets } from "../../src/engine/secrets.ts";
 import { failed } from "../../src/schema/outcome.ts";
-import { createSecrets } from "../../src/worker/secrets.ts";
+import { noteCredential } from "../../src/worker/secrets.ts";
 import { setup } from "./support/bench.ts";
 import { ok } from "./support/scripted-tools.ts";
 
@@ -54,6 +55,27 @@ workflow:
   - { step: b, tool: { kind: noop, result: { token: "{{ a.token }}" } } }
 `);
   assert.deepEqual(await ran.result(), { token: CANARY });
+});
+
+test("who, where and how long are no secrets of a credential; the password in an address is one, and every other field", () => {
+  const secrets = createSecrets();
+  noteCredential(
+    {
+      ...{ host: "db.internal", db_port: 5432, username: "joe-the-user", region: "eu-west-1", timeout_ms: 30_000 },
+      ...{ max_connections: 5_000, token_url: "https://joe:swordfish@login.example/token", sslmode: "require" },
+      ...{
+        password: "hunter22",
+        pin: 4711,
+        nested: { list: ["in a list"] },
+        document: '{"private_key":"of the document"}',
+      },
+    },
+    secrets,
+  );
+  const open = "db.internal 5432 joe-the-user eu-west-1 30000 5000 https://joe:@login.example/token require";
+  assert.equal(secrets.hide(open), open);
+  const hidden = secrets.hide("hunter22, 4711, in a list, of the document, https://joe:swordfish@login.example/token");
+  assert.equal(hidden, "[secret], [secret], [secret], [secret], https://joe:[secret]@login.example/token");
 });
 
 test("texts too short to be secrets are left, and the longer of two is hidden whole", () => {

@@ -66,6 +66,57 @@ workflow:
   assertNowhere(bench);
 });
 
+test("what arcs, assignments and loops pass on of a sensitive result arrives, and stands in no event", async (t) => {
+  const person = { name: CANARY, items: [`${CANARY}-1`, `${CANARY}-2`], digits: 51_005_100, ok: true };
+  const bench = setup(t, { tools: { secret: [ok(person)], use: [ok({ text: `it was ${CANARY}` })], each: [ok({})] } });
+  const ran = await bench.completed(`
+workflow:
+  - step: secret
+    ${SENSITIVE}
+    tool: { kind: http, name: secret }
+    set: { whole: "{{ secret }}", greeting: "Dear {{ secret.name }}" }
+    next:
+      arcs:
+        - { step: never, when: "{{ secret.name == 'somebody' }}" }
+        - { step: use, when: "{{ secret.ok and secret.digits > 51000000 }}", args: { who: "{{ secret.name }}", digits: "{{ secret.digits }}" } }
+  - { step: never, tool: { kind: noop } }
+  - step: use
+    tool: { kind: shell, name: use, cmd: "{{ who }} {{ digits + 1 }} {{ greeting }} {{ whole.items[1] }}" }
+    next: [{ step: each }]
+  - step: each
+    loop: { in: "{{ secret.items }}" }
+    tool: { kind: shell, name: each, cmd: "{{ item }} {{ use.text }}" }
+`);
+  assertNowhere(bench);
+  assert.ok(!JSON.stringify(bench.executions().map(({ events }) => events)).includes("51005100"));
+  const used = bench.calls.slice(1).map(({ config }) => config["cmd"]);
+  assert.deepEqual(used, [
+    `${CANARY} 51005101 Dear ${CANARY} ${CANARY}-2`,
+    `${CANARY}-1 it was ${CANARY}`,
+    `${CANARY}-2 it was ${CANARY}`,
+  ]);
+  assert.equal(ran.state.steps["never"]?.status, "SKIPPED");
+});
+
+test("sensitive results that are joined stay sensitive as a whole", async (t) => {
+  const answers = [1, 2, 3].map((page) => ok({ page, rows: [`${CANARY}-${page}`], [`key${page}`]: CANARY }));
+  for (const strategy of ["append", "concat", "merge", "replace"]) {
+    const bench = setup(t, { tools: { secret: [...answers], use: [ok({})] } });
+    const joined = `spec: { result: { sensitive: true, accumulate: { strategy: ${strategy}${strategy === "concat" ? ", merge_path: $.rows" : ""} } } }`;
+    await bench.completed(`
+workflow:
+  - step: each
+    ${joined}
+    loop: { in: 3 }
+    tool: { kind: http, name: secret }
+    next: [{ step: use }]
+  - { step: use, tool: { kind: shell, name: use, cmd: "{{ each.results | tojson }}" } }
+`);
+    assertNowhere(bench);
+    assert.ok(String(bench.calls.at(-1)?.config["cmd"]).includes(`${CANARY}-3`), strategy);
+  }
+});
+
 test("a result that is not called sensitive does stand in its event", async (t) => {
   const bench = setup(t, { tools: { secret: [ok({ token: CANARY })] } });
   await bench.completed("workflow: [{ step: a, tool: { kind: http, name: secret } }]");

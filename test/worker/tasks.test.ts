@@ -6,7 +6,7 @@ import { ok } from "./support/scripted-tools.ts";
 // Language document, sections 3 and 8: how a task reaches its tool.
 
 test("a kind that nothing runs fails its task when it is run, and its rules may take that", async (t) => {
-  for (const kind of ["frobnicate", "duckdb", "container"]) {
+  for (const kind of ["frobnicate", "rhai", "container"]) {
     const { state } = await setup(t).failed(`workflow: [{ step: a, tool: { kind: ${kind} } }]`);
     assert.equal(state.error?.kind, "configuration");
     assert.match(state.error?.message ?? "", new RegExp(`kind "${kind}" cannot be run`));

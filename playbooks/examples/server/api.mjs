@@ -6,6 +6,7 @@
  *
  * It prints its address in one line, keeps everything in memory, and ends with Ctrl-C. `--port 0` takes any free port.
  */
+import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { parseArgs } from "node:util";
 
@@ -30,6 +31,11 @@ const failuresLeft = new Map();
 /** Payments by their idempotency key. */
 const payments = new Map();
 
+/** Who may have tokens, and the tokens and sessions that were given out. */
+const CLIENT = { client_id: "flow", client_secret: "example" };
+const tokens = new Set();
+const sessions = new Map();
+
 /** `METHOD /path/:name` and what answers it: `[status, body, headers?]`. */
 const ROUTES = {
   "GET /health": () => [200, { status: "ok" }],
@@ -40,6 +46,9 @@ const ROUTES = {
       ? [200, { supplier: params.supplier, ...QUOTES[params.supplier] }]
       : [404, { error: `There is no supplier '${params.supplier}'` }],
   "POST /payments": pay,
+  "POST /token": giveToken,
+  "POST /sessions": openSession,
+  "GET /contacts": listContacts,
 };
 
 /** A page of users. `next_cursor` is null on the last one. */
@@ -74,6 +83,32 @@ function pay({ headers, body }) {
   return [known === undefined ? 201 : 200, payment];
 }
 
+/** The token endpoint of OAuth: client credentials, as form fields. */
+function giveToken({ body }) {
+  const { grant_type: grant, client_id: id, client_secret: secret } = body ?? {};
+  if (grant !== "client_credentials") return [400, { error: "unsupported_grant_type" }];
+  if (id !== CLIENT.client_id || secret !== CLIENT.client_secret) return [401, { error: "invalid_client" }];
+  const token = `token-${randomUUID()}`;
+  tokens.add(token);
+  return [200, { access_token: token, token_type: "Bearer", expires_in: 300 }];
+}
+
+/** A session of one team, for who has a token. */
+function openSession({ headers, body }) {
+  if (!tokens.has(headers.authorization?.replace("Bearer ", ""))) return [401, { error: "A token is needed" }];
+  if (!TEAMS.includes(body?.team)) return [422, { error: `There is no team '${body?.team}'` }];
+  const session = `session-${randomUUID()}`;
+  sessions.set(session, body.team);
+  return [200, { session, seconds: 60 }];
+}
+
+/** The users of the session's team. */
+function listContacts({ headers }) {
+  const team = sessions.get(headers["x-session"]);
+  if (team === undefined) return [403, { error: "A session is needed" }];
+  return [200, { team, contacts: USERS.filter((user) => user.team === team).map(({ name }) => name) }];
+}
+
 function route(method, path) {
   const given = path.split("/");
   for (const [pattern, answer] of Object.entries(ROUTES)) {
@@ -91,21 +126,23 @@ function route(method, path) {
   return undefined;
 }
 
-async function readJson(request) {
+async function readBody(request) {
   request.setEncoding("utf8");
   let text = "";
   for await (const chunk of request) {
     text += chunk;
     if (text.length > BODY_BYTES_MAX) throw new Error("the body is too long");
   }
-  return text === "" ? undefined : JSON.parse(text);
+  if (text === "") return undefined;
+  const isForm = request.headers["content-type"]?.startsWith("application/x-www-form-urlencoded");
+  return isForm ? Object.fromEntries(new URLSearchParams(text)) : JSON.parse(text);
 }
 
 async function handle(request) {
   const url = new URL(request.url, "http://localhost");
   const found = route(request.method, url.pathname);
   if (found === undefined) return [404, { error: `There is no ${request.method} ${url.pathname}` }];
-  const body = await readJson(request);
+  const body = await readBody(request);
   return found.answer({ params: found.params, query: url.searchParams, headers: request.headers, body });
 }
 

@@ -46,6 +46,7 @@ export const DIAGNOSTIC_RULES = {
   "unknown-key": warning("A key means nothing where it stands."),
   "legacy-form": warning("An older spelling, still understood."),
   "unknown-kind": warning("Nothing runs tasks of this kind: the task fails when it is reached."),
+  "incomplete-entry": warning("A keychain entry lacks what its kind needs: what reads it fails."),
 
   // Meaning.
   "empty-workflow": error("`workflow` has no steps."),

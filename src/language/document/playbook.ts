@@ -2,16 +2,15 @@ import {
   ExecutorBody,
   ExecutorRequires,
   ExecutorSpec,
-  KeychainEntry,
   Metadata,
   PlaybookDocument,
   WorkbookEntry,
 } from "../../schema/document.ts";
 import { isJsonObject, type JsonObject } from "../../schema/json.ts";
-import type { Executor, KeychainDefinition, Playbook, Step, Task } from "../../schema/playbook.ts";
+import type { Executor, Playbook, Step, Task } from "../../schema/playbook.ts";
 import { readInputs } from "./assignments.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
-import { didYouMean } from "./hints.ts";
+import { checkUnique, readKeychain } from "./keychain.ts";
 import { field, isMap, type Place, textOf } from "./place.ts";
 import { checkKeys, noteTemplate, type Reading } from "./reading.ts";
 import { readStep } from "./step.ts";
@@ -120,37 +119,6 @@ function readExecutor(reading: Reading, place: Place | undefined): Executor {
   };
 }
 
-const KEYCHAIN_KINDS = [
-  "secret_manager",
-  "secrets",
-  "oauth2",
-  "http",
-  "bearer",
-  "static",
-  "credential",
-  "google_id_token",
-];
-
-/** Keychain entries as written, except that `secrets` is `secret_manager` (language document, section 9). */
-function readKeychain(reading: Reading, place: Place | undefined): KeychainDefinition[] {
-  const entries: KeychainDefinition[] = [];
-  const names = new Set<string>();
-  for (const item of place?.items ?? []) {
-    checkKeys(reading, item, KeychainEntry);
-    noteTemplate(reading, item);
-    const name = textOf(field(item, "name"));
-    const kind = textOf(field(item, "kind"));
-    if (name === undefined || kind === undefined) continue;
-    checkUnique(reading, field(item, "name"), name, names);
-    if (!KEYCHAIN_KINDS.includes(kind) && !kind.endsWith("_credential")) {
-      const message = `nothing resolves a keychain entry of kind \`${kind}\``;
-      reading.report("unknown-kind", field(item, "kind"), message, () => didYouMean(kind, KEYCHAIN_KINDS));
-    }
-    entries.push({ ...mapOf(item), name, kind: kind === "secrets" ? "secret_manager" : kind });
-  }
-  return entries;
-}
-
 /** Named tools, each one task whose label is the tool's name. */
 function readWorkbook(reading: Reading, place: Place | undefined): Task[] {
   const tasks: Task[] = [];
@@ -171,10 +139,4 @@ function readWorkbook(reading: Reading, place: Place | undefined): Task[] {
     tasks.push({ ...task, label: name, input: { ...defaults, ...task.input } });
   }
   return tasks;
-}
-
-function checkUnique(reading: Reading, place: Place | undefined, name: string, names: Set<string>): void {
-  if (names.has(name))
-    reading.report("duplicate-name", place, `two entries are called \`${name}\``, "rename one of them");
-  names.add(name);
 }

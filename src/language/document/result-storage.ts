@@ -1,7 +1,14 @@
-import { ResultField, ResultStorage } from "../../schema/document-task.ts";
-import type { ResultConfig } from "../../schema/playbook.ts";
+import { AccumulateForm, ResultField, ResultStorage, StoreForm } from "../../schema/document-task.ts";
+import { own } from "../../schema/json.ts";
+import { type Accumulate, MERGE_STRATEGIES } from "../../schema/manifest.ts";
+import { type PathProblem, parsePath } from "../../schema/merge-path.ts";
+import type { ResultConfig, StoreConfig } from "../../schema/playbook.ts";
+import { RESULT_COMPRESSIONS, RESULT_SCOPES, RESULT_STORES, storeNamed } from "../../schema/result-api.ts";
+import { pathProblem } from "../json-path.ts";
+import { didYouMean } from "./hints.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
 import { checkKeys, legacy, type Reading } from "./reading.ts";
+import { textOffset } from "./text-offset.ts";
 
 /** A result without any setting: all defaults. */
 export function defaultResult(): ResultConfig {
@@ -17,16 +24,14 @@ export function readResult(reading: Reading, storages: readonly (Place | undefin
   for (const storage of storages) {
     if (!isMap(storage)) continue;
     checkKeys(reading, storage, ResultStorage);
-    const inlineMaxBytes = field(storage, "inline_max_bytes")?.value;
-    if (typeof inlineMaxBytes === "number") result.inlineMaxBytes = inlineMaxBytes;
-    const previewMaxBytes = field(storage, "preview_max_bytes")?.value;
-    if (typeof previewMaxBytes === "number") result.previewMaxBytes = previewMaxBytes;
-    const store = field(storage, "store")?.value;
-    if (typeof store === "string") result.store = { kind: store };
-    else if (typeof store === "object" && store !== null && !Array.isArray(store)) result.store = store;
-    const accumulate = field(storage, "accumulate")?.value;
-    if (typeof accumulate === "object" && accumulate !== null && !Array.isArray(accumulate))
-      result.accumulate = accumulate;
+    const inlineMaxBytes = readBytes(reading, field(storage, "inline_max_bytes"));
+    if (inlineMaxBytes !== undefined) result.inlineMaxBytes = inlineMaxBytes;
+    const previewMaxBytes = readBytes(reading, field(storage, "preview_max_bytes"));
+    if (previewMaxBytes !== undefined) result.previewMaxBytes = previewMaxBytes;
+    const store = field(storage, "store");
+    if (store !== undefined) result.store = readStore(reading, store);
+    const accumulate = readAccumulate(reading, field(storage, "accumulate"));
+    if (accumulate !== undefined) result.accumulate = accumulate;
     const fields = firstField(storage, "select", "output_select");
     if (fields !== undefined) result.select = readSelect(reading, fields);
     if (field(storage, "sensitive")?.value === true) result.sensitive = true;
@@ -35,16 +40,116 @@ export function readResult(reading: Reading, storages: readonly (Place | undefin
   return result;
 }
 
+function readBytes(reading: Reading, place: Place | undefined): number | undefined {
+  if (typeof place?.value !== "number") return undefined;
+  if (Number.isSafeInteger(place.value) && place.value >= 0) return place.value;
+  reading.report("wrong-value", place, `\`${place.key}\` must be a whole number of bytes from 0, not ${place.value}`);
+  return undefined;
+}
+
+/** Names of stores in other products, and what they are called here. */
+const STORE_ALIASES: Readonly<Record<string, string>> = { gcs: "cloud_bucket", postgres: "sqldb", db: "sqldb" };
+
+function readStore(reading: Reading, place: Place): StoreConfig {
+  checkKeys(reading, place, StoreForm);
+  const kind = readStoreKind(reading, isMap(place) ? field(place, "kind") : place);
+  const scope = readOneOf(reading, field(place, "scope"), RESULT_SCOPES);
+  const ttl = readTtl(reading, field(place, "ttl"));
+  const compression = readOneOf(reading, field(place, "compression"), RESULT_COMPRESSIONS);
+  return {
+    ...(kind !== undefined && { kind }),
+    ...(scope !== undefined && { scope }),
+    ...(ttl !== undefined && { ttl }),
+    ...(compression !== undefined && { compression }),
+  };
+}
+
+function readStoreKind(reading: Reading, place: Place | undefined): string | undefined {
+  const written = textOf(place);
+  if (place === undefined || written === undefined) return undefined;
+  const alias = own(STORE_ALIASES, written) as string | undefined;
+  const kind = storeNamed(alias ?? written);
+  if (kind === undefined) return readOneOf(reading, place, ["auto", ...RESULT_STORES]);
+  if (kind !== written) legacy(reading, place, `the store \`${written}\``, `\`${kind}\``);
+  return kind;
+}
+
+/** The text, if it is one of `known`. Nothing here is rendered: the value is needed when the playbook is read. */
+function readOneOf(reading: Reading, place: Place | undefined, known: readonly string[]): string | undefined {
+  const written = textOf(place);
+  if (place === undefined || written === undefined || known.includes(written)) return written;
+  const message = `\`${place.key}\` must be one of ${known.join(", ")}, not \`${written}\``;
+  reading.report("wrong-value", place, message, () => didYouMean(written, known));
+  return undefined;
+}
+
+const TTL = /^\d{1,12}(\.\d{1,6})?(ms|s|m|h|d)$/;
+
+/** A duration as the store reads it; a bare number is seconds, as everywhere. */
+function readTtl(reading: Reading, place: Place | undefined): string | undefined {
+  if (place === undefined) return undefined;
+  const written = String(place.value).trim();
+  const ttl = /^[\d.]+$/.test(written) ? `${written}s` : written;
+  if (TTL.test(ttl) && Number.parseFloat(ttl) > 0) return ttl;
+  reading.report("wrong-value", place, `\`ttl\` must be a duration such as 90s, 15m, 1h or 30d, not \`${written}\``);
+  return undefined;
+}
+
+function readAccumulate(reading: Reading, place: Place | undefined): Accumulate | undefined {
+  if (place === undefined) return undefined;
+  checkKeys(reading, place, AccumulateForm);
+  const named = isMap(place) ? field(place, "strategy") : place;
+  if (named === undefined) {
+    const hint = `\`strategy\` is one of ${MERGE_STRATEGIES.join(", ")}`;
+    reading.report("missing-key", place, "`accumulate` needs a `strategy`: how the results become one", hint);
+    return undefined;
+  }
+  const strategy = MERGE_STRATEGIES.find((name) => name === readOneOf(reading, named, MERGE_STRATEGIES));
+  const path = field(place, "merge_path");
+  const mergePath = readPath(reading, path, (text) => {
+    const segments = parsePath(text);
+    return "message" in segments ? segments : undefined;
+  });
+  if (strategy === undefined) return undefined;
+  return { strategy, ...(mergePath !== undefined && { merge_path: mergePath }) };
+}
+
+/** A path as RFC 9535 has it: one that does not say so begins at the result. `problem` finds what is wrong with it. */
+function readPath(
+  reading: Reading,
+  place: Place | undefined,
+  problem: (path: string) => PathProblem | undefined,
+): string | undefined {
+  const written = textOf(place);
+  if (place === undefined || written === undefined) return undefined;
+  const head = written.startsWith("$") ? "" : "$.";
+  const found = problem(head + written);
+  if (found === undefined) return head + written;
+  const at = Math.max(0, found.at - head.length);
+  const message = `\`${written.slice(0, SHOWN_CHARS)}\` is no path: ${found.message}, at its character ${at + 1}`;
+  reading.report(
+    "wrong-value",
+    place,
+    message,
+    "a path is JSONPath, as `$.data.items[0].id` or `$['odd name']`",
+    textOffset("", place, at),
+  );
+  return undefined;
+}
+
+const SHOWN_CHARS = 100;
+
 function readSelect(reading: Reading, place: Place): ResultConfig["select"] {
   const select: ResultConfig["select"] = [];
   for (const item of place.items) {
     const text = textOf(item);
     if (text !== undefined) legacy(reading, item, "a path alone", "`{path: …, as: …}`");
     checkKeys(reading, item, ResultField);
-    const path = text ?? textOf(field(item, "path"));
+    const written = text === undefined ? field(item, "path") : item;
+    const path = readPath(reading, written, pathProblem);
     if (path === undefined) continue;
-    const as = textOf(field(item, "as")) ?? lastName(path);
-    select.push({ path: path.startsWith("$") ? path : `$.${path}`, as });
+    const as = textOf(field(item, "as")) ?? lastName(textOf(written) ?? path);
+    select.push({ path, as });
   }
   return select;
 }

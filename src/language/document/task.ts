@@ -1,7 +1,7 @@
 import { LegacyRetry, TaskBody, TaskPolicy, TaskSpec } from "../../schema/document-task.ts";
-import { type JsonObject, own } from "../../schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../../schema/json.ts";
 import { PARSED_ONLY_KINDS, type PolicyRule, RUNNABLE_KINDS, type Task } from "../../schema/playbook.ts";
-import { canonicalKind, KIND_KEYS, KNOWN_KINDS } from "../../schema/task-kinds.ts";
+import { canonicalKind, KIND_KEYS, KNOWN_KINDS, TRANSFER_SOURCE, TRANSFER_TARGET } from "../../schema/task-kinds.ts";
 import { readAssignments, readInputs } from "./assignments.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { didYouMean } from "./hints.ts";
@@ -61,8 +61,9 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   if (tool !== undefined) reading.workbookNames.push({ place: tool, name: textOf(tool) ?? "" });
   checkKeys(reading, field(spec, "policy"), TaskPolicy);
   const rules = field(field(spec ?? draft.stepSpec, "policy"), "rules");
-  const auth = get("auth", "credential");
-  noteTemplate(reading, auth);
+  const ownAuth = get("auth", "credential");
+  noteTemplate(reading, ownAuth);
+  const auth = kind === "transfer" ? transferAuth(ownAuth, get("source"), get("target")) : ownAuth?.value;
   const timeoutMs =
     readDuration(reading, get("timeout_ms"), 1) ??
     readDuration(reading, get("timeout", "timeout_seconds") ?? field(spec, "timeout"), SECOND_MS);
@@ -73,7 +74,7 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
     kind,
     config: readConfig(reading, draft, kind, isMap(payload)),
     input: readInputs(reading, payload, get("args"), get("input")),
-    ...(auth === undefined ? {} : { auth: auth.value }),
+    ...(auth === undefined ? {} : { auth }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     policy: withRetry(reading, readPolicy(reading, rules, labels, index), get("retry")),
     set: readAssignments(reading, get("set"), "local"),
@@ -81,6 +82,29 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
     position: reading.locate(draft.at),
     ...(codeLine === undefined ? {} : { codeLine }),
   };
+}
+
+/** The credentials within a transfer's source and target, by alias; the task's own stands for the one that is absent. */
+function transferAuth(
+  shared: Place | undefined,
+  source: Place | undefined,
+  target: Place | undefined,
+): Json | undefined {
+  const auth: JsonObject = {};
+  for (const [alias, place] of [
+    [TRANSFER_SOURCE, source],
+    [TRANSFER_TARGET, target],
+  ] as const) {
+    const named = firstField(place, "auth", "credential") ?? shared;
+    if (named !== undefined) auth[alias] = named.value;
+  }
+  return Object.keys(auth).length === 0 ? undefined : auth;
+}
+
+/** What is a credential is shown nowhere, as with every other task. */
+function withoutAuth(value: Json): Json {
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => key !== "auth" && key !== "credential"));
 }
 
 /** The task as if its keys stood together: those from the step and from `spec` have not been checked with the document. */
@@ -128,7 +152,8 @@ function readConfig(reading: Reading, draft: TaskDraft, kind: string, payloadIsI
     const own = kind === "workbook" && key === "name" ? true : !COMMON_KEYS.includes(key);
     if (!own || (key === "payload" && payloadIsInput)) continue;
     noteTemplate(reading, place);
-    config[key] = place.value;
+    const holdsAuth = kind === "transfer" && (key === "source" || key === "target");
+    config[key] = holdsAuth ? withoutAuth(place.value) : place.value;
   }
   return config;
 }

@@ -29,6 +29,8 @@ export const RESERVED_NAMES: readonly string[] = [
   "_attempt",
   "loop_index",
   "__frame_max_rows",
+  "__frame_lease_seconds",
+  "__claim_id",
 ];
 
 /** Most unknown names that are looked up: each costs up to 1,000 comparisons of words. */

@@ -16,7 +16,8 @@ export interface AnswerBody {
   commands_generated: number;
   detail: { events: { reason: string }[] };
   events: { event_id: number; event_type: string }[];
-  steps: { name: string; status: string; attempts: number }[];
+  started_at: string;
+  steps: { name: string; status: string; attempts: number; started_at: string }[];
   commands: Claimed[];
   executions: { execution_id: string }[];
   items: { name: string; running: number }[];

@@ -2,6 +2,7 @@ import type { TestContext } from "node:test";
 import type { Database } from "../../../src/repositories/database.ts";
 import { open } from "../../repositories/service-database.ts";
 import { folderWith } from "../../support/cli-process.ts";
+import { ownDatabase } from "../../support/key-ring.ts";
 import { createServiceDatabase } from "../../support/postgres.ts";
 import {
   type ServerProcess,
@@ -62,11 +63,7 @@ export async function openStand(
   return {
     ...place,
     server: (environment, port) =>
-      startServerProcess(
-        context,
-        { folder, environment: { FLOW_DATABASE_URL: url, ...settings, ...environment } },
-        port,
-      ),
+      startServerProcess(context, { folder, environment: { ...ownDatabase(url), ...settings, ...environment } }, port),
     worker: (server, name, environment) =>
       startWorkerProcess(context, {
         folder,

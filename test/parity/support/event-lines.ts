@@ -1,5 +1,6 @@
 import type { EventRecord } from "../../../src/schema/event-record.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/json.ts";
+import { maskSealed } from "../../../src/schema/sealed.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** Rows that tell of transport or of time, and of nothing that the playbook says. */
@@ -34,7 +35,8 @@ function linesOf(records: readonly EventRecord[]): string[] {
   return records.map((record) => {
     // The order of a row's columns says nothing; that of keys within them does.
     const columns = Object.entries(record).sort(([left], [right]) => (left < right ? -1 : 1));
-    return JSON.stringify(clean(Object.fromEntries(columns) as JsonObject));
+    // A server's log comes masked; each run seals with a key of its own.
+    return maskSealed(JSON.stringify(clean(Object.fromEntries(columns) as JsonObject)));
   });
 }
 
@@ -63,10 +65,22 @@ export function cleaner(ids: ReadonlySet<string>, without: ReadonlySet<string> =
     }
     if (Array.isArray(value)) return value.map(clean);
     if (!isJsonObject(value)) return value;
-    const fields = Object.entries(value).filter(([key]) => !without.has(key));
+    const fields = Object.entries(withoutHints(value)).filter(([key]) => !without.has(key));
     return Object.fromEntries(fields.map(([key, field]) => [key, clean(field)]));
   };
   return clean;
+}
+
+/**
+ * Of what a reference says of its payload, how and where a store has it is the store's affair: compressed, in which bucket. The
+ * text of a manifest has ids in it, that of a sensitive result is sealed: no two of them are the same.
+ */
+function withoutHints(value: JsonObject): JsonObject {
+  const { kind, ref, meta, preview } = value;
+  if (kind !== "result_ref" || typeof ref !== "string" || !isJsonObject(meta)) return value;
+  const isOnce = ref.endsWith("/manifest") || (isJsonObject(preview) && preview["bytes"] === 0);
+  const { content_type = null, bytes = null, sha256 = null } = meta;
+  return { ...value, meta: isOnce ? { content_type } : { content_type, bytes, sha256 } };
 }
 
 /** Without the ids of references and of messages, and without where a document lies. */

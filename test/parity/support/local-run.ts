@@ -1,7 +1,9 @@
 import { createFileCredentials } from "../../../src/adapters/file-credentials.ts";
+import { systemClock } from "../../../src/adapters/system-clock.ts";
 import { createLocalRuntime } from "../../../src/local/runtime.ts";
 import { type EventRecord, toRecord } from "../../../src/schema/event-record.ts";
 import { createToolRegistry, type ToolRegistry } from "../../../src/tools/registry.ts";
+import { createSecretSource } from "../../../src/tools/secret-source.ts";
 import { loadedResult, type Outcome, outcomeOf } from "./outcome.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -18,12 +20,14 @@ export interface Surroundings {
 export async function runLocally(scenario: Scenario, { folder, credentialsFile, env }: Surroundings): Promise<Outcome> {
   const logs = new Map<string, EventRecord[]>();
   let tools: ToolRegistry | undefined;
+  const secretSource = createSecretSource({ allowPrivate: "all", now: systemClock.now });
   const runtime = createLocalRuntime({
     tools: (store) => {
       tools = createToolRegistry({ allowPrivate: "all", store });
       return tools;
     },
     credentials: createFileCredentials(credentialsFile, {}),
+    secretSource,
     env: { ...env },
     observe({ executionId, path, parent }, events) {
       const log = logs.get(executionId) ?? [];
@@ -48,5 +52,6 @@ export async function runLocally(scenario: Scenario, { folder, credentialsFile, 
   } finally {
     await runtime.close();
     await tools?.close();
+    await secretSource.close();
   }
 }

@@ -4,6 +4,7 @@ import type { ResultStore } from "../../../src/ports/result-store.ts";
 import type { EventRecord } from "../../../src/schema/event-record.ts";
 import type { Json } from "../../../src/schema/json.ts";
 import { folderWith } from "../../support/cli-process.ts";
+import { ownDatabase } from "../../support/key-ring.ts";
 import { createTestDatabase } from "../../support/postgres.ts";
 import { startServe } from "../../support/serve.ts";
 import type { Surroundings } from "./local-run.ts";
@@ -26,7 +27,7 @@ export async function startParityService(
   const folder = await folderWith(context, {});
   const environment = {
     ...env,
-    FLOW_DATABASE_URL: databaseUrl,
+    ...ownDatabase(databaseUrl),
     FLOW_WORKER_TOOLS: "all",
     FLOW_HTTP_ALLOW_PRIVATE: "all",
     FLOW_CREDENTIALS_FILE: credentialsFile,

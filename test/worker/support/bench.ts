@@ -3,15 +3,21 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
+import { createLocalKeychain, type LocalKeychain } from "../../../src/adapters/local-keychain.ts";
 import { createSteppedClock, type SteppedClock } from "../../../src/adapters/stepped-clock.ts";
+import { openSealed } from "../../../src/engine/open-sealed.ts";
 import { compileProgram } from "../../../src/engine/program.ts";
+import { createSecrets } from "../../../src/engine/secrets.ts";
 import { type ExecutionState, knownStep } from "../../../src/engine/state.ts";
 import { loadPlaybook } from "../../../src/language/load.ts";
 import { loadedReferences } from "../../../src/language/loaded-references.ts";
 import { ResultView } from "../../../src/language/result-view.ts";
 import type { LocalPlaybook } from "../../../src/local/catalog.ts";
 import { createLocalRuntime, type LocalRequest, type LocalRuntime } from "../../../src/local/runtime.ts";
+import { createLocalSealing } from "../../../src/local/sealing.ts";
 import type { CredentialSource, StoredCredential } from "../../../src/ports/credentials.ts";
+import type { SealerSource } from "../../../src/ports/sealing.ts";
+import type { SecretSource } from "../../../src/ports/secret-source.ts";
 import { FlowError } from "../../../src/schema/errors.ts";
 import type { EventOf, EventType, FlowEvent } from "../../../src/schema/event.ts";
 import type { Json, JsonObject } from "../../../src/schema/json.ts";
@@ -25,6 +31,8 @@ export interface BenchOptions {
   tools?: Scripts;
   credentials?: Record<string, Omit<StoredCredential, "name">> | CredentialSource;
   env?: JsonObject;
+  /** Makes requests for tokens and secrets; none is made without. */
+  secretSource?: SecretSource;
   /** Time-out of every scripted kind. */
   defaultTimeoutMs?: number;
   /** Called for every call of a scripted tool, before it answers. */
@@ -46,7 +54,7 @@ export interface Ran {
   events: FlowEvent[];
   /** The events of one type. */
   of<T extends EventType>(type: T): EventOf<T>[];
-  /** A step's result as plain JSON, wherever it is stored. */
+  /** A step's result as plain JSON, wherever it is stored, as the next step would see it: what is sealed in it is opened. */
   step(name: string): Promise<Json>;
   /** The execution's result as plain JSON. */
   result(): Promise<Json>;
@@ -55,6 +63,8 @@ export interface Ran {
 /** A local runtime with scripted tools and a clock that jumps over every sleep. */
 export interface Bench {
   clock: SteppedClock;
+  /** Where keychain entries are kept. */
+  keychain: LocalKeychain;
   /** Every call of a tool but `noop`, in order. */
   calls: Call[];
   lines: TaskLine[];
@@ -88,7 +98,12 @@ export function setup(t: TestContext, options: BenchOptions = {}): Bench {
   const lines: TaskLine[] = [];
   const logs = new Map<string, { state: ExecutionState; events: FlowEvent[] }>();
   let isLost = (_ref: string) => false;
+  const keychain = createLocalKeychain(clock);
+  const sealers = createLocalSealing();
   const runtime = createLocalRuntime({
+    sealers,
+    keychain,
+    ...(options.secretSource !== undefined && { secretSource: options.secretSource }),
     tools: (results) => {
       const load = results.load;
       results.load = (ref) =>
@@ -121,7 +136,7 @@ export function setup(t: TestContext, options: BenchOptions = {}): Bench {
     rmSync(folder, { recursive: true });
   });
 
-  const ranOf = (state: ExecutionState): Ran => ran(runtime, state, logs.get(state.executionId)?.events ?? []);
+  const ranOf = (state: ExecutionState): Ran => ran(runtime, sealers, state, logs.get(state.executionId)?.events ?? []);
   const compile = (text: string) => compilePlaybook(text, join(folder, "main.yaml"));
   const run: Bench["run"] = async (text, request = {}) => {
     const { signal, ...rest } = request;
@@ -137,6 +152,7 @@ export function setup(t: TestContext, options: BenchOptions = {}): Bench {
   };
   return {
     clock,
+    keychain,
     calls,
     lines,
     runtime,
@@ -152,12 +168,14 @@ export function setup(t: TestContext, options: BenchOptions = {}): Bench {
   };
 }
 
-function ran(runtime: LocalRuntime, state: ExecutionState, events: FlowEvent[]): Ran {
+function ran(runtime: LocalRuntime, sealers: SealerSource, state: ExecutionState, events: FlowEvent[]): Ran {
   const step = async (name: string): Promise<Json> => {
     const stored = knownStep(state, name)?.result;
     assert.ok(stored, `Step '${name}' has no result: ${JSON.stringify(knownStep(state, name)?.error)}`);
-    const references = loadedReferences(runtime.results);
-    return await references.evaluate(() => plainValue(new ResultView(stored, references)));
+    const sealer = await sealers.sealerOf({ executionId: state.executionId, rootExecutionId: state.executionId });
+    const open = (value: Json) => openSealed(value, sealer, createSecrets());
+    const references = loadedReferences({ load: async (ref) => open(await runtime.results.load(ref)) });
+    return open(await references.evaluate(() => plainValue(new ResultView(stored, references))));
   };
   return {
     state,

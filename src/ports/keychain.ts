@@ -1,0 +1,81 @@
+import type { JsonObject } from "../schema/json.ts";
+import type { KeychainCacheType, KeychainScope } from "../schema/keychain-api.ts";
+
+/** Which entry is meant (interface specification, Scopes and cache keys). */
+export interface KeychainKey {
+  catalogId: string;
+  name: string;
+  scope: KeychainScope;
+  /** The execution that asks; a local entry is its own. */
+  executionId: string;
+  /** The top of its tree: a shared entry is that one's. */
+  rootExecutionId: string;
+}
+
+/** How an entry was found. Only a live one has data. */
+export type KeychainFound =
+  /** `expiresAt`: milliseconds since 1970. */
+  | { status: "success"; data: JsonObject; expiresAt: number }
+  /** `renewConfig` only with `autoRenew`. */
+  | { status: "expired"; autoRenew: boolean; renewConfig?: JsonObject; expiredAt: number }
+  | { status: "not_found" };
+
+/** What is written; it replaces what was there. */
+export interface KeychainWrite {
+  data: JsonObject;
+  /** `oauth2`, `secret_manager`, `bearer`, …: how it was come by. */
+  credentialType: string;
+  /** `secret` does not change by itself, `token` is renewed. */
+  cacheType: KeychainCacheType;
+  /** Default: 3600 for local entries, 86400 for the others. */
+  ttlSeconds?: number;
+  autoRenew: boolean;
+  /** Interface specification, Renewal configuration. */
+  renewConfig?: JsonObject;
+  /** Interface specification, Credential schema object: data that violates it is refused. */
+  schema?: JsonObject;
+}
+
+/** A holder's wish for the right to resolve or renew an entry. */
+export interface LeaseAsk {
+  /** Who asks: unique among all that may ask at once. The holder that asks again is granted it again. */
+  holder: string;
+  /** After this time the lease ends by itself: longer than the work takes. */
+  leaseMs: number;
+  /** Longest wait for another holder's end; 0: none. */
+  waitMs: number;
+}
+
+/** How an ask ended. */
+export type LeaseAnswer =
+  /** The asker is to do the work, and to end it with `set` or `fail`. */
+  | { status: "granted" }
+  /** Another holder has set the entry: read again. */
+  | { status: "set" }
+  /** Another holder could not: `message` is its error. */
+  | { status: "failed"; message: string }
+  /** Another one still has it: ask again. */
+  | { status: "held" };
+
+/** How long a failure is told to whoever asks for the lease: 200 workers must not make 200 requests that fail. */
+export const FAILURE_TOLD_MS = 5_000;
+
+/**
+ * Cached tokens and secrets of playbooks (interface specification, Keychain). Every call throws `FlowError` INVALID_INPUT for
+ * what can be no entry (a violated `schema` lists every failure), TOO_LARGE, and NOT_FOUND for a playbook or an execution
+ * that is not there.
+ */
+export interface KeychainStore {
+  get(key: KeychainKey): Promise<KeychainFound>;
+  /** Ends the entry's lease too, whoever holds it; `expiresAt` in milliseconds since 1970. */
+  set(key: KeychainKey, entry: KeychainWrite): Promise<{ expiresAt: number }>;
+  /**
+   * Single flight per entry over all workers: granted to one at a time; the others wait up to `waitMs` and hear how it ended.
+   */
+  lease(key: KeychainKey, ask: LeaseAsk): Promise<LeaseAnswer>;
+  /**
+   * The holder could not do it: those who wait are told, and whoever asks within {@link FAILURE_TOLD_MS} too. Nothing happens
+   * when the lease is another's by now.
+   */
+  fail(key: KeychainKey, holder: string, message: string): Promise<void>;
+}

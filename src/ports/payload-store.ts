@@ -1,0 +1,69 @@
+import type { JsonObject } from "../schema/json.ts";
+import type { ResultStoreName } from "../schema/result-api.ts";
+
+/** The bytes of a payload as a store is to keep them, compressed or not. They can be read again, for another try. */
+export interface PayloadBody {
+  readonly bytes: number;
+  /** Of these bytes, in hex. */
+  readonly sha256: string;
+  read(): AsyncIterable<Uint8Array>;
+  /** Where the bytes are in a file: gives it away under another path of the same file system, durably. */
+  moveTo?(path: string): Promise<void>;
+}
+
+/** What a store may want to know of a payload. */
+export interface PayloadAbout {
+  /** Media type of what is stored: `application/gzip` for what is compressed. */
+  contentType: string;
+  /** Milliseconds until it is gone. Stores that forget by themselves must not do so sooner; none needs to. */
+  ttlMs: number;
+}
+
+/** A part of a payload: bytes from `start` up to `end`, which is not in it. */
+export interface PayloadRange {
+  start: number;
+  end: number;
+}
+
+/** A payload that is being read. Whoever stops early ends the iteration, and with it the connection or file behind it. */
+export interface PayloadReading {
+  /** Of the whole payload as it is stored, where the store says so at once. */
+  bytes: number | undefined;
+  body: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Where payloads of results are kept that are too large for the event log (interface specification, Result storage). A payload
+ * has a name of its own that is never given again, so nothing is ever replaced: who wrote last decides in the table of
+ * results, not here.
+ *
+ * Every call throws `FlowError` UNAVAILABLE while the store cannot be reached or is overloaded (trying again helps), and
+ * NOT_STORED, which says what to put right, where it refuses.
+ */
+export interface PayloadStore {
+  readonly kind: ResultStoreName;
+  /** Longest payload as stored, in bytes; absent: any. */
+  readonly bytesMax?: number;
+  /** It looks into the text, so that it takes no compressed one and nothing but JSON. */
+  readonly isPlain?: boolean;
+  /**
+   * Where a payload of this name will be. It is written down before the payload is, so that no payload is ever unknown. `name`
+   * is of letters, digits and `-`; `executionId` may become a part of the place, for people who look there.
+   */
+  locate(executionId: string, name: string): JsonObject;
+  /**
+   * Writes the payload durably; gives its location with whatever the store adds to it (`etag`). Throws TOO_LARGE for what the
+   * store cannot hold, INVALID_INPUT for a text that it cannot take apart. What a broken write leaves is removed by
+   * {@link remove}.
+   */
+  write(location: JsonObject, body: PayloadBody, about: PayloadAbout, signal: AbortSignal): Promise<JsonObject>;
+  /** The payload or a part of it; undefined when it is not there. */
+  read(location: JsonObject, range?: PayloadRange): Promise<PayloadReading | undefined>;
+  /** Removes the payload; nothing happens when it is not there. */
+  remove(location: JsonObject): Promise<void>;
+  /**
+   * Looks whether the store can be used, at the start. Throws NOT_STORED for what only an operator can put right, UNAVAILABLE
+   * when that cannot be told now.
+   */
+  check?(): Promise<void>;
+}

@@ -1,0 +1,14 @@
+import type { Sealer } from "../schema/sealed.ts";
+
+/** Which tree of executions a command belongs to. */
+export interface SealingPlace {
+  executionId: string;
+  /** The execution at the top of the tree. */
+  rootExecutionId: string;
+}
+
+/** Where a worker gets the means to seal and to open. Asked only when there is something to be sealed or opened. */
+export interface SealerSource {
+  /** Of the whole tree. Throws `FlowError` when there is no key: what cannot be sealed must not be told. */
+  sealerOf(place: SealingPlace, signal?: AbortSignal): Promise<Sealer>;
+}

@@ -1,0 +1,39 @@
+import { listGivenCredentials } from "../adapters/given-credentials.ts";
+import type { Config } from "../platform/config.ts";
+import type { Logger } from "../platform/logger.ts";
+import { readCredentialBody } from "../schema/credential-api.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import { SYSTEM } from "../services/audit.ts";
+import type { CredentialContent, Credentials } from "../services/credentials.ts";
+
+/**
+ * Registers the credentials of `FLOW_CREDENTIALS_FILE` and of `FLOW_CREDENTIAL_<NAME>` that are absent; what is there already
+ * stays as it is, whoever changed it since. Throws `FlowError` INVALID_SETTING with every credential that cannot be one, and
+ * registers none then; FILE_UNREADABLE.
+ */
+export async function registerGivenCredentials(
+  config: Pick<Config, "credentialsFile" | "environment">,
+  credentials: Pick<Credentials, "addAbsent" | "check">,
+  logger: Logger,
+): Promise<void> {
+  const given = await listGivenCredentials(config.credentialsFile, config.environment);
+  const problems: string[] = [];
+  const contents: CredentialContent[] = [];
+  for (const { place, body } of given) {
+    try {
+      const content = readCredentialBody(body);
+      credentials.check(content);
+      contents.push(content);
+    } catch (error) {
+      problems.push(`${place}: ${messageOf(error)}`);
+    }
+  }
+  if (problems.length > 0) {
+    throw new FlowError("INVALID_SETTING", `Credentials cannot be registered:\n${problems.join("\n")}`);
+  }
+  const registered: string[] = [];
+  for (const content of contents) if (await credentials.addAbsent(content, SYSTEM)) registered.push(content.name);
+  if (contents.length === 0) return;
+  const kept = contents.length - registered.length;
+  logger.info({ registered, kept }, "credentials of the settings: those that were absent are registered");
+}

@@ -1,0 +1,32 @@
+import type { Context } from "hono";
+import type { Caller } from "../services/audit.ts";
+import type { RouteContract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+
+/** Who calls, for the audit log: by which rule of which route, from where. */
+export function callerOf(c: Context<RouteEnvironment>, { access }: Pick<RouteContract, "access">): Caller {
+  // A request that came over no port, as in tests, has none.
+  const env = c.env as RouteEnvironment["Bindings"] | undefined;
+  const address = env?.incoming?.socket.remoteAddress;
+  return {
+    actorKind: c.var.role,
+    rule: `access:${access}`,
+    requestId: c.var.requestId,
+    ...(address !== undefined && { address }),
+  };
+}
+
+/** The resource of a route that is audited, as `credential/pg_demo`: its pattern, filled from the address. */
+export function resourceOf(pattern: string, route: string, address: string): string {
+  const names = route.split("/");
+  const texts = address.split("/");
+  return pattern.replaceAll(/:(\w+)/g, (_, name: string) => decoded(texts[names.indexOf(`:${name}`)] ?? ""));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

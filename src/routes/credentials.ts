@@ -1,0 +1,125 @@
+import { Hono } from "hono";
+import {
+  CredentialAnswer,
+  CredentialBody,
+  CredentialName,
+  CredentialQuery,
+  CredentialRecord,
+  CredentialsAnswer,
+  CredentialsQuery,
+  DeletedCredential,
+  ReplaceCredentialBody,
+} from "../schema/credential-api.ts";
+import { pageSize } from "../schema/wire.ts";
+import type { Credentials } from "../services/credentials.ts";
+import { callerOf } from "./caller.ts";
+import { contract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+import { check, invalid, jsonBody, queryOf } from "./input.ts";
+
+const LIST = contract({
+  method: "get",
+  path: "/api/credentials",
+  summary: "Credentials in the order of their names, never their data",
+  access: "worker",
+  query: CredentialsQuery,
+  answer: CredentialsAnswer,
+  refusals: [422],
+});
+
+const READ = contract({
+  method: "get",
+  path: "/api/credentials/:identifier",
+  summary: "One credential by its id or name; with `include_data=true` decrypted, which is audited",
+  access: "worker",
+  query: CredentialQuery,
+  answer: CredentialAnswer,
+  audit: { action: "credential.read", resource: "credential/:identifier" },
+  refusals: [404, 422],
+});
+
+const SAVE = contract({
+  method: "post",
+  path: "/api/credentials",
+  summary:
+    "Creates a credential, or replaces the one of that name; 400 with every message when its data violate a schema",
+  access: "operator",
+  body: CredentialBody,
+  answer: CredentialRecord,
+  creates: true,
+  audit: { action: "credential.write", resource: "credential" },
+  refusals: [400, 413, 422],
+});
+
+const REPLACE = contract({
+  method: "put",
+  path: "/api/credentials/:identifier",
+  summary: "The same, by the name in the address",
+  access: "operator",
+  body: ReplaceCredentialBody,
+  answer: CredentialRecord,
+  creates: true,
+  audit: { action: "credential.write", resource: "credential/:identifier" },
+  refusals: [400, 413, 422],
+});
+
+const REMOVE = contract({
+  method: "delete",
+  path: "/api/credentials/:identifier",
+  summary: "Deletes the credential of a name; what runs with it keeps it to the end of its task",
+  access: "operator",
+  answer: DeletedCredential,
+  audit: { action: "credential.delete", resource: "credential/:identifier" },
+  refusals: [404],
+});
+
+/** Contracts of {@link credentialRoutes}. */
+export const CREDENTIAL_CONTRACTS = [LIST, READ, SAVE, REPLACE, REMOVE];
+
+/** Credentials (interface specification, Credentials). */
+export function credentialRoutes(credentials: Credentials) {
+  return new Hono<RouteEnvironment>()
+    .get(LIST.path, queryOf(LIST.query), async (c) => {
+      const { limit, ...query } = c.req.valid("query");
+      const { items, nextCursor } = await credentials.list({ ...query, limit: pageSize(limit) });
+      return c.json({ items: items.map(recordOf), next_cursor: nextCursor } satisfies CredentialsAnswer);
+    })
+    .get(READ.path, queryOf(READ.query), async (c) => {
+      const identifier = c.req.param("identifier");
+      // No cache on the way may keep it, and none has a use for the record alone.
+      c.header("cache-control", "no-store");
+      if (c.req.valid("query").include_data !== "true") return c.json(recordOf(await credentials.find(identifier)));
+      const { record, data } = await credentials.read(identifier, callerOf(c, READ));
+      return c.json({ ...recordOf(record), data } satisfies CredentialAnswer);
+    })
+    .post(SAVE.path, jsonBody(SAVE.body), async (c) => {
+      const { record, created } = await credentials.save(c.req.valid("json"), callerOf(c, SAVE));
+      return c.json(recordOf(record), created ? 201 : 200);
+    })
+    .put(REPLACE.path, jsonBody(REPLACE.body), async (c) => {
+      const name = check(CredentialName, c.req.param("identifier"), "The name in the address");
+      const { name: said = name, ...content } = c.req.valid("json");
+      if (said !== name) throw invalid("The body", [{ path: "name", message: `must be '${name}' as in the address` }]);
+      const { record, created } = await credentials.save({ ...content, name }, callerOf(c, REPLACE));
+      return c.json(recordOf(record), created ? 201 : 200);
+    })
+    .delete(REMOVE.path, async (c) => {
+      const name = c.req.param("identifier");
+      await credentials.remove(name, callerOf(c, REMOVE));
+      return c.json({ status: "success" as const, name });
+    });
+}
+
+function recordOf(row: Awaited<ReturnType<Credentials["find"]>>): CredentialRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    type: row.type,
+    description: row.description,
+    tags: row.tags,
+    schema: row.schema,
+    meta: row.meta,
+    created_at: row.createdAt.toISOString(),
+    updated_at: row.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * Joins calls for one key that come while one is under way: the next call is made for all of them at once. Each caller gets
+ * what was read after it asked. For reads that are writes too (they count), which would wait for each other's commits in the
+ * database one by one.
+ *
+ * @param read is given the callers of one key, {@link GROUP_MAX} at most.
+ */
+export function groupReads<Asker, Found>(
+  read: (key: string, askers: readonly [Asker, ...Asker[]]) => Promise<Found>,
+): (key: string, asker: Asker) => Promise<Found> {
+  const groups = new Map<string, Waiting<Asker, Found>[]>();
+  const run = async (key: string, waiting: Waiting<Asker, Found>[]) => {
+    for (let [first, ...others] = waiting.splice(0, GROUP_MAX); first !== undefined; ) {
+      const group = [first, ...others];
+      try {
+        const found = await read(key, [first.asker, ...others.map(({ asker }) => asker)]);
+        for (const { resolve } of group) resolve(found);
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+      [first, ...others] = waiting.splice(0, GROUP_MAX);
+    }
+    groups.delete(key);
+  };
+  return (key, asker) =>
+    new Promise((resolve, reject) => {
+      const waiting = groups.get(key);
+      const one = { asker, resolve, reject };
+      if (waiting !== undefined) {
+        waiting.push(one);
+        return;
+      }
+      const first = [one];
+      groups.set(key, first);
+      void run(key, first);
+    });
+}
+
+/** Most callers of one group. */
+export const GROUP_MAX = 500;
+
+interface Waiting<Asker, Found> {
+  asker: Asker;
+  resolve(found: Found): void;
+  reject(error: unknown): void;
+}

@@ -1,0 +1,91 @@
+/** A command that a worker held when its execution was stopped. */
+export interface StoppedCommand {
+  commandId: string;
+  worker: string;
+}
+
+/** Somebody who waits for what a worker is to stop. */
+export interface StopListener {
+  /** Commands to stop, as soon as there are some; none when there were none in `ms`, or the signal was aborted. */
+  next(ms: number, signal: AbortSignal): Promise<string[]>;
+  close(): void;
+}
+
+/** Tells workers at once what they are to stop. What nobody listens for is not kept: heartbeats find it in the database. */
+export interface Stops {
+  /** Hears from now on, what comes before {@link StopListener.next} is called too. */
+  listen(worker: string): StopListener;
+  /** Commands are said to be cancelled, by this server or another one: looked up, and told to who listens. Never throws. */
+  tell(commands: readonly StoppedCommand[]): Promise<void>;
+}
+
+interface Waiting {
+  heard: Set<string>;
+  wake: () => void;
+}
+
+/** `cancelled` gives those of the commands that are: what others tell is a hint, and may be forged. */
+export function createStops(deps: {
+  cancelled(commandIds: readonly string[]): Promise<string[]>;
+  /** The database cannot be asked; heartbeats will tell. */
+  onFault(error: unknown): void;
+}): Stops {
+  const listeners = new Map<string, Set<Waiting>>();
+  return {
+    listen(worker) {
+      const waiting: Waiting = { heard: new Set(), wake: () => undefined };
+      const all = listeners.get(worker) ?? new Set();
+      listeners.set(worker, all.add(waiting));
+      return {
+        next: (ms, signal) => hear(waiting, ms, signal),
+        close() {
+          all.delete(waiting);
+          if (all.size === 0 && listeners.get(worker) === all) listeners.delete(worker);
+        },
+      };
+    },
+    async tell(commands) {
+      const wanted = commands.filter(({ worker }) => listeners.has(worker));
+      if (wanted.length === 0) return;
+      try {
+        const cancelled = new Set(await deps.cancelled(wanted.map(({ commandId }) => commandId)));
+        for (const { commandId, worker } of wanted) {
+          if (!cancelled.has(commandId)) continue;
+          for (const waiting of listeners.get(worker) ?? []) {
+            waiting.heard.add(commandId);
+            waiting.wake();
+          }
+        }
+      } catch (error) {
+        deps.onFault(error);
+      }
+    },
+  };
+}
+
+/** Commands of one execution are told together: a short while is given to those of others. */
+const COMPANY_MS = 20;
+
+async function hear(waiting: Waiting, ms: number, signal: AbortSignal): Promise<string[]> {
+  if (waiting.heard.size === 0) await pause(waiting, ms, signal);
+  if (waiting.heard.size > 0) await pause({ ...waiting, wake: () => undefined }, COMPANY_MS, signal);
+  const heard = [...waiting.heard];
+  waiting.heard.clear();
+  return heard;
+}
+
+/** Until somebody wakes it, the time is over, or the signal is aborted. */
+function pause(waiting: Waiting, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      waiting.wake = () => undefined;
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end, { once: true });
+    waiting.wake = end;
+  });
+}

@@ -1,0 +1,5 @@
+/** A script is code that somebody wrote, in bytes: one that is larger is another file, given by mistake. */
+export const SCRIPT_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Under this alias a python task finds the credential that `script.source.auth` names. */
+export const SCRIPT_AUTH = "script";

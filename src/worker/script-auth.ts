@@ -1,0 +1,25 @@
+import type { CredentialSource } from "../ports/credentials.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
+import { SCRIPT_AUTH } from "../tools/script.ts";
+import type { Credential } from "../tools/tool.ts";
+import { resolveAuth } from "./auth.ts";
+
+/**
+ * The credential that a python task's `script.source.auth` names, for the request that fetches the script (language document,
+ * section 8). An inline map is left to the tool. Throws `FlowError` when there is no such credential.
+ */
+export async function scriptAuth(
+  source: CredentialSource,
+  kind: string,
+  config: JsonObject,
+): Promise<Record<string, Credential>> {
+  const auth = kind === "python" ? field(field(config["script"], "source"), "auth") : undefined;
+  const isInline = isJsonObject(auth) && own(auth, "credential") === undefined && own(auth, "name") === undefined;
+  if (auth === undefined || isInline) return {};
+  const { default: named } = await resolveAuth(source, auth, "http");
+  return named === undefined ? {} : { [SCRIPT_AUTH]: named };
+}
+
+function field(value: Json | undefined, key: string): Json | undefined {
+  return isJsonObject(value) ? (own(value, key) as Json | undefined) : undefined;
+}
