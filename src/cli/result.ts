@@ -65,7 +65,10 @@ async function toPipe(payload: OpenPayload, { io }: CliInput): Promise<void> {
     isRead = false;
   });
   await arrive(payload, async (part) => {
-    if (isRead && !io.stdout.write(part)) await Promise.race([once(io.stdout, "drain"), once(io.stdout, "close")]);
+    if (isRead && !io.stdout.write(part)) {
+      // An error ends the wait as the rest does: whose fault it is, is told where all output comes from.
+      await Promise.race([once(io.stdout, "drain"), once(io.stdout, "close")]).catch(() => undefined);
+    }
     return isRead;
   });
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -9,7 +10,7 @@ import { manageResults } from "../../src/cli/result.ts";
 import { type Listener, listen } from "../../src/roles/listen.ts";
 import { openApi } from "../support/api.ts";
 import { ONE_STEP } from "../support/api-work.ts";
-import { flow, folderWith } from "../support/cli-process.ts";
+import { folderWith, startFlow } from "../support/cli-process.ts";
 import { startHttpServer } from "../support/http-server.ts";
 import { storedResults } from "../support/stored-results.ts";
 
@@ -49,7 +50,8 @@ async function setup(t: TestContext, url = listener.url) {
     const code = await manageResults(input);
     return { code, stdout: stdout.text(), stderr: stderr.text() };
   };
-  return { folder, call, run: (...args: string[]) => flow(folder, args, environment) };
+  const start = (...args: string[]) => startFlow(folder, args, environment);
+  return { folder, call, start, run: (...args: string[]) => start(...args).ended };
 }
 
 test("a payload goes to a pipe byte for byte, however long", async (t) => {
@@ -59,6 +61,15 @@ test("a payload goes to a pipe byte for byte, however long", async (t) => {
     assert.equal(code, 0);
     assert.equal(stdout, text);
   }
+});
+
+test("a reader that has seen enough is no error", async (t) => {
+  const { start } = await setup(t);
+  const run = start("result", "get", await stored(LONG));
+  await once(run.process.stdout, "data");
+  run.process.stdout.destroy();
+  const { code, stderr } = await run.ended;
+  assert.deepEqual([code, stderr], [0, ""]);
 });
 
 test("with -o it goes to a file, which has its name only when it is whole", async (t) => {
