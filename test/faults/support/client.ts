@@ -17,7 +17,7 @@ export interface AnswerBody {
   detail: { events: { reason: string }[] };
   events: { event_id: number; event_type: string }[];
   started_at: string;
-  steps: { name: string; status: string; attempts: number; started_at: string }[];
+  steps: { name: string; status: string; attempts: number; started_at: string; error?: { kind: string } }[];
   commands: Claimed[];
   executions: { execution_id: string }[];
   items: { name: string; running: number }[];
