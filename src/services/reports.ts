@@ -1,4 +1,5 @@
 import type { Database } from "../repositories/database.ts";
+import { unavailable } from "../repositories/failure.ts";
 import { findCommandExecutions } from "../repositories/start-lookup.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { ReportedEvent } from "../schema/event-input.ts";
@@ -11,28 +12,43 @@ export interface ReportAsked extends Omit<ReportInput, "events"> {
 
 /**
  * Hands events on to {@link Advance.report}. Events without an execution are those of their command; a command that nobody
- * knows refuses the batch as a whole: `FlowError` CONFLICT with `detail.events`.
+ * knows refuses the batch as a whole: `FlowError` CONFLICT with `detail.events`. A batch that cannot be written because the
+ * database is away is refused with `enqueue_error` (interface specification, Errors): nobody knows whether it was written, and
+ * the same request under its idempotency key tells.
  */
 export function reportEvents(deps: {
   database: Database;
   advance: Pick<Advance, "report">;
 }): (asked: ReportAsked) => Promise<ReportOutcome> {
-  const { database, advance } = deps;
   return async (asked) => {
-    const lacking = asked.events.filter(({ executionId }) => executionId === undefined);
-    // The rule: workers of ours always say it.
-    if (lacking.length === 0) return await advance.report(asked as ReportInput);
-    const ids = [...new Set(lacking.map(({ event }) => event.command_id))];
-    const known = await findCommandExecutions(database, ids);
-    const unknown: { index: number; command_id: string; reason: string }[] = [];
-    const events = asked.events.map(({ executionId, event }, index) => {
-      const found = executionId ?? known.get(event.command_id);
-      if (found === undefined) unknown.push({ index, command_id: event.command_id, reason: "unknown" });
-      return { executionId: found ?? "", event };
-    });
-    if (unknown.length > 0) throw refused(unknown, events.length);
-    return await advance.report({ ...asked, events });
+    try {
+      return await deps.advance.report(await withExecutions(deps.database, asked));
+    } catch (error) {
+      const away = unavailable(error);
+      throw away === undefined ? error : notEnqueued(away);
+    }
   };
+}
+
+async function withExecutions(database: Database, asked: ReportAsked): Promise<ReportInput> {
+  const lacking = asked.events.filter(({ executionId }) => executionId === undefined);
+  // The rule: workers of ours always say it.
+  if (lacking.length === 0) return asked as ReportInput;
+  const ids = [...new Set(lacking.map(({ event }) => event.command_id))];
+  const known = await findCommandExecutions(database, ids);
+  const unknown: { index: number; command_id: string; reason: string }[] = [];
+  const events = asked.events.map(({ executionId, event }, index) => {
+    const found = executionId ?? known.get(event.command_id);
+    if (found === undefined) unknown.push({ index, command_id: event.command_id, reason: "unknown" });
+    return { executionId: found ?? "", event };
+  });
+  if (unknown.length > 0) throw refused(unknown, events.length);
+  return { ...asked, events };
+}
+
+function notEnqueued(cause: FlowError): FlowError {
+  const next = "Send it again under its idempotency key";
+  return new FlowError("enqueue_error", `The batch could not be written: ${cause.message}. ${next}`, { cause });
 }
 
 function refused(unknown: { index: number; command_id: string; reason: string }[], total: number): FlowError {
