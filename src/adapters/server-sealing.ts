@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { createSealer } from "../platform/sealing.ts";
+import { untilAborted } from "../platform/until-aborted.ts";
 import type { SealerSource } from "../ports/sealing.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { Sealer } from "../schema/sealed.ts";
@@ -53,19 +54,4 @@ function sealerIn(reply: ServerReply): Sealer {
   }
   const keyOf = ({ id, key }: typeof first) => ({ id, key: Buffer.from(key, "base64") });
   return createSealer([keyOf(first), ...rest.map(keyOf)]);
-}
-
-/** The keys are asked for on, for the others of the tree. */
-async function untilAborted(sealer: Promise<Sealer>, signal: AbortSignal): Promise<Sealer> {
-  signal.throwIfAborted();
-  let stop = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([sealer, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

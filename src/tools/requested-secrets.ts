@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createEgressGuard } from "../platform/egress.ts";
+import { untilAborted } from "../platform/until-aborted.ts";
 import type { StoredCredential } from "../ports/credentials.ts";
 import type { AccessToken, Obtained, SecretSource, TokenWish } from "../ports/secret-source.ts";
 import { FlowError } from "../schema/errors.ts";
@@ -221,19 +222,4 @@ function noIdentity(where: string, type: string): FlowError {
 function cacheKey({ name, type, data }: StoredCredential, { scopes, audience }: TokenWish): string {
   const text = JSON.stringify([name, type, data, scopes ?? null, audience ?? null]);
   return createHash("sha256").update(text).digest("hex");
-}
-
-/** The promise's value, or the signal's reason as soon as it aborts. */
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let stop = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }
