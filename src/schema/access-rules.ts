@@ -1,0 +1,101 @@
+/*
+ * Who may do what with a playbook (interface specification, Gateway login and sessions, rule 4): permissions of roles as rows,
+ * one decision over them.
+ */
+
+/** What a user wants to do: start, cancel and run again; see; register and delete. */
+export const ACCESS_ACTIONS = ["execute", "view", "modify"] as const;
+export type AccessAction = (typeof ACCESS_ACTIONS)[number];
+
+/** What one row gives a role. */
+export interface PlaybookPermission {
+  permissionId: string;
+  role: string;
+  /** The one path that it is about. */
+  playbookPath: string | null;
+  /** Paths that it is about, see {@link matchesPattern}. */
+  allowPattern: string | null;
+  /** Paths that it is not about after all. It binds this row alone. */
+  denyPattern: string | null;
+  canExecute: boolean;
+  canView: boolean;
+  canModify: boolean;
+}
+
+/** A decision, and what it rests on: for the audit log, and for whoever asks why. */
+export interface AccessDecision {
+  allowed: boolean;
+  /** The role and the row that allow it, or why nothing does. */
+  rule: string;
+}
+
+/** Allowed when one row is about the path and gives the action; no row allows by default. */
+export function decideAccess(
+  permissions: readonly PlaybookPermission[],
+  action: AccessAction,
+  path: string,
+): AccessDecision {
+  const about = permissions.filter((row) => isAbout(row, path));
+  const giving = about.find((row) => gives(row, action));
+  if (giving !== undefined) return { allowed: true, rule: `role ${giving.role}, permission ${giving.permissionId}` };
+  const denied = permissions.some((row) => gives(row, action) && names(row, path));
+  if (denied) return { allowed: false, rule: `no role: ${path} is among the paths that deny_pattern takes out` };
+  const why = about.length > 0 ? `what allows ${path} does not allow to ${action} it` : `nothing allows ${path}`;
+  return { allowed: false, rule: `no role: ${why}` };
+}
+
+function isAbout(row: PlaybookPermission, path: string): boolean {
+  return names(row, path) && !(row.denyPattern !== null && matchesPattern(row.denyPattern, path));
+}
+
+function names({ playbookPath, allowPattern }: PlaybookPermission, path: string): boolean {
+  return playbookPath === path || (allowPattern !== null && matchesPattern(allowPattern, path));
+}
+
+function gives(row: PlaybookPermission, action: AccessAction): boolean {
+  if (action === "execute") return row.canExecute;
+  return action === "view" ? row.canView : row.canModify;
+}
+
+/**
+ * True when the whole path fits: `*` stands for anything within a segment, `**` and `%` for anything, slashes too; every other
+ * character for itself. Takes time in proportion to both lengths, whatever the pattern: a regular expression made of one could
+ * be kept busy for hours by a long path.
+ */
+export function matchesPattern(pattern: string, path: string): boolean {
+  /** `reached[i]`: what was read of the pattern fits the first `i` characters. */
+  let reached = new Array<boolean>(path.length + 1).fill(false);
+  reached[0] = true;
+  for (const part of partsOf(pattern)) {
+    const next = new Array<boolean>(path.length + 1).fill(false);
+    for (let at = 0; at <= path.length; at += 1) {
+      if (typeof part === "string") next[at] = at > 0 && reached[at - 1] === true && path[at - 1] === part;
+      else
+        next[at] = reached[at] === true || (at > 0 && next[at - 1] === true && (part.slashes || path[at - 1] !== "/"));
+    }
+    reached = next;
+  }
+  return reached[path.length] === true;
+}
+
+/** The pattern as a regular expression of PostgreSQL, for lists: its engine does not go back over what it has read. */
+export function patternRegex(pattern: string): string {
+  const parts = partsOf(pattern).map((part) => {
+    if (typeof part !== "string") return part.slashes ? ".*" : "[^/]*";
+    // A backslash before a letter or a digit would mean something else.
+    return /[\w\u0080-\uffff]/.test(part) ? part : `\\${part}`;
+  });
+  return `^(?:${parts.join("")})$`;
+}
+
+type Part = string | { slashes: boolean };
+
+/** Characters and wildcards; wildcards beside each other are one. */
+function partsOf(pattern: string): Part[] {
+  const parts: Part[] = [];
+  for (const [text] of pattern.matchAll(/[*%]+|[^*%]/gs)) {
+    if (/^[*%]/.test(text)) parts.push({ slashes: text.length > 1 || text === "%" });
+    else parts.push(text);
+  }
+  return parts;
+}
