@@ -19,7 +19,7 @@ const TABLE = {
   },
   routes: {
     folders: ["schema", "platform", "services"],
-    packages: ["hono", "valibot", "@valibot/to-json-schema"],
+    packages: ["hono", "valibot", "@valibot/to-json-schema", "@modelcontextprotocol/sdk"],
     node: "any",
   },
   roles: {

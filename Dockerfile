@@ -27,6 +27,8 @@ WORKDIR /opt/flow
 COPY package.json LICENSE ./
 COPY migrations ./migrations
 COPY playbooks/playbook.schema.json ./playbooks/
+COPY playbooks/api_integration ./playbooks/api_integration
+COPY playbooks/doctor ./playbooks/doctor
 COPY bin/flow.js ./bin/
 COPY --from=build /build/dist/flow ./dist/flow
 # /var/lib/flow is the only folder that the program writes, besides /tmp: the rest may be mounted read-only.

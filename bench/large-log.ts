@@ -14,6 +14,7 @@ import { migrate } from "../src/repositories/migrate.ts";
 import { createService, type Service } from "../src/roles/service.ts";
 import { createApp } from "../src/routes/app.ts";
 import { createCatalog } from "../src/services/catalog.ts";
+import { createDiagnosis } from "../src/services/doctor/diagnose.ts";
 import { type Measurement, quantile } from "./measurement.ts";
 import { startBenchPostgres } from "./service/postgres.ts";
 
@@ -78,6 +79,8 @@ function build(database: Database, resultsFolder: string) {
   const service = createService({ database, keys, config, resultsFolder, processor: "bench", env: {}, observer });
   const app = createApp({
     ...service,
+    reaper: { sweepNow: () => Promise.reject(new Error("Nothing is swept here")) },
+    diagnose: createDiagnosis({ database, keyIds: undefined }),
     catalog: createCatalog({ database, onRegistered: nothing }),
     limits: config,
     stopping: new AbortController().signal,

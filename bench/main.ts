@@ -3,6 +3,7 @@ import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchExpressions } from "./expressions.ts";
+import { benchGateway } from "./gateway.ts";
 import { benchLargeLog } from "./large-log.ts";
 import { benchLoop } from "./loop.ts";
 import type { Measurement } from "./measurement.ts";
@@ -29,6 +30,7 @@ const PARTS: readonly { name: string; id?: string; run(): Measurement[] | Promis
   { name: "startup", id: "B8", run: benchStartup },
   { name: "loop", id: "B4", run: benchLoop },
   { name: "python", run: benchPython },
+  { name: "gateway", id: "B10", run: benchGateway },
   { name: "large-log", run: () => benchLargeLog() },
 ];
 

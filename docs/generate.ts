@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { DIAGNOSTIC_RULES } from "../src/language/document/codes.ts";
+import { PERMISSIONS_PAGE, permissionsPage } from "./permissions.ts";
 
 /** Where the page stands in the checkout. */
 export const DIAGNOSTICS_PAGE = join(import.meta.dirname, "../../docs/diagnostics.md");
@@ -34,4 +35,7 @@ ${rows("warning")}
 `;
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) writeFileSync(DIAGNOSTICS_PAGE, diagnosticsPage());
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  writeFileSync(DIAGNOSTICS_PAGE, diagnosticsPage());
+  writeFileSync(PERMISSIONS_PAGE, permissionsPage());
+}

@@ -65,6 +65,7 @@ function startColumns(rows: readonly Start[]): FlushColumns["starts"] {
     parent_execution_id: numbers(rows, (row) => row.start.parentExecutionId),
     parent_step: texts(rows, (row) => row.start.parentStep),
     root_execution_id: numbers(rows, (row) => row.start.rootExecutionId),
+    started_by: numbers(rows, (row) => row.start.startedBy ?? null),
     result: documents(rows, (row) => json(row.result)),
     error: documents(rows, (row) => json(row.error)),
     started_ms: numbers(rows, (row) => row.start.startedAt ?? null),

@@ -12,6 +12,8 @@ export interface ServerCall {
   body?: string;
   idempotencyKey?: string;
   traceparent?: string;
+  /** In whose name: the session of a user, by a gateway. */
+  session?: { tokenSha256: string; address: string | undefined };
   /** Longest silence before the answer's head, and within its body. */
   timeoutMs: number;
   signal: AbortSignal;
@@ -43,6 +45,8 @@ export interface ServerAddress {
   token: Secret | undefined;
   /** Connections at a time; further calls wait for one. */
   connections: number;
+  /** Longest time to connect. Default 5 s. */
+  connectMs?: number;
 }
 
 const CONNECT_MS = 5_000;
@@ -50,17 +54,17 @@ const CONNECT_MS = 5_000;
 const KEEP_ALIVE_MS = 4_000;
 
 /** Opens nothing yet: connections are made when they are needed. */
-export function connectServer({ url, token, connections }: ServerAddress): ServerConnection {
+export function connectServer({ url, token, connections, connectMs = CONNECT_MS }: ServerAddress): ServerConnection {
   const { origin, pathname } = new URL(url);
   const prefix = pathname.replace(/\/$/, "");
   const pool = new Pool(origin, {
     connections,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    connect: { timeout: CONNECT_MS },
+    connect: { timeout: connectMs },
   });
   const always = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
   return {
-    async call({ method, path, body, idempotencyKey, traceparent, timeoutMs, signal }) {
+    async call({ method, path, body, idempotencyKey, traceparent, session, timeoutMs, signal }) {
       try {
         const answer = await pool.request({
           method,
@@ -70,6 +74,8 @@ export function connectServer({ url, token, connections }: ServerAddress): Serve
             ...(body !== undefined && { "content-type": "application/json" }),
             ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
             ...(traceparent !== undefined && { traceparent }),
+            ...(session !== undefined && { "x-flow-session": session.tokenSha256 }),
+            ...(session?.address !== undefined && { "x-flow-address": session.address }),
           },
           ...(body !== undefined && { body }),
           headersTimeout: timeoutMs,
@@ -90,6 +96,8 @@ export function connectServer({ url, token, connections }: ServerAddress): Serve
 
 /** The server cannot answer now, and nothing is wrong with the call: too many calls, overload, restart, a proxy's error. */
 export function isUnavailable({ status, body }: ServerReply): boolean {
+  // What the call is for may not be: a refusal that says of which playbook stays one. Else it is the worker's token.
+  if (status === 403 && isJsonObject(body) && own(body, "detail") !== undefined) return false;
   // A token that is not accepted is an operator's affair, and may be put right while this process runs.
   if (status === 401 || status === 403 || status === 408 || status === 429) return true;
   // What cannot be stored is told to whoever stores.

@@ -16,10 +16,11 @@ const CALL_MS = 10_000;
  */
 export function createServerCredentials(parts: RetryParts, signal: AbortSignal): CredentialSource {
   return {
-    async find(name) {
+    async find(name, executionId) {
       // The routes know no such name: an empty one would be the list, these two would leave the folder.
       if (name === "" || name === "." || name === "..") return undefined;
-      const path = `/api/credentials/${encodeURIComponent(wellFormed(name))}?include_data=true`;
+      const use = executionId === undefined ? "" : `&execution_id=${encodeURIComponent(executionId)}`;
+      const path = `/api/credentials/${encodeURIComponent(wellFormed(name))}?include_data=true${use}`;
       const reply = await callUntilAnswered(parts, { method: "GET", path, timeoutMs: CALL_MS, signal });
       if (reply.status === 404) return undefined;
       if (reply.status !== 200) throw refusal(reply);

@@ -45,8 +45,9 @@ export function createServerResults(parts: RetryParts, claim: StoringClaim): Wri
       if (reply.status === 409) claim.giveUp("the server refused its result");
       return saved(reply);
     },
-    async load(ref) {
-      const path = `/api/results/resolve?${new URLSearchParams({ ref, sealed: "true" })}`;
+    async load(ref, reader) {
+      const query = { ref, sealed: "true", ...(reader !== undefined && { execution_id: reader }) };
+      const path = `/api/results/resolve?${new URLSearchParams(query)}`;
       const reply = await callUntilAnswered(parts, { method: "GET", path, timeoutMs: CALL_MS, signal });
       if (reply.status === 200 && reply.body !== undefined) return reply.body;
       throw new FlowError("REFERENCE_NOT_AVAILABLE", refusal(reply).message);

@@ -19,8 +19,11 @@ export interface SteppedClock extends Clock {
   runUntil<T>(work: Promise<T>): Promise<T>;
 }
 
-/** A stepped clock that stands at `startMs`, milliseconds since 1970 (UTC). */
-export function createSteppedClock(startMs: number): SteppedClock {
+/**
+ * A stepped clock that stands at `startMs`, milliseconds since 1970 (UTC). `busy` is how long work has taken, for those to whom
+ * it must take some; default: none.
+ */
+export function createSteppedClock(startMs: number, busy: () => number = () => 0): SteppedClock {
   const timers = createTimers();
   let now = startMs;
   let announce: (() => void) | undefined;
@@ -54,6 +57,7 @@ export function createSteppedClock(startMs: number): SteppedClock {
 
   return {
     now: () => now,
+    busy,
     after,
     step,
     sleep: (ms, signal) =>
@@ -92,8 +96,8 @@ export function createSteppedClock(startMs: number): SteppedClock {
 
 /**
  * Runs every promise reaction that is due: the event loop comes round only when none is left. Twice, because work that
- * gave way in between (a local run does so every 20 ms) comes back in the second round; with one, a slow machine moved
- * time while there was something left to do.
+ * gave way in between (what gathers until the next turn) comes back in the second round. None may give way by how long it
+ * took (`busy`): on a slow machine that is any number of times, and time moved while there was something left to do.
  */
 async function settle(): Promise<void> {
   await nextTurn();

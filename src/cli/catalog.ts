@@ -2,6 +2,7 @@ import { loadConfig } from "../platform/config.ts";
 import { CatalogAnswer, type CatalogItem, VersionsAnswer } from "../schema/catalog-api.ts";
 import { FlowError } from "../schema/errors.ts";
 import { type CliInput, type CliIo, EXIT, textOption } from "./command.ts";
+import { everyPage } from "./every-page.ts";
 import { encodePath, readResource } from "./server-catalog.ts";
 import { callServer } from "./server-client.ts";
 import { type ServerTarget, serverTarget } from "./server-target.ts";
@@ -63,19 +64,6 @@ function ask<S extends Parameters<typeof callServer>[1]["answer"]>(
   io: CliIo,
 ) {
   return callServer(target, { method: "GET", path, answer, signal: io.signal });
-}
-
-async function everyPage<T>(
-  load: (cursor: string | undefined) => Promise<{ items: T[]; next: string | null }>,
-): Promise<T[]> {
-  const all: T[] = [];
-  let cursor: string | undefined;
-  do {
-    const { items, next } = await load(cursor);
-    for (const item of items) all.push(item);
-    cursor = next ?? undefined;
-  } while (cursor !== undefined);
-  return all;
 }
 
 const PAGE = "500";

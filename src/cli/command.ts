@@ -34,6 +34,8 @@ export interface CliCommand {
   options: readonly CliOption[];
   /** Further help: what it does, exit codes, examples. */
   details?: string;
+  /** Exit code of whatever goes wrong, other than being interrupted. Default: by the error, see {@link EXIT}. */
+  failureExit?: number;
   /** Loads the code that runs it. Loaded only then, so that `flow --help` and short runs stay quick. */
   load(): Promise<(input: CliInput) => Promise<number>>;
 }

@@ -10,11 +10,14 @@ const SERVE: CliCommand = {
       name: "role",
       value: "ROLE",
       choices: ["server", "worker", "all", "gateway", "doctor"],
-      summary:
-        "What this process is; default all: a server, and a worker beside it (gateway and doctor are still to come)",
+      summary: "What this process is; default all: server, worker, and where logins are set up a gateway",
     },
-    { name: "host", value: "ADDRESS", summary: "Address that the server listens on; default FLOW_HOST, 127.0.0.1" },
-    { name: "port", value: "PORT", summary: "Port of the server, 0 for a free one; default FLOW_SERVER_PORT, 8082" },
+    { name: "host", value: "ADDRESS", summary: "Address that it listens on; default FLOW_HOST, 127.0.0.1" },
+    {
+      name: "port",
+      value: "PORT",
+      summary: "Port, 0 for a free one; default 8082, of a gateway 8090, of the doctor 8765",
+    },
   ],
   details: `One line on standard output says where it answers and where its data is; the log goes to standard error, one
 JSON object per line. Ctrl-C or SIGTERM stops it: the worker's commands get FLOW_WORKER_DRAIN_SECONDS to end, requests under way
@@ -22,6 +25,9 @@ end, then the database. A second one leaves at once.
 
 A worker (--role worker) calls the server at FLOW_SERVER_URL with FLOW_WORKER_TOKEN and needs nothing else; start as many as
 there is work for, anywhere.
+
+A gateway (--role gateway) stands before the server at FLOW_BASE_URL: people log in there (docs/gateway.md). The doctor
+(--role doctor) looks for what is stuck.
 
 Without FLOW_SERVER_TOKEN it answers to everyone and therefore listens on this machine alone.
 
@@ -88,21 +94,25 @@ const CATALOG: CliCommand = {
 
 const CONTEXT: CliCommand = {
   name: "context",
-  summary: "Name the servers that commands call, and choose one",
+  summary: "Name the servers and gateways that commands call, and choose one",
   arguments: [
     { name: "action", summary: "What to do", choices: ["add", "use", "list", "remove"] },
     { name: "name", summary: "Name of the context; not for list", optional: true },
   ],
   options: [
     { name: "server", value: "URL", summary: "Address of the server, for add" },
+    { name: "gateway", value: "URL", summary: "Or of the gateway in front of it, where users log in, for add" },
     { name: "token-file", value: "FILE", summary: "File with the token, for add; /dev/stdin reads it from a pipe" },
     JSON_SWITCH,
   ],
   details: `Contexts stand in flow/contexts.json below your folder of settings (XDG_CONFIG_HOME, ~/.config), readable by you
 alone. FLOW_SERVER_URL and FLOW_SERVER_TOKEN win over them. The first one that is added is in use at once.
 
+A context of a gateway is called with the session that 'flow login' opens: commands then do what its user may do.
+
 Examples
   flow context add prod --server https://flow.example.com --token-file token.txt
+  flow context add team --gateway https://flow.example.com
   flow context use prod
   flow context list`,
   load: async () => (await import("./context.ts")).manageContexts,

@@ -1,4 +1,6 @@
 import type { CliCommand, CliOption, CommandGroup } from "./command.ts";
+import { ACCESS_COMMANDS } from "./commands-access.ts";
+import { DOCTOR_COMMANDS } from "./commands-doctor.ts";
 import { EXECUTION_COMMANDS } from "./commands-executions.ts";
 import { KEYCHAIN } from "./commands-keychain.ts";
 import { RESULT_COMMANDS } from "./commands-results.ts";
@@ -199,7 +201,8 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: "Run", commands: [RUN, TEST] },
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
   { title: "Serve", commands: SERVER_COMMANDS },
-  { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...RESULT_COMMANDS] },
+  { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...RESULT_COMMANDS, ...DOCTOR_COMMANDS] },
+  { title: "Log in, and say who may what", commands: ACCESS_COMMANDS },
   { title: "Keep secrets", commands: [...SECRET_COMMANDS, KEYCHAIN] },
   { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },
 ];

@@ -5,22 +5,65 @@ import * as v from "valibot";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import type { CliIo } from "./command.ts";
 
-/** A server that is called by a name. */
+/** A server that is called by a name, by its operator. */
 export interface ServerContext {
   server: string;
   token?: string;
 }
 
-/** The servers that this user knows, and the one in use. */
+/** A gateway that is called by a name, by a user who logs in. */
+export interface GatewayContext {
+  gateway: string;
+  /** The `idp_domain` of the last login, for the next one. */
+  domain?: string;
+  session?: ContextSession;
+}
+
+/** What a login gave. */
+export interface ContextSession {
+  token: string;
+  /** Who logged in. */
+  email: string;
+  /** When it ends whatever happens, RFC 3339 in UTC. */
+  expiresAt: string;
+}
+
+/** What is called by a name: a server, or the gateway in front of one. */
+export type NamedContext = ServerContext | GatewayContext;
+
+/** The servers and gateways that this user knows, and the one in use. */
 export interface Contexts {
   current?: string;
-  contexts: Record<string, ServerContext>;
+  contexts: Record<string, NamedContext>;
 }
+
+/** What can stand in a header: anything else would be quoted in the error that says so. */
+const Token = v.pipe(v.string(), v.regex(/^[\x21-\x7e]+$/));
 
 const ContextsFile = v.object({
   current: v.exactOptional(v.string()),
-  contexts: v.record(v.string(), v.object({ server: v.string(), token: v.exactOptional(v.string()) })),
+  contexts: v.record(
+    v.string(),
+    v.union([
+      v.object({ server: v.string(), token: v.exactOptional(Token) }),
+      v.object({
+        gateway: v.string(),
+        domain: v.exactOptional(v.string()),
+        session: v.exactOptional(v.object({ token: Token, email: v.string(), expiresAt: v.string() })),
+      }),
+    ]),
+  ),
 });
+
+/** Whether a text can be kept as a token, and be sent. */
+export function isToken(text: string): boolean {
+  return v.is(Token, text);
+}
+
+/** The context of this name, also for names like `constructor`. */
+export function contextNamed({ contexts }: Contexts, name: string | undefined): NamedContext | undefined {
+  return name !== undefined && Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+}
 
 /** Where the contexts are kept: the user's folder of settings, as the system has it. */
 export function contextsFile({ environment }: CliIo): string {

@@ -1,12 +1,11 @@
-import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
 import * as v from "valibot";
 import { readCredentialBody } from "../schema/credential-api.ts";
 import { CREDENTIAL_TYPES, credentialProblems, fieldType } from "../schema/credential-types.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
+import { FlowError } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { SecretSchema, secretRefused } from "../schema/secret-schema.ts";
 import { type CliInput, type CliIo, listOption, textOption } from "./command.ts";
+import { readTextOf } from "./text-file.ts";
 
 /**
  * What `flow credentials set` sends: the file's object, over it the options, over its data the fields of the command line.
@@ -58,7 +57,7 @@ async function withFields(content: JsonObject, fields: readonly string[], io: Cl
     const wanted = fieldType(type, key, schema.success ? schema.output : {});
     const isOther = wanted !== undefined && wanted !== "string";
     if (isJson === ":") setOwn(data, key, parse(text, `${key}:=…`));
-    else if (text.startsWith("@")) setOwn(data, key, await readText(text.slice(1), key, io));
+    else if (text.startsWith("@")) setOwn(data, key, await readTextOf(text.slice(1), key, io));
     else setOwn(data, key, isOther ? jsonOrText(text) : text);
   }
   return data;
@@ -69,26 +68,9 @@ async function readSchema(text: string, io: CliIo): Promise<Json> {
 }
 
 async function readObject(file: string, what: string, io: CliIo): Promise<JsonObject> {
-  const value = parse(await readText(file, what, io), `${what} ${file}`);
+  const value = parse(await readTextOf(file, what, io), `${what} ${file}`);
   if (isJsonObject(value)) return value;
   throw new FlowError("INVALID_INPUT", `${what} ${file} must hold one JSON object`);
-}
-
-/** The whole text, without the line's end that editors add. */
-async function readText(file: string, what: string, io: CliIo): Promise<string> {
-  try {
-    const text = file === "-" ? await pipedText(io) : await readFile(resolve(io.folder, file), "utf8");
-    return text.replace(/\r?\n$/, "");
-  } catch (cause) {
-    throw new FlowError("FILE_UNREADABLE", `Cannot read ${file} for ${what}: ${messageOf(cause)}`, { cause });
-  }
-}
-
-/** Not `/dev/stdin`: a pipe may be a socket, which cannot be opened by its name. */
-async function pipedText({ stdin }: CliIo): Promise<string> {
-  const parts: Buffer[] = [];
-  for await (const part of stdin ?? []) parts.push(Buffer.from(part));
-  return Buffer.concat(parts).toString("utf8");
 }
 
 /** The parser's own message may quote the text, which is a secret. */

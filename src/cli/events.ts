@@ -1,12 +1,13 @@
 import { loadConfig } from "../platform/config.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { EventRecord } from "../schema/event-record.ts";
-import { isJsonObject } from "../schema/json.ts";
+import { isJsonObject, own } from "../schema/json.ts";
 import { type CliInput, type CliIo, type CliValues, EXIT, textOption } from "./command.ts";
 import { namedExecution } from "./execution-word.ts";
 import { limitOf } from "./executions.ts";
 import { awayText, followEvents } from "./follow.ts";
 import { firstLine } from "./progress-lines.ts";
+import { progressText } from "./progress-text.ts";
 import { readEvents, readExecution } from "./server-executions.ts";
 import { type ServerTarget, serverTarget } from "./server-target.ts";
 import { type Style, styleFor } from "./style.ts";
@@ -126,11 +127,13 @@ function paintOf(type: string, style: Style): (text: string) => string {
 }
 
 function detailsOf(record: EventRecord): string[] {
-  const { iteration, attempt, worker, duration_ms, error } = record as Record<string, unknown>;
+  const { iteration, attempt, worker, duration_ms, error, meta } = record as Record<string, unknown>;
   const parts: string[] = [];
   if (typeof iteration === "number") parts.push(`iteration ${iteration}`);
   if (typeof attempt === "number" && attempt > 1) parts.push(`attempt ${attempt}`);
   if (record.event_type === "command.claimed" && typeof worker === "string") parts.push(`by ${worker}`);
+  const progress = isJsonObject(meta) ? own(meta, "progress") : undefined;
+  if (isJsonObject(progress)) parts.push(progressText(progress));
   if (typeof duration_ms === "number") parts.push(`in ${formatDuration(duration_ms)}`);
   if (isJsonObject(error) && typeof error["message"] === "string") parts.push(firstLine(error["message"]));
   return parts;

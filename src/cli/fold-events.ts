@@ -11,6 +11,7 @@ const FOLDED = {
   "command.issued": true,
   "command.claimed": true,
   "command.started": true,
+  "task.progress": true,
   "task.done": true,
   "call.done": true,
   "call.error": true,

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import * as v from "valibot";
+import { readMessages } from "../platform/sse.ts";
 import { FlowError } from "../schema/errors.ts";
 import { EventAnswer } from "../schema/event-api.ts";
 import type { EventRecord } from "../schema/event-record.ts";
 import { openStream, whyAway } from "./server-client.ts";
 import { eventPages, isPassing, readExecution, recordOf } from "./server-executions.ts";
 import type { ServerTarget } from "./server-target.ts";
-import { readMessages } from "./sse.ts";
 
 /** Limits of time, in milliseconds. */
 export const FOLLOW_MS = {

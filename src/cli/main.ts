@@ -29,7 +29,12 @@ async function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
   const name = first === "--version" ? "version" : first;
   const command = COMMANDS.find((candidate) => candidate.name === name);
   if (command === undefined) throw first.startsWith("-") ? unknownOption(first) : unknownCommand(first, COMMANDS);
-  return await runCommand(command, words, io);
+  try {
+    return await runCommand(command, words, io);
+  } catch (error) {
+    const code = complain(error, io);
+    return code === EXIT.cancelled ? code : (command.failureExit ?? code);
+  }
 }
 
 function unknownOption(word: string): FlowError {

@@ -1,13 +1,14 @@
 import type { LoopCounters } from "../engine/state.ts";
 import type { EventOf, FlowEvent } from "../schema/event.ts";
 import { logLine, type Progress, placeOf } from "./progress.ts";
+import { progressText } from "./progress-text.ts";
 import type { ExecutionRow, RunModel, StepRow } from "./run-model.ts";
 import { cleanText, formatCount, formatDuration, plural } from "./text.ts";
 
 /** Shortest time between two lines about one loop. */
 const LOOP_LINE_MS = 1_000;
-/** Longest time without one while it goes on. */
-const LOOP_SILENCE_MS = 10_000;
+/** Longest time without one while it goes on; of a task that tells how far it is the shortest between two. */
+const SILENCE_MS = 10_000;
 
 /**
  * Progress for pipes and logs: one line for each thing that happened, nothing redrawn, no escape sequences. The steps of
@@ -15,10 +16,12 @@ const LOOP_SILENCE_MS = 10_000;
  */
 export function createLineProgress(model: RunModel, verbose: boolean, write: (line: string) => void): Progress {
   const told = new WeakMap<StepRow, LoopNews>();
+  const progressTold = new WeakMap<StepRow, ProgressNews>();
   return {
     observe(execution, events) {
       for (const event of events) {
-        const line = stepLine(execution, event) ?? loopLine(execution, event, told);
+        const line =
+          stepLine(execution, event) ?? loopLine(execution, event, told) ?? taskLine(execution, event, progressTold);
         if (line !== undefined && (verbose || event.type === "step.failed" || !isWithinLoop(execution))) write(line);
         const detail = verbose ? detailLine(execution, event) : undefined;
         if (detail !== undefined) write(detail);
@@ -120,11 +123,28 @@ function loopLine(execution: ExecutionRow, event: FlowEvent, told: WeakMap<StepR
   const share = loop.total === null ? 0 : Math.floor((loop.done * 10) / loop.total);
   if (last?.stepRunId === row.stepRunId) {
     const silentMs = event.at - last.at;
-    if (silentMs < LOOP_LINE_MS || (share === last.share && silentMs < LOOP_SILENCE_MS)) return undefined;
+    if (silentMs < LOOP_LINE_MS || (share === last.share && silentMs < SILENCE_MS)) return undefined;
   }
   told.set(row, { stepRunId: row.stepRunId, at: event.at, share });
   // The first iteration is no news: the step has just been told to have started.
   return last?.stepRunId === row.stepRunId ? `${nameOf(execution, event.step)}: ${loopProgress(loop)}` : undefined;
+}
+
+/** What was last told of a task that goes on. */
+interface ProgressNews {
+  stepRunId: string;
+  at: number;
+}
+
+/** How far a task is, of one step at most every ten seconds: an hour's work is no wall of lines. */
+function taskLine(execution: ExecutionRow, event: FlowEvent, told: WeakMap<StepRow, ProgressNews>): string | undefined {
+  if (event.type !== "task.progress" || event.iteration !== undefined) return undefined;
+  const row = execution.byName.get(event.step);
+  if (row === undefined) return undefined;
+  const last = told.get(row);
+  if (last?.stepRunId === row.stepRunId && event.at - last.at < SILENCE_MS) return undefined;
+  told.set(row, { stepRunId: row.stepRunId, at: event.at });
+  return `${nameOf(execution, event.step)}: ${progressText(event.progress)}`;
 }
 
 /** `1,234/100,000 (3 failed)`; without a total while a cursor goes on. */

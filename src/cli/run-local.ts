@@ -1,7 +1,7 @@
 import { createFileCredentials } from "../adapters/file-credentials.ts";
 import type { ExecutionState } from "../engine/state.ts";
 import { createLocalRuntime, type LocalRuntime } from "../local/runtime.ts";
-import type { Config } from "../platform/config.ts";
+import { type Config, isGiven } from "../platform/config.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
 import { openSecretSource } from "../roles/secret-source.ts";
 import type { FlowEvent } from "../schema/event.ts";
@@ -74,6 +74,7 @@ function buildRuntime(config: Config, credentials: string | undefined, watch: Wa
     },
     credentials: createFileCredentials(credentials, config.environment),
     secretSource,
+    ...(isGiven(config, "mcpTokenHosts") && { mcpTokenHosts: config.mcpTokenHosts }),
     env: allowedEnvironment(config),
     capacity: config.localCapacity,
     observe(state: ExecutionState, events: readonly FlowEvent[]) {

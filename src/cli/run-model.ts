@@ -1,5 +1,5 @@
 import { type ExecutionState, isTerminal, type StepState, stepState } from "../engine/state.ts";
-import type { EventOf, FlowEvent } from "../schema/event.ts";
+import type { EventOf, FlowEvent, ProgressNumbers } from "../schema/event.ts";
 import { own } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
 
@@ -33,6 +33,8 @@ export interface StepRow {
   attempts: number;
   /** A task that failed and is about to run again, by its policy. */
   retry: { task: string; run: number; error: TaskError | undefined } | undefined;
+  /** How far a task is that runs now; of a loop's iterations none is kept. */
+  progress: { task: string; numbers: ProgressNumbers } | undefined;
   skipped: "when" | "admission" | "unreached" | undefined;
   /** Sub-playbooks that run now. */
   children: Set<ExecutionRow>;
@@ -119,9 +121,13 @@ function take(execution: ExecutionRow, event: FlowEvent): void {
     case "task.done":
       taskDone(stepRow(execution, event.step), event);
       return;
+    case "task.progress":
+      if (event.iteration !== undefined) return;
+      stepRow(execution, event.step).progress = { task: event.task, numbers: event.progress };
+      return;
     case "step.completed":
     case "step.failed":
-      stepRow(execution, event.step).retry = undefined;
+      stepOver(stepRow(execution, event.step));
       return;
     case "step.skipped":
       stepRow(execution, event.step).skipped = event.reason;
@@ -138,6 +144,7 @@ function startRow(execution: ExecutionRow, event: EventOf<"loop.started"> | Even
   row.stepRunId = event.step_run_id;
   row.attempts = 0;
   row.retry = undefined;
+  row.progress = undefined;
   row.skipped = undefined;
   row.childrenEnded = 0;
   row.lastChild = undefined;
@@ -147,6 +154,12 @@ function taskDone(row: StepRow, event: EventOf<"task.done">): void {
   if (event.run > row.attempts) row.attempts = event.run;
   if (!event.final) row.retry = { task: event.task, run: event.run + 1, error: event.error };
   else if (row.retry?.task === event.task) row.retry = undefined;
+  if (event.iteration === undefined) row.progress = undefined;
+}
+
+function stepOver(row: StepRow): void {
+  row.retry = undefined;
+  row.progress = undefined;
 }
 
 function stepRow(execution: ExecutionRow, name: string): StepRow {
@@ -159,6 +172,7 @@ function stepRow(execution: ExecutionRow, name: string): StepRow {
     stepRunId: "",
     attempts: 0,
     retry: undefined,
+    progress: undefined,
     skipped: undefined,
     children: new Set(),
     childrenEnded: 0,

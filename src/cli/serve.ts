@@ -1,4 +1,5 @@
-import { loadConfig, parsePort } from "../platform/config.ts";
+import { parsePort } from "../platform/address.ts";
+import { loadConfig } from "../platform/config.ts";
 import { createLogger } from "../platform/logger.ts";
 import { packageVersion } from "../platform/package-file.ts";
 import { type Ready, ROLES, serve } from "../roles/serve.ts";
@@ -28,5 +29,11 @@ export async function runServe({ options, io }: CliInput): Promise<number> {
 
 function readyLine(ready: Ready): string {
   if (ready.what === "worker") return `flow worker ${cleanText(ready.name)} is ready, server: ${ready.serverUrl}\n`;
-  return `flow is ready at ${ready.url}, data: ${cleanText(ready.data)}\n`;
+  if (ready.what === "doctor") return `flow doctor is ready at ${ready.url}\n`;
+  if (ready.what === "gateway") {
+    const { url, callbackUrl, serverUrl } = ready;
+    return `flow gateway is ready at ${url}, callbacks: ${callbackUrl}, server: ${serverUrl}\n`;
+  }
+  const gateway = ready.gatewayUrl === undefined ? "" : `, gateway: ${ready.gatewayUrl}`;
+  return `flow is ready at ${ready.url}, data: ${cleanText(ready.data)}${gateway}\n`;
 }

@@ -9,7 +9,7 @@ const CALL_MS = 30_000;
 
 /** What to ask. */
 export interface ServerRequest<S extends v.GenericSchema> {
-  method: "GET" | "POST" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "DELETE";
   /** Below the server's address, its parts encoded. */
   path: string;
   body?: unknown;
@@ -99,7 +99,7 @@ async function* partsOf(response: Response, target: ServerTarget, signal: AbortS
 type Sent = Pick<ServerRequest<v.GenericSchema>, "method" | "path" | "body" | "headers">;
 
 function send(target: ServerTarget, { method, path, body, headers }: Sent, signal: AbortSignal): Promise<Response> {
-  return fetch(`${target.url}${path}`, {
+  return fetch(`${target.url}${pathAt(target, path)}`, {
     method,
     headers: {
       accept: "application/json",
@@ -114,20 +114,27 @@ function send(target: ServerTarget, { method, path, body, headers }: Sent, signa
   });
 }
 
+/** A gateway passes `/flow/…` on as the server's `/api/…`. */
+function pathAt({ gateway }: ServerTarget, path: string): string {
+  return gateway === "passes" ? path.replace(/^\/api\//, "/flow/") : path;
+}
+
 /** What an answer that is not the expected one means. */
 function refusal(target: ServerTarget, { method, path }: Sent, { ok, status }: Response, text: string): FlowError {
   const body = ok ? undefined : v.safeParse(ErrorBody, parse(text));
   if (body?.success === true) return told(body.output, status, target);
-  const what = `${method} ${path} was answered with ${status}, not as a flow server answers`;
-  const question = `Is ${target.url} (${target.origin}) a flow server of this version?`;
+  const kind = target.gateway === undefined ? "server" : "gateway";
+  const what = `${method} ${pathAt(target, path)} was answered with ${status}, not as a flow ${kind} answers`;
+  const question = `Is ${target.url} (${target.origin}) a flow ${kind} of this version?`;
   return new FlowError("SERVER_UNREACHABLE", `${what}. ${question}`);
 }
 
 const ELSEWHERE = "'flow serve' starts one here; --server, FLOW_SERVER_URL or 'flow context use' choose another";
+const OTHER_GATEWAY = "--context, or 'flow login --gateway URL', choose another";
 
 /** What is wrong with the server, for somebody who waits for it and not for another one. */
 export function whyAway({ message }: FlowError): string {
-  return message.replace(`. ${ELSEWHERE}`, "");
+  return message.replace(`. ${ELSEWHERE}`, "").replace(`. ${OTHER_GATEWAY}`, "");
 }
 
 /** What an exchange that was not completed means. */
@@ -137,10 +144,9 @@ function broken(target: ServerTarget, cause: unknown, signal: AbortSignal, timeo
     return new FlowError("CANCELLED", "interrupted while waiting for the server", { cause });
   }
   const { url, origin } = target;
-  const why = reason(cause, timeoutMs);
-  return new FlowError("SERVER_UNREACHABLE", `Cannot reach the server at ${url} (${origin}): ${why}. ${ELSEWHERE}`, {
-    cause,
-  });
+  const [kind, hint] = target.gateway === undefined ? ["server", ELSEWHERE] : ["gateway", OTHER_GATEWAY];
+  const what = `Cannot reach the ${kind} at ${url} (${origin})`;
+  return new FlowError("SERVER_UNREACHABLE", `${what}: ${reason(cause, timeoutMs)}. ${hint}`, { cause });
 }
 
 /** `fetch` says "fetch failed"; why stands below it, once per address that was tried. */
@@ -162,7 +168,11 @@ function parse(text: string): unknown {
 function told({ error, code, detail, request_id }: ErrorBody, status: number, target: ServerTarget): FlowError {
   const known: ErrorCode = Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : "INTERNAL";
   const options = detail === undefined ? {} : { detail: detail as Json };
-  if (status === 401 || (status === 403 && code === "FORBIDDEN")) {
+  if (target.gateway === "passes" && status === 401) {
+    return new FlowError(known, `${target.url} refused the call: ${error}. 'flow login' opens a session`, options);
+  }
+  // What a user may not do is a matter of roles; a token would not help.
+  if (target.gateway === undefined && (status === 401 || (status === 403 && code === "FORBIDDEN"))) {
     const hint = `Set FLOW_SERVER_TOKEN, or give the context its token: flow context add <name> --server ${target.url} --token-file FILE`;
     return new FlowError(known, `${target.url} refused the call: ${error}. ${hint}`, options);
   }

@@ -52,6 +52,7 @@ function rowOf(step: StepAnswer, execution: ExecutionRow): StepRow {
     stepRunId: "",
     attempts: step.attempts,
     retry: undefined,
+    progress: undefined,
     skipped: undefined,
     children: new Set(),
     childrenEnded: 0,

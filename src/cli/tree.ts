@@ -1,4 +1,5 @@
 import { CANCELLING, firstLine, loopProgress, SKIP_REASONS } from "./progress-lines.ts";
+import { progressText } from "./progress-text.ts";
 import type { ExecutionRow, StepRow } from "./run-model.ts";
 import type { Style } from "./style.ts";
 import { cleanText, fitText, formatDuration, padText, plural, textWidth } from "./text.ts";
@@ -128,6 +129,7 @@ function detailOf(row: StepRow, look: Look): string {
   else if (look === "running" && retry !== undefined) {
     parts.push(`attempt ${retry.run}${retry.error === undefined ? "" : ` after: ${firstLine(retry.error.message)}`}`);
   } else if (row.attempts > 1) parts.push(plural(row.attempts, "attempt"));
+  if (row.progress !== undefined) parts.push(progressText(row.progress.numbers));
   if (state.runs > 1) parts.push(`run ${state.runs}`);
   if (look === "failed") parts.push(firstLine(state.error?.message ?? ""));
   if (look === "cancelled") parts.push("cancelled");

@@ -29,6 +29,7 @@ export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
 
 function acceptReport(command: OpenCommand, event: FlowEvent): Acceptance {
   switch (event.type) {
+    case "task.progress":
     case "task.done":
       return isOver(command, event.iteration) ? "unknown" : "accepted";
     case "loop.iteration.completed":

@@ -15,6 +15,20 @@ const EVERYTHING: Needs = {
   ]),
 };
 
+/** The token of a caller, for a server that is called with the machine's identity otherwise. */
+const CALLERS_TOKEN: Needs = {
+  names: new Set(["workload"]),
+  members: new Map([["workload", new Set(["access_token"])]]),
+};
+
+/**
+ * What a task reads beyond its templates: of Python code see {@link codeNeeds}; a task of kind `mcp` reads
+ * `workload.access_token`.
+ */
+export function hiddenNeeds(task: Task): Needs {
+  return task.kind === "mcp" ? CALLERS_TOKEN : codeNeeds(task);
+}
+
 /**
  * What Python code may read beyond its inputs. `context` and `**kw` give it every name; parameters of `main` are bound by
  * name, so that each word of the code may be one. Code that is not in the document may read anything.

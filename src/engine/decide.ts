@@ -61,6 +61,7 @@ export function decide(state: ExecutionState, event: FlowEvent, program: Program
     case "command.claimed":
     case "command.started":
     case "command.cancelled":
+    case "task.progress":
     case "task.done":
     case "call.done":
     case "call.error":

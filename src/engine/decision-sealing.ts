@@ -1,6 +1,6 @@
 import type { FlowEvent } from "../schema/event.ts";
-import type { Json } from "../schema/json.ts";
-import type { Sealer } from "../schema/sealed.ts";
+import { type Json, type JsonObject, own } from "../schema/json.ts";
+import { mayHoldSealed, type Sealer } from "../schema/sealed.ts";
 import { isOneSealed, openResult } from "./open-sealed.ts";
 import { sealEvent } from "./seal-event.ts";
 import { createSecrets } from "./secrets.ts";
@@ -17,6 +17,11 @@ export interface SealedDecisions {
   sealing: DecisionSealing;
   /** The JSON text of a payload to be stored, as a whole sealed where it is sensitive. */
   payload(value: Json, isSensitive: boolean): Promise<string>;
+  /**
+   * The input of a start with its `access_token` sealed: callers of agents pass one to be used for them (interface
+   * specification, Execution), and it must not stand in the log.
+   */
+  input(given: JsonObject): Promise<JsonObject>;
 }
 
 /** Nothing is sealed: payloads and decisions are what they are. */
@@ -25,6 +30,7 @@ export function openDecisions(store: SealedDecisions["store"]): SealedDecisions 
     store,
     sealing: { event: (event) => event, value: (value) => value },
     payload: (value) => Promise.resolve(JSON.stringify(value)),
+    input: (given) => Promise.resolve(given),
   };
 }
 
@@ -58,6 +64,12 @@ export function sealedDecisions(
       if (!isSensitive) return json;
       sealer ??= await sealerOf();
       return JSON.stringify(sealer.sealResult(json));
+    },
+    async input(given) {
+      const token = own(given, "access_token");
+      if (typeof token !== "string" || token === "" || mayHoldSealed(token)) return given;
+      sealer ??= await sealerOf();
+      return { ...given, access_token: sealer.seal(token) };
     },
   };
 }

@@ -24,6 +24,7 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
       return claimed(state, event);
     case "task.done":
       return taskDone(state, event);
+    case "task.progress":
     case "call.done":
     case "call.error":
     case "next.evaluated":

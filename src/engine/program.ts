@@ -12,7 +12,7 @@ import type {
   Step,
   Task,
 } from "../schema/playbook.ts";
-import { codeNeeds } from "./code-needs.ts";
+import { hiddenNeeds } from "./code-needs.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 
 /** A playbook made ready to run: every template compiled once, names resolved to steps. */
@@ -170,7 +170,7 @@ function stepNeeds(
   const needs = mergeNeeds(
     ...own.map((template) => template.needs),
     ...all.flatMap((task) => taskTemplates(task).map((template) => template.needs)),
-    ...all.map((task) => codeNeeds(task.task)),
+    ...all.map((task) => hiddenNeeds(task.task)),
   );
   // Entries are resolved by the worker, which then renders their own templates.
   return needs.members.has("keychain") ? mergeNeeds(needs, keychain) : needs;

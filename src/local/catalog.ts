@@ -32,7 +32,10 @@ export function createFileCatalog(): {
      */
     async load(target, folder, signal) {
       const place = JSON.stringify([folder, target]);
-      const file = found.get(place) ?? (await findFile(target, folder)) ?? (await findByPath(target, folder, signal));
+      const file =
+        found.get(place) ??
+        (await findFile(target, folder)) ??
+        (await findBelow(folder, (path) => hasPath(path, target), signal));
       if (file === undefined) {
         const near = await nearFile(target, folder);
         throw new FlowError(
@@ -94,7 +97,15 @@ async function nearFile(target: string, folder: string): Promise<string> {
   return near === undefined ? "" : `; did you mean '${join(dirname(target), near)}'?`;
 }
 
-async function findByPath(target: string, folder: string, signal?: AbortSignal): Promise<string | undefined> {
+/**
+ * The first document below the folder that is meant, in the order of names, the nearer ones first; undefined for none. Throws the
+ * signal's reason.
+ */
+export async function findBelow(
+  folder: string,
+  isMeant: (file: string) => Promise<boolean>,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
   let looked = 0;
   const folders = [folder];
   for (let next = folders.shift(); next !== undefined; next = folders.shift()) {
@@ -106,7 +117,7 @@ async function findByPath(target: string, folder: string, signal?: AbortSignal):
       if (!entry.isFile() || !/\.ya?ml$/.test(entry.name)) continue;
       looked += 1;
       if (looked > SEARCHED_MAX) return undefined;
-      if (await hasPath(path, target)) return path;
+      if (await isMeant(path)) return path;
     }
   }
   return undefined;

@@ -51,7 +51,8 @@ export async function runExecution(
   const references = loadedReferences(decisions.store);
   const { sealing } = decisions;
   const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env, sealing });
-  const first = await references.evaluate(() => startExecution(request, program, env()));
+  const start = { ...request, input: await decisions.input(request.input) };
+  const first = await references.evaluate(() => startExecution(start, program, env()));
   const limitMs = timeLimit(program, first.workload, env());
 
   const stop = new AbortController();
@@ -85,7 +86,7 @@ export async function runExecution(
     finished.resolve();
   };
   const inOrder = serial(fold);
-  const turns = createTurns();
+  const turns = createTurns(deps.clock);
   const report = async (events: FlowEvent[]) => {
     if (turns.isOver()) await turns.next();
     try {

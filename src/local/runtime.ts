@@ -7,6 +7,7 @@ import { createIds } from "../platform/ids.ts";
 import type { ChildRequest } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
+import type { McpKnowledge } from "../ports/mcp-servers.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import type { SealerSource } from "../ports/sealing.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
@@ -19,6 +20,7 @@ import type { TaskLine } from "../worker/deps.ts";
 import { createFileCatalog, folderOf, type LocalPlaybook } from "./catalog.ts";
 import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "./execution.ts";
 import { createFamily } from "./family.ts";
+import { createFileMcpServers } from "./mcp-servers.ts";
 import { createLocalSealing } from "./sealing.ts";
 
 /** What a local runtime is made of. Everything but the tools has a default that suits a real run. */
@@ -30,6 +32,8 @@ export interface LocalRuntimeOptions {
   keychain?: LocalKeychain;
   /** Requests tokens and secrets; closed by the caller. Absent: what needs it is an error. */
   secretSource?: SecretSource;
+  /** Hosts of MCP servers that get the machine's own token; default all: whoever runs a playbook here is its caller too. */
+  mcpTokenHosts?: McpKnowledge["tokenHosts"];
   /** Default: a key of this run's own. */
   sealers?: SealerSource;
   env?: JsonObject;
@@ -71,6 +75,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     credentials: options.credentials,
     keychain,
     ...(options.secretSource !== undefined && { secretSource: options.secretSource }),
+    mcp: { servers: createFileMcpServers(), tokenHosts: options.mcpTokenHosts ?? "all" },
     standIns: true,
     sealers: options.sealers ?? createLocalSealing(),
     children: { run: (request, signal) => family.run(request, signal) },

@@ -1,8 +1,13 @@
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { canonicalKind } from "../schema/task-kinds.ts";
+import { parsePort, parseServerUrl } from "./address.ts";
+import { ADMIN_SETTINGS } from "./admin-settings.ts";
+import { DOCTOR_SETTINGS } from "./doctor-settings.ts";
 import { DUCKDB_SETTINGS } from "./duckdb-settings.ts";
+import { GATEWAY_SETTINGS } from "./gateway-settings.ts";
 import { KEYCHAIN_SETTINGS } from "./keychain-settings.ts";
+import { LOGIN_SETTINGS } from "./login-settings.ts";
 import { RESULT_SETTINGS } from "./result-settings.ts";
 import { createSecret, MASK, type Secret } from "./secret.ts";
 import { SECRET_SETTINGS } from "./secret-settings.ts";
@@ -115,7 +120,11 @@ const SETTINGS = {
   ...KEYCHAIN_SETTINGS,
   ...WORKER_SETTINGS,
   ...DUCKDB_SETTINGS,
+  ...LOGIN_SETTINGS,
   ...TRACING_SETTINGS,
+  ...GATEWAY_SETTINGS,
+  ...ADMIN_SETTINGS,
+  ...DOCTOR_SETTINGS,
   logLevel: setting({
     name: "FLOW_LOG_LEVEL",
     meaning: "Least important log lines that are written: trace, debug, info, warn, error, fatal or silent",
@@ -217,27 +226,6 @@ function positive(name: string, text: string | undefined, fallback: number): num
   const number = Number(text);
   if (Number.isInteger(number) && number >= 1) return number;
   throw new FlowError("INVALID_SETTING", `${name} must be a whole number from 1, got '${text}'`);
-}
-
-/** A port number, 0 for any free one. Throws `FlowError` INVALID_SETTING that calls the value `name`. */
-export function parsePort(name: string, text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new FlowError("INVALID_SETTING", `${name} must be a port from 0 to 65535, got '${text}'`);
-}
-
-/** A server's address without a slash at its end. Throws `FlowError` INVALID_SETTING that calls the value `name`. */
-export function parseServerUrl(name: string, text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new FlowError("INVALID_SETTING", `${name} must be an http or https address, got '${text}'`);
-  }
-  // They would be sent, and stored in a context, in plain sight.
-  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
-    const why = "must be an address alone, without user, password, query or fragment";
-    throw new FlowError("INVALID_SETTING", `${name} ${why}; tokens go into FLOW_SERVER_TOKEN or a context`);
-  }
-  return url.href.replace(/\/+$/, "");
 }
 
 /** The text itself stays out of the message: it may hold a password. */

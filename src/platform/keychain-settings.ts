@@ -41,6 +41,13 @@ export const KEYCHAIN_SETTINGS = {
     secret: true,
     parse: (text) => (text === undefined ? undefined : headerToken("FLOW_ADC_ACCESS_TOKEN", text)),
   }),
+  mcpTokenHosts: setting({
+    name: "FLOW_MCP_TOKEN_HOSTS",
+    meaning:
+      "Hosts of MCP servers that get the machine's own token although they are not registered: host or *.domain, comma-separated, or all",
+    default: "*.googleapis.com; all in a local run",
+    parse: (text) => hosts("FLOW_MCP_TOKEN_HOSTS", text ?? "*.googleapis.com"),
+  }),
 } as const;
 
 function address(name: string, meaning: string, fallback: string) {
@@ -58,6 +65,19 @@ function baseUrl(name: string, text: string): string {
   const isPlain = url?.username === "" && url.password === "" && url.search === "" && url.hash === "";
   if (isPlain && (url?.protocol === "http:" || url?.protocol === "https:")) return url.href.replace(/\/+$/, "");
   throw new FlowError("INVALID_SETTING", `${name} must be an http or https address without user, query and fragment`);
+}
+
+/** `all`, or names of hosts, each of which may have `*.` before it. */
+function hosts(name: string, text: string): "all" | readonly string[] {
+  const words = text.split(",").map((word) => word.trim().toLowerCase());
+  const given = words.filter((word) => word !== "");
+  if (given.length === 1 && given[0] === "all") return "all";
+  const wrong = given.find((word) => !/^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(word));
+  if (wrong === undefined) return Object.freeze(given);
+  throw new FlowError(
+    "INVALID_SETTING",
+    `${name} must be hosts such as mcp.example.com or *.example.com, got '${wrong}'`,
+  );
 }
 
 /** What cannot stand in a header would fail each request. The text itself stays out of the message. */

@@ -4,4 +4,9 @@ export interface Clock {
   now(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /**
+   * Milliseconds that never go back, for how long work has kept the process from all else. Default `performance.now()`; where
+   * time is stepped it stands still, because work takes none.
+   */
+  busy?(): number;
 }

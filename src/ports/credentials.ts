@@ -9,6 +9,9 @@ export interface StoredCredential {
 
 /** Where a worker finds credentials by name. */
 export interface CredentialSource {
-  /** The credential, or undefined when there is none of that name. */
-  find(name: string): Promise<StoredCredential | undefined>;
+  /**
+   * The credential, or undefined when there is none of that name. `executionId` says which execution needs it: some are for
+   * some playbooks alone.
+   */
+  find(name: string, executionId?: string): Promise<StoredCredential | undefined>;
 }

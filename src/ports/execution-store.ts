@@ -117,6 +117,8 @@ export interface ExecutionStart {
   parentExecutionId: string | null;
   parentStep: string | null;
   rootExecutionId: string;
+  /** The user in whose name it runs; absent: an operator's. */
+  startedBy?: number | null;
   /** Who started it with an idempotency key; all three or none. */
   idempotency: { caller: string; key: string; bodySha256: string } | null;
   /** When its first event happened, milliseconds since 1970; absent: when it is written. */

@@ -5,9 +5,10 @@ export interface ResultStore {
   /**
    * The payload behind a reference (`noetl://execution/…`), its checksum verified.
    *
-   * Throws FlowError `REFERENCE_NOT_AVAILABLE` when the reference is unknown, expired or damaged.
+   * `reader` is the execution that reads, where it reads what its author names: it is given what its user may view. Throws
+   * FlowError `REFERENCE_NOT_AVAILABLE` when the reference is unknown, expired or damaged, or not for the reader.
    */
-  load(ref: string): Promise<Json>;
+  load(ref: string, reader?: string): Promise<Json>;
 }
 
 /** A result store that can be written to. */

@@ -8,7 +8,7 @@ export interface OpenBatch {
   eventIds: number[];
 }
 
-/** Who takes batches over, and for how long nobody else may. */
+/** Who takes batches over, and for how long nobody else may; it itself may again once they were idle: it could not end them. */
 export interface Takeover {
   processor: string;
   leaseMs: number;
@@ -31,7 +31,7 @@ export async function takeOpenBatches({ sql }: Database, takeover: Takeover): Pr
       select request_id from flow.batch
       where state in ('accepted', 'processing')
         and updated_at <= now() - ${idleMs}::float8 * interval '1 millisecond'
-        and (lease_expires_at is null or lease_expires_at <= now())
+        and (lease_expires_at is null or lease_expires_at <= now() or processor = ${processor})
       order by request_id
       limit ${limit}
       for no key update skip locked

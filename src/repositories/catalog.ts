@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
-import { and, asc, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
+import { and, asc, sql as built, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
+import type { PathRule } from "../schema/access-rules.ts";
 import type { ResourceKind } from "../schema/catalog-api.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Database, Transaction } from "./database.ts";
+import { pathFilter } from "./path-filter.ts";
 import { catalog, resource } from "./tables-catalog.ts";
 
 /** One version of one path, without its text and payload. */
@@ -51,6 +53,11 @@ export interface Page<T, K> {
 export interface PageRequest<K> {
   limit: number;
   cursor?: K;
+}
+
+/** What of a list the reader may see; absent: all of it. */
+export interface Visible {
+  visible?: readonly PathRule[] | undefined;
 }
 
 /**
@@ -120,28 +127,31 @@ export async function findById({ db }: Database | Transaction, catalogId: string
 /** Newest version of each path, in the order of paths. The cursor is a path. */
 export async function listResources(
   { db }: Database | Transaction,
-  request: PageRequest<string> & { resourceType?: ResourceKind; prefix?: string },
+  request: PageRequest<string> & Visible & { resourceType?: ResourceKind; prefix?: string },
 ): Promise<Page<CatalogSummary, string>> {
   const rows = await db
     .select(SUMMARY)
     .from(resource)
     .innerJoin(catalog, eq(catalog.catalogId, resource.catalogId))
-    .where(and(ofKind(request.resourceType), startsWith(request.prefix), after(request.cursor)))
+    .where(and(ofKind(request.resourceType), startsWith(request.prefix), after(request.cursor), seen(request)))
     .orderBy(asc(resource.path))
     .limit(request.limit + 1);
   return page(rows, request.limit, (last) => last.path);
 }
 
-/** Newest version of each agent with its document, in the order of paths. The cursor is a path. */
+/**
+ * Newest version of each agent with its document, in the order of paths; unless `hidden`, without those whose document says
+ * `metadata.terminal.visible: false`. The cursor is a path.
+ */
 export async function listAgents(
   { db }: Database | Transaction,
-  request: PageRequest<string>,
+  request: PageRequest<string> & Visible & { hidden?: boolean },
 ): Promise<Page<CatalogEntry, string>> {
   const rows = await db
     .select(ENTRY)
     .from(resource)
     .innerJoin(catalog, eq(catalog.catalogId, resource.catalogId))
-    .where(and(ofKind("agent"), after(request.cursor)))
+    .where(and(ofKind("agent"), after(request.cursor), seen(request), request.hidden === true ? undefined : isShown()))
     .orderBy(asc(resource.path))
     .limit(request.limit + 1);
   return page(rows, request.limit, (last) => last.path);
@@ -175,6 +185,15 @@ const ENTRY = { ...SUMMARY, content: catalog.content, payload: catalog.payload }
 
 function ofKind(kind: ResourceKind | undefined): SQL | undefined {
   return kind === undefined ? undefined : eq(resource.kind, kind);
+}
+
+/** Heads are thousands at most: a filter over them needs no index. */
+function seen({ visible }: Visible): SQL | undefined {
+  return visible === undefined ? undefined : pathFilter(built, built`${resource.path}`, visible);
+}
+
+function isShown(): SQL {
+  return built`coalesce(${catalog.metadata} #>> '{terminal,visible}', 'true') <> 'false'`;
 }
 
 function after(path: string | undefined): SQL | undefined {

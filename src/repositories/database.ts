@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres, { type Sql, type TransactionSql } from "postgres";
 import { APPLICATION_NAME } from "../platform/application-name.ts";
 import { parseArray, writeArray } from "../platform/sql-array.ts";
+import { unreachable } from "./failure.ts";
 
 /**
  * An open pool of connections. Hot statements are tagged (`sql`), the others are built (`db`); both use the same
@@ -85,12 +87,57 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
 
 /**
  * Runs `work` in a transaction: committed when it returns, rolled back when it throws. Nothing outside may be told of what
- * was written before this returns.
+ * was written before this returns. `mode` is what follows BEGIN: `isolation level repeatable read read only`.
  */
-export async function transaction<T>(database: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  const result = await database.sql.begin((sql) => work(inTransaction(sql)));
+export async function transaction<T>(
+  database: Pick<Database, "sql">,
+  work: (tx: Transaction) => Promise<T>,
+  mode = "",
+): Promise<T> {
+  let isOver = false;
+  const running = database.sql.begin(mode, async (sql) => {
+    try {
+      const result = await work(inTransaction(whileOpen(sql, () => !isOver)));
+      if (!isOver) return result;
+    } catch (error) {
+      // The driver hears of the end of a session a moment after its statements.
+      if (!isOver && unreachable(error) !== undefined)
+        await Promise.race([ended, sleep(CLOSE_MS, undefined, { ref: false })]);
+      if (!isOver) throw error;
+    }
+    // Who waits has been told. What ended here would be rolled back or committed on a session that is gone, or another's.
+    return await new Promise<T>(() => undefined);
+  });
+  const end = () => {
+    isOver = true;
+  };
+  const ended = running.then(end, end);
   // The driver's type resolves arrays of promises, which no work of ours returns.
-  return result as T;
+  return (await running) as T;
+}
+
+/** How long the end of a session may take to be heard of once a statement has told of it. */
+const CLOSE_MS = 10_000;
+
+/**
+ * The same transaction, that sends nothing when its session is gone: the driver (3.4.9) writes to the closed connection then,
+ * which ends this process, or to the next session of that connection, which is somebody else's.
+ */
+function whileOpen(sql: TransactionSql, isOpen: () => boolean): TransactionSql {
+  const check = () => {
+    if (isOpen()) return;
+    throw Object.assign(new Error("The session of this transaction has ended"), { code: "CONNECTION_CLOSED" });
+  };
+  return new Proxy(sql, {
+    apply(target, self, parts) {
+      check();
+      return Reflect.apply(target, self, parts);
+    },
+    get(target, key, receiver) {
+      if (key === "unsafe" || key === "savepoint") check();
+      return Reflect.get(target, key, receiver);
+    },
+  });
 }
 
 /** The builder is made at its first use: the hot transactions never need it. */

@@ -1,8 +1,10 @@
 import { firstIdAt } from "../platform/ids.ts";
+import type { PathRule } from "../schema/access-rules.ts";
 import type { ExecutionStateName } from "../schema/execution-api.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
-import type { Page, PageRequest } from "./catalog.ts";
+import type { Page, PageRequest, Visible } from "./catalog.ts";
 import type { Database } from "./database.ts";
+import { pathFilter } from "./path-filter.ts";
 
 /** An execution as its row tells it. */
 export interface ExecutionRow {
@@ -33,6 +35,12 @@ export interface ExecutionFilter {
   until?: Date;
 }
 
+/**
+ * No index tells which executions a caller may see. So many are looked at for one page: it may be short, or empty, and still
+ * not be the last.
+ */
+export const LOOKED_AT_MAX = 10_000;
+
 /** A page of 500 results at the inline limit would be 32 MB. */
 export const LISTED_RESULT_BYTES_MAX = 1_024;
 
@@ -46,31 +54,70 @@ const ID_AHEAD_MS = 5_000;
 
 /** Executions, newest first. The cursor is an execution's id. */
 export async function listExecutions(
-  { sql }: Database,
-  filter: ExecutionFilter,
-  { limit, cursor }: PageRequest<string>,
+  database: Database,
+  { visible, ...filter }: ExecutionFilter & Visible,
+  page: PageRequest<string>,
 ): Promise<Page<ExecutionRow, string>> {
-  const { status, path, parentExecutionId, since, until } = filter;
-  const oldest = since === undefined ? undefined : String(firstIdAt(since.getTime() - ID_BEFORE_MS));
-  const youngest = until === undefined ? undefined : String(firstIdAt(until.getTime() + ID_AHEAD_MS));
-  // Conditions that are not asked for are not in the text, so that the planner sees which index serves.
+  const { sql } = database;
+  if (visible !== undefined) return await listVisible(database, visible, filter, page);
+  const { limit } = page;
   const rows = await sql<Stored[]>`
-    select ${columns(sql)},
-      case when octet_length(result::text) <= ${LISTED_RESULT_BYTES_MAX} then result end as result,
-      result is not null and octet_length(result::text) > ${LISTED_RESULT_BYTES_MAX} as "isLong"
-    from flow.execution
-    where true
-      ${cursor === undefined ? sql`` : sql`and execution_id < ${cursor}`}
-      ${status === undefined ? sql`` : sql`and status = ${status}`}
-      ${path === undefined ? sql`` : sql`and path = ${path}`}
-      ${parentExecutionId === undefined ? sql`` : sql`and parent_execution_id = ${parentExecutionId}`}
-      ${since === undefined ? sql`` : sql`and execution_id >= ${oldest ?? "0"} and started_at >= ${since}`}
-      ${until === undefined ? sql`` : sql`and execution_id < ${youngest ?? "0"} and started_at < ${until}`}
+    select ${listedColumns(sql)} from flow.execution
+    where ${conditions(sql, filter, page.cursor)}
     order by execution_id desc
     limit ${limit + 1}`;
   const items = rows.slice(0, limit).map(rowOf);
   const last = items.at(-1);
   return rows.length > limit && last !== undefined ? { items, next: last.executionId } : { items };
+}
+
+async function listVisible(
+  { sql }: Database,
+  visible: readonly PathRule[],
+  filter: ExecutionFilter,
+  { limit, cursor }: PageRequest<string>,
+): Promise<Page<ExecutionRow, string>> {
+  if (visible.length === 0) return { items: [] };
+  const [found] = await sql<{ ids: string[]; last: string | null; looked: number }[]>`
+    with looked as materialized (
+      select execution_id, path from flow.execution
+      where ${conditions(sql, filter, cursor)}
+      order by execution_id desc
+      limit ${LOOKED_AT_MAX}
+    ), seen as materialized (
+      -- There are fewer paths than executions: each is asked about once.
+      select path from (select distinct path from looked) as each where ${pathFilter(sql, sql`each.path`, visible)}
+    )
+    select
+      array(
+        select execution_id::text from looked where path in (select path from seen)
+        order by execution_id desc limit ${limit + 1}
+      ) as ids,
+      (select min(execution_id) from looked) as last,
+      (select count(*)::int from looked) as looked`;
+  if (found === undefined || found.last === null) return { items: [] };
+  const ids = found.ids.slice(0, limit);
+  const rows = await sql<Stored[]>`
+    select ${listedColumns(sql)} from flow.execution where execution_id = any(${ids}::bigint[])
+    order by execution_id desc`;
+  const items = rows.map(rowOf);
+  const end = ids.at(-1);
+  if (found.ids.length > limit && end !== undefined) return { items, next: end };
+  return found.looked === LOOKED_AT_MAX ? { items, next: found.last } : { items };
+}
+
+/** Conditions that are not asked for are not in the text, so that the planner sees which index serves. */
+function conditions(sql: Database["sql"], filter: ExecutionFilter, cursor: string | undefined) {
+  const { status, path, parentExecutionId, since, until } = filter;
+  const oldest = since === undefined ? undefined : String(firstIdAt(since.getTime() - ID_BEFORE_MS));
+  const youngest = until === undefined ? undefined : String(firstIdAt(until.getTime() + ID_AHEAD_MS));
+  return sql`true
+      ${cursor === undefined ? sql`` : sql`and execution_id < ${cursor}`}
+      ${status === undefined ? sql`` : sql`and status = ${status}`}
+      ${path === undefined ? sql`` : sql`and path = ${path}`}
+      ${parentExecutionId === undefined ? sql`` : sql`and parent_execution_id = ${parentExecutionId}`}
+      ${since === undefined ? sql`` : sql`and execution_id >= ${oldest ?? "0"} and started_at >= ${since}`}
+      ${until === undefined ? sql`` : sql`and execution_id < ${youngest ?? "0"} and started_at < ${until}`}`;
 }
 
 /** One execution; undefined when there is none. */
@@ -105,6 +152,13 @@ function columns(sql: Database["sql"]) {
     execution_id as "executionId", catalog_id as "catalogId", path, version, status, progress,
     last_event_id as "lastEventId", parent_execution_id as "parentExecutionId", root_execution_id as "rootExecutionId",
     error, started_at as "startedAt", ended_at as "endedAt"`;
+}
+
+/** Of long results nothing is read. */
+function listedColumns(sql: Database["sql"]) {
+  return sql`${columns(sql)},
+    case when octet_length(result::text) <= ${LISTED_RESULT_BYTES_MAX} then result end as result,
+    result is not null and octet_length(result::text) > ${LISTED_RESULT_BYTES_MAX} as "isLong"`;
 }
 
 function rowOf({ lastEventId, result, isLong, ...row }: Stored): ExecutionRow {

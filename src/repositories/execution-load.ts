@@ -1,5 +1,5 @@
 import type { EventRecord } from "../schema/event-record.ts";
-import type { Database } from "./database.ts";
+import type { Database, Transaction } from "./database.ts";
 import type { EXECUTION_STATUSES } from "./tables-execution.ts";
 
 /** An execution's row, and its newest snapshot. */
@@ -45,7 +45,7 @@ export async function loadExecution({ sql }: Database, executionId: string): Pro
 
 /** Events of an execution after `after` (0: all), in order, at most `limit`, as `toRecord` made them. */
 export async function loadEvents(
-  { sql }: Database,
+  { sql }: Pick<Database | Transaction, "sql">,
   executionId: string,
   after: number,
   limit: number,

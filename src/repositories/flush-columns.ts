@@ -25,6 +25,7 @@ export const FLUSH_COLUMNS = {
     parent_execution_id: "bigint",
     parent_step: "text",
     root_execution_id: "bigint",
+    started_by: "bigint",
     result: "json",
     error: "json",
     started_ms: "float8",

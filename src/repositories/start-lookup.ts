@@ -41,6 +41,8 @@ export interface ParentRow {
   /** The execution at the top of the tree, and its catalog entry. */
   rootExecutionId: string;
   rootCatalogId: string;
+  /** The user in whose name it runs; null where an operator started it. */
+  startedBy: number | null;
   /** Executions from the top of the tree down to the parent, itself counted. Counted no further than asked for. */
   depth: number;
 }
@@ -60,6 +62,7 @@ export async function findParent(
       where line.depth < ${depthMax}
     )
     select e.status, e.root_execution_id as "rootExecutionId", root.catalog_id as "rootCatalogId",
+      e.started_by::float8 as "startedBy",
       (select max(depth) from line) as depth
     from flow.execution e join flow.execution root on root.execution_id = e.root_execution_id
     where e.execution_id = ${executionId}`;

@@ -82,6 +82,7 @@ export const permissions = auth.table("permissions", {
   description: text("description").notNull(),
 });
 
+/** What a role gives beside playbooks. */
 export const rolePermissions = auth.table(
   "role_permissions",
   {
@@ -95,6 +96,7 @@ export const rolePermissions = auth.table(
   (table) => [primaryKey({ name: "role_permissions_pkey", columns: [table.roleId, table.permissionId] })],
 );
 
+/** Who has which role, and who gave it. */
 export const userRoles = auth.table(
   "user_roles",
   {

@@ -36,6 +36,8 @@ export const execution = flow.table(
     parentStep: text("parent_step"),
     /** The execution at the top of the tree; its own id at the top. Shared keychain entries and workflow results end with it. */
     rootExecutionId: id("root_execution_id").notNull(),
+    /** The user in whose name the tree runs, a row of `auth.users`; null where an operator started it. */
+    startedBy: id("started_by"),
     result: document<Json>("result"),
     error: document("error"),
     startedAt: instant("started_at").notNull().defaultNow(),

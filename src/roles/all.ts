@@ -15,12 +15,17 @@ export interface AllDeps extends ServerDeps {
 /** How much longer than draining a worker may take to end. */
 const STOP_EXTRA_MS = 12_000;
 
+/** The server of a process that has every role, and where its gateway is, if it has one. */
+export interface RunningAll extends RunningServer {
+  gatewayUrl?: string;
+}
+
 /**
  * The role `all`: a server in this process, and beside it a process with a worker, so that no tool can keep the server from
- * answering. Resolves when both do their work, or when the signal aborts. Stopped in the reverse order: the worker drains
- * while the server still takes its reports.
+ * answering; and a gateway, where there is something that it is set up for. Resolves when all of them do their work, or when
+ * the signal aborts. Stopped in the reverse order: the worker drains while the server still takes its reports.
  */
-export async function startAll(deps: AllDeps): Promise<RunningServer> {
+export async function startAll(deps: AllDeps): Promise<RunningAll> {
   const { config, lifecycle, logger, signal } = deps;
   const server = await startServer(deps);
   if (signal.aborted) return server;
@@ -36,7 +41,15 @@ export async function startAll(deps: AllDeps): Promise<RunningServer> {
   lifecycle.add("the worker", () => worker.stop(), stopMs + 1_000);
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   await Promise.race([worker.ready, aborted]);
-  return server;
+  if (signal.aborted || !isGatewayWanted(config)) return server;
+  const { startGateway } = await import("./gateway.ts");
+  const { url } = await startGateway({ ...deps, port: config.gatewayPort, serverUrl: reachable(server.url) });
+  return { ...server, gatewayUrl: url };
+}
+
+/** Without providers nobody could log in: then it would only take a port. */
+function isGatewayWanted(config: Config): boolean {
+  return config.idpDomains.length > 0 || config.idpProviders.size > 0 || config.authBypass;
 }
 
 /** What only a server needs: a worker runs tools, which are to find as little as possible. */

@@ -18,6 +18,15 @@ export interface Answers {
   malformed(): Response;
 }
 
+/** Where to listen. */
+export interface ListenAt {
+  host: string;
+  /** 0: a free one. */
+  port: number;
+  /** How another port is chosen, for people. Default `--port`. */
+  portBy?: string;
+}
+
 /** A client that takes longer for its headers, or for all of its request, holds a connection for nothing. */
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
@@ -30,7 +39,7 @@ const IDLE_POLL_MS = 50;
  * Listens and answers with `fetch`; with `malformed` where there is no request to hand on: an invalid Host, an impossible
  * address. Throws `FlowError` INVALID_SETTING when the address cannot be had.
  */
-export async function listen({ fetch, malformed }: Answers, at: { host: string; port: number }): Promise<Listener> {
+export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promise<Listener> {
   const answer = getRequestListener((request, env) => fetch(request, { incoming: env.incoming as IncomingMessage }), {
     errorHandler: malformed,
   });
@@ -62,11 +71,11 @@ export async function listen({ fetch, malformed }: Answers, at: { host: string; 
   };
 }
 
-function cannotListen(error: NodeJS.ErrnoException, { host, port }: { host: string; port: number }): FlowError {
+function cannotListen(error: NodeJS.ErrnoException, { host, port, portBy = "--port" }: ListenAt): FlowError {
   const hint =
     error.code === "EADDRINUSE"
-      ? "Something listens there already, perhaps another flow: stop it, or choose another port with --port"
-      : "Choose another address with --host and --port";
+      ? `Something listens there already, perhaps another flow: stop it, or choose another port with ${portBy}`
+      : `Choose another address with --host and ${portBy}`;
   const message = `Cannot listen on ${host}:${port}: ${messageOf(error)}. ${hint}`;
   return new FlowError("INVALID_SETTING", message, { cause: error });
 }

@@ -10,6 +10,8 @@ export interface OpenBroker {
   broker: Broker;
   /** Small results; undefined without NATS. Its buckets keep values until they are deleted. */
   resultValues: KeyValueStore | undefined;
+  /** Whether it is connected at the moment; undefined without NATS, where there is nothing to be connected to. */
+  isUp: (() => boolean) | undefined;
 }
 
 /**
@@ -24,7 +26,7 @@ export async function openBroker(
   if (config.brokerUrl === undefined) {
     const broker = createInProcessBroker(logger);
     lifecycle.add("the broker", () => broker.close());
-    return { broker, resultValues: undefined };
+    return { broker, resultValues: undefined, isUp: undefined };
   }
   const { openNatsLink } = await import("../adapters/nats-connection.ts");
   const { createNatsBroker } = await import("../adapters/nats-broker.ts");
@@ -33,5 +35,6 @@ export async function openBroker(
   lifecycle.add("the connection to NATS", () => link.close());
   const broker = createNatsBroker({ link, logger });
   lifecycle.add("the broker", () => broker.close());
-  return { broker, resultValues: createNatsKeyValue({ link, now: Date.now, maxAgeMs: 0 }) };
+  const resultValues = createNatsKeyValue({ link, now: Date.now, maxAgeMs: 0 });
+  return { broker, resultValues, isUp: () => link.current() !== undefined };
 }

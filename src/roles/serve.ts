@@ -1,7 +1,7 @@
 import type { Config } from "../platform/config.ts";
 import { createLifecycle, type Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
-import { FlowError } from "../schema/errors.ts";
+import type { RunningGateway } from "./gateway.ts";
 import { openParentChannel } from "./parent-channel.ts";
 import type { RunningServer } from "./server.ts";
 
@@ -28,17 +28,19 @@ export interface ServeDeps {
   onReady(what: Ready): void;
 }
 
-/** What does its work: a server, alone or with a worker beside it; or a worker. */
-export type Ready = ({ what: "server" } & RunningServer) | { what: "worker"; name: string; serverUrl: string };
+/** What does its work: a server, alone or with others beside it; a worker; a gateway; or the doctor. */
+export type Ready =
+  | ({ what: "server" } & RunningServer & { gatewayUrl?: string })
+  | { what: "worker"; name: string; serverUrl: string }
+  | ({ what: "gateway" } & RunningGateway)
+  | { what: "doctor"; url: string };
 
 /**
  * Runs one role until it is told to stop, and returns when all of it has stopped, in the reverse order of starting: so it
- * does when starting fails half-way, or when it is told to stop while it starts. Throws `FlowError` USAGE for a role that
- * this version does not have, and what the role throws.
+ * does when starting fails half-way, or when it is told to stop while it starts. Throws what the role throws.
  */
 export async function serve(deps: ServeDeps): Promise<void> {
   const { role } = deps;
-  if (role === "gateway" || role === "doctor") throw missingRole(role);
   const parent = role === "worker" ? openParentChannel() : undefined;
   const signal = parent === undefined ? deps.signal : AbortSignal.any([deps.signal, parent.signal]);
   const lifecycle = createLifecycle();
@@ -57,19 +59,22 @@ export async function serve(deps: ServeDeps): Promise<void> {
 }
 
 /* A role's code is loaded when it is the one: a worker needs no database driver, a server no tools. */
-async function start(role: "server" | "worker" | "all", deps: ServeDeps, lifecycle: Lifecycle): Promise<Ready> {
+async function start(role: RoleName, deps: ServeDeps, lifecycle: Lifecycle): Promise<Ready> {
   const { config, host = config.host, port = config.serverPort } = deps;
   const parts = { ...deps, host, port, lifecycle };
+  if (role === "doctor") {
+    const { startDoctor } = await import("./doctor.ts");
+    return { what: "doctor", ...(await startDoctor({ ...parts, port: deps.port ?? config.doctorPort })) };
+  }
+  if (role === "gateway") {
+    const { startGateway } = await import("./gateway.ts");
+    return { what: "gateway", ...(await startGateway({ ...parts, port: deps.port ?? config.gatewayPort })) };
+  }
   if (role === "server") return { what: "server", ...(await (await import("./server.ts")).startServer(parts)) };
   if (role === "all") return { what: "server", ...(await (await import("./all.ts")).startAll(parts)) };
   const { registered, name, serverUrl } = (await import("./worker.ts")).startWorker(parts);
   await Promise.race([registered, aborted(deps.signal)]);
   return { what: "worker", name, serverUrl };
-}
-
-function missingRole(role: RoleName): FlowError {
-  const hint = "This version has server, worker, and all, which is both and the default";
-  return new FlowError("USAGE", `The role '${role}' comes with a later part of flow. ${hint}`);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -15,10 +15,11 @@ import { migrate } from "../repositories/migrate.ts";
 import { countUnknownKeys } from "../repositories/rotation.ts";
 import { createApp } from "../routes/app.ts";
 import { FlowError } from "../schema/errors.ts";
-import type { ErrorBody } from "../schema/wire.ts";
 import { createCatalog } from "../services/catalog.ts";
 import { registerGivenCredentials } from "./given-credentials.ts";
 import { listen } from "./listen.ts";
+import { malformed } from "./malformed.ts";
+import { prepareLogins } from "./prepare-logins.ts";
 import { startService } from "./start-service.ts";
 
 /** What a server needs to begin. */
@@ -61,7 +62,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
   if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
   await ensureEventPartitions(database);
-  const { service, metrics } = await startService(deps, { database, url: databaseUrl, keys });
+  const { service, metrics, reaper, diagnose } = await startService(deps, { database, url: databaseUrl, keys });
   await registerGivenCredentials(config, service.credentials, logger);
   await warnOfUnknownKeys(database, keys, logger);
   const catalog = createCatalog({
@@ -71,6 +72,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
       if (!unchanged) logger.info({ catalog_id: catalogId, path, kind, version }, "a document was registered");
     },
   });
+  await prepareLogins({ ...deps, database, databaseUrl, catalog, credentials: service.credentials });
   const stopping = new AbortController();
   // Every long poll listens to it. Node takes eleven for a leak.
   setMaxListeners(0, stopping.signal);
@@ -78,6 +80,8 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   const newRequestId = createIds(Date.now);
   const app = createApp({
     ...service,
+    reaper,
+    diagnose,
     catalog,
     limits: config,
     stopping: stopping.signal,
@@ -97,13 +101,6 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   // First of all: who waits for something is answered, so that the HTTP server can end.
   lifecycle.add("whoever waits", () => stopping.abort());
   return { url: listener.url, data };
-}
-
-/** As every other error (`routes/errors`), for what never becomes a request there. 400: HTTP itself is at fault. */
-function malformed(requestId: string): Response {
-  const body = { error: "The request is malformed: its address or its Host is none", code: "INVALID_INPUT" };
-  const init = { status: 400, headers: { "x-request-id": requestId } };
-  return Response.json({ ...body, request_id: requestId } satisfies ErrorBody, init);
 }
 
 /** Whoever can reach the port can run anything that playbooks can. So an open server stays on this machine. */

@@ -12,7 +12,9 @@ import type { Database } from "../repositories/database.ts";
 import { isRetryable, unavailable, violatedConstraint } from "../repositories/failure.ts";
 import { cancelledAmong } from "../repositories/runtime.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { type Access, createAccess } from "../services/access.ts";
 import type { Advance, AdvanceDeps, AdvanceObserver } from "../services/advance.ts";
+import { type AgentChanges, createAgentChanges } from "../services/agent-changes.ts";
 import { type Audit, createAudit } from "../services/audit.ts";
 import { type Batches, createBatches } from "../services/batch-status.ts";
 import { createAdvance } from "../services/create-advance.ts";
@@ -20,16 +22,21 @@ import { type Credentials, createCredentials } from "../services/credentials.ts"
 import { createExecutions, type Executions } from "../services/executions.ts";
 import { createKeychain, type Keychain } from "../services/keychain.ts";
 import { createKeychainUpkeep, type KeychainUpkeep } from "../services/keychain-upkeep.ts";
+import { createLoginSessions, type LoginSessions } from "../services/login-sessions.ts";
 import { createPrograms } from "../services/programs.ts";
+import { checkReading } from "../services/reading-execution.ts";
 import { reportEvents } from "../services/reports.ts";
 import type { ResultsObserver } from "../services/result-observer.ts";
 import { createResults, type Results } from "../services/results.ts";
+import { createRoles, type Roles } from "../services/roles.ts";
 import { rotateSecrets } from "../services/rotate-secrets.ts";
 import { runSql } from "../services/run-sql.ts";
 import { createSealing, type Sealing } from "../services/sealing.ts";
+import { createSessionChanges, type SessionChanges } from "../services/session-changes.ts";
 import { isStepOver } from "../services/step-over.ts";
 import { createStops, type Stops } from "../services/stops.ts";
 import { createTransientValues, type TransientValues } from "../services/transient.ts";
+import { createUsers, type Users } from "../services/users.ts";
 import { createWorkers, type Workers } from "../services/workers.ts";
 import { createSqlRunner } from "./sql-runner.ts";
 
@@ -86,11 +93,18 @@ export interface Service {
   workers: Workers;
   stops: Stops;
   batches: Batches;
+  agentChanges: AgentChanges;
   results: Results;
+  checkReading: ReturnType<typeof checkReading>;
   keychain: Keychain;
   keychainUpkeep: KeychainUpkeep;
   transient: TransientValues;
   audit: Audit;
+  access: Access;
+  sessionChanges: SessionChanges;
+  users: Users;
+  loginSessions: LoginSessions;
+  roles: Roles;
   credentials: Credentials;
   sealing: Sealing;
   rotate: ReturnType<typeof rotateSecrets>;
@@ -143,6 +157,7 @@ export function createService(deps: ServiceDeps): Service {
     days: config.auditDays,
     onLost: (error, rows) => observer.fault(new Error(`${rows} rows of the audit log were lost`, { cause: error }), []),
   });
+  const access = createAccess({ database, onFault: (error) => observer.fault(error, []) });
   const stops = createStops({
     cancelled: (ids) => cancelledAmong(database, ids),
     onFault: (error) => observer.fault(error, []),
@@ -151,15 +166,22 @@ export function createService(deps: ServiceDeps): Service {
   return {
     advance,
     results,
+    checkReading: checkReading({ database, access, audit }),
     sealing,
     keychain,
     keychainUpkeep,
     transient: createTransientValues({ database }),
     audit,
+    access,
+    sessionChanges: createSessionChanges(),
+    users: createUsers({ database }),
+    loginSessions: createLoginSessions({ database, audit }),
+    roles: createRoles({ database }),
     ...secretsOf(deps, audit),
-    executions: createExecutions({ database, advance, results, now: systemClock.now }),
+    executions: createExecutions({ database, advance, results, access, audit, now: systemClock.now }),
     stops,
     workers: createWorkers({ database, advance, stops, policy, leaseMs: config.claimLeaseMs }),
+    agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, advance, pollMs: config.batchStatusPollMs }),
     report: reportEvents({ database, advance }),
   };

@@ -8,10 +8,13 @@ import type { Logger } from "../platform/logger.ts";
 import { createMetrics, type Metrics } from "../platform/metrics.ts";
 import type { Broker } from "../ports/broker.ts";
 import { type Database, openDatabase } from "../repositories/database.ts";
+import { hearSessionChanges } from "../repositories/session-changes.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { createDiagnosis } from "../services/doctor/diagnose.ts";
 import { createEchoes, type Echoes } from "../services/echoes.ts";
 import { createReaper, type Reaper } from "../services/reaper.ts";
 import { createRetention } from "../services/retention.ts";
+import { diskRoom } from "./disk-room.ts";
 import { createExecutionTraces } from "./execution-traces.ts";
 import { createObserver } from "./observer.ts";
 import { openBroker } from "./open-broker.ts";
@@ -31,6 +34,14 @@ export interface StartServiceDeps {
   lifecycle: Lifecycle;
 }
 
+/** What a server has of it. */
+export interface StartedService {
+  service: Service;
+  metrics: Metrics;
+  reaper: Reaper;
+  diagnose: ReturnType<typeof createDiagnosis>;
+}
+
 /**
  * Starts what executions need: the broker, the service over its database, and the upkeep. What a server that died has left
  * is worked out before anything new is taken.
@@ -38,8 +49,8 @@ export interface StartServiceDeps {
 export async function startService(
   { config, folder, version, logger, lifecycle }: StartServiceDeps,
   { database, url, keys }: { database: Database; url: string; keys: KeyRing },
-): Promise<{ service: Service; metrics: Metrics }> {
-  const { broker, resultValues } = await openBroker(config, logger, lifecycle);
+): Promise<StartedService> {
+  const { broker, resultValues, isUp } = await openBroker(config, logger, lifecycle);
   const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
   const flushDatabase = openDatabase(url, {
     // One for each round that is under way; shared with nothing that could hold them up.
@@ -77,6 +88,21 @@ export async function startService(
   lifecycle.add("the executions", () => advance.close());
   await advance.upkeep.recover(0);
   await advance.upkeep.poll();
+  const { began, heard, lost } = service.sessionChanges;
+  lifecycle.add(
+    "hearing of changed sessions",
+    hearSessionChanges(url, {
+      began,
+      heard,
+      lost(error) {
+        logger.warn(
+          { err: error },
+          "this server does not hear of changed sessions; gateways ask for each one meanwhile",
+        );
+        lost(error);
+      },
+    }),
+  );
   lifecycle.add("hearing of other servers", hear(broker, service, echoes));
   const reaper = openReaper(config, { database, broker, metrics, logger, processor });
   const retention = createRetention({
@@ -87,8 +113,16 @@ export async function startService(
     leaseMs: 3 * RETENTION_INTERVAL_MS,
     onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
   });
-  startUpkeep({ ...service, upkeep: advance.upkeep, database, reaper, retention, logger, lifecycle });
-  return { service, metrics };
+  const reaperWork = config.reaperEnabled ? { reaper, intervalMs: config.reaperIntervalMs } : undefined;
+  startUpkeep({ ...service, upkeep: advance.upkeep, database, reaper: reaperWork, retention, logger, lifecycle });
+  const diagnose = createDiagnosis({
+    database,
+    keyIds: keys.ids,
+    disk: async () => (config.databaseUrl === undefined ? await diskRoom(resolve(folder, config.home)) : undefined),
+    ...(isUp !== undefined && { brokerIsUp: isUp }),
+    limits: { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs: config.reaperHardTimeoutMs },
+  });
+  return { service, metrics, reaper, diagnose };
 }
 
 /** What other servers tell of is looked up: a notice is a hint, and may be forged. */
@@ -101,18 +135,12 @@ function hear(broker: Broker, { advance, stops }: Pick<Service, "advance" | "sto
   });
 }
 
+/** The reaper; where it is switched off, one that sweeps when an operator asks for it. */
 function openReaper(
   config: Config,
   deps: { database: Database; broker: Broker; metrics: Metrics; logger: Logger; processor: string },
-): { reaper: Reaper; intervalMs: number } | undefined {
+): Reaper {
   const { reaperIntervalMs, reaperWorkerStaleMs, reaperHardTimeoutMs, reaperPendingRetryMs, reaperMaxPerRun } = config;
-  if (!config.reaperEnabled) {
-    deps.logger.warn(
-      {},
-      "COMMAND-REAPER is switched off: stranded commands wait for a claim that happens to find them",
-    );
-    return undefined;
-  }
   const reaper = createReaper({
     database: deps.database,
     broker: deps.broker,
@@ -131,6 +159,13 @@ function openReaper(
       }
     },
   });
+  if (!config.reaperEnabled) {
+    deps.logger.warn(
+      {},
+      "COMMAND-REAPER is switched off: stranded commands wait for a claim that happens to find them",
+    );
+    return reaper;
+  }
   const fields = {
     interval_seconds: reaperIntervalMs / 1_000,
     worker_stale_seconds: reaperWorkerStaleMs / 1_000,
@@ -138,7 +173,7 @@ function openReaper(
   };
   const told = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
   deps.logger.info(fields, `COMMAND-REAPER started: ${told.join(" ")}`);
-  return { reaper, intervalMs: reaperIntervalMs };
+  return reaper;
 }
 
 /** The environment variables that templates may read. */

@@ -3,6 +3,7 @@ import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Database } from "../repositories/database.ts";
 import { ensureEventPartitions } from "../repositories/event-partitions.ts";
+import { deleteOldSessions } from "../repositories/login-sessions.ts";
 import { deleteExpiredTransients } from "../repositories/transient.ts";
 import type { Upkeep } from "../services/advance.ts";
 import type { Audit } from "../services/audit.ts";
@@ -33,6 +34,8 @@ const BATCH_IDLE_MS = 5_000;
 const DAY_MS = 86_400_000;
 /** Expired rows deleted in one run. */
 const EXPIRED_MAX = 1_000;
+/** How long people can look at sessions that are over. */
+const SESSION_DAYS = 30;
 /** Time between runs of retention. */
 export const RETENTION_INTERVAL_MS = 300_000;
 
@@ -59,6 +62,11 @@ export function startUpkeep(deps: UpkeepDeps): void {
       name: "delete old rows of the audit log",
       intervalMs: RETENTION_INTERVAL_MS,
       runOnce: () => audit.deleteOld(),
+    },
+    {
+      name: "delete old sessions",
+      intervalMs: RETENTION_INTERVAL_MS,
+      runOnce: () => deleteOldSessions(database, SESSION_DAYS, EXPIRED_MAX),
     },
     { name: "delete results with what they end with", intervalMs: 5_000, runOnce: () => results.sweep() },
     {

@@ -29,10 +29,12 @@ const UNDRIVEN = ["playbook", "workbook"];
  */
 export function createWorkerTools(config: Config, server: RetryParts): WorkerTools {
   const kinds = toolKinds(config);
-  // `artifact` reads what is stored under any reference, whichever claim it runs for; it never stores.
+  // `artifact` reads what is stored under any reference that its execution may read, whichever claim it runs for; it never
+  // stores.
   const unclaimed = { work: { command: { command_id: "" }, attempt: 0 }, giveUp: () => undefined };
   const store: ResultStore = {
-    load: (ref) => createServerResults(server, { ...unclaimed, signal: AbortSignal.timeout(ARTIFACT_MS) }).load(ref),
+    load: (ref, reader) =>
+      createServerResults(server, { ...unclaimed, signal: AbortSignal.timeout(ARTIFACT_MS) }).load(ref, reader),
   };
   const allowPrivate = isGiven(config, "httpAllowPrivate") ? config.httpAllowPrivate : [];
   const secretSource = openSecretSource(config, allowPrivate);

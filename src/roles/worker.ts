@@ -8,6 +8,7 @@ import { createServerChildren } from "../adapters/server-children.ts";
 import { connectServer } from "../adapters/server-connection.ts";
 import { createServerCredentials } from "../adapters/server-credentials.ts";
 import { createServerKeychain } from "../adapters/server-keychain.ts";
+import { createServerMcpServers } from "../adapters/server-mcp-servers.ts";
 import { createEntryReader } from "../adapters/server-programs.ts";
 import { createServerResults } from "../adapters/server-results.ts";
 import { createServerSealing } from "../adapters/server-sealing.ts";
@@ -135,6 +136,7 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
       credentials: createServerCredentials(server, ending.signal),
       keychain: createServerKeychain({ ...server, waits }, ending.signal),
       secretSource: tools.secretSource,
+      mcp: { servers: createServerMcpServers(server), tokenHosts: config.mcpTokenHosts },
       sealers: createServerSealing(server, ending.signal),
       clock: systemClock,
       random: Math.random,

@@ -2,25 +2,35 @@ import { Hono } from "hono";
 import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { FlowError } from "../schema/errors.ts";
+import type { Access } from "../services/access.ts";
 import type { Advance } from "../services/advance.ts";
+import type { AgentChanges } from "../services/agent-changes.ts";
 import type { Audit } from "../services/audit.ts";
 import type { Batches } from "../services/batch-status.ts";
 import type { Catalog } from "../services/catalog.ts";
 import type { Credentials } from "../services/credentials.ts";
 import type { Executions } from "../services/executions.ts";
 import type { Keychain } from "../services/keychain.ts";
+import type { LoginSessions } from "../services/login-sessions.ts";
+import type { checkReading } from "../services/reading-execution.ts";
 import type { Results } from "../services/results.ts";
+import type { Roles } from "../services/roles.ts";
 import type { rotateSecrets } from "../services/rotate-secrets.ts";
 import type { runSql } from "../services/run-sql.ts";
 import type { Sealing } from "../services/sealing.ts";
+import type { SessionChanges } from "../services/session-changes.ts";
 import type { TransientValues } from "../services/transient.ts";
+import type { Users } from "../services/users.ts";
 import type { Workers } from "../services/workers.ts";
 import { access, type Tokens } from "./access.ts";
+import { AUDIT_CONTRACTS, auditRoutes } from "./audit.ts";
+import { AUTH_CONTRACTS, authRoutes } from "./auth.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { CATALOG_CONTRACTS, catalogRoutes } from "./catalog.ts";
 import { COMMAND_CONTRACTS, commandRoutes } from "./commands.ts";
 import type { RouteContract } from "./contract.ts";
 import { CREDENTIAL_CONTRACTS, credentialRoutes } from "./credentials.ts";
+import { DOCTOR_ADMIN_CONTRACTS, type DoctorAdminDeps, doctorAdminRoutes } from "./doctor-admin.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { errorAnswers, noSuchRoute } from "./errors.ts";
 import { EVENT_CONTRACTS, type EventRouteDeps, eventRoutes } from "./events.ts";
@@ -29,15 +39,20 @@ import { EXECUTION_CONTRACTS, executionRoutes } from "./executions.ts";
 import { HEALTH_CONTRACTS, healthRoutes } from "./health.ts";
 import { loopbackOnly } from "./host.ts";
 import { KEYCHAIN_CONTRACTS, keychainRoutes } from "./keychain.ts";
+import { LOGIN_SESSION_CONTRACTS, loginSessionRoutes } from "./login-sessions.ts";
+import { MCP_CONTRACTS, mcpRoutes } from "./mcp.ts";
+import { MCP_LIFECYCLE_CONTRACTS, mcpLifecycleRoutes } from "./mcp-lifecycle.ts";
 import { METRICS_CONTRACTS, metricsRoutes } from "./metrics.ts";
 import { OPENAPI_CONTRACTS, openApiRoutes } from "./openapi.ts";
 import { bodyLimit, requests } from "./request.ts";
 import { RESULT_CONTRACTS, resultRoutes } from "./results.ts";
+import { ROLE_CONTRACTS, roleRoutes } from "./roles.ts";
 import { SEALING_CONTRACTS, sealingRoutes } from "./sealing.ts";
 import { SECRET_CONTRACTS, secretRoutes } from "./secrets.ts";
 import { SQLDB_CONTRACTS, sqldbRoutes } from "./sqldb.ts";
 import { STREAM_CONTRACTS, streamRoutes } from "./stream.ts";
 import { TRANSIENT_CONTRACTS, transientRoutes } from "./transient.ts";
+import { USER_CONTRACTS, userRoutes } from "./users.ts";
 import { WORKER_CONTRACTS, workerRoutes } from "./workers.ts";
 
 /** Every route of the server's API. */
@@ -47,6 +62,7 @@ export const CONTRACTS: readonly RouteContract[] = [
   ...CATALOG_CONTRACTS,
   ...EXECUTE_CONTRACTS,
   ...EXECUTION_CONTRACTS,
+  ...MCP_LIFECYCLE_CONTRACTS,
   ...STREAM_CONTRACTS,
   ...WORKER_CONTRACTS,
   ...COMMAND_CONTRACTS,
@@ -57,7 +73,14 @@ export const CONTRACTS: readonly RouteContract[] = [
   ...CREDENTIAL_CONTRACTS,
   ...SECRET_CONTRACTS,
   ...SQLDB_CONTRACTS,
+  ...DOCTOR_ADMIN_CONTRACTS,
   ...SEALING_CONTRACTS,
+  ...MCP_CONTRACTS,
+  ...AUTH_CONTRACTS,
+  ...USER_CONTRACTS,
+  ...LOGIN_SESSION_CONTRACTS,
+  ...ROLE_CONTRACTS,
+  ...AUDIT_CONTRACTS,
   ...OPENAPI_CONTRACTS,
 ];
 
@@ -78,14 +101,23 @@ export interface AppDeps {
   advance: Pick<Advance, "claim">;
   workers: Workers;
   batches: Batches;
+  agentChanges: AgentChanges;
   results: Results;
+  checkReading: ReturnType<typeof checkReading>;
   sealing: Sealing;
   keychain: Keychain;
   transient: TransientValues;
   credentials: Credentials;
   rotate: ReturnType<typeof rotateSecrets>;
+  reaper: DoctorAdminDeps["reaper"];
+  diagnose: DoctorAdminDeps["diagnose"];
   runSql: ReturnType<typeof runSql>;
   audit: Audit;
+  access: Access;
+  sessionChanges: SessionChanges;
+  users: Users;
+  loginSessions: LoginSessions;
+  roles: Roles;
   /** Takes what workers report. */
   report: EventRouteDeps["report"];
   limits: AppLimits;
@@ -115,24 +147,32 @@ export function createApp(deps: AppDeps) {
   app.use(requests(deps));
   if (deps.loopback) app.use(loopbackOnly());
   app.use(bodyLimit(bodyLimits(deps.limits)));
-  app.use(access(CONTRACTS, deps.tokens, deps.audit));
+  app.use(access(CONTRACTS, deps));
   return app
     .route("/", healthRoutes())
     .route("/", metricsRoutes(deps.metrics))
     .route("/", catalogRoutes(deps.catalog))
     .route("/", executeRoutes(deps.executions, deps.stopping))
     .route("/", executionRoutes(deps.executions, deps.stopping))
+    .route("/", mcpLifecycleRoutes(deps))
     .route("/", streamRoutes(deps.executions, deps.stopping))
     .route("/", workerRoutes(deps.workers, deps.stopping))
     .route("/", commandRoutes(deps.advance, deps.workers, deps.metrics, deps.stopping))
     .route("/", eventRoutes({ ...deps, limits: batchLimits }))
-    .route("/", resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax))
+    .route("/", resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax, deps.checkReading))
     .route("/", sealingRoutes(deps.sealing))
     .route("/", credentialRoutes(deps.credentials))
     .route("/", secretRoutes(deps.rotate))
+    .route("/", doctorAdminRoutes(deps))
     .route("/", sqldbRoutes(deps.runSql, deps.stopping))
     .route("/", keychainRoutes(deps.keychain, deps.stopping))
     .route("/", transientRoutes(deps.transient))
+    .route("/", mcpRoutes(deps))
+    .route("/", authRoutes(deps.access, deps.sessionChanges, deps.stopping))
+    .route("/", userRoutes(deps.users))
+    .route("/", loginSessionRoutes(deps.loginSessions, deps.users))
+    .route("/", roleRoutes(deps.roles))
+    .route("/", auditRoutes(deps.audit))
     .route("/", openApiRoutes(CONTRACTS, deps.version));
 }
 

@@ -7,11 +7,13 @@ import type { RouteEnvironment } from "./environment.ts";
 export function callerOf(c: Context<RouteEnvironment>, { access }: Pick<RouteContract, "access">): Caller {
   // A request that came over no port, as in tests, has none.
   const env = c.env as RouteEnvironment["Bindings"] | undefined;
-  const address = env?.incoming?.socket.remoteAddress;
+  const address = c.var.address ?? env?.incoming?.socket.remoteAddress;
+  const { user } = c.var;
   return {
     actorKind: c.var.role,
-    rule: `access:${access}`,
+    rule: c.var.rule ?? `access:${access}`,
     requestId: c.var.requestId,
+    ...(user !== undefined && { actor: user.email, userId: String(user.userId) }),
     ...(address !== undefined && { address }),
   };
 }

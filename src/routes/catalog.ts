@@ -12,6 +12,7 @@ import {
   ResourceQuery,
   VersionsAnswer,
 } from "../schema/catalog-api.ts";
+import { isJsonObject, type JsonObject, own } from "../schema/json.ts";
 import { PageQuery, pageSize } from "../schema/wire.ts";
 import type { Catalog } from "../services/catalog.ts";
 import { contract } from "./contract.ts";
@@ -23,6 +24,7 @@ const LIST = contract({
   path: "/api/catalog",
   summary: "The newest version of each path, in the order of paths",
   access: "worker",
+  user: { action: "view", of: "list" },
   query: CatalogQuery,
   answer: CatalogAnswer,
   refusals: [422],
@@ -33,6 +35,7 @@ const RESOURCE = contract({
   path: "/api/catalog/resource/:path{.+}",
   summary: "One version of a path with its document, the newest by default",
   access: "worker",
+  user: { action: "view", of: "path" },
   query: ResourceQuery,
   answer: ResourceAnswer,
   refusals: [404, 422],
@@ -43,6 +46,7 @@ const VERSIONS = contract({
   path: "/api/catalog/versions/:path{.+}",
   summary: "The versions of a path, newest first",
   access: "worker",
+  user: { action: "view", of: "path" },
   query: PageQuery,
   answer: VersionsAnswer,
   refusals: [404, 422],
@@ -53,6 +57,7 @@ const ENTRY = contract({
   path: "/api/catalog/entries/:catalog_id",
   summary: "One version by its id with the text as it was registered",
   access: "worker",
+  user: { action: "view", of: "entry" },
   answer: EntryAnswer,
   refusals: [404],
 });
@@ -62,6 +67,7 @@ const REGISTER = contract({
   path: "/api/catalog/register",
   summary: "Registers a document as the newest version of its path",
   access: "operator",
+  user: { action: "modify", of: "asked" },
   body: RegisterBody,
   answer: RegisterAnswer,
   refusals: [413, 422],
@@ -70,8 +76,9 @@ const REGISTER = contract({
 const AGENTS = contract({
   method: "post",
   path: "/api/catalog/agents/list",
-  summary: "The newest version of each agent with its document",
+  summary: "The newest version of each agent that terminals show, with its document",
   access: "worker",
+  user: { action: "view", of: "list" },
   body: AgentsBody,
   bodyOptional: true,
   answer: AgentsAnswer,
@@ -87,7 +94,12 @@ export function catalogRoutes(catalog: Catalog) {
     .get(LIST.path, queryOf(LIST.query), async (c) => {
       const { limit, resource_type, ...query } = c.req.valid("query");
       const resourceType = resource_type === undefined ? {} : { resourceType: resource_type };
-      const { items, nextCursor } = await catalog.list({ ...query, ...resourceType, limit: pageSize(limit) });
+      const { items, nextCursor } = await catalog.list({
+        ...query,
+        ...resourceType,
+        limit: pageSize(limit),
+        visible: c.var.visible("view"),
+      });
       return c.json({ resources: items.map(itemOf), next_cursor: nextCursor } satisfies CatalogAnswer);
     })
     .get(RESOURCE.path, queryOf(RESOURCE.query), async (c) => {
@@ -109,22 +121,39 @@ export function catalogRoutes(catalog: Catalog) {
     .post(REGISTER.path, jsonBody(REGISTER.body), async (c) => {
       const { content, resource_type, if_changed = false } = c.req.valid("json");
       const expected = resource_type === undefined ? {} : { expectedKind: resource_type };
-      const registered = await catalog.register({ content, ifChanged: if_changed, ...expected });
+      const permit = (path: string) => c.var.permit("modify", path);
+      const registered = await catalog.register({ content, ifChanged: if_changed, permit, ...expected });
       const { path, kind, catalogId, version, unchanged, warnings } = registered;
       const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
       return c.json((unchanged ? { ...answer, unchanged: true } : answer) satisfies RegisterAnswer);
     })
     .post(AGENTS.path, jsonBody(AGENTS.body, AGENTS.bodyOptional), async (c) => {
       const { limit, ...body } = c.req.valid("json");
-      const { items, nextCursor } = await catalog.agents({ ...body, limit: pageSize(limit) });
+      const { items, nextCursor } = await catalog.agents({
+        ...body,
+        limit: pageSize(limit),
+        visible: c.var.visible("view"),
+      });
       const entries = items.map(({ catalogId, path, version, payload }) => ({
         catalog_id: catalogId,
         path,
         version,
-        payload,
+        payload: withVisibility(payload),
       }));
       return c.json({ entries, next_cursor: nextCursor } satisfies AgentsAnswer);
     });
+}
+
+/** The document with `metadata.terminal.visible`, whose default is true. */
+function withVisibility(payload: JsonObject): JsonObject {
+  const metadata = objectAt(payload, "metadata");
+  const terminal = objectAt(metadata, "terminal");
+  return { ...payload, metadata: { ...metadata, terminal: { ...terminal, visible: terminal["visible"] ?? true } } };
+}
+
+function objectAt(object: JsonObject, key: string): JsonObject {
+  const value = own(object, key);
+  return isJsonObject(value) ? value : {};
 }
 
 /** The wire shape of an entry without its document. */

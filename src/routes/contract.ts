@@ -1,7 +1,22 @@
 import type * as v from "valibot";
+import type { AccessAction, Permission } from "../schema/access-rules.ts";
 
-/** Who calls: nobody that is known, a worker, or an operator, who may do everything. */
-export type Role = "anonymous" | "worker" | "operator";
+/** What a caller's token makes them: nobody that is known, a worker, or an operator, who may do everything. */
+export type TokenRole = "anonymous" | "worker" | "operator";
+
+/** Who calls. A user calls through a gateway, which has the operator's token and says whose session it is. */
+export type Role = TokenRole | "user";
+
+/**
+ * What a user needs for a route. `session`: nothing but one. A permission, or one of several, by one of their roles. Or a role that allows the
+ * action on a catalog path: on the one in the address (`path`), on that of a version (`entry`), of an execution, or of the
+ * execution whose result a `reference` names; on what the handler finds to be `asked` for, by `c.var.permit`; or on each item
+ * of a `list`, which the handler filters by `c.var.visible`.
+ */
+export type UserNeeds =
+  | "session"
+  | { permission: Permission | readonly Permission[] }
+  | { action: AccessAction; of: "path" | "entry" | "execution" | "reference" | "asked" | "list" };
 
 /**
  * What a route is: where it stands, who may call it, what it takes and answers. Routes validate by it, the table of
@@ -13,8 +28,10 @@ export interface RouteContract {
   path: string;
   /** One line for the documentation. */
   summary: string;
-  /** The least that the caller must be. `anonymous` needs no token: exactly health and metrics. */
-  access: Role;
+  /** The least that the caller's token must be. `anonymous` needs none: exactly health and metrics. */
+  access: TokenRole;
+  /** What a user needs. Absent: users may not call it. */
+  user?: UserNeeds;
   query?: v.ObjectSchema<v.ObjectEntries, undefined>;
   body?: v.GenericSchema;
   /** May the body be left out? An empty one counts as `{}`. Default false. */
@@ -24,7 +41,7 @@ export interface RouteContract {
   /** The answer of a call that succeeds. Absent: it is text of `contentType`. */
   answer?: v.GenericSchema;
   /** Status of a call that succeeds. Default 200. */
-  status?: 200 | 202;
+  status?: 200 | 201 | 202;
   /** A call that made something new is answered with 201, and the same answer. */
   creates?: true;
   /** Default `application/json`. */

@@ -10,6 +10,7 @@ import {
   DeletedCredential,
   ReplaceCredentialBody,
 } from "../schema/credential-api.ts";
+import { FlowError } from "../schema/errors.ts";
 import { pageSize } from "../schema/wire.ts";
 import type { Credentials } from "../services/credentials.ts";
 import { callerOf } from "./caller.ts";
@@ -22,6 +23,7 @@ const LIST = contract({
   path: "/api/credentials",
   summary: "Credentials in the order of their names, never their data",
   access: "worker",
+  user: { permission: "manage_credentials" },
   query: CredentialsQuery,
   answer: CredentialsAnswer,
   refusals: [422],
@@ -32,6 +34,7 @@ const READ = contract({
   path: "/api/credentials/:identifier",
   summary: "One credential by its id or name; with `include_data=true` decrypted, which is audited",
   access: "worker",
+  user: { permission: "manage_credentials" },
   query: CredentialQuery,
   answer: CredentialAnswer,
   audit: { action: "credential.read", resource: "credential/:identifier" },
@@ -44,6 +47,7 @@ const SAVE = contract({
   summary:
     "Creates a credential, or replaces the one of that name; 400 with every message when its data violate a schema",
   access: "operator",
+  user: { permission: "manage_credentials" },
   body: CredentialBody,
   answer: CredentialRecord,
   creates: true,
@@ -56,6 +60,7 @@ const REPLACE = contract({
   path: "/api/credentials/:identifier",
   summary: "The same, by the name in the address",
   access: "operator",
+  user: { permission: "manage_credentials" },
   body: ReplaceCredentialBody,
   answer: CredentialRecord,
   creates: true,
@@ -68,6 +73,7 @@ const REMOVE = contract({
   path: "/api/credentials/:identifier",
   summary: "Deletes the credential of a name; what runs with it keeps it to the end of its task",
   access: "operator",
+  user: { permission: "manage_credentials" },
   answer: DeletedCredential,
   audit: { action: "credential.delete", resource: "credential/:identifier" },
   refusals: [404],
@@ -88,8 +94,13 @@ export function credentialRoutes(credentials: Credentials) {
       const identifier = c.req.param("identifier");
       // No cache on the way may keep it, and none has a use for the record alone.
       c.header("cache-control", "no-store");
-      if (c.req.valid("query").include_data !== "true") return c.json(recordOf(await credentials.find(identifier)));
-      const { record, data } = await credentials.read(identifier, callerOf(c, READ));
+      const { include_data, execution_id } = c.req.valid("query");
+      if (include_data !== "true") return c.json(recordOf(await credentials.find(identifier)));
+      // Whoever may store a credential gives it to playbooks; what is in it is for workers and operators alone.
+      if (c.var.role === "user") throw new FlowError("FORBIDDEN", "No user is shown the data of a credential");
+      const { record, data } = await credentials.read(identifier, callerOf(c, READ), {
+        ...(execution_id !== undefined && { executionId: execution_id }),
+      });
       return c.json({ ...recordOf(record), data } satisfies CredentialAnswer);
     })
     .post(SAVE.path, jsonBody(SAVE.body), async (c) => {

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Logger } from "../platform/logger.ts";
-import { ERROR_STATUS, FlowError } from "../schema/errors.ts";
+import { ERROR_STATUS, type ErrorCode, FlowError } from "../schema/errors.ts";
 import { isJsonObject } from "../schema/json.ts";
 import type { ErrorBody } from "../schema/wire.ts";
 import type { RouteEnvironment } from "./environment.ts";
@@ -38,7 +38,8 @@ export function errorAnswers(deps: {
 }
 
 function retryAfterSeconds({ code, detail }: FlowError): number | undefined {
-  if (code !== "active_claim") return ERROR_STATUS[code] === 503 ? RETRY_AFTER_SECONDS : undefined;
+  if (code !== "active_claim" && code !== "RATE_LIMITED")
+    return ERROR_STATUS[code] === 503 ? RETRY_AFTER_SECONDS : undefined;
   const seconds = isJsonObject(detail) ? detail["retry_after_seconds"] : undefined;
   return typeof seconds === "number" ? seconds : RETRY_AFTER_SECONDS;
 }
@@ -49,9 +50,14 @@ export function noSuchRoute(c: Context): never {
 }
 
 function tell(error: unknown, unavailable: (error: unknown) => FlowError | undefined): FlowError {
-  // A key that is missing is named: nothing but its setting helps, and its message holds no value.
-  if (error instanceof FlowError && (ERROR_STATUS[error.code] !== 500 || error.code === "ENCRYPTION")) return error;
+  if (error instanceof FlowError && (ERROR_STATUS[error.code] !== 500 || TOLD.has(error.code))) return error;
   return unavailable(error) ?? new FlowError("INTERNAL", HIDDEN);
 }
+
+/**
+ * Faults whose message is told, as it holds no value: a key that is missing is named, as nothing but its setting helps; of a
+ * login the specification has the words.
+ */
+const TOLD: ReadonlySet<string> = new Set(["ENCRYPTION", "INVALID_LOGIN"] satisfies ErrorCode[]);
 
 const HIDDEN = "The server failed at this request; its log has the cause under the request's id";

@@ -17,6 +17,7 @@ const EXECUTE = contract({
   summary:
     "Starts an execution; a worker starts children only. With an Idempotency-Key it starts one, however often it is sent",
   access: "worker",
+  user: { action: "execute", of: "asked" },
   body: ExecuteBody,
   answer: ExecuteAnswer,
   refusals: [404, 409, 413, 422],
@@ -37,11 +38,21 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
         "A worker starts executions only for one that it works on: send parent_execution_id",
       );
     }
+    if (c.get("role") === "user" && parent !== undefined) {
+      throw new FlowError("FORBIDDEN", "A user starts executions of their own: leave parent_execution_id out");
+    }
     const { path, catalog_id, version, resource_kind, workload = {}, target, return_step, wait_ms = 0 } = body;
     const key = idempotencyKey(c);
     const trace = parseTraceparent(c.req.header("traceparent"));
+    const user = c.get("user");
     const started = await executions.start({
       input: workload,
+      permit: async (entryPath) => {
+        await c.var.permit("execute", entryPath);
+        // The answer will show the result.
+        if (wait_ms > 0) await c.var.permit("view", entryPath);
+      },
+      ...(user !== undefined && { startedBy: user.userId }),
       ...(path !== undefined && { path }),
       ...(catalog_id !== undefined && { catalogId: catalog_id }),
       ...(version !== undefined && version !== "latest" && { version: Number(version) }),
@@ -50,7 +61,7 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
       ...(return_step !== undefined && { returnStep: return_step }),
       ...(parent !== undefined && { parent }),
       ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
-      ...(key !== null && { idempotency: { caller: c.get("role"), key, bodySha256: bodySha256(bytes) } }),
+      ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) } }),
     });
     const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started.executionId, wait_ms, stopping);
     return c.json({
@@ -63,6 +74,12 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
       ...(ended !== undefined && { result: ended.result, error: ended.error }),
     } satisfies ExecuteAnswer);
   });
+}
+
+/** Whose idempotency keys these are: one user's are not another's. */
+function keyOwner(c: Context<RouteEnvironment>): string {
+  const user = c.get("user");
+  return user === undefined ? c.get("role") : `user:${user.userId}`;
 }
 
 /** One request instead of two for whoever starts an execution and wants its result. */

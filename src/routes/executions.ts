@@ -27,6 +27,7 @@ const LIST = contract({
   path: "/api/executions",
   summary: "Executions, newest first",
   access: "worker",
+  user: { action: "view", of: "list" },
   query: ExecutionsQuery,
   answer: ExecutionsAnswer,
   refusals: [422],
@@ -37,6 +38,7 @@ const DETAIL = contract({
   path: "/api/executions/:execution_id",
   summary: "An execution with its steps, its inputs and, when it has ended, its result",
   access: "worker",
+  user: { action: "view", of: "execution" },
   answer: ExecutionAnswer,
   refusals: [404],
 });
@@ -46,6 +48,7 @@ const EVENTS = contract({
   path: "/api/executions/:execution_id/events",
   summary: "An execution's events in their order",
   access: "worker",
+  user: { action: "view", of: "execution" },
   query: EventsQuery,
   answer: EventsAnswer,
   refusals: [404, 422],
@@ -57,6 +60,7 @@ const RESULT = contract({
   summary:
     "The stored result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too",
   access: "worker",
+  user: { action: "view", of: "execution" },
   query: ResultQuery,
   answer: ResultAnswer,
   refusals: [404, 422],
@@ -67,6 +71,7 @@ const CANCEL = contract({
   path: "/api/executions/:execution_id/cancel",
   summary: "Cancels an execution and those that it has called; a worker cancels children only",
   access: "worker",
+  user: { action: "execute", of: "execution" },
   body: CancelBody,
   bodyOptional: true,
   answer: CancelAnswer,
@@ -78,6 +83,7 @@ const DELETE = contract({
   path: "/api/executions/:execution_id",
   summary: "Deletes an execution that has ended, with its events, commands and results",
   access: "operator",
+  user: { action: "modify", of: "execution" },
   answer: DeleteAnswer,
   refusals: [404, 409],
 });
@@ -96,8 +102,11 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
       };
+      // Asked for one path, a user is told that they may not see it, instead of that there is nothing.
+      if (filter.path !== undefined) await c.var.permit("view", filter.path);
+      const visible = filter.path === undefined ? c.var.visible("view") : undefined;
       const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
-      const { items, nextCursor } = await executions.list(asked, page);
+      const { items, nextCursor } = await executions.list({ ...asked, visible }, page);
       return maskedJson(c, { executions: items.map(itemOf), next_cursor: nextCursor } satisfies ExecutionsAnswer);
     })
     .get(DETAIL.path, async (c) => {
@@ -130,7 +139,8 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
           result: result as JsonObject | null,
           error,
         };
-        return sealed === "true" ? c.json(answer) : maskedJson(c, answer);
+        // Who runs a playbook may want to pass on what is sealed; a person has no use for it.
+        return sealed === "true" && c.var.role !== "user" ? c.json(answer) : maskedJson(c, answer);
       } finally {
         listener.done();
       }

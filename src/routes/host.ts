@@ -1,6 +1,7 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { isLoopback } from "../platform/loopback.ts";
 import { FlowError } from "../schema/errors.ts";
+import type { RouteEnvironment } from "./environment.ts";
 
 /**
  * For a server that listens on loopback: only names of this machine may be asked for, and only its own pages may ask.
@@ -16,6 +17,19 @@ export function loopbackOnly(): MiddlewareHandler {
     if (origin !== undefined && !isLocal(origin)) throw refused("Origin", origin);
     await next();
   };
+}
+
+/**
+ * For a route that pages of browsers have no business with, wherever the server listens: an Origin that is not of this machine
+ * is refused, except from the gateway, which has looked at it. Throws `FlowError` FORBIDDEN.
+ */
+export function refuseForeignPages(c: Context<RouteEnvironment>): void {
+  const origin = c.req.header("origin");
+  if (origin === undefined || c.get("role") === "user" || isLocal(origin)) return;
+  throw new FlowError(
+    "FORBIDDEN",
+    `Pages of '${origin}' may not call this. Browsers call the gateway, which knows its pages`,
+  );
 }
 
 function isLocal(address: string): boolean {

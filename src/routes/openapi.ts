@@ -2,7 +2,7 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import { Hono } from "hono";
 import type * as v from "valibot";
 import { ErrorBody } from "../schema/wire.ts";
-import { contract, type RouteContract } from "./contract.ts";
+import { contract, type RouteContract, type UserNeeds } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
 
 const OPENAPI = contract({
@@ -10,6 +10,7 @@ const OPENAPI = contract({
   path: "/api/openapi.json",
   summary: "This description",
   access: "worker",
+  user: "session",
 });
 
 /** Contracts of {@link openApiRoutes}. */
@@ -58,8 +59,7 @@ function operation(definition: RouteContract, path: string): Record<string, unkn
         /\W/g,
         "",
       ),
-    description:
-      access === "anonymous" ? "Needs no token." : `For: ${access === "worker" ? "worker, operator" : access}.`,
+    description: whoMay(definition),
     security: access === "anonymous" ? [] : [{ token: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
@@ -76,6 +76,19 @@ function operation(definition: RouteContract, path: string): Record<string, unkn
       ...Object.fromEntries(statuses.map((status) => [status, ERROR])),
     },
   };
+}
+
+function whoMay({ access, user }: RouteContract): string {
+  if (access === "anonymous") return "Needs no token.";
+  const tokens = access === "worker" ? "worker, operator" : access;
+  return user === undefined ? `For: ${tokens}.` : `For: ${tokens}; a user ${userNeeds(user)}.`;
+}
+
+function userNeeds(needs: UserNeeds): string {
+  if (needs === "session") return "with a session";
+  if ("permission" in needs) return `with the permission ${[needs.permission].flat().join(" or ")}`;
+  const { action, of } = needs;
+  return of === "list" ? `sees what they may ${action}` : `who may ${action} its path`;
 }
 
 const ERROR = {

@@ -8,13 +8,15 @@ import { type RouteEnvironment, routeOf } from "./environment.ts";
 export function requests(deps: {
   newRequestId(): string;
   logger: Logger;
-  metrics: Metrics;
+  metrics: Pick<Metrics, "requestDone">;
 }): MiddlewareHandler<RouteEnvironment> {
   return async (c, next) => {
     const began = performance.now();
     const requestId = deps.newRequestId();
     c.set("requestId", requestId);
     c.set("role", "anonymous");
+    c.set("permit", async () => undefined);
+    c.set("visible", () => undefined);
     // Before there is an answer: a header that is set on one makes it be copied as a stream, at twice the cost of the call.
     c.header("x-request-id", requestId);
     c.header("x-content-type-options", "nosniff");

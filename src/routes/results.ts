@@ -4,6 +4,7 @@ import { parseDuration } from "../platform/duration.ts";
 import { FlowError } from "../schema/errors.ts";
 import { ResolveQuery, SaveResultAnswer, SaveResultQuery } from "../schema/result-api.ts";
 import { JsonValue } from "../schema/wire.ts";
+import type { checkReading } from "../services/reading-execution.ts";
 import type { Results } from "../services/results.ts";
 import type { Sealing } from "../services/sealing.ts";
 import { limitedBody } from "./body.ts";
@@ -30,6 +31,7 @@ const RESOLVE = contract({
   path: "/results/resolve",
   summary: "The payload behind a reference, its checksum verified; a part of it with Range",
   access: "worker",
+  user: { action: "view", of: "reference" },
   query: ResolveQuery,
   answer: JsonValue,
   refusals: [404, 416, 422],
@@ -41,12 +43,19 @@ const RESOLVE_API = contract({ ...RESOLVE, path: "/api/results/resolve" });
 /** Contracts of {@link resultRoutes}. */
 export const RESULT_CONTRACTS = [SAVE, RESOLVE, RESOLVE_API];
 
+type CheckReading = ReturnType<typeof checkReading>;
+
 /** Stored results (interface specification, Results and lifecycle). `bytesMax` bounds what is kept. */
 export function resultRoutes(
   results: Pick<Results, "upload" | "read">,
   sealing: Pick<Sealing, "openResult">,
   bytesMax: number,
+  check: CheckReading,
 ) {
+  const read = async (c: Context<RouteEnvironment>, query: v.InferOutput<typeof ResolveQuery>) => {
+    if (query.execution_id !== undefined) await check(query.execution_id, query.ref);
+    return await resolve(c, results, sealing, query);
+  };
   return new Hono<RouteEnvironment>()
     .put(SAVE.path, queryOf(SAVE.query), async (c) => {
       const { ref, command_id, attempt, scope, ttl, store, compression, content_type } = c.req.valid("query");
@@ -76,8 +85,8 @@ export function resultRoutes(
         meta: saved.meta,
       } satisfies SaveResultAnswer);
     })
-    .get(RESOLVE.path, queryOf(RESOLVE.query), (c) => resolve(c, results, sealing, c.req.valid("query")))
-    .get(RESOLVE_API.path, queryOf(RESOLVE_API.query), (c) => resolve(c, results, sealing, c.req.valid("query")));
+    .get(RESOLVE.path, queryOf(RESOLVE.query), (c) => read(c, c.req.valid("query")))
+    .get(RESOLVE_API.path, queryOf(RESOLVE_API.query), (c) => read(c, c.req.valid("query")));
 }
 
 /**
@@ -92,7 +101,7 @@ async function resolve(
 ): Promise<Response> {
   const found = await results.read(ref);
   const { bytes, sha256, contentType } = found;
-  if (found.isSealed && sealed !== "true") {
+  if (found.isSealed && (sealed !== "true" || c.var.role === "user")) {
     describe(c, ref, contentType);
     if (c.req.raw.method === "HEAD") return c.body(null, 200);
     return c.body(streamOf(await shownResult(c, found, ref, sealing, RESOLVE)), 200);

@@ -6,6 +6,7 @@ import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { check, pathId, queryOf } from "./input.ts";
 import { eventStream } from "./server-sent-events.ts";
+import { whileAllowed } from "./while-allowed.ts";
 
 const STREAM = contract({
   method: "get",
@@ -13,6 +14,7 @@ const STREAM = contract({
   summary:
     "Server-sent events: the execution's events as they come, `id:` being the event's; `event: end` after the last",
   access: "worker",
+  user: { action: "view", of: "execution" },
   query: v.object({
     after: v.exactOptional(v.pipe(EventIdText, v.description("Events after this one. The header Last-Event-ID wins."))),
   }),
@@ -32,7 +34,7 @@ export function streamRoutes(executions: Pick<Executions, "follow">, stopping: A
     return await eventStream(
       c,
       stopping,
-      (signal) => executions.follow(executionId, Number(after), signal),
+      async (signal) => whileAllowed(await executions.follow(executionId, Number(after), signal), c.var.recheck),
       (event) => ({ id: String(event.event_id), data: event }),
       () => ({ event: "end", data: { execution_id: executionId } }),
     );

@@ -53,6 +53,7 @@ const POOLS = contract({
   path: "/api/worker/pools",
   summary: "The workers, in the order of their names",
   access: "worker",
+  user: { permission: "view_operations" },
   query: PoolsQuery,
   answer: PoolsAnswer,
   refusals: [422],

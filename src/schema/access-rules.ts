@@ -7,6 +7,16 @@
 export const ACCESS_ACTIONS = ["execute", "view", "modify"] as const;
 export type AccessAction = (typeof ACCESS_ACTIONS)[number];
 
+/** What roles give beside playbooks; rows of `auth.permissions`. The server asks for no other. */
+export const PERMISSIONS = [
+  "manage_users",
+  "manage_roles",
+  "view_audit",
+  "manage_credentials",
+  "view_operations",
+] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
 /** What one row gives a role. */
 export interface PlaybookPermission {
   permissionId: string;
@@ -59,10 +69,15 @@ function gives(row: PlaybookPermission, action: AccessAction): boolean {
 
 /**
  * True when the whole path fits: `*` stands for anything within a segment, `**` and `%` for anything, slashes too; every other
- * character for itself. Takes time in proportion to both lengths, whatever the pattern: a regular expression made of one could
- * be kept busy for hours by a long path.
+ * character for itself. A pattern of several lines fits what one of them fits; no path has a line break. Takes time in
+ * proportion to both lengths, whatever the pattern: a regular expression made of one could be kept busy for hours by a long
+ * path.
  */
 export function matchesPattern(pattern: string, path: string): boolean {
+  return pattern.split("\n").some((line) => matchesLine(line, path));
+}
+
+function matchesLine(pattern: string, path: string): boolean {
   /** `reached[i]`: what was read of the pattern fits the first `i` characters. */
   let reached = new Array<boolean>(path.length + 1).fill(false);
   reached[0] = true;
@@ -80,12 +95,45 @@ export function matchesPattern(pattern: string, path: string): boolean {
 
 /** The pattern as a regular expression of PostgreSQL, for lists: its engine does not go back over what it has read. */
 export function patternRegex(pattern: string): string {
-  const parts = partsOf(pattern).map((part) => {
-    if (typeof part !== "string") return part.slashes ? ".*" : "[^/]*";
-    // A backslash before a letter or a digit would mean something else.
-    return /[\w\u0080-\uffff]/.test(part) ? part : `\\${part}`;
+  const lines = pattern.split("\n").map((line) => partsOf(line).map(regexOf).join(""));
+  return `^(?:${lines.join("|")})$`;
+}
+
+function regexOf(part: Part): string {
+  if (typeof part !== "string") return part.slashes ? ".*" : "[^/]*";
+  // A backslash before a letter or a digit would mean something else.
+  return /[\w\u0080-\uffff]/.test(part) ? part : `\\${part}`;
+}
+
+/** Rows as lists look at them: all that have the same exception, as regular expressions of PostgreSQL. */
+export interface PathRule {
+  /** Paths that they are about by name. */
+  exact: string[];
+  /** The others that they are about. */
+  allow: string | null;
+  /** And what they are not about after all. */
+  deny: string | null;
+}
+
+/**
+ * The rows that give an action, for lists; undefined when everything may be seen. Without a row nothing may. Rows with the same
+ * exception are one rule: PostgreSQL keeps 32 compiled expressions, and with more it would compile them for every path again
+ * (60 for 10,000 paths: 9 s instead of 20 ms).
+ */
+export function pathRules(permissions: readonly PlaybookPermission[], action: AccessAction): PathRule[] | undefined {
+  const giving = permissions.filter((row) => gives(row, action));
+  if (giving.some(({ allowPattern, denyPattern }) => denyPattern === null && /^(%|\*\*)$/.test(allowPattern ?? ""))) {
+    return undefined;
+  }
+  return [...new Set(giving.map(({ denyPattern }) => denyPattern))].map((deny) => {
+    const rows = giving.filter(({ denyPattern }) => denyPattern === deny);
+    const patterns = new Set(rows.flatMap(({ allowPattern }) => allowPattern ?? []));
+    return {
+      exact: rows.flatMap(({ playbookPath }) => playbookPath ?? []),
+      allow: patterns.size === 0 ? null : patternRegex([...patterns].join("\n")),
+      deny: deny === null ? null : patternRegex(deny),
+    };
   });
-  return `^(?:${parts.join("")})$`;
 }
 
 type Part = string | { slashes: boolean };

@@ -122,9 +122,12 @@ export type VersionsAnswer = v.InferOutput<typeof VersionsAnswer>;
 export const AgentsBody = v.object({
   limit: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(500))),
   cursor: v.exactOptional(v.string()),
+  hidden: v.exactOptional(
+    v.pipe(v.boolean(), v.description("Also those whose `metadata.terminal.visible` is false; not by default.")),
+  ),
 });
 
-/** Answer of `POST /api/catalog/agents/list`. */
+/** Answer of `POST /api/catalog/agents/list`; each payload has `metadata.terminal.visible`, true where the document is silent. */
 export const AgentsAnswer = v.object({
   entries: v.array(v.object({ catalog_id: IdText, path: v.string(), version: VersionNumber, payload: jsonObject })),
   next_cursor: NextCursor,

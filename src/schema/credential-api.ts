@@ -89,6 +89,9 @@ export const CredentialQuery = v.object({
   include_data: v.exactOptional(
     v.pipe(v.picklist(["true", "false"]), v.description("Adds the decrypted data; each time is audited.")),
   ),
+  execution_id: v.exactOptional(
+    v.pipe(IdText, v.description("The execution that needs it: for credentials with `playbooks` in their `meta`.")),
+  ),
 });
 
 /** Answer of `GET /api/credentials/{identifier}`. */

@@ -188,7 +188,7 @@ export const Metadata = map({
   labels: key(anything, "Free."),
   agent: key(flag, "True for an executable agent."),
   terminal: key(anyMap, "How terminals show the agent."),
-  exposes_as_mcp: key(anything, "Whether the playbook is offered as an MCP tool."),
+  exposes_as_mcp: key(anything, "false: the agent is no tool of the MCP server; or a map that describes the tool."),
 });
 
 /** `executor.requires`. */

@@ -35,6 +35,10 @@ export const ERROR_STATUS = {
   UNAUTHENTICATED: 401,
   /** The caller is known and may not do this, or the request came from where none is expected. */
   FORBIDDEN: 403,
+  /** Too many calls of this kind by one caller. `Retry-After` says when to ask again. */
+  RATE_LIMITED: 429,
+  /** A login's playbook did not do what it is for. Its message is told. */
+  INVALID_LOGIN: 500,
   /** A body that is longer than the server reads. */
   TOO_LARGE: 413,
   /** A part of something that is beyond its end. */

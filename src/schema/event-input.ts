@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { currentRef } from "./current-ref.ts";
-import type { FlowEvent } from "./event.ts";
+import { type FlowEvent, PROGRESS_NUMBERS_MAX } from "./event.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "./json.ts";
 import type { StoredResult } from "./result.ts";
 import { IdInput, storableText } from "./wire.ts";
@@ -14,6 +14,7 @@ import { IdInput, storableText } from "./wire.ts";
 /** Types of event that a worker may send. All others are decided by the engine. */
 export const REPORTED_TYPES = [
   "command.started",
+  "task.progress",
   "task.done",
   "call.done",
   "call.error",
@@ -157,6 +158,7 @@ const BODY_FIELDS = [
   "iteration_id",
   "run",
   "final",
+  "progress",
   "bytes",
   "tasks",
   "pipeline",
@@ -195,6 +197,10 @@ function complete(event: Record<string, unknown>, input: EventInput): string | u
   switch (input.event_type) {
     case "command.started":
       return undefined;
+    case "task.progress":
+      event["run"] ??= 1;
+      event["task_run_id"] ??= "";
+      return wrong(event, "task", isText) ?? wrong(event, "run", isCount) ?? wrong(event, "progress", isProgress);
     case "call.done":
       return wrong(event, "task", isText);
     case "call.error":
@@ -284,6 +290,16 @@ function wrong(event: Record<string, unknown>, key: string, is: (value: unknown)
 const isOptional = (is: (value: unknown) => boolean) => (value: unknown) => value === undefined || is(value);
 const isText = (value: unknown) => typeof value === "string" && value !== "";
 const isCount = (value: unknown) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+/** What people are shown: few numbers, under names that a terminal and a database take as they are. */
+const isProgress = (value: unknown) => {
+  if (!isJsonObject(value)) return false;
+  const entries = Object.entries(value);
+  return (
+    entries.length > 0 &&
+    entries.length <= PROGRESS_NUMBERS_MAX &&
+    entries.every(([name, number]) => typeof number === "number" && /^[a-z][a-z0-9_]{0,63}$/.test(name))
+  );
+};
 const isTaskResult = (entry: unknown) =>
   Array.isArray(entry) && entry.length === 3 && isText(entry[0]) && isStoredResult(entry[1]) && isCount(entry[2]);
 const isWrite = (value: unknown) => Array.isArray(value) && value.length === 2 && typeof value[0] === "string";

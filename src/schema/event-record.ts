@@ -135,6 +135,6 @@ function statusOf(event: FlowEvent): string {
   if (event.type === "task.done") return event.status === "ok" ? "COMPLETED" : "FAILED";
   if (verb === "error") return "FAILED";
   if (verb === "issued") return "PENDING";
-  if (verb === "initialized" || verb === "started") return "RUNNING";
+  if (verb === "initialized" || verb === "started" || verb === "progress") return "RUNNING";
   return verb === "done" || verb === "stored" || verb === "evaluated" ? "COMPLETED" : verb.toUpperCase();
 }

@@ -45,6 +45,14 @@ export interface CommandRef {
  */
 export type TaskResult = [label: string, result: StoredResult, bytes: number];
 
+/**
+ * How far a task is, in numbers of the tool's own: `{rows_read: 12000}`. At most {@link PROGRESS_NUMBERS_MAX} of them, named in
+ * lower case (`a-z`, `0-9`, `_`, at most 64 characters).
+ */
+export type ProgressNumbers = Readonly<Record<string, number>>;
+/** Most numbers of one `task.progress`: a person is to read them. */
+export const PROGRESS_NUMBERS_MAX = 16;
+
 /** Where a child execution comes from. */
 export interface ParentRef {
   execution_id: string;
@@ -105,6 +113,16 @@ export interface EventBodies {
     bytes?: number;
     error?: TaskError;
     duration_ms: number;
+  };
+  /** How far a task is that goes on. It tells people and changes nothing; of a task that is short there is none. */
+  "task.progress": CommandRef & {
+    task: string;
+    step_run_id?: string;
+    task_run_id: string;
+    iteration?: number;
+    /** Run of this task by its retry policy, from 1. */
+    run: number;
+    progress: ProgressNumbers;
   };
   "call.done": CommandRef & { task: string; iteration?: number; child_execution_id?: string };
   "call.error": CommandRef & { task: string; iteration?: number; run: number; error: TaskError };

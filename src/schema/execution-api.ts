@@ -31,7 +31,8 @@ export const WAIT_MS_MAX = 30_000;
 
 const name = v.pipe(storableText(512), v.minLength(1));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const timeInput = v.pipe(
+/** A moment that a caller names. */
+export const TimeInput = v.pipe(
   v.string(),
   v.check((text) => /^\d{4}-\d\d-\d\d/.test(text) && isStorableTime(Date.parse(text)), "must be an RFC 3339 time"),
 );
@@ -137,8 +138,8 @@ export const ExecutionsQuery = v.object({
   status: v.exactOptional(v.pipe(v.string(), v.toUpperCase(), v.picklist(EXECUTION_STATES))),
   path: v.exactOptional(name),
   parent_execution_id: v.exactOptional(IdInput),
-  since: v.exactOptional(v.pipe(timeInput, v.description("Started then or later (RFC 3339)."))),
-  until: v.exactOptional(v.pipe(timeInput, v.description("Started before then (RFC 3339)."))),
+  since: v.exactOptional(v.pipe(TimeInput, v.description("Started then or later (RFC 3339)."))),
+  until: v.exactOptional(v.pipe(TimeInput, v.description("Started before then (RFC 3339)."))),
 });
 
 /** Answer of `GET /api/executions`: newest first. */

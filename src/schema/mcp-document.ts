@@ -18,9 +18,12 @@ export const McpMetadata = map({
 
 /** `spec` of an MCP resource. */
 export const McpSpec = map({
-  endpoint: required(text, "Address of the MCP server, http or https; templates may stand in it."),
-  transport: key(v.picklist(["streamable_http", "sse"]), "How the server is spoken to; default streamable_http."),
-  auth: key(v.union([text, anyMap]), "Credential sent to the server."),
+  endpoint: required(text, "Address of the MCP server, http or https; templates over `env` may stand in it."),
+  transport: key(
+    v.picklist(["streamable_http", "sse"]),
+    "How the server is spoken to; default whichever it understands.",
+  ),
+  auth: key(v.union([text, anyMap]), "Credential sent to the server, as a task's `auth`."),
   timeout_seconds: key(v.number(), "Longest that a call may take, in seconds."),
   terminal: key(anyMap, "How terminals show the resource."),
   lifecycle: key(mapOf(text), "Catalog path of the playbook to run, by the name of the action (deploy, status, …)."),

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { IdInput, JsonObjectValue, Timestamp } from "./wire.ts";
+import { IdInput, IdText, JsonObjectValue, Timestamp } from "./wire.ts";
 
 /* Queries and answers of stored results (interface specification, Results and lifecycle). */
 
@@ -123,4 +123,7 @@ export const ResolveQuery = v.object({
     v.transform(refIn),
   ),
   sealed: v.exactOptional(SealedAsked),
+  execution_id: v.exactOptional(
+    v.pipe(IdText, v.description("For workers: the execution that reads, in the name of whoever started it.")),
+  ),
 });

@@ -93,12 +93,14 @@ export const KIND_KEYS: Readonly<Record<string, KindKeys>> = {
   },
   workbook: { name: "Name of the tool in the document's `workbook`." },
   mcp: {
-    server: "Registered MCP server.",
+    server: "Registered MCP server: the catalog path of an MCP resource, `mcp/` before it may be left out.",
     endpoint: "Address of the MCP server.",
+    transport: "streamable_http or sse; default whichever the server speaks.",
     method: "health, tools/list or tools/call.",
     tool: "Tool to call.",
     arguments: "Arguments of the tool: a map, or JSON text.",
     headers: "Request headers.",
+    access_token: "Bearer token that is sent instead of `auth`.",
   },
   artifact: {
     action: "get.",

@@ -49,7 +49,7 @@ async function begin(
   const request = {
     executionId,
     catalogId: input.entry.catalogId,
-    input: input.input,
+    input: await decisions.input(input.input),
     ...(input.parent !== undefined && { parent: input.parent }),
     ...(input.target !== undefined && { target: input.target }),
     ...(trace !== undefined && { trace }),
@@ -61,6 +61,7 @@ async function begin(
     parentExecutionId: input.parent?.execution_id ?? null,
     parentStep: input.parent?.step ?? null,
     rootExecutionId: input.rootExecutionId ?? executionId,
+    startedBy: input.startedBy ?? null,
     idempotency: input.idempotency ?? null,
     startedAt: first.at,
     deadlineAt: limitMs === undefined ? null : first.at + limitMs,
@@ -95,8 +96,9 @@ async function findKnown(parts: AdvanceParts, { idempotency }: StartInput) {
   return { executionId: known.executionId, status: known.status, duplicate: true };
 }
 
-/** The refusal of a key that was used with another body. */
+/** The refusal of a key that was used with another body; by its `detail` programs tell it from a body that is wrong. */
 export function otherBody(key: string): FlowError {
   const message = `The idempotency key '${key}' was used with another body before`;
-  return new FlowError("INVALID_INPUT", `${message}. A new request needs a new key; a retry sends the same body again`);
+  const hint = "A new request needs a new key; a retry sends the same body again";
+  return new FlowError("INVALID_INPUT", `${message}. ${hint}`, { detail: { idempotency_key: key } });
 }

@@ -23,6 +23,8 @@ export interface StartInput {
   parent?: ParentRef;
   /** Root of the tree that the parent belongs to. */
   rootExecutionId?: string;
+  /** The user in whose name it runs. */
+  startedBy?: number;
   /** Run no further than this step. */
   target?: string;
   /** The step whose result the caller will ask for: it must be one. */

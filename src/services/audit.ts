@@ -1,6 +1,9 @@
 import { type AuditEntry, deleteOldAudit, insertAudit } from "../repositories/audit.ts";
+import { type AuditFilter, type AuditRow, listAudit } from "../repositories/audit-list.ts";
 import type { Database } from "../repositories/database.ts";
 import type { JsonObject } from "../schema/json.ts";
+import type { Listed, PageAsked } from "./catalog.ts";
+import { encodeCursor, idCursor } from "./cursor.ts";
 
 /** Who calls, and why they may: what an audit row takes from the request. */
 export type Caller = Pick<AuditEntry, "actorKind" | "actor" | "userId" | "rule" | "address" | "requestId">;
@@ -27,6 +30,13 @@ export interface Audit {
    * second the rest is counted in one row.
    */
   refused(entry: AuditEntry): void;
+  /**
+   * Something that was allowed and changed nothing, soon: who looked at what. The same within {@link NOTED_AGAIN_MS} is one row; of
+   * more than {@link NOTED_MAX} in a second the rest is counted in one row.
+   */
+  noted(entry: AuditEntry): void;
+  /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
+  list(filter: AuditFilter, page: PageAsked): Promise<Listed<AuditRow>>;
   /** Deletes rows that were kept for long enough; gives how many. */
   deleteOld(): Promise<number>;
   /** Writes what is still to be written. */
@@ -44,6 +54,12 @@ export interface AuditDeps {
 
 /** Refusals of one second that get a row each. */
 export const REFUSALS_MAX = 50;
+/** What is noted in one second and gets a row each. */
+export const NOTED_MAX = 500;
+/** Pages that look again every other second would otherwise write a row each time. */
+const NOTED_AGAIN_MS = 60_000;
+/** Most of what is remembered for that: some megabytes. */
+const NOTED_KNOWN_MAX = 10_000;
 const FLUSH_MS = 1_000;
 /** One run of retention: 250,000 rows at most, in short transactions. In five minutes no more are written than that. */
 const DELETE_ROWS = 5_000;
@@ -51,25 +67,41 @@ const DELETE_ROUNDS_MAX = 50;
 
 /** Opens the log. */
 export function createAudit({ database, days, onLost }: AuditDeps): Audit {
-  let refusals: AuditEntry[] = [];
-  let more = 0;
+  const refusals = createPending(REFUSALS_MAX);
+  const notes = createPending(NOTED_MAX);
+  const known = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
 
   const flush = () => {
     timer = undefined;
-    const entries = more === 0 ? refusals : [...refusals, overflow(more)];
-    refusals = [];
-    more = 0;
+    const entries = [...refusals.take("deny"), ...notes.take("allow")];
     writing = writing.then(() => insertAudit(database, entries)).catch((error) => onLost(error, entries.length));
     return writing;
+  };
+  const soon = () => {
+    timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
   };
   return {
     record: (...entries) => insertAudit(database, entries),
     refused(entry) {
-      if (refusals.length < REFUSALS_MAX) refusals.push(entry);
-      else more += 1;
-      timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
+      refusals.add(entry);
+      soon();
+    },
+    noted(entry) {
+      const { actorKind, userId, actor, action, resource, address } = entry;
+      const key = JSON.stringify([actorKind, userId, actor, action, resource, address]);
+      const now = performance.now();
+      if (now - (known.get(key) ?? Number.NEGATIVE_INFINITY) < NOTED_AGAIN_MS) return;
+      if (known.size >= NOTED_KNOWN_MAX) known.clear();
+      known.set(key, now);
+      notes.add(entry);
+      soon();
+    },
+    async list(filter, { limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
+      const { items, next } = await listAudit(database, filter, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
     async deleteOld() {
       let deleted = 0;
@@ -87,8 +119,27 @@ export function createAudit({ database, days, onLost }: AuditDeps): Audit {
   };
 }
 
+/** Entries that wait to be written, at most `max`; the rest is counted. */
+function createPending(max: number) {
+  let entries: AuditEntry[] = [];
+  let more = 0;
+  return {
+    add(entry: AuditEntry) {
+      if (entries.length < max) entries.push(entry);
+      else more += 1;
+    },
+    /** All of them, with one for those that had no room. */
+    take(result: "allow" | "deny"): AuditEntry[] {
+      const taken = more === 0 ? entries : [...entries, overflow(result, more)];
+      entries = [];
+      more = 0;
+      return taken;
+    },
+  };
+}
+
 /** One row for all that had no room. */
-function overflow(count: number): AuditEntry {
-  const more = { actorKind: "anonymous", action: "refused", resource: "*", rule: "access", result: "deny" } as const;
-  return { ...more, detail: { count } };
+function overflow(result: "allow" | "deny", count: number): AuditEntry {
+  const action = result === "deny" ? "refused" : "noted";
+  return { actorKind: "anonymous", action, resource: "*", rule: "access", result, detail: { count } };
 }

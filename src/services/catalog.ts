@@ -10,6 +10,7 @@ import {
   listResources,
   listVersions,
   type Page,
+  type Visible,
 } from "../repositories/catalog.ts";
 import type { Database } from "../repositories/database.ts";
 import { reserveIds } from "../repositories/ids.ts";
@@ -26,6 +27,8 @@ export interface Registration {
   expectedKind?: ResourceKind;
   /** Make no version when the text equals the newest one's. Default false: every registration is a newer version. */
   ifChanged?: boolean;
+  /** Asked for the path of the document before anything is written; refuses by throwing. */
+  permit?(path: string): Promise<void>;
 }
 
 /** What a registration gave. */
@@ -55,15 +58,15 @@ export interface Catalog {
   /** Throws `FlowError` INVALID_PLAYBOOK with every problem of the document, or INVALID_INPUT for an unexpected kind. */
   register(registration: Registration): Promise<Registered>;
   /** The newest version of each path, in the order of paths. */
-  list(page: PageAsked & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
+  list(page: PageAsked & Visible & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
   /** One version, the newest by default. Throws `FlowError` NOT_FOUND. */
   find(path: string, version?: number): Promise<CatalogEntry>;
   /** One version by its id. Throws `FlowError` NOT_FOUND. */
   entry(catalogId: string): Promise<CatalogEntry>;
   /** Versions of one path, newest first. Throws `FlowError` NOT_FOUND for a path without any. */
   versions(path: string, page: PageAsked): Promise<Listed<CatalogSummary>>;
-  /** The newest version of each agent, in the order of paths. */
-  agents(page: PageAsked): Promise<Listed<CatalogEntry>>;
+  /** The newest version of each agent, in the order of paths; those that terminals are not to show only with `hidden`. */
+  agents(page: PageAsked & Visible & { hidden?: boolean }): Promise<Listed<CatalogEntry>>;
 }
 
 /** The catalog that a database holds. `onRegistered` is told of every registration after it was committed. */
@@ -95,8 +98,8 @@ export function createCatalog(deps: { database: Database; onRegistered(registere
       if (page.items.length === 0 && cursor === undefined) throw await notFound(database, path);
       return listed(page);
     },
-    agents: async ({ limit, cursor }) =>
-      listed(await listAgents(database, { limit, ...(cursor === undefined ? {} : { cursor: textCursor(cursor) }) })),
+    agents: async ({ cursor, ...rest }) =>
+      listed(await listAgents(database, { ...rest, ...(cursor === undefined ? {} : { cursor: textCursor(cursor) }) })),
   };
 }
 
@@ -106,6 +109,7 @@ async function register(database: Database, registration: Registration): Promise
   if (document === undefined) throw invalidDocument(diagnostics);
   const { path, kind, payload, metadata } = document;
   if (expectedKind !== undefined && expectedKind !== kind) throw unexpectedKind(path, kind, expectedKind);
+  await registration.permit?.(path);
   const [catalogId] = await reserveIds(database, 1);
   if (catalogId === undefined) throw new FlowError("INTERNAL", "no id was reserved");
   // One statement: the head's row is locked, compared and advanced, and the version written, or nothing at all.

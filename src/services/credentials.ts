@@ -19,6 +19,7 @@ import type { JsonObject } from "../schema/json.ts";
 import { type SecretSchema, secretRefused } from "../schema/secret-schema.ts";
 import { type Audit, audited, type Caller } from "./audit.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
+import { type CredentialUse, checkCredentialUse } from "./credential-use.ts";
 import { encodeCursor, textCursor } from "./cursor.ts";
 
 /** A credential as it is to be kept. What is left out is empty: a replacement replaces. */
@@ -43,8 +44,11 @@ export interface Credentials {
   check(content: CredentialContent): void;
   /** By id or name, without data. Throws `FlowError` NOT_FOUND. */
   find(identifier: string): Promise<CredentialRow>;
-  /** By id or name, decrypted. Throws `FlowError` NOT_FOUND, ENCRYPTION; each call is in the audit log. */
-  read(identifier: string, caller: Caller): Promise<{ record: CredentialRow; data: JsonObject }>;
+  /**
+   * By id or name, decrypted. Throws `FlowError` NOT_FOUND, ENCRYPTION, and what {@link checkCredentialUse} throws; each call is
+   * in the audit log.
+   */
+  read(identifier: string, caller: Caller, use?: CredentialUse): Promise<{ record: CredentialRow; data: JsonObject }>;
   /** In the order of names, without data. `q` is a text in name, description or a tag. */
   list(page: PageAsked & { type?: string; tag?: string; q?: string }): Promise<Listed<CredentialRow>>;
   /** Throws `FlowError` NOT_FOUND. */
@@ -71,7 +75,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
       if (row === undefined) throw unknownCredential(identifier);
       return row;
     },
-    read: (identifier, caller) => read(deps, identifier, caller),
+    read: (identifier, caller, use = {}) => read(deps, identifier, caller, use),
     async list({ cursor, ...rest }) {
       const after = cursor === undefined ? {} : { cursor: textCursor(cursor) };
       const page = await listCredentials(database, { ...rest, ...after });
@@ -120,7 +124,12 @@ async function addAbsent({ database, keys }: CredentialsDeps, content: Credentia
   return (await insertCredential(database, row, entry)) !== undefined;
 }
 
-async function read({ database, keys, audit }: CredentialsDeps, identifier: string, caller: Caller) {
+async function read(
+  { database, keys, audit }: CredentialsDeps,
+  identifier: string,
+  caller: Caller,
+  use: CredentialUse,
+) {
   const key = keyOf(identifier);
   // Whoever asks the log for what happened to a credential asks by its name.
   const named = key.id === undefined ? undefined : await findCredential(database, key);
@@ -128,6 +137,13 @@ async function read({ database, keys, audit }: CredentialsDeps, identifier: stri
   const row = await readCredential(database, key, audited(caller, "credential.read", resource));
   if (row === undefined) throw unknownCredential(identifier);
   const { dataEncrypted, ...record } = row;
+  try {
+    await checkCredentialUse(database, row, use, caller.actorKind === "worker");
+  } catch (error) {
+    const detail = { reason: "other playbooks", execution_id: use.executionId ?? null };
+    await audit.record(audited(caller, "credential.read", resource, { result: "deny", detail }));
+    throw error;
+  }
   try {
     const plain = keys.decrypt(dataEncrypted, credentialBound(row.name, row.id)).toString("utf8");
     return { record, data: JSON.parse(plain) as JsonObject };

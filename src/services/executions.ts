@@ -1,5 +1,6 @@
 import { isTerminal } from "../engine/state.ts";
 import { boundedResult } from "../language/bounded-result.ts";
+import type { Visible } from "../repositories/catalog.ts";
 import type { Database } from "../repositories/database.ts";
 import { type EventPage, type EventsAsked, listEvents } from "../repositories/event-list.ts";
 import { deleteExecution } from "../repositories/execution-delete.ts";
@@ -9,11 +10,14 @@ import {
   findExecution,
   listExecutions,
 } from "../repositories/execution-list.ts";
+import { findStartByKey } from "../repositories/execution-load.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { EventRecord } from "../schema/event-record.ts";
 import type { OpenCommandAnswer, StepAnswer } from "../schema/execution-api.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
+import type { Access } from "./access.ts";
 import type { Advance } from "./advance.ts";
+import type { Audit } from "./audit.ts";
 import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-result.ts";
 import { type CancelAsked, type Cancelled, cancelExecutions } from "./cancel-execution.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
@@ -23,6 +27,7 @@ import { stepsOf } from "./execution-steps.ts";
 import { openCommandsOf } from "./open-commands.ts";
 import type { Results } from "./results.ts";
 import { type StartAsked, type Started, startExecutions } from "./start-execution.ts";
+import { checkStarter } from "./starter.ts";
 import { unknownExecution } from "./unknown-execution.ts";
 
 /** An execution with what its events tell of it. */
@@ -43,7 +48,7 @@ export interface Executions {
   /** See {@link startExecutions}. */
   start(asked: StartAsked): Promise<Started>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
-  list(filter: ExecutionFilter, page: PageAsked): Promise<Listed<ExecutionRow>>;
+  list(filter: ExecutionFilter & Visible, page: PageAsked): Promise<Listed<ExecutionRow>>;
   detail(executionId: string): Promise<ExecutionDetail>;
   events(executionId: string, asked: EventsAsked): Promise<EventPage>;
   /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
@@ -54,6 +59,8 @@ export interface Executions {
   outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
   cancel(executionId: string, asked: CancelAsked): Promise<Cancelled>;
+  /** The execution that was started under this idempotency key of a caller; undefined where there is none. */
+  startedUnder(caller: string, key: string): Promise<string | undefined>;
   /** True for an execution that another one called. */
   isChild(executionId: string): Promise<boolean>;
   /** Throws `FlowError` CONFLICT while it is open. */
@@ -68,6 +75,8 @@ export interface ExecutionsDeps {
   database: Database;
   advance: Advance;
   results: Pick<Results, "removeOf">;
+  access: Pick<Access, "user">;
+  audit: Pick<Audit, "refused">;
   now(): number;
 }
 
@@ -81,7 +90,11 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     return row;
   };
   return {
-    start: startExecutions({ ...deps, cancel: (id, reason) => cancel(id, { reason, cascade: true }) }),
+    start: startExecutions({
+      ...deps,
+      cancel: (id, reason) => cancel(id, { reason, cascade: true }),
+      checkStarter: checkStarter(deps),
+    }),
     async list(filter, { limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
       const { items, next } = await listExecutions(database, filter, { limit, ...key });
@@ -111,6 +124,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       return { status, result: result === null ? null : boundedResult(result), error };
     },
     cancel,
+    startedUnder: async (caller, key) => (await findStartByKey(database, caller, key))?.executionId,
     isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
     async remove(executionId) {
       const outcome = await deleteExecution(database, executionId, async () => {

@@ -21,10 +21,22 @@ export interface ReaperDeps {
   onSwept(swept: Swept): void;
 }
 
+/** What a sweep that was asked for found. */
+export interface SweptNow {
+  republished: NonNullable<Swept>;
+  /** There may be further ones: the next such sweep goes on after the last. */
+  more: boolean;
+}
+
 /** Finds commands that nobody works on, and has their notification published again. */
 export interface Reaper {
   /** One sweep. */
   sweep(): Promise<Swept>;
+  /**
+   * One sweep because somebody asks for it, whoever has the lease: the server that has it may be the one that hangs. A
+   * notification that is published twice does no harm; the lease keeps servers from doing it by the clock.
+   */
+  sweepNow(): Promise<SweptNow>;
   /** Lets another server have the lease at once. */
   release(): Promise<void>;
 }
@@ -38,7 +50,19 @@ const LEASE = "command_reaper";
 export function createReaper(deps: ReaperDeps): Reaper {
   const { database, broker, holder, policy, maxPerRun, intervalMs } = deps;
   let after = "0";
+  let afterNow = "0";
   let token: number | undefined;
+  const sweepFrom = async (from: string) => {
+    const stranded = await findStranded(database, policy, from, maxPerRun);
+    for (let start = 0; start < stranded.length; start += NOTICE_COMMANDS_MAX) {
+      const part = stranded.slice(start, start + NOTICE_COMMANDS_MAX);
+      broker.publish({ kind: "commands", commandIds: part.map(({ commandId }) => commandId) });
+    }
+    const swept = { pending: 0, worker: 0, timeout: 0 };
+    for (const { reason } of stranded) swept[reason] += 1;
+    deps.onSwept(swept);
+    return { swept, next: stranded.length < maxPerRun ? "0" : (stranded.at(-1)?.commandId ?? "0") };
+  };
   return {
     async sweep() {
       token = await acquireLease(database, LEASE, holder, 3 * intervalMs);
@@ -46,16 +70,14 @@ export function createReaper(deps: ReaperDeps): Reaper {
         deps.onSwept(undefined);
         return undefined;
       }
-      const stranded = await findStranded(database, policy, after, maxPerRun);
-      after = stranded.length < maxPerRun ? "0" : (stranded.at(-1)?.commandId ?? "0");
-      for (let from = 0; from < stranded.length; from += NOTICE_COMMANDS_MAX) {
-        const part = stranded.slice(from, from + NOTICE_COMMANDS_MAX);
-        broker.publish({ kind: "commands", commandIds: part.map(({ commandId }) => commandId) });
-      }
-      const swept = { pending: 0, worker: 0, timeout: 0 };
-      for (const { reason } of stranded) swept[reason] += 1;
-      deps.onSwept(swept);
+      const { swept, next } = await sweepFrom(after);
+      after = next;
       return swept;
+    },
+    async sweepNow() {
+      const { swept, next } = await sweepFrom(afterNow);
+      afterNow = next;
+      return { republished: swept, more: next !== "0" };
     },
     async release() {
       if (token !== undefined) await releaseLease(database, LEASE, token);

@@ -34,6 +34,10 @@ export interface StartAsked {
   /** W3C `traceparent` of the caller. */
   traceparent?: string;
   idempotency?: { caller: string; key: string; bodySha256: string };
+  /** Asked for the path before anything is looked up or started; refuses by throwing. Default: nobody is refused. */
+  permit?(path: string): Promise<void>;
+  /** The user in whose name it runs. What it calls does so too. */
+  startedBy?: number;
 }
 
 /** An execution that was started, now or (`duplicate`) by an earlier call with the same key. */
@@ -45,13 +49,16 @@ export interface Started extends Omit<Executable, "kind"> {
 
 /**
  * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
- * CONFLICT for a parent that has ended, and what {@link Advance.start} says.
+ * CONFLICT for a parent that has ended, FORBIDDEN by `permit` or for a child that its parent's user may not run, and what
+ * {@link Advance.start} says.
  */
 export function startExecutions(deps: {
   database: Database;
   advance: Pick<Advance, "start">;
   /** Cancels a child whose parent was cancelled while it started. */
   cancel(executionId: string, reason: string): Promise<unknown>;
+  /** See `checkStarter`. */
+  checkStarter(parentExecutionId: string, userId: number, path: string): Promise<void>;
 }): (asked: StartAsked) => Promise<Started> {
   const { database, advance } = deps;
   const newestOf = gather(
@@ -60,15 +67,23 @@ export function startExecutions(deps: {
   );
   return async (asked) => {
     const { parent, input, target, returnStep, traceparent, idempotency } = asked;
+    // Before it is looked up: who may not run it is not told whether it is there.
+    if (asked.path !== undefined) await asked.permit?.(asked.path);
     const found = await findEntry(database, newestOf, asked);
+    if (found !== undefined && found.path !== asked.path) await asked.permit?.(found.path);
     const entry = checkedEntry(found, asked);
     const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
+    const startedBy = caller?.startedBy ?? asked.startedBy;
+    if (parent !== undefined && typeof caller?.startedBy === "number") {
+      await deps.checkStarter(parent.execution_id, caller.startedBy, entry.path);
+    }
     const { kind: _kind, ...what } = entry;
     const started = await advance.start({
       entry: what,
       input,
       ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
       ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
+      ...(startedBy !== undefined && { startedBy }),
       ...(target !== undefined && { target }),
       ...(returnStep !== undefined && { returnStep }),
       ...(traceparent !== undefined && { traceparent }),

@@ -12,6 +12,7 @@ export interface McpTask {
   endpoint: URL;
   /** Without them: what may stand in results. */
   shownEndpoint: string;
+  transport: "streamable_http" | "sse" | undefined;
   method: "health" | "tools/list" | "tools/call";
   tool: string | undefined;
   arguments: JsonObject;
@@ -24,6 +25,7 @@ export interface McpTask {
 const McpConfig = v.object({
   server: v.optional(TextLike),
   endpoint: v.optional(TextLike),
+  transport: v.optional(v.picklist(["streamable_http", "sse"], "expects streamable_http or sse")),
   method: v.optional(v.picklist(["health", "tools/list", "tools/call"], "expects health, tools/list or tools/call")),
   tool: v.optional(TextLike),
   arguments: v.optional(v.union([v.string(), MapOfJson], "expects a map, or JSON text of one")),
@@ -32,11 +34,12 @@ const McpConfig = v.object({
 });
 
 /**
- * The keys of a task. Without a method it is `tools/call` where a tool is named, else `health`. Throws FlowError
+ * The keys of a task; one that is empty text counts as absent, as agents pass inputs on that nobody gave. Without a method it is `tools/call` where a tool is named, else `health`. Throws FlowError
  * `INVALID_INPUT` for keys that do not fit.
  */
 export async function readMcpTask(call: ToolCall): Promise<McpTask> {
-  const config = parseConfig("mcp", McpConfig, call.config);
+  const given = Object.entries(call.config).filter(([, value]) => value !== "");
+  const config = parseConfig("mcp", McpConfig, Object.fromEntries(given));
   const method = config.method ?? (config.tool === undefined ? "health" : "tools/call");
   if (method === "tools/call" && config.tool === undefined) {
     throw configurationError(
@@ -56,6 +59,7 @@ export async function readMcpTask(call: ToolCall): Promise<McpTask> {
     server: config.server ?? null,
     endpoint,
     shownEndpoint,
+    transport: config.transport,
     method,
     tool: config.tool,
     arguments: readArguments(config.arguments),
@@ -72,7 +76,7 @@ function readEndpoint(server: string | undefined, endpoint: string | undefined):
   if (url?.protocol === "http:" || url?.protocol === "https:") return url;
   if (endpoint === undefined) {
     throw configurationError(
-      `The mcp task names the server "${text}". Servers registered by name are not available here: give its URL as "endpoint".`,
+      `The mcp task names the server "${text}", and there is no catalog here to look it up in: give its URL as "endpoint".`,
     );
   }
   throw configurationError(`The mcp task's endpoint "${text.slice(0, 200)}" is not a URL of http or https.`);

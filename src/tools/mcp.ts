@@ -1,3 +1,4 @@
+import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, ErrorCode, ListToolsResultSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
 import type { Agent } from "undici";
@@ -9,7 +10,7 @@ import { abortedResult, answering } from "./config.ts";
 import { createGuardedAgent } from "./http-dispatcher.ts";
 import { kindOfStatus, requestFailure, rootCause } from "./http-failure.ts";
 import { type McpTask, readMcpTask } from "./mcp-task.ts";
-import { type McpSession, openMcpSession, TIMEOUT_OFF_MS } from "./mcp-transport.ts";
+import { type McpSession, McpStreamEnded, openMcpSession, TIMEOUT_OFF_MS } from "./mcp-transport.ts";
 import type { Tool, ToolCall } from "./tool.ts";
 
 /** What {@link createMcpTool} takes. */
@@ -53,53 +54,86 @@ export function createMcpTool(options: McpOptions): Tool {
 }
 
 async function runMcpTask(call: ToolCall, task: McpTask, dispatcher: Agent, bytesMax: number): Promise<ToolResult> {
-  const { endpoint, headers } = task;
+  const { endpoint, headers, transport } = task;
   const what = `MCP ${task.method}${task.tool === undefined ? "" : ` ${task.tool}`} at ${endpoint.origin}${endpoint.pathname}`;
-  let session: McpSession | undefined;
+  const target = { endpoint, transport, headers, dispatcher, responseBytesMax: bytesMax, signal: call.signal };
+  // Who may not even greet the server lacks more than the permission to call its tools.
+  let isOpen = false;
+  const work: Work = (session) => {
+    isOpen = true;
+    return METHODS[task.method](session, task, call);
+  };
   try {
-    session = await openMcpSession({ endpoint, headers, dispatcher, responseBytesMax: bytesMax, signal: call.signal });
-    return await METHODS[task.method](session, task, call.signal);
+    return await inSession(() => openMcpSession(target), work);
   } catch (error) {
-    const result = call.signal.aborted ? abortedResult(call.signal, what) : mcpFailure(what, error);
+    const result = call.signal.aborted
+      ? abortedResult(call.signal, what)
+      : mcpFailure(what, isOpen && task.method === "tools/call", error);
     if (task.method !== "health") return result;
     return { ...result, data: { ...header(task, "error"), healthy: false, text: result.error?.message ?? "" } };
-  } finally {
-    await session?.close();
   }
 }
 
-type Method = (session: McpSession, task: McpTask, signal: AbortSignal) => Promise<ToolResult>;
+type Work = (session: McpSession) => Promise<ToolResult>;
+
+/**
+ * Works within a session and ends it. A server that has forgotten the session answers 404 and has done nothing: the work is done
+ * once more, in a new one.
+ */
+async function inSession(open: () => Promise<McpSession>, work: Work, mayBeForgotten = true): Promise<ToolResult> {
+  const session = await open();
+  try {
+    return await Promise.race([work(session), session.broken]);
+  } catch (error) {
+    if (!(mayBeForgotten && session.hasId && statusOf(error) === 404)) throw error;
+  } finally {
+    await session.close();
+  }
+  return await inSession(open, work, false);
+}
+
+type Method = (session: McpSession, task: McpTask, call: ToolCall) => Promise<ToolResult>;
 
 const METHODS: Record<McpTask["method"], Method> = { health, "tools/list": listTools, "tools/call": callTool };
 
-async function health({ client }: McpSession, task: McpTask, signal: AbortSignal): Promise<ToolResult> {
+async function health({ client }: McpSession, task: McpTask, { signal }: ToolCall): Promise<ToolResult> {
   await client.ping({ signal, timeout: TIMEOUT_OFF_MS });
   const server = client.getServerVersion();
   const text = server === undefined ? "ok" : `${server.name} ${server.version}`;
   return { status: "ok", data: { ...header(task, "ok"), healthy: true, text } };
 }
 
-/** Pages of a tool list that are read at most. */
-const LIST_PAGES_MAX = 100;
+/** Pages of a tool list that are read at most: a server that always gives another one must not be asked for ever. */
+const LIST_PAGES_MAX = 1_000;
 
-async function listTools({ client }: McpSession, task: McpTask, signal: AbortSignal): Promise<ToolResult> {
+async function listTools({ client }: McpSession, task: McpTask, { signal }: ToolCall): Promise<ToolResult> {
   const tools: Json[] = [];
   let cursor: string | undefined;
-  for (let page = 0; page < LIST_PAGES_MAX; page += 1) {
+  for (let page = 1; ; page += 1) {
     // A plain request: the SDK's listTools also compiles the schemas that the server sends, which nothing here needs.
     const request = { method: "tools/list" as const, params: cursor === undefined ? {} : { cursor } };
     const answer = await client.request(request, ListToolsResultSchema, { signal, timeout: TIMEOUT_OFF_MS });
     tools.push(...(answer.tools as unknown as Json[]));
+    if (answer.nextCursor === undefined) break;
+    if (answer.nextCursor === cursor || page === LIST_PAGES_MAX) {
+      const message = `MCP tools/list at ${task.shownEndpoint} has no end: page ${page} gives another cursor for a next one`;
+      return failed("client_error", "MCP_LIST_ENDLESS", message);
+    }
     cursor = answer.nextCursor;
-    if (cursor === undefined) break;
   }
   const names = tools.map((tool) => (isJsonObject(tool) ? String(tool["name"]) : ""));
   return { status: "ok", data: { ...header(task, "ok"), text: names.join("\n"), result: { tools } } };
 }
 
-async function callTool({ client }: McpSession, task: McpTask, signal: AbortSignal): Promise<ToolResult> {
+async function callTool({ client }: McpSession, task: McpTask, { signal, progress }: ToolCall): Promise<ToolResult> {
   const request = { method: "tools/call" as const, params: { name: task.tool ?? "", arguments: task.arguments } };
-  const answer = await client.request(request, CallToolResultSchema, { signal, timeout: TIMEOUT_OFF_MS });
+  const answer = await client.request(request, CallToolResultSchema, {
+    signal,
+    timeout: TIMEOUT_OFF_MS,
+    ...(progress !== undefined && {
+      onprogress: ({ progress: done, total }) => progress({ progress: done, ...(total !== undefined && { total }) }),
+    }),
+  });
   const result = answer as unknown as JsonObject;
   const text = answer.content
     .map((part) => (part.type === "text" ? part.text : ""))
@@ -131,25 +165,20 @@ const RPC_CODES: Readonly<Record<number, string>> = {
   [ErrorCode.ParseError]: "MCP_PARSE_ERROR",
 };
 
-function mcpFailure(what: string, thrown: unknown): ToolResult {
+/** `isCall`: it was a tool's call that failed, in a session that was open. */
+function mcpFailure(what: string, isCall: boolean, thrown: unknown): ToolResult {
+  if (thrown instanceof McpStreamEnded) {
+    const { cause } = thrown;
+    const why = cause === undefined ? "its stream ended" : messageOf(rootCause(cause));
+    return failed("connection", "MCP_STREAM_ENDED", `${what} got no answer: ${why}.`);
+  }
   if (thrown instanceof McpError) {
     if (thrown.code === ErrorCode.ConnectionClosed) return requestFailure(what, thrown);
     const kind = thrown.code === ErrorCode.InternalError ? "server_error" : "client_error";
     return failed(kind, RPC_CODES[thrown.code] ?? `MCP_${thrown.code}`, `${what} was refused: ${thrown.message}`);
   }
   const status = statusOf(thrown);
-  if (status !== undefined) {
-    return failed(
-      kindOfStatus(status),
-      `HTTP_${status}`,
-      `${what} answered ${status}: ${messageOf(thrown).slice(0, 500)}`,
-      {
-        retryable: status === 429 || status >= 500,
-        status,
-        status_code: status,
-      },
-    );
-  }
+  if (status !== undefined) return refusedByStatus(what, isCall, status, thrown);
   if (
     thrown instanceof StreamableHTTPError ||
     rootCause(thrown) instanceof SyntaxError ||
@@ -164,7 +193,23 @@ function mcpFailure(what: string, thrown: unknown): ToolResult {
   return requestFailure(what, thrown);
 }
 
+function refusedByStatus(what: string, isCall: boolean, status: number, thrown: unknown): ToolResult {
+  const about = { retryable: status === 429 || status >= 500, status, status_code: status };
+  const said = messageOf(thrown).slice(0, 500);
+  if (status === 403 && isCall) {
+    const why = "permission denied for the tool-call permission";
+    const next = "tools/list needs less: give the identity that calls the permission to call tools";
+    return failed("auth", "HTTP_403", `${what} answered 403: ${why}. ${next}. The server said: ${said}`, about);
+  }
+  return failed(kindOfStatus(status), `HTTP_${status}`, `${what} answered ${status}: ${said}`, about);
+}
+
+/** The status of 400 or more that a request was answered with. */
 function statusOf(error: unknown): number | undefined {
-  const code = error instanceof StreamableHTTPError ? error.code : undefined;
-  return code !== undefined && code >= 400 ? code : undefined;
+  if (error instanceof StreamableHTTPError || error instanceof SseError) {
+    return error.code !== undefined && error.code >= 400 ? error.code : undefined;
+  }
+  // The SSE transport tells the status of a refused message only so.
+  const told = error instanceof Error ? /^Error POSTing to endpoint \(HTTP ([45]\d\d)\)/.exec(error.message) : null;
+  return told === null ? undefined : Number(told[1]);
 }

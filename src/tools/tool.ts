@@ -1,4 +1,5 @@
 import type { TokenWish } from "../ports/secret-source.ts";
+import type { ProgressNumbers } from "../schema/event.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 import type { ToolResult } from "../schema/outcome.ts";
 
@@ -39,6 +40,11 @@ export interface ToolCall {
   signal: AbortSignal;
   /** One line of the tool's own output, for the task's log. */
   log(line: string): void;
+  /**
+   * How far the work is: told as an event of the execution, the newest at most every 2 s. Returns at once and never throws, so
+   * that a tool may call it after every chunk. Absent: nobody is told.
+   */
+  progress?(numbers: ProgressNumbers): void;
   /** Every name that templates could read here, for tools that run code (`context` of python). Built when called. */
   names(): JsonObject;
   /** Opens what is sealed in a stored payload; absent for tools that read none. */

@@ -25,13 +25,11 @@ export interface TransferOptions {
   driver: (kind: string) => Promise<Tool>;
   /** Most connections to one database that are written to at a time. Default 4. */
   connectionsMax?: number;
-  /** Time between two lines about the progress, milliseconds. Default 1,000. */
-  progressMs?: number;
 }
 
 /**
  * `transfer`: rows from an HTTP answer or a query into a table, in batches (language document, section 8). What is held in
- * memory is a batch, however many rows there are. The target is one transaction: after an error or a cancellation it is as
+ * memory is a batch, however many rows there are; how far it is is told after each. The target is one transaction: after an error or a cancellation it is as
  * it was, so that a repetition writes nothing twice. Result `{status, rows_read, rows_written}`.
  */
 export function createTransferTool(options: TransferOptions): Tool {
@@ -69,22 +67,29 @@ interface Parts {
 
 async function runTask(call: ToolCall, parts: Parts): Promise<ToolResult> {
   const task = readTransferTask(call.config);
-  const counts = { rows_read: 0, rows_written: 0 };
+  const counts = { rows_read: 0, rows_written: 0, chunks: 0 };
   let target: RowTarget | undefined;
   try {
     call.signal.throwIfAborted();
     const source = await openSource(call, task, parts);
     target = await openTarget(call, task, parts);
-    await copy(call, source, target, task, counts, parts.options.progressMs ?? 1_000);
-    return { status: "ok", data: { status: "success", ...counts } };
+    await copy(call, source, target, task, counts);
+    return { status: "ok", data: { status: "success", ...rowsOf(counts) } };
   } catch (error) {
     if (call.signal.aborted) return abortedResult(call.signal, `The transfer to table ${task.target.table}`);
     const result = failureResult(error);
     if (result === undefined) throw error;
-    return { ...result, data: { status: "error", ...counts, rows_written: 0 } };
+    return { ...result, data: { status: "error", ...rowsOf(counts), rows_written: 0 } };
   } finally {
     await target?.close();
   }
+}
+
+/** How far a transfer is. */
+interface Counts {
+  rows_read: number;
+  rows_written: number;
+  chunks: number;
 }
 
 async function copy(
@@ -92,23 +97,20 @@ async function copy(
   source: RowSource,
   target: RowTarget,
   task: TransferTask,
-  counts: { rows_read: number; rows_written: number },
-  progressMs: number,
+  counts: Counts,
 ): Promise<void> {
-  let told = performance.now();
   for await (const batch of source.batches(task.limits)) {
     counts.rows_read += batch.rows.length;
     counts.rows_written += await target.write(batch);
-    if (performance.now() - told < progressMs) continue;
-    told = performance.now();
-    call.log(progressLine(counts));
+    counts.chunks += 1;
+    call.progress?.({ ...counts });
   }
   await target.commit();
-  call.log(`${progressLine(counts)}, done`);
 }
 
-function progressLine(counts: { rows_read: number; rows_written: number }): string {
-  return `${counts.rows_read.toLocaleString("en")} rows read, ${counts.rows_written.toLocaleString("en")} written`;
+/** What the result says: in how many chunks the rows came is of no use to whoever reads it. */
+function rowsOf({ rows_read, rows_written }: Counts) {
+  return { rows_read, rows_written };
 }
 
 async function openSource(call: ToolCall, task: TransferTask, parts: Parts): Promise<RowSource> {

@@ -3,6 +3,7 @@ import type { ChildRunner } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { KeychainStore } from "../ports/keychain.ts";
+import type { McpKnowledge } from "../ports/mcp-servers.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import type { SealerSource } from "../ports/sealing.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
@@ -23,6 +24,8 @@ export interface WorkerDeps {
   keychain?: KeychainStore;
   /** Requests tokens and secrets; absent: what needs it is an error. */
   secretSource?: SecretSource;
+  /** The MCP servers that tasks name; absent: they give addresses. */
+  mcp?: McpKnowledge;
   /** A credential of a keychain entry's own name stands for what would be requested: where playbooks are tried out. */
   standIns?: true;
   /** Seals secrets in what is reported and stored; undefined: values pass as they are, where nothing leaves the process. */

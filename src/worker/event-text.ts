@@ -15,6 +15,7 @@ export function eventText(event: FlowEvent, executionId: string): Text {
   if (!isReported(event)) throw new FlowError("INTERNAL", `A worker does not report ${event.type}`);
   const json = JSON.stringify(toInput(event, executionId));
   const bytes = Buffer.byteLength(json);
+  if (event.type === "task.progress") return { json, bytes, newestOf: `${event.task_run_id}/${event.run}` };
   if (bytes <= EVENT_BYTES_MAX) return { json, bytes };
   if (event.type !== "command.failed") throw tooLarge(event.type, event.step, bytes);
   const { kind, code, message, retryable } = event.error;

@@ -14,6 +14,8 @@ export const BATCH_BYTES_MAX = EVENT_BYTES_MAX;
 export interface Text {
   json: string;
   bytes: number;
+  /** What it is the newest word on: takes the place of an older one that waits, so that these do not gather. */
+  newestOf?: string;
 }
 
 /** The events of one claim that were not sent yet. */
@@ -81,8 +83,7 @@ export function createOutboxQueue<Claim>(): OutboxQueue<Claim> {
       const { queued } = outbox;
       if (queued) uncount(outbox);
       for (const text of texts) {
-        outbox.waiting.push(text);
-        bytes += text.bytes;
+        bytes += text.bytes - put(outbox.waiting, text);
       }
       outbox.ended ||= isEnd;
       if (outbox.inFlight) return;
@@ -127,6 +128,19 @@ export function createOutboxQueue<Claim>(): OutboxQueue<Claim> {
     isEmpty: () => queue.length === 0,
     bytes: () => bytes,
   };
+}
+
+/** Adds a text; gives the bytes of the one whose place it took. */
+function put(waiting: Text[], text: Text): number {
+  const { newestOf } = text;
+  const place = newestOf === undefined ? -1 : waiting.findIndex((older) => older.newestOf === newestOf);
+  const older = waiting[place];
+  if (older === undefined) {
+    waiting.push(text);
+    return 0;
+  }
+  waiting[place] = text;
+  return older.bytes;
 }
 
 /** The first of an outbox's texts that there is room for. */

@@ -4,7 +4,7 @@ import { taskAccumulate } from "../engine/results.ts";
 import type { Outcome } from "../language/output-view.ts";
 import type { Scope } from "../language/scope.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import type { FlowEvent, TaskResult, Write } from "../schema/event.ts";
+import type { FlowEvent, ProgressNumbers, TaskResult, Write } from "../schema/event.ts";
 import { isJsonObject, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { failed, type TaskError, type ToolResult } from "../schema/outcome.ts";
 import type { ResultAbout, StoredResult } from "../schema/result.ts";
@@ -97,7 +97,9 @@ async function runOnce(
   const startedAt = clock.now();
   const taskRunId = `${ref.command_id}-${ref.iteration ?? 0}-${tries.serial}`;
   const { input } = around.place.command.context;
-  const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, input };
+  const report = (progress: ProgressNumbers) =>
+    run.report([progressEvent(run, { task: task.task.label, taskRunId, run: tries.runs, progress })]);
+  const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, report, input };
   const answer = placed(await runTask(around, state, taskRun), run, task, tries.runs);
   const durationMs = Math.max(0, clock.now() - startedAt);
   const { result, stored } = await keep(run, taskRun, answer);
@@ -202,6 +204,22 @@ function settle(state: PipelineState, task: ProgramTask, kept: StoredResult, out
   );
   state.previous = outcome;
   if (isGood) state.lastGood = kept;
+}
+
+function progressEvent(
+  { ref, around }: PipelineRun,
+  { task, taskRunId, run, progress }: { task: string; taskRunId: string; run: number; progress: ProgressNumbers },
+): FlowEvent {
+  return {
+    type: "task.progress",
+    at: around.deps.clock.now(),
+    ...ref,
+    task,
+    step_run_id: around.place.command.step_run_id,
+    task_run_id: taskRunId,
+    run,
+    progress,
+  };
 }
 
 /** What is told of a run of a task. */

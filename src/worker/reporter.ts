@@ -32,7 +32,7 @@ export interface Reporter<C> {
 /** Makes a reporter. */
 export function createReporter<C extends { readonly work: ClaimedWork }>(parts: ReporterParts<C>): Reporter<C> {
   const queue = createOutboxQueue<C>();
-  const turns = createTurns();
+  const turns = createTurns(parts.clock);
   const room = createRoom(() => queue.bytes() <= OUTSTANDING_BYTES_MAX);
   const stopped = new AbortController();
   let claims = true;

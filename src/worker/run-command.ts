@@ -106,7 +106,7 @@ async function surroundings(
 ): Promise<TaskSurroundings> {
   const references = loadedReferences(parts.results);
   const results = forgettingResults(parts.results, references);
-  const deps = { ...parts, credentials: notingSource(parts.credentials, secrets), results };
+  const deps = { ...parts, credentials: notingSource(parts.credentials, secrets, command.execution_id), results };
   const { credentials, secretSource, clock } = deps;
   const tokens = openTokens({ credentials, secretSource, clock, note: secrets.note, signal });
   const options = { now: () => clock.now(), token: tokens.template };

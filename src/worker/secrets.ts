@@ -26,11 +26,11 @@ export function noteCredential(data: JsonObject, secrets: Pick<Secrets, "note">)
   secrets.note(data, { except: OPEN_FIELDS, addresses: ADDRESS_FIELDS });
 }
 
-/** The same credentials; the secrets of each that is found are noted. */
-export function notingSource(source: CredentialSource, secrets: Secrets): CredentialSource {
+/** The same credentials, asked for by an execution; the secrets of each that is found are noted. */
+export function notingSource(source: CredentialSource, secrets: Secrets, executionId: string): CredentialSource {
   return {
     async find(name) {
-      const credential = await source.find(name);
+      const credential = await source.find(name, executionId);
       if (credential !== undefined) noteCredential(credential.data, secrets);
       return credential;
     },

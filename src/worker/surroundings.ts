@@ -2,6 +2,7 @@ import type { ProgramTask } from "../engine/program.ts";
 import type { Secrets } from "../engine/secrets.ts";
 import type { LoadedReferences } from "../language/loaded-references.ts";
 import type { RenderOptions } from "../language/template.ts";
+import type { ProgressNumbers } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { CommandProgram, WorkerDeps } from "./deps.ts";
 import type { PipelinePlace } from "./scope.ts";
@@ -14,6 +15,8 @@ export interface TaskRun {
   run: number;
   taskRunId: string;
   signal: AbortSignal;
+  /** Reports how far the run is (`task.progress`). */
+  report(progress: ProgressNumbers): Promise<void>;
   /** What arrived over the arc, until the task's own inputs are rendered: its rules and its `set` read them too. */
   input: JsonObject;
 }

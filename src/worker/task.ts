@@ -5,13 +5,15 @@ import { ResultView } from "../language/result-view.ts";
 import type { Scope } from "../language/scope.ts";
 import type { Template } from "../language/template.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import { isJsonObject, type JsonObject, own, setOwn } from "../schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { failed, type TaskErrorKind, type ToolResult } from "../schema/outcome.ts";
 import type { ToolCall } from "../tools/tool.ts";
 import { resolveAuth } from "./auth.ts";
 import { callChild } from "./child.ts";
 import { codeNames } from "./code-names.ts";
 import { abortedResult, withDeadline } from "./deadline.ts";
+import { type McpCall, prepareMcpCall } from "./mcp-call.ts";
+import { openProgress } from "./progress.ts";
 import { type PipelineState, taskScope } from "./scope.ts";
 import { scriptAuth } from "./script-auth.ts";
 import { hideSecrets, noteSensitive, notingAuth } from "./secrets.ts";
@@ -64,20 +66,30 @@ async function prepare(
   const config = await render(target.config);
   const auth = target.auth === undefined ? undefined : await render(target.auth);
   const timeout = run.task.timeoutMs ?? target.timeoutMs;
+  const timeoutMs = timeout === undefined ? undefined : milliseconds(await render(timeout));
+  const call = await authorised(around, target.task.kind, isJsonObject(config) ? config : {}, auth, run.signal);
   return {
     input,
     ownInput,
-    config: isJsonObject(config) ? config : {},
-    auth: notingAuth(
-      {
-        ...(await resolveAuth(around.deps.credentials, auth, target.task.kind)),
-        ...(isJsonObject(config) && (await scriptAuth(around.deps.credentials, target.task.kind, config))),
-      },
-      around.secrets,
-    ),
-    timeoutMs: timeout === undefined ? undefined : milliseconds(await render(timeout)),
+    config: call.config,
+    auth: notingAuth(call.auth, around.secrets),
+    timeoutMs: timeoutMs ?? call.timeoutMs,
     scope,
   };
+}
+
+/** The task's config with the credentials that it is carried out with. */
+async function authorised(
+  around: TaskSurroundings,
+  kind: string,
+  config: JsonObject,
+  auth: Json | undefined,
+  signal: AbortSignal,
+): Promise<McpCall> {
+  if (kind === "mcp") return await prepareMcpCall(around, config, auth, signal);
+  const { credentials } = around.deps;
+  const found = { ...(await resolveAuth(credentials, auth, kind)), ...(await scriptAuth(credentials, kind, config)) };
+  return { config, auth: found, timeoutMs: undefined };
 }
 
 /** Inputs in the order in which later wins: the arc's, the step's, those of the workbook's tool, the task's own. */
@@ -130,6 +142,7 @@ async function execute(
   const names = await codeNames(place.references, task, prepared.scope);
   const iteration = state.iteration?.index;
   const traceparent = traceparentOf(around, run);
+  const progress = openProgress(deps.clock, run.report);
   const call = (signal: AbortSignal): Promise<ToolResult> =>
     tool.run({
       config: prepared.config,
@@ -154,11 +167,13 @@ async function execute(
           ...(iteration !== undefined && { iteration }),
           text: around.secrets.hide(text),
         }),
+      progress: progress.tell,
       names: () => names,
       source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
     });
   const limitMs = prepared.timeoutMs ?? tool.defaultTimeoutMs;
-  const result = await withDeadline(deps.clock, call, limitMs, run.signal, describe(run));
+  const work = withDeadline(deps.clock, call, limitMs, run.signal, describe(run));
+  const result = await work.finally(() => progress.end(run.signal));
   // Any other tool's text only looks sealed: what it brings came from elsewhere.
   return task.kind === "artifact" ? { ...result, data: await around.open(result.data) } : result;
 }

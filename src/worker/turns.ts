@@ -1,3 +1,5 @@
+import type { Clock } from "../ports/clock.ts";
+
 /**
  * Work done in one go before timers, signals and sockets get their turn. Tools that answer at once (`noop`) would otherwise
  * run 100,000 iterations as one chain of promises, during which no signal arrives and nothing is drawn or sent.
@@ -11,15 +13,16 @@ export interface Turns {
 }
 
 /** Begins the first turn. */
-export function createTurns(): Turns {
-  let began = performance.now();
+export function createTurns(clock: Pick<Clock, "busy">): Turns {
+  const busy = () => clock.busy?.() ?? performance.now();
+  let began = busy();
   let next: Promise<void> | undefined;
   return {
-    isOver: () => performance.now() - began > TURN_MS,
+    isOver: () => busy() - began > TURN_MS,
     next() {
       next ??= new Promise((resolve) => {
         setImmediate(() => {
-          began = performance.now();
+          began = busy();
           next = undefined;
           resolve();
         });

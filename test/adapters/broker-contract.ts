@@ -59,7 +59,7 @@ export function isSign(executionId: string): (notice: Notice) => boolean {
 /** What every broker does. `setup` makes a fresh pair for each test. */
 export function exerciseBroker(name: string, setup: (log: RecordedLog) => Promise<Omit<BrokerPair, "log">>): void {
   const check = (what: string, body: (pair: BrokerPair) => Promise<void>): void => {
-    test(what, { timeout: 30_000 }, async () => {
+    test(what, { timeout: 300_000 }, async () => {
       const log = recordLog();
       const pair = { ...(await setup(log)), log };
       try {

@@ -6,7 +6,7 @@ import { startTestBucket, type TestBucket } from "../support/bucket-server.ts";
 import { bodyOf, textIn } from "../support/payload-body.ts";
 
 const ABOUT = { contentType: "application/json", ttlMs: 60_000 };
-const SIGNAL = AbortSignal.timeout(60_000);
+const SIGNAL = AbortSignal.timeout(600_000);
 
 let server: TestBucket;
 before(async () => {

@@ -78,7 +78,9 @@ test("a batch is known by the key of its caller, and the key may be used once", 
 });
 
 test("batches that nobody touches are taken over, each by one server, until the lease of that is over", async () => {
-  const other = createPostgresExecutionStore({ database, policy: POLICY, processor: "server-2" });
+  const [other, third] = ["server-2", "server-3"].map((processor) =>
+    createPostgresExecutionStore({ database, policy: POLICY, processor }),
+  ) as [ExecutionStore, ExecutionStore];
   const change = await begun();
   const batches = [1, 2, 3, 4].map(() => accepted([change.executionId]));
   await database.sql`delete from flow.batch`;
@@ -87,15 +89,28 @@ test("batches that nobody touches are taken over, each by one server, until the 
   assert.deepEqual(ids(await store.unprocessedBatches(60_000, 100)), [], "too young");
   const taken = await Promise.all([store.unprocessedBatches(0, 100), other.unprocessedBatches(0, 100)]);
   assert.deepEqual(ids(taken.flat()).sort(), batches.map(({ requestId }) => requestId).sort());
-  assert.deepEqual(ids(await other.unprocessedBatches(0, 100)), [], "in processing");
+  assert.deepEqual(ids(await third.unprocessedBatches(0, 100)), [], "in processing");
   await database.sql`update flow.batch set lease_expires_at = now() where state = 'processing'`;
-  const again = await other.unprocessedBatches(0, 2);
+  const again = await third.unprocessedBatches(0, 2);
   assert.deepEqual(
     ids(again),
     batches.slice(0, 2).map(({ requestId }) => requestId),
     "the oldest first",
   );
   assert.deepEqual(again[0]?.eventIds, [7, 8]);
+});
+
+test("a batch that its server could not go on with is given to that server again, and to no other while its lease lasts", async () => {
+  const other = createPostgresExecutionStore({ database, policy: POLICY, processor: "server-2" });
+  const change = await begun();
+  await database.sql`delete from flow.batch`;
+  const batch = accepted([change.executionId]);
+  await store.flush({ executions: [rows.follow(change)], batches: [batch] });
+  assert.equal((await store.unprocessedBatches(0, 100)).length, 1);
+  assert.deepEqual(await store.unprocessedBatches(60_000, 100), [], "taken a moment ago");
+  assert.deepEqual(await other.unprocessedBatches(0, 100), []);
+  const [again] = await store.unprocessedBatches(0, 100);
+  assert.equal(again?.requestId, batch.requestId);
 });
 
 test("the open batches are counted, no further than asked for", async () => {

@@ -46,7 +46,7 @@ export type Check = (what: string, body: (bench: Bench) => Promise<void>) => voi
 /** The tests of the stores that `open` gives. */
 export function checkOn(open: () => Promise<StoreUnderTest>): Check {
   return (what, body) => {
-    test(what, { timeout: 30_000 }, async () => {
+    test(what, { timeout: 300_000 }, async () => {
       const under = await open();
       try {
         await body(benchOf(under));

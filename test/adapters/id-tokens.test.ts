@@ -11,9 +11,9 @@ const SECONDS = NOW / 1_000;
 const own = await generateKeyPair("RS256");
 const other = await generateKeyPair("RS256");
 let asked = 0;
-const server = createServer(async (_, response) => {
+const key = { ...(await exportJWK(own.publicKey)), kid: "one", alg: "RS256", use: "sig" };
+const server = createServer((_, response) => {
   asked += 1;
-  const key = { ...(await exportJWK(own.publicKey)), kid: "one", alg: "RS256", use: "sig" };
   response.setHeader("content-type", "application/json").end(JSON.stringify({ keys: [key] }));
 });
 await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));

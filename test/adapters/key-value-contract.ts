@@ -28,7 +28,7 @@ export function exerciseKeyValue(name: string, stores: () => { here: KeyValueSto
     what: string,
     body: (ends: { here: KeyValueStore; there: KeyValueStore; key: string }) => Promise<void>,
   ) => {
-    test(what, { timeout: 30_000 }, () => body({ ...stores(), key: randomUUID() }));
+    test(what, { timeout: 300_000 }, () => body({ ...stores(), key: randomUUID() }));
   };
 
   describe(name, () => {

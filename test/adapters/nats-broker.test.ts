@@ -8,7 +8,7 @@ import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { isSign, listen, sign } from "./broker-contract.ts";
 import { connected, type NatsEnd, openEnd } from "./nats-pair.ts";
 
-const LIMIT = { timeout: 20_000 };
+const LIMIT = { timeout: 300_000 };
 
 let shared: TestNats;
 before(async () => {

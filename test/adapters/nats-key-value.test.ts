@@ -9,7 +9,7 @@ import { type RecordedLog, recordLog } from "../support/recorded-log.ts";
 import { bytes, textOf } from "./key-value-contract.ts";
 import { openLink } from "./nats-pair.ts";
 
-const LIMIT = { timeout: 20_000 };
+const LIMIT = { timeout: 300_000 };
 
 let shared: TestNats;
 before(async () => {

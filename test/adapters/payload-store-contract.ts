@@ -5,12 +5,12 @@ import type { PayloadStore } from "../../src/ports/payload-store.ts";
 import { bodyOf, textIn } from "../support/payload-body.ts";
 
 const ABOUT = { contentType: "application/json", ttlMs: 60_000 };
-const SIGNAL = AbortSignal.timeout(60_000);
+const SIGNAL = AbortSignal.timeout(600_000);
 
 /** What every store of payloads does. `open` gives the store; tests share it, not their payloads. */
 export function exercisePayloadStore(name: string, open: () => PayloadStore): void {
   const check = (what: string, body: (store: PayloadStore, name: string) => Promise<void>) => {
-    test(what, { timeout: 30_000 }, () => body(open(), randomUUID()));
+    test(what, { timeout: 300_000 }, () => body(open(), randomUUID()));
   };
 
   describe(name, () => {

@@ -76,3 +76,13 @@ test("a worker that stops asks no more", async (t) => {
   const { source } = await setup(t, () => stopping.abort(new Error("The worker stops")), stopping.signal);
   await assert.rejects(source.find("pg"), /The worker stops/);
 });
+
+test("a worker says which execution needs the credential, and takes a refusal for its playbook as one", async (t) => {
+  const detail = { path: "team/report" };
+  const { source, calls } = await setup(t, (request, response, calls) => {
+    assert.equal(request.url, "/api/credentials/pg_auth?include_data=true&execution_id=7");
+    sent(403, { error: "not for this playbook", code: "FORBIDDEN", detail, request_id: "1" })(request, response, calls);
+  });
+  await assert.rejects(source.find("pg_auth", "7"), { code: "FORBIDDEN", message: "not for this playbook" });
+  assert.equal(calls(), 1);
+});

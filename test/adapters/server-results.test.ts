@@ -23,7 +23,7 @@ async function setup(t: TestContext, ...answers: [status: number, body: unknown]
   const givenUp: string[] = [];
   const claim = {
     work: { command: { command_id: "7" }, attempt: 2 },
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(300_000),
     giveUp: (why: string) => void givenUp.push(why),
   };
   const results = createServerResults({ connection, clock: systemClock, random: () => 1 }, claim);

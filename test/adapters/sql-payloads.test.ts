@@ -7,7 +7,7 @@ import { openServiceDatabase } from "../repositories/service-database.ts";
 import { bodyOf, textIn } from "../support/payload-body.ts";
 
 const ABOUT = { contentType: "application/json", ttlMs: 60_000 };
-const SIGNAL = AbortSignal.timeout(60_000);
+const SIGNAL = AbortSignal.timeout(600_000);
 
 let database: Database;
 let store: PayloadStore;

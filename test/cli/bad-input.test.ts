@@ -65,9 +65,9 @@ const CASES: readonly [what: string, args: readonly string[], said: RegExp][] = 
   ["a file to validate that is missing", ["validate", "none.yaml"], /Cannot read none\.yaml/],
   ["a folder to validate without playbooks", ["validate", "folder"], /no playbook .* in or below folder/],
   [
-    "a role that is not there yet",
-    ["serve", "--role", "gateway"],
-    /The role .gateway. comes with a later part of flow/,
+    "an open gateway beyond this machine",
+    ["serve", "--role", "gateway", "--host", "0.0.0.0"],
+    /A gateway beyond this machine needs FLOW_SERVER_TOKEN/,
   ],
   ["an unknown role", ["serve", "--role", "sever"], /role must be one of server, .*did you mean 'server'/],
   ["a port that is none", ["serve", "--port", "http"], /--port must be a port from 0 to 65535, got 'http'/],

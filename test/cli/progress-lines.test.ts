@@ -9,6 +9,7 @@ import {
   iterated,
   iterationsIssued,
   loopStarted,
+  progressed,
   retried,
   skipped,
   started,
@@ -58,6 +59,23 @@ test("a loop is told of at each tenth, at most once a second, and after ten seco
     "many: 21/100", // the next tenth
     "many: 23/100", // the same tenth, after a long silence
     "many: completed in 30.0s, 100 iterations",
+  ]);
+});
+
+test("how far a task is is told at once, then after ten seconds of silence", () => {
+  const { run, lines } = setup();
+  run.happen("1", begun("1", "demo", 0), started("copy", 0));
+  for (const second of [0.5, 2, 4, 6, 8, 10, 12, 14]) {
+    run.happen("1", progressed("copy", second * 1_000, { rows_written: second * 1_000 }));
+  }
+  run.happen("1", completed("copy", 15_000, 15_000), started("copy", 15_000));
+  run.happen("1", progressed("copy", 15_500, { rows_read: 1 }));
+  assert.deepEqual(lines.slice(2), [
+    "copy: 500 rows",
+    "copy: 12,000 rows",
+    "copy: completed in 15.0s",
+    "copy: started",
+    "copy: 1 rows read",
   ]);
 });
 

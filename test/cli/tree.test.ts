@@ -12,6 +12,7 @@ import {
   iterated,
   iterationsIssued,
   loopStarted,
+  progressed,
   retried,
   skipped,
   started,
@@ -30,6 +31,25 @@ test("steps stand in the order of their start with mark, name, duration and what
   ]);
   run.happen("1", failed("fetch", 2_012, "gave up"));
   assert.equal(draw(run, {})[2], "✗ fetch     2.0s  gave up");
+});
+
+test("a step whose task tells how far it is shows that while the task runs", () => {
+  const run = watchedRun();
+  run.happen("1", begun("1", "demo", 0), started("copy", 0), progressed("copy", 500, { rows_written: 1, chunks: 1 }));
+  run.happen("1", progressed("copy", 2_500, { rows_read: 12_500, rows_written: 12_000, chunks: 12 }));
+  assert.deepEqual(draw(run, { now: BEGIN + 3_000 }), ["⠋ copy     3.0s  12,000 rows"]);
+  run.happen("1", retried("copy", 3_000, 1, "refused"), progressed("copy", 3_500, { share: 0.25, files_read: 1_000 }));
+  const both = "attempt 2 after: refused  0.25 share, 1,000 files read";
+  assert.deepEqual(draw(run, { now: BEGIN + 4_000 }), [`⠋ copy     4.0s  ${both}`]);
+  run.happen("1", completed("copy", 5_000));
+  assert.deepEqual(draw(run, {}), ["✓ copy     5.0s"]);
+});
+
+test("of a loop's iterations no progress is shown but how many have ended", () => {
+  const run = watchedRun();
+  run.happen("1", begun("1", "demo", 0), loopStarted("load", 0, 3), iterationsIssued("load", 0, 0, 3));
+  run.happen("1", progressed("load", 500, { rows_written: 5 }, 1));
+  assert.deepEqual(draw(run, { now: BEGIN + 1_000 }), ["⠋ load     1.0s  0/3"]);
 });
 
 test("a loop shows its counters, and a cursor those without a total", () => {

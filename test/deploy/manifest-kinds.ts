@@ -1,5 +1,6 @@
 import type { Deployment, StatefulSet } from "kubernetes-types/apps/v1.js";
 import type { ConfigMap, Namespace, PersistentVolumeClaim, Secret, Service } from "kubernetes-types/core/v1.js";
+import type { NetworkPolicy } from "kubernetes-types/networking/v1.js";
 import type { PodDisruptionBudget } from "kubernetes-types/policy/v1.js";
 
 /**
@@ -14,6 +15,7 @@ export interface ManifestKinds {
   "v1 PersistentVolumeClaim": Manifest<PersistentVolumeClaim>;
   "apps/v1 Deployment": Manifest<Deployment>;
   "apps/v1 StatefulSet": Manifest<StatefulSet>;
+  "networking.k8s.io/v1 NetworkPolicy": Manifest<NetworkPolicy>;
   "policy/v1 PodDisruptionBudget": Manifest<PodDisruptionBudget>;
 }
 

@@ -20,6 +20,8 @@ export interface ManifestDocument {
   spec?: {
     replicas?: number;
     selector?: unknown;
+    ingress?: { ports: { port: string }[]; from?: { podSelector: { matchLabels: Record<string, string> } }[] }[];
+    podSelector?: { matchLabels: Record<string, string> };
     ports?: { port: number; targetPort?: number | string }[];
     template?: { metadata: { labels: Record<string, string> }; spec: PodSpec };
   };

@@ -1,19 +1,34 @@
-import { describeConfig } from "../../src/platform/config.ts";
+import { randomBytes } from "node:crypto";
+import { Writable } from "node:stream";
+import { describeConfig, loadConfig } from "../../src/platform/config.ts";
+import { createLogger } from "../../src/platform/logger.ts";
+import { checkGateway } from "../../src/roles/gateway-checks.ts";
 
-/**
- * Settings that the manifests have before the program reads them, of roles that come with a later part (interface
- * specification, Gateway settings). An entry may go when `flow config` shows it.
- */
-export const LATER_SETTINGS = [
-  "FLOW_GATEWAY_PORT",
-  "FLOW_DOCTOR_PORT",
-  "FLOW_BASE_URL",
-  "GATEWAY_PUBLIC_URL",
-  "CORS_ALLOWED_ORIGINS",
-  "GATEWAY_AUTH_BYPASS",
-];
+/** What whoever installs has filled in. */
+const FILLED: Readonly<Record<string, string>> = {
+  FLOW_DATABASE_URL: "postgres://flow:secret@postgres:5432/flow",
+  BROKER_URL: "nats://flow:secret@nats:4222",
+  FLOW_SERVER_TOKEN: "operator",
+  FLOW_WORKER_TOKEN: "worker",
+  FLOW_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString("base64")}`,
+  FLOW_IDP_DOMAINS: "login.example.com",
+  FLOW_IDP_AUDIENCE: "flow",
+  POD_IP: "10.20.0.7",
+};
 
-/** Settings of other programs in `deploy/`. */
+/** A secret or an address as somebody has filled it in. */
+export function filledIn(name: string): string {
+  return FILLED[name] ?? "filled";
+}
+
+/** Reads the settings of a container as the program does; as a gateway's it refuses those that it would not start with. */
+export function readSettings(environment: Readonly<Record<string, string>>, role: string): void {
+  const config = loadConfig(environment);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  if (role === "gateway") checkGateway(config, "0.0.0.0", createLogger("silent", silent));
+}
+
+/** Variables in `deploy/` that are of other programs, or there to make others of. */
 export const FOREIGN_SETTINGS = [
   "POSTGRES_USER",
   "POSTGRES_DB",
@@ -21,21 +36,27 @@ export const FOREIGN_SETTINGS = [
   "PGDATA",
   "NATS_PASSWORD",
   "NODE_ENV",
+  "POD_IP",
 ];
 
-const SETTINGS = describeConfig({}).map(({ name }) => name);
+const SETTINGS = describeConfig({});
+const NAMES = SETTINGS.map(({ name }) => name);
 
 /** Those of these names that nothing reads. */
 export function unknownSettings(names: Iterable<string>): string[] {
-  return [...names].filter((name) => ![...SETTINGS, ...LATER_SETTINGS, ...FOREIGN_SETTINGS].includes(name));
+  return [...names].filter((name) => ![...NAMES, ...FOREIGN_SETTINGS].includes(name));
 }
 
-/** The port of the server's API by default. */
-export const SERVER_PORT = Number(describeConfig({}).find(({ name }) => name === "FLOW_SERVER_PORT")?.default);
+function portOf(setting: string): number {
+  return Number(SETTINGS.find(({ name }) => name === setting)?.default);
+}
 
-/** Ports of the roles, and where each answers that it lives (interface specification, Components, Gateway, Doctor). */
+/** Ports of the roles by default, and where each answers that it lives (interface specification, Components, Gateway, Doctor). */
 export const PROBED = {
-  server: { port: SERVER_PORT, path: "/api/health" },
-  gateway: { port: 8090, path: "/health" },
-  doctor: { port: 8765, path: "/healthz" },
+  server: { port: portOf("FLOW_SERVER_PORT"), path: "/api/health" },
+  gateway: { port: portOf("FLOW_GATEWAY_PORT"), path: "/health" },
+  doctor: { port: portOf("FLOW_DOCTOR_PORT"), path: "/healthz" },
 } as const;
+
+/** Port of the gateway's listener for callbacks by default. */
+export const CALLBACK_PORT = portOf("FLOW_GATEWAY_INTERNAL_PORT");

@@ -185,3 +185,43 @@ test("a duplicate of a task's result changes nothing", () => {
 test("a duplicated cancellation is late", () => {
   given(CHAIN).when(cancelled()).refuses("late", cancelled());
 });
+
+/** How far a task of the step's command is, as a worker tells it. */
+function progress(more: { attempt?: number; iteration?: number } = {}): Report {
+  return ({ state, now }) => {
+    const [command_id = "", command] = Object.entries(state.commands)[0] ?? [];
+    const ref = { command_id, attempt: command?.attempt ?? 0, step: command?.step ?? "", ...more };
+    const about = { task: "t", task_run_id: `${command_id}-0-0`, run: 1 };
+    return [{ type: "task.progress", at: now, ...ref, ...about, progress: { rows: 5 } }];
+  };
+}
+
+test("how far a task is is taken from who holds its command, and changes nothing", () => {
+  const run = given(CHAIN).when(claimed("a"));
+  const before = structuredClone(run.state);
+  run.when(progress());
+  assert.deepEqual(run.state, before);
+  run.when(done("a")).is({ results: { a: { status: "ok" } } });
+});
+
+test("of a claim that was lost, of a command that has ended and of a run that is over no progress is taken", () => {
+  const run = given(CHAIN)
+    .refuses("stale", progress({ attempt: 1 }))
+    .when(claimed("a"));
+  const old = eventsOf(run, progress());
+  run
+    .when(claimed("a"))
+    .refuses("stale", raw(...old))
+    .when(done("a"))
+    .refuses("unknown", raw(...old))
+    .when(done("b"))
+    .refuses("late", raw(...old));
+});
+
+test("of an iteration that has ended, or of another command's, no progress is taken", () => {
+  given(LOOP)
+    .when(claimed("each"), progress({ iteration: 1 }))
+    .refuses("unknown", progress({ iteration: 3 }), progress())
+    .when(done("each", 1, { iteration: 1 }))
+    .refuses("unknown", progress({ iteration: 1 }));
+});

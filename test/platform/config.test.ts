@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ADMIN_SETTINGS } from "../../src/platform/admin-settings.ts";
 import { describeConfig, loadConfig } from "../../src/platform/config.ts";
+import { DOCTOR_SETTINGS } from "../../src/platform/doctor-settings.ts";
 import { DUCKDB_SETTINGS } from "../../src/platform/duckdb-settings.ts";
+import { GATEWAY_SETTINGS } from "../../src/platform/gateway-settings.ts";
 import { KEYCHAIN_SETTINGS } from "../../src/platform/keychain-settings.ts";
+import { LOGIN_SETTINGS } from "../../src/platform/login-settings.ts";
 import { RESULT_SETTINGS } from "../../src/platform/result-settings.ts";
 import { SECRET_SETTINGS } from "../../src/platform/secret-settings.ts";
 import { SERVICE_SETTINGS } from "../../src/platform/service-settings.ts";
@@ -12,7 +16,11 @@ import { FlowError } from "../../src/schema/errors.ts";
 
 /* Those of the service and of workers stand in files of their own, and so do their tests. */
 const ELSEWHERE = {
+  ...LOGIN_SETTINGS,
+  ...DOCTOR_SETTINGS,
+  ...ADMIN_SETTINGS,
   ...DUCKDB_SETTINGS,
+  ...GATEWAY_SETTINGS,
   ...KEYCHAIN_SETTINGS,
   ...RESULT_SETTINGS,
   ...SECRET_SETTINGS,

@@ -24,6 +24,13 @@ test("addresses lose the slash at their end, and a token is not shown", () => {
   assert.doesNotMatch(JSON.stringify([config, describeConfig(environment)]).replace(/"environment":.*/, ""), /canary/);
 });
 
+test("hosts that get the machine's own token are Google's APIs, those that are named, or all", () => {
+  const hosts = (text?: string) => loadConfig(text === undefined ? {} : { FLOW_MCP_TOKEN_HOSTS: text }).mcpTokenHosts;
+  assert.deepEqual(hosts(), ["*.googleapis.com"]);
+  assert.deepEqual(hosts("MCP.example.com, *.example.org,"), ["mcp.example.com", "*.example.org"]);
+  assert.equal(hosts("all"), "all");
+});
+
 for (const [name, text] of [
   ["FLOW_SECRETS_CLOUD_A_URL", "secretmanager.example.com"],
   ["FLOW_SECRETS_CLOUD_C_URL", "ftp://vault"],
@@ -31,6 +38,8 @@ for (const [name, text] of [
   ["FLOW_METADATA_URL", "http://h/?token=canary"],
   ["FLOW_ADC_ACCESS_TOKEN", "ca nary"],
   ["FLOW_KEYCHAIN_REQUEST_SECONDS", "soon"],
+  ["FLOW_MCP_TOKEN_HOSTS", "https://mcp.example.com"],
+  ["FLOW_MCP_TOKEN_HOSTS", "*"],
 ] as const) {
   test(`${name} is refused when it cannot be used, without its secret`, () => {
     assert.throws(

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { sql as built } from "drizzle-orm";
-import { type Database, openDatabase, transaction } from "../../src/repositories/database.ts";
+import { type Database, openDatabase, type Transaction, transaction } from "../../src/repositories/database.ts";
+import { unreachable } from "../../src/repositories/failure.ts";
 import { transient } from "../../src/repositories/tables-runtime.ts";
 import { openServiceDatabase } from "./service-database.ts";
 
@@ -76,6 +77,58 @@ test("a transaction is rolled back when its work throws, and throws the same err
   });
   await assert.rejects(work, (error) => error === fault);
   assert.deepEqual([...(await database.sql`select from flow.transient where key = 'gone'`)], []);
+});
+
+const isLost = (error: unknown) => unreachable(error) !== undefined;
+
+test("a transaction whose session is ended in a statement fails, and its connection serves others", async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const work = transaction(database, async ({ sql }) => {
+      await sql`select pg_terminate_backend(pg_backend_pid())`;
+      await sql`select 1`;
+    });
+    await assert.rejects(work, isLost);
+  }
+  const [row] = await database.sql`select 1 as one`;
+  assert.equal(row?.["one"], 1);
+});
+
+test("a transaction whose session is ended between two statements sends none of those that follow", async () => {
+  const { host, port, user, pass, database: name } = database.sql.options;
+  const one = openDatabase(`postgres://${user}:${pass}@${host[0]}:${port[0]}/${name}`, { connectionsMax: 1 });
+  for (const [what, next] of [
+    [
+      "a statement",
+      async ({ sql }: Transaction) =>
+        void (await sql`insert into flow.transient (bucket, key, value) values ('t', 'lost', '')`),
+    ],
+    ["one of the builder", async ({ db }: Transaction) => void (await db.execute(built`select 1`))],
+    ["an error of its own", () => Promise.reject(new Error("no"))],
+    ["the commit", () => Promise.resolve()],
+  ] as const) {
+    let ended: Promise<unknown> = Promise.resolve();
+    let seen: unknown;
+    const told = new Promise<void>((resolve) => {
+      const work = transaction(one, async (tx) => {
+        const [row] = await tx.sql`select pg_backend_pid() as pid`;
+        await database.sql`select pg_terminate_backend(${row?.["pid"]})`;
+        await assert.rejects(ended, isLost);
+        await next(tx).catch((error: unknown) => {
+          seen = error;
+        });
+        resolve();
+      });
+      ended = work;
+    });
+    await told;
+    await assert.rejects(ended, isLost, what);
+    if (what === "a statement" || what === "one of the builder") assert.ok(isLost(seen), `${what}: ${seen}`);
+    // The same connection, made anew: nothing of the transaction stands in it.
+    const [row] = await one.sql`select 1 as one`;
+    assert.equal(row?.["one"], 1);
+  }
+  assert.equal((await database.sql`select from flow.transient where key = 'lost'`).count, 0);
+  await one.close();
 });
 
 test("a statement that takes too long is ended by the server", async () => {

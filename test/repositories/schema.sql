@@ -164,6 +164,7 @@ table execution with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_fac
   idempotency_key text
   body_sha256 text
   deadline_at timestamp(3) with time zone
+  started_by bigint
   execution_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))
   execution_error CHECK (
 CASE
@@ -356,6 +357,98 @@ table auth.audit_log
   TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON auth.audit_log FOR EACH ROW EXECUTE FUNCTION auth.audit_log_append_only()
   TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON auth.audit_log FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_log_append_only()
 
+table auth.permissions
+  permission_id bigint not null identity always
+  name text not null
+  description text not null
+  permissions_pkey PRIMARY KEY (permission_id)
+  permissions_name UNIQUE (name)
+
+table auth.playbook_permissions
+  playbook_permission_id bigint not null identity always
+  role_id bigint not null
+  playbook_path text
+  allow_pattern text
+  deny_pattern text
+  can_execute boolean not null default false
+  can_view boolean not null default false
+  can_modify boolean not null default false
+  created_at timestamp(3) with time zone not null default now()
+  playbook_permissions_about CHECK (((playbook_path IS NOT NULL) OR (allow_pattern IS NOT NULL)))
+  playbook_permissions_role_id_roles_role_id_fk FOREIGN KEY (role_id) REFERENCES auth.roles(role_id) ON DELETE CASCADE
+  playbook_permissions_pkey PRIMARY KEY (playbook_permission_id)
+  INDEX playbook_permissions_for_role btree (role_id)
+  TRIGGER playbook_permissions_tell AFTER INSERT OR DELETE OR UPDATE ON auth.playbook_permissions FOR EACH STATEMENT EXECUTE FUNCTION auth.tell_all_sessions()
+
+table auth.role_permissions
+  role_id bigint not null
+  permission_id bigint not null
+  role_permissions_permission_id_permissions_permission_id_fk FOREIGN KEY (permission_id) REFERENCES auth.permissions(permission_id) ON DELETE CASCADE
+  role_permissions_role_id_roles_role_id_fk FOREIGN KEY (role_id) REFERENCES auth.roles(role_id) ON DELETE CASCADE
+  role_permissions_pkey PRIMARY KEY (role_id, permission_id)
+  TRIGGER role_permissions_tell AFTER INSERT OR DELETE OR UPDATE ON auth.role_permissions FOR EACH STATEMENT EXECUTE FUNCTION auth.tell_all_sessions()
+
+table auth.roles
+  role_id bigint not null identity always
+  name text not null
+  description text
+  is_active boolean not null default true
+  created_at timestamp(3) with time zone not null default now()
+  roles_name_form CHECK ((name ~ '^[a-z][a-z0-9_-]{0,63}$'::text))
+  roles_pkey PRIMARY KEY (role_id)
+  roles_name UNIQUE (name)
+  TRIGGER roles_tell AFTER DELETE OR UPDATE ON auth.roles FOR EACH STATEMENT EXECUTE FUNCTION auth.tell_all_sessions()
+
+table auth.sessions
+  session_id bigint not null identity always
+  token_sha256 text not null
+  user_id bigint not null
+  created_at timestamp(3) with time zone not null default now()
+  last_seen_at timestamp(3) with time zone not null default now()
+  idle_expires_at timestamp(3) with time zone not null
+  expires_at timestamp(3) with time zone not null
+  revoked_at timestamp(3) with time zone
+  address text
+  user_agent text
+  sessions_token_sha256 CHECK ((token_sha256 ~ '^[0-9a-f]{64}$'::text))
+  sessions_user_id_users_user_id_fk FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  sessions_pkey PRIMARY KEY (session_id)
+  INDEX sessions_for_expiry btree (expires_at)
+  INDEX sessions_for_user btree (user_id)
+  UNIQUE INDEX sessions_token btree (token_sha256)
+  TRIGGER sessions_tell_delete AFTER DELETE ON auth.sessions FOR EACH ROW WHEN ((old.revoked_at IS NULL)) EXECUTE FUNCTION auth.tell_session()
+  TRIGGER sessions_tell_update AFTER UPDATE ON auth.sessions FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.expires_at > new.expires_at) OR (old.idle_expires_at > new.idle_expires_at) OR (old.user_id <> new.user_id) OR (old.token_sha256 <> new.token_sha256))) EXECUTE FUNCTION auth.tell_session()
+
+table auth.user_roles
+  user_id bigint not null
+  role_id bigint not null
+  granted_by bigint
+  granted_at timestamp(3) with time zone not null default now()
+  is_active boolean not null default true
+  user_roles_granted_by FOREIGN KEY (granted_by) REFERENCES auth.users(user_id) ON DELETE SET NULL
+  user_roles_role_id_roles_role_id_fk FOREIGN KEY (role_id) REFERENCES auth.roles(role_id) ON DELETE CASCADE
+  user_roles_user_id_users_user_id_fk FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  user_roles_pkey PRIMARY KEY (user_id, role_id)
+  INDEX user_roles_for_role btree (role_id)
+  TRIGGER user_roles_tell AFTER INSERT OR DELETE OR UPDATE ON auth.user_roles FOR EACH ROW EXECUTE FUNCTION auth.tell_sessions_of_user()
+
+table auth.users
+  user_id bigint not null identity always
+  email text not null
+  display_name text not null
+  issuer text
+  subject text
+  is_active boolean not null default true
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  last_login_at timestamp(3) with time zone
+  users_email_given CHECK ((email ~~ '_%@_%'::text))
+  users_subject_whole CHECK (((issuer IS NULL) = (subject IS NULL)))
+  users_pkey PRIMARY KEY (user_id)
+  UNIQUE INDEX users_email btree (lower(email))
+  UNIQUE INDEX users_subject btree (issuer, subject)
+  TRIGGER users_tell AFTER UPDATE ON auth.users FOR EACH ROW WHEN (((old.is_active IS DISTINCT FROM new.is_active) OR (old.email <> new.email) OR (old.display_name <> new.display_name))) EXECUTE FUNCTION auth.tell_sessions_of_user()
+
 CREATE OR REPLACE FUNCTION auth.audit_log_append_only()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -365,5 +458,59 @@ BEGIN
 		RETURN OLD;
 	END IF;
 	RAISE EXCEPTION 'auth.audit_log is append-only: % refused', TG_OP USING ERRCODE = 'insufficient_privilege';
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.path_matches(pattern text, path text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+	SELECT path ~ "auth"."pattern_regex"(pattern)
+$function$
+
+CREATE OR REPLACE FUNCTION auth.pattern_regex(pattern text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+	SELECT '^(?:' || replace(replace(replace(
+		regexp_replace(
+			regexp_replace(pattern, '[][^$.+?(){}|\\]', '\\\&', 'g'),
+			'[*%]{2,}|%', E'\x01', 'g'
+		),
+		'*', '[^/]*'), E'\x01', '.*'), E'\n', '|') || ')$'
+$function$
+
+CREATE OR REPLACE FUNCTION auth.tell_all_sessions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	PERFORM pg_notify('flow_sessions', 'all');
+	RETURN NULL;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.tell_session()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	PERFORM pg_notify('flow_sessions', OLD.token_sha256);
+	RETURN NULL;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.tell_sessions_of_user()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	changed bigint := CASE WHEN TG_OP = 'DELETE' THEN OLD.user_id ELSE NEW.user_id END;
+BEGIN
+	PERFORM pg_notify('flow_sessions', token_sha256) FROM "auth"."sessions"
+		WHERE user_id = changed AND revoked_at IS NULL AND expires_at > now();
+	RETURN NULL;
 END
 $function$

@@ -8,6 +8,7 @@ import { packagePath } from "../../src/platform/package-file.ts";
 import * as columns from "../../src/repositories/columns.ts";
 import type { Database } from "../../src/repositories/database.ts";
 import * as audit from "../../src/repositories/tables-audit.ts";
+import * as access from "../../src/repositories/tables-auth.ts";
 import * as batch from "../../src/repositories/tables-batch.ts";
 import * as catalog from "../../src/repositories/tables-catalog.ts";
 import * as event from "../../src/repositories/tables-event.ts";
@@ -18,7 +19,7 @@ import * as secret from "../../src/repositories/tables-secret.ts";
 import { describeSchema } from "./describe-schema.ts";
 import { openServiceDatabase } from "./service-database.ts";
 
-const MODULES = { ...audit, ...batch, ...catalog, ...event, ...execution, ...result, ...runtime, ...secret };
+const MODULES = { ...access, ...audit, ...batch, ...catalog, ...event, ...execution, ...result, ...runtime, ...secret };
 const DUMP = packagePath("test/repositories/schema.sql");
 
 let database: Database;

@@ -61,7 +61,8 @@ test("credentials of the settings are registered at the start, used by the worke
   const { items } = JSON.parse(list.stdout) as { items: { name: string }[] };
   assert.deepEqual(
     items.map(({ name }) => name),
-    ["from_file", "given"],
+    // The second is the service's own: with it the login's playbook answers to the gateway.
+    ["from_file", "gateway_callback", "given"],
   );
   // It is the credential's token with which the task gets in.
   const done = await run(first.url, "run", "use.yaml", "--set", `url=${first.url}`, "--json");

@@ -43,6 +43,8 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "PUT /api/credentials/:identifier": "operator",
   "DELETE /api/credentials/:identifier": "operator",
   "POST /api/admin/secrets/rotate": "operator",
+  "POST /api/admin/command_reaper/sweep": "operator",
+  "GET /api/admin/diagnosis": "operator",
   "GET /api/keychain/catalog/:catalog_id": "worker",
   "GET /api/keychain/:catalog_id/:keychain_name": "worker",
   "POST /api/keychain/:catalog_id/:keychain_name": "worker",
@@ -53,6 +55,33 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "PUT /api/executions/:execution_id/transient/:key": "worker",
   "DELETE /api/executions/:execution_id/transient/:key": "worker",
   "POST /api/sqldb/execute": "operator",
+  "POST /api/mcp/mcp/:resource_path{.+}/lifecycle/:action": "operator",
+  "GET /api/auth/me": "worker",
+  "POST /api/auth/can": "operator",
+  "GET /api/auth/changes": "operator",
+  "GET /api/auth/users": "operator",
+  "GET /api/auth/users/:user": "operator",
+  "POST /api/auth/users": "operator",
+  "PUT /api/auth/users/:user": "operator",
+  "DELETE /api/auth/users/:user": "operator",
+  "PUT /api/auth/users/:user/roles/:role": "operator",
+  "DELETE /api/auth/users/:user/roles/:role": "operator",
+  "GET /api/auth/sessions": "operator",
+  "DELETE /api/auth/sessions/:session_id": "operator",
+  "POST /api/auth/sessions/revoke": "operator",
+  "DELETE /api/auth/users/:user/sessions": "operator",
+  "GET /api/auth/roles": "operator",
+  "GET /api/auth/roles/:role": "operator",
+  "GET /api/auth/permissions": "operator",
+  "POST /api/auth/roles": "operator",
+  "PUT /api/auth/roles/:role": "operator",
+  "DELETE /api/auth/roles/:role": "operator",
+  "POST /api/auth/roles/:role/playbooks": "operator",
+  "DELETE /api/auth/roles/:role/playbooks/:permission_id": "operator",
+  "GET /api/auth/audit": "operator",
+  "POST /mcp": "operator",
+  "GET /mcp": "operator",
+  "DELETE /mcp": "operator",
   "GET /api/openapi.json": "worker",
 };
 
@@ -84,7 +113,7 @@ for (const [route, least] of Object.entries(TABLE)) {
     const allowed = RANK[role] >= RANK[least];
     test(`${who} ${allowed ? "may" : "may not"} ${route}`, async () => {
       const [method = "", pattern = ""] = route.split(" ");
-      const path = pattern.replace(":path{.+}", "no/such").replaceAll(/:\w+/g, "1");
+      const path = pattern.replace(":path{.+}", "no/such").replaceAll(/:\w+(\{.*?\})?/g, "1");
       const { status } = await call(method, path, token === undefined ? undefined : `Bearer ${token}`);
       if (allowed) assert.ok(![401, 403].includes(status), `${status}`);
       else assert.equal(status, role === "anonymous" ? 401 : 403);

@@ -215,7 +215,7 @@ test("versions are listed newest first, by pages", async () => {
 });
 
 test("agents are listed with their document, an empty body and none are the same", async () => {
-  await register(playbook("agents/shown", "a", ", agent: true, terminal: {visible: false}"));
+  await register(playbook("agents/shown", "a", ", agent: true, terminal: {workspace: ops}"));
   for (const init of [posted({}), { method: "POST" }, posted({ limit: 500 })]) {
     const response = await api.open.request("/api/catalog/agents/list", init);
     assert.equal(response.status, 200);
@@ -225,7 +225,7 @@ test("agents are listed with their document, an empty body and none are the same
     assert.equal(shown?.["version"], 1);
     assert.match(String(shown["catalog_id"]), /^\d+$/);
     const { metadata } = shown["payload"] as { metadata: Body };
-    assert.deepEqual(metadata["terminal"], { visible: false });
+    assert.deepEqual(metadata["terminal"], { workspace: "ops", visible: true });
     assert.ok(!entries.some(({ path }) => path === "reg/first"));
   }
 });

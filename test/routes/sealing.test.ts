@@ -5,6 +5,7 @@ import { maskedParts } from "../../src/routes/masked.ts";
 import type { Sealer } from "../../src/schema/sealed.ts";
 import { type Body, openApi, TOKENS } from "../support/api.ts";
 import { type Claimed, TWO_STEPS, workWith } from "../support/api-work.ts";
+import { addUser } from "../support/users.ts";
 
 const api = await openApi();
 const work = workWith(api);
@@ -137,6 +138,17 @@ test("a sensitive result is opened for who asks for it, what credentials gave st
     select count(*)::int as count from auth.audit_log where action = 'result.read' and resource = ${`execution/${id}`}`;
   assert.equal(row?.count, 1);
   assert.match(await (await api.open.request(`${path}&sealed=true`)).text(), /^"\[sealed:k1:[\w-]+\]"$/);
+});
+
+test("no user is shown a sensitive result, also not as it is stored", async () => {
+  const id = await work.execute("two");
+  const { sealResult } = sealerWith(await keyOf(id));
+  const path = await stored(await claimOf(id), JSON.stringify(sealResult(JSON.stringify({ name: "Ada" }))));
+  const headers = { "x-flow-session": (await addUser(api.database, { roles: ["admin"] })).tokenSha256 };
+  for (const address of [path, `${path}&sealed=true`]) {
+    const response = await api.open.request(address, { headers });
+    assert.deepEqual([response.status, await response.json()], [200, "[secret]"]);
+  }
 });
 
 test("a payload of another tree, or one that only looks sealed, is masked and no error", async () => {

@@ -41,6 +41,17 @@ const EVENTS: ReportedEvent[] = [
     bytes: 12,
     duration_ms: 0,
   },
+  {
+    type: "task.progress",
+    at: 1,
+    ...ref,
+    task: "t",
+    task_run_id: "5-3-0",
+    step_run_id: "4",
+    iteration: 3,
+    run: 2,
+    progress: { rows_read: 3, share: 0.5 },
+  },
   { type: "call.error", at: 1, ...ref, task: "t", run: 1, error },
   { type: "call.done", at: 1, ...ref, task: "t", child_execution_id: "9" },
   { type: "loop.iteration.completed", at: 1, ...ref, iteration: 0, tasks: ["t"], pipeline: true, set: [["x", 1]] },
@@ -93,7 +104,23 @@ test("the execution's own events cannot be sent", () => {
   }
 });
 
+const progress = (numbers?: unknown) => ({
+  ...{ event_type: "task.progress", ...ref, task: "t" },
+  ...(numbers !== undefined && { meta: { progress: numbers } }),
+});
+
 const BROKEN: [name: string, body: object][] = [
+  ["progress without numbers", progress()],
+  ["progress of nothing", progress({})],
+  ["progress in words", progress({ rows: "many" })],
+  ["progress that is a list", progress([1])],
+  ["progress under a name that no terminal may show", progress({ "\u001b[2J": 1 })],
+  [
+    "progress under a name that is none",
+    JSON.parse(JSON.stringify(progress()).replace("}", ',"meta":{"progress":{"__proto__":1}}}')),
+  ],
+  ["progress in too many numbers", progress(Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`n${n}`, n])))],
+  ["progress of no task", { ...progress({ rows: 1 }), task: undefined }],
   ["no command", { event_type: "command.started", attempt: 1 }],
   ["a command that is no id", { event_type: "command.started", command_id: "__proto__", attempt: 1 }],
   ["attempt 0", { event_type: "command.started", ...ref, attempt: 0 }],

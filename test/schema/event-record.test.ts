@@ -89,11 +89,19 @@ test("what has no column of its own is in meta, and nowhere twice", () => {
   assert.deepEqual([issued["command_id"], issued["step_run_id"], issued["meta"]], ["1", "3", undefined]);
 });
 
+test("how far a task is stands in meta, and the record is the task's", () => {
+  const told = { type: "task.progress", at: AT, ...COMMAND, task: "copy", task_run_id: "1-0-0", run: 1 } as const;
+  const { node_type, node_name, task_run_id, meta, result } = record({ ...told, progress: { rows_read: 12 } });
+  assert.deepEqual([node_type, node_name, task_run_id], ["task", "copy", "1-0-0"]);
+  assert.deepEqual([meta, result], [{ run: 1, progress: { rows_read: 12 } }, undefined]);
+});
+
 for (const [event, status] of [
   [{ type: "playbook.initialized", execution_id: "1", catalog_id: "2", path: "p", workload: {}, input: {} }, "RUNNING"],
   [{ type: "command.issued", command_id: "1", step: "s", step_run_id: "2" }, "PENDING"],
   [{ type: "command.claimed", ...COMMAND }, "CLAIMED"],
   [{ type: "command.started", ...COMMAND }, "RUNNING"],
+  [{ type: "task.progress", ...COMMAND, task: "t", task_run_id: "1", run: 1, progress: { rows: 1 } }, "RUNNING"],
   [{ type: "command.completed", ...COMMAND }, "COMPLETED"],
   [{ type: "command.cancelled", command_id: "1", step: "s", reason: "r" }, "CANCELLED"],
   [{ type: "call.done", ...COMMAND, task: "t" }, "COMPLETED"],

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import type { Database } from "../../src/repositories/database.ts";
 import type { FlowError } from "../../src/schema/errors.ts";
+import type { JsonObject } from "../../src/schema/json.ts";
 import { type Caller, createAudit } from "../../src/services/audit.ts";
 import { createCredentials } from "../../src/services/credentials.ts";
 import { openServiceDatabase } from "../repositories/service-database.ts";
@@ -182,5 +183,58 @@ test("no odd name is a fault", async () => {
     await assert.rejects(credentials.find(name), { code: "NOT_FOUND" });
     await assert.rejects(credentials.read(name, WORKER), { code: "NOT_FOUND" });
     await assert.rejects(credentials.remove(name, OPERATOR), { code: "NOT_FOUND" });
+  }
+});
+
+/** A credential with this meta, and how it is read for an execution. */
+async function restricted(name: string, meta: JsonObject | null) {
+  const credentials = setup();
+  await credentials.save({ name, type: "bearer", data: { token: "canary" }, meta }, OPERATOR);
+  const read = (caller: Caller, executionId?: string) =>
+    credentials.read(name, caller, executionId === undefined ? {} : { executionId });
+  return { read };
+}
+
+async function execution(path: string): Promise<string> {
+  const [row] = await database.sql<{ id: string }[]>`
+    with id as (select coalesce(max(execution_id), 0) + 1 as id from flow.execution)
+    insert into flow.execution (execution_id, root_execution_id, catalog_id, path, version, status, last_event_id)
+    select id, id, 1, ${path}, 1, 'RUNNING', id from id
+    returning execution_id as id`;
+  return row?.id ?? "";
+}
+
+test("a credential for some playbooks is given to their executions alone, and refusals are in the audit log", async () => {
+  const { read } = await restricted("some", { playbooks: ["system/**", "team/report"] });
+  for (const path of ["system/login", "system/a/b", "team/report"]) {
+    assert.deepEqual((await read(WORKER, await execution(path))).data, { token: "canary" });
+  }
+  for (const path of ["team/other", "team/system/login", "system", "SYSTEM/login"]) {
+    const asked = read(WORKER, await execution(path));
+    await assert.rejects(asked, { code: "FORBIDDEN", message: new RegExp(`not for playbook '${path}'`) });
+  }
+  await assert.rejects(read(WORKER), { code: "FORBIDDEN" });
+  await assert.rejects(read(WORKER, "999999"), { code: "FORBIDDEN" });
+  const rows = await database.sql`
+    select from auth.audit_log where resource = 'credential/some' and result = 'deny' and detail ? 'execution_id'`;
+  assert.equal(rows.length, 6);
+});
+
+test("an operator reads it for nobody, and for a playbook as little as that one may", async () => {
+  const { read } = await restricted("shown", { playbooks: ["system/**"] });
+  assert.deepEqual((await read(OPERATOR)).data, { token: "canary" });
+  await assert.rejects(read(OPERATOR, await execution("team/other")), { code: "FORBIDDEN" });
+});
+
+test("without a list every playbook is given it; with something that is no list none is", async () => {
+  const id = await execution("team/any");
+  for (const meta of [null, {}, { owner: "ops" }, { playbooks: null }]) {
+    const { read } = await restricted("any", meta);
+    assert.deepEqual((await read(WORKER, id)).data, { token: "canary" });
+    assert.deepEqual((await read(WORKER)).data, { token: "canary" });
+  }
+  for (const playbooks of ["team/any", [], [7], { "team/any": true }]) {
+    const { read } = await restricted("none", { playbooks });
+    await assert.rejects(read(WORKER, id), { code: "FORBIDDEN" }, JSON.stringify(playbooks));
   }
 });

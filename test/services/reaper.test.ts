@@ -64,3 +64,20 @@ test("a sweep publishes so many at most, and the next one goes on after them", a
   for (const id of ids) assert.ok(told.flat().includes(id), `${id} was never published`);
   await reaper.release();
 });
+
+test("a sweep that is asked for is made although another server has the lease, and leaves it that", async () => {
+  const holder = reaperOf("server-4");
+  const asked = reaperOf("server-5", 2);
+  assert.notEqual(await holder.reaper.sweep(), undefined);
+  const ids = [await setup.held("gone"), await setup.held("gone"), await setup.held("gone")];
+  let more = true;
+  for (let sweeps = 0; more && sweeps < 20; sweeps += 1) {
+    const swept = await asked.reaper.sweepNow();
+    assert.ok(swept.republished.worker <= 2);
+    more = swept.more;
+  }
+  assert.equal(more, false);
+  for (const id of ids) assert.ok(asked.told.flat().includes(id), `${id} was never published`);
+  assert.equal(await asked.reaper.sweep(), undefined);
+  await holder.reaper.release();
+});

@@ -227,7 +227,14 @@ test("a tree goes as a whole: what was called stays as long as its root", async 
 test("the events of an execution that is gone are not shown, although its month of the log is still there", async () => {
   const results = openResults();
   // Reading events asks nobody else.
-  const executions = createExecutions({ database, results, advance: {} as Advance, now: Date.now });
+  const executions = createExecutions({
+    database,
+    results,
+    advance: {} as Advance,
+    access: { user: async () => undefined },
+    audit: { refused: () => undefined },
+    now: Date.now,
+  });
   const { executionId } = await rows.execution({ began: OLD, ended: OLD });
   assert.equal((await executions.events(executionId, { after: 0, limit: 10 })).events.length, 1);
   await open().runOnce();

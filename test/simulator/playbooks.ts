@@ -185,6 +185,20 @@ workflow:
   - { step: c }
   - { step: tidy, tool: { kind: noop, result: { n: "{{ b.n }}", child: "{{ a.child }}" } } }
 `,
+  "tasks that tell how far they are": `
+workflow:
+  - { step: a, tool: { kind: noop, tells: 5, result: { n: 1 } }, next: each }
+  - step: each
+    loop: { in: 4, iterator: n, spec: { mode: parallel, policy: { exec: local } } }
+    tool:
+      kind: noop
+      tells: 3
+      flaky: 1
+      result: { v: "{{ n + a.n }}" }
+      spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 2, delay: 0.2 } }] } }
+    next: end
+  - { step: end, tool: { kind: noop, tells: 5, result: { last: "{{ each.results[3].v }}" } } }
+`,
 };
 
 /** What the simulated playbook with a sub-playbook calls. */

@@ -20,7 +20,7 @@ export interface ScriptedClaim {
 
 /**
  * One tool for every kind. It takes some time, has a side effect, and then does what its config says: `fail: true` always
- * fails, `flaky: 2` fails in its first two runs, else it answers `result`. Answers depend on nothing else, so that a run
+ * fails, `flaky: 2` fails in its first two runs, else it answers `result`; `tells: 5` tells five times how far it is. Answers depend on nothing else, so that a run
  * without faults says what every run must come to. Dies and stands still where its process does.
  */
 export function scriptedTool(
@@ -36,7 +36,12 @@ export function scriptedTool(
       const id = `${commandId}#${attempt}`;
       ledger.enter(id, limit);
       try {
-        await process.clock.sleep(random.between(5, 3_000), call.signal);
+        const workMs = random.between(5, 3_000);
+        const parts = Number(own(call.config, "tells") ?? 0) + 1;
+        for (let part = 1; part <= parts; part += 1) {
+          await process.clock.sleep(workMs / parts, call.signal);
+          if (part < parts) call.progress?.({ part });
+        }
         ledger.record(call.taskRunId, { run: call.attempt, attempt });
         return answer(script, call);
       } finally {

@@ -114,6 +114,10 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       error,
     },
   ],
+  "task.progress": [
+    { ...ref, task: name, task_run_id: id, run: count, progress: fc.dictionary(fc.stringMatching(/^[a-z]+$/), count) },
+    { worker: name, iteration: count, step_run_id: id },
+  ],
   "call.done": [
     { ...ref, task: name },
     { worker: name, iteration: count, child_execution_id: id },

@@ -3,17 +3,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { after } from "node:test";
+import { createInProcessBroker } from "../../src/adapters/in-process-broker.ts";
 import { loadConfig } from "../../src/platform/config.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { createMetrics } from "../../src/platform/metrics.ts";
 import { createSecret } from "../../src/platform/secret.ts";
+import type { Broker } from "../../src/ports/broker.ts";
 import { type Database, openDatabase } from "../../src/repositories/database.ts";
 import { unavailable } from "../../src/repositories/failure.ts";
 import { createService, type Service, type ServiceDeps } from "../../src/roles/service.ts";
 import { createApp } from "../../src/routes/app.ts";
 import type { AdvanceObserver } from "../../src/services/advance.ts";
 import { createCatalog } from "../../src/services/catalog.ts";
+import { createDiagnosis } from "../../src/services/doctor/diagnose.ts";
+import { createReaper } from "../../src/services/reaper.ts";
 import { keyRing } from "./key-ring.ts";
 import { createServiceDatabase } from "./postgres.ts";
 
@@ -53,6 +57,9 @@ export async function openApi(
   return api;
 }
 
+/** A busy machine may take longer than a quarter of a second to take a batch, and is not to be told from one that hangs. */
+const PATIENCE = { FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS: "60" };
+
 /** The API over a database, whatever its state. `settings` are environment variables. */
 export async function buildApi(
   database: Database,
@@ -70,7 +77,7 @@ export async function buildApi(
   const onRegistered = ({ kind, unchanged }: { kind: string; unchanged: boolean }) =>
     metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
   const logger = createLogger("debug", stream);
-  const config = loadConfig(settings);
+  const config = loadConfig({ ...PATIENCE, ...settings });
   const resultsFolder = await mkdtemp(join(tmpdir(), "flow-results-"));
   after(() => rm(resultsFolder, { recursive: true, force: true }));
   const observer: AdvanceObserver = {
@@ -92,8 +99,11 @@ export async function buildApi(
     ...parts,
   });
   const stopping = new AbortController();
+  const broker = createInProcessBroker(logger);
+  after(() => broker.close());
   const shared = {
     ...service,
+    ...doctorParts(database, broker),
     catalog: createCatalog({ database, onRegistered }),
     logger,
     metrics,
@@ -113,6 +123,22 @@ export async function buildApi(
     stopping,
     log: () => written,
   };
+}
+
+/** What the doctor's routes ask. Every command that waits counts as stranded. */
+function doctorParts(database: Database, broker: Broker) {
+  const policy = { staleMs: 60_000, hardTimeoutMs: 1_800_000, pendingMs: 0 };
+  const onSwept = () => undefined;
+  const reaper = createReaper({
+    database,
+    broker,
+    holder: "test",
+    policy,
+    maxPerRun: 100,
+    intervalMs: 60_000,
+    onSwept,
+  });
+  return { reaper, diagnose: createDiagnosis({ database, keyIds: keyRing().ids }) };
 }
 
 /** What an answer's body may be read as in a test. */

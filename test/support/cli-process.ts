@@ -61,7 +61,10 @@ export function flow(folder: string, args: readonly string[], environment: NodeJ
 }
 
 /** A folder with these files, removed after the test. */
-export async function folderWith(context: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
+export async function folderWith(
+  context: Pick<TestContext, "after">,
+  files: Readonly<Record<string, string>>,
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "flow-cli-"));
   // Run as root, a server's database belongs to another user, who must be able to enter; else it would be kept elsewhere.
   await chmod(folder, 0o755);

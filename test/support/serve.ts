@@ -4,6 +4,8 @@ import { type CliProcess, startFlow } from "./cli-process.ts";
 /** A `flow serve` process that answers. */
 export interface Serving extends CliProcess {
   url: string;
+  /** Of its gateway; empty where it has none. */
+  gatewayUrl: string;
 }
 
 /**
@@ -11,7 +13,7 @@ export interface Serving extends CliProcess {
  * ended after the test, whatever happened: with SIGKILL where it does not stop in its own time.
  */
 export async function startServe(
-  context: TestContext,
+  context: Pick<TestContext, "after">,
   folder: string,
   environment: NodeJS.ProcessEnv = {},
   args: readonly string[] = [],
@@ -23,13 +25,13 @@ export async function startServe(
     await server.ended;
   });
   let said = "";
-  const url = await new Promise<string>((resolve, reject) => {
+  const [, url = "", gatewayUrl = ""] = await new Promise<RegExpExecArray>((resolve, reject) => {
     server.process.stdout.on("data", (text: string) => {
       said += text;
-      const found = /ready at (http:\/\/\S+),/.exec(said)?.[1];
-      if (found !== undefined) resolve(found);
+      const found = /ready at (http:\/\/\S+),.*?(?:gateway: (\S+))?\n/.exec(said);
+      if (found !== null) resolve(found);
     });
     server.ended.then(({ stderr }) => reject(new Error(`flow serve ended before it was ready:\n${stderr}`)), reject);
   });
-  return { ...server, url };
+  return { ...server, url, gatewayUrl };
 }

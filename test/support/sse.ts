@@ -54,7 +54,8 @@ function parse(block: string): SentEvent | undefined {
     }),
   );
   const data = fields.get("data");
-  return data === undefined
+  // Without data nothing is told: such an event only says from where to go on.
+  return data === undefined || data === ""
     ? undefined
     : { event: fields.get("event") ?? "message", id: fields.get("id"), data: JSON.parse(data) };
 }

@@ -76,8 +76,12 @@ test("arguments that do not fit the tool are an error that keeps what the server
 test("a server of the older SSE transport works too", async (t) => {
   const older = await startMcpServer("sse");
   t.after(() => older.close());
-  const result = await run({ endpoint: older.endpoint, tool: "echo", arguments: { message: "hi" } });
-  assert.equal((result.data as JsonObject | null)?.["text"], "Echo: hi", result.error?.message);
+  for (const more of [{}, { transport: "sse" }]) {
+    const result = await run({ endpoint: older.endpoint, tool: "echo", arguments: { message: "hi" }, ...more });
+    assert.equal((result.data as JsonObject | null)?.["text"], "Echo: hi", result.error?.message);
+  }
+  const { error } = await run({ endpoint: older.endpoint, transport: "streamable_http" });
+  assert.equal(error?.code, "HTTP_404");
 });
 
 test("a server that is down is a retryable connection error, and unhealthy", async () => {

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { after, before, type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import postgres from "postgres";
+import type { ProgressNumbers } from "../../src/schema/event.ts";
 import type { Json, JsonObject } from "../../src/schema/json.ts";
 import type { ToolResult } from "../../src/schema/outcome.ts";
 import { createToolRegistry, type ToolRegistry } from "../../src/tools/registry.ts";
@@ -283,28 +284,28 @@ test("JSON line by line, and CSV, over HTTP", async (t) => {
   );
 });
 
-test("progress is told in the task's log, at most so often, and at the end", async () => {
+test("how far it is is told after each chunk, and nothing of it stands in the task's log", async () => {
   await sql`create table progress (n int)`;
-  const call = toolCall(
-    {
-      source: { type: "sqldb", query: "select n from generate_series(1, 30) n" },
-      target: { type: "sqldb", table: "progress" },
-      chunk_size: 10,
-    },
-    { auth: both() },
-  );
-  await (await registry.get("transfer")).run(call);
-  assert.deepEqual(call.lines, ["30 rows read, 30 written, done"]);
-  const often = createToolRegistry({
-    allowPrivate: "all",
-    store: { load: () => Promise.resolve(null) },
-    transfer: { progressMs: 0 },
-  });
-  const again = { ...call, lines: [], log: (line: string) => told.push(line) };
-  const told: string[] = [];
-  await (await often.get("transfer")).run(again);
-  await often.close();
-  assert.deepEqual(told.slice(0, 2), ["10 rows read, 10 written", "20 rows read, 20 written"]);
+  const config = {
+    source: { type: "sqldb", query: "select n from generate_series(1, 25) n" },
+    target: { type: "sqldb", table: "progress" },
+    chunk_size: 10,
+  };
+  const told: ProgressNumbers[] = [];
+  const call = toolCall(config, { auth: both(), progress: (numbers) => told.push(numbers) });
+  done(await (await registry.get("transfer")).run(call), 25);
+  assert.deepEqual(told, [
+    { rows_read: 10, rows_written: 10, chunks: 1 },
+    { rows_read: 20, rows_written: 20, chunks: 2 },
+    { rows_read: 25, rows_written: 25, chunks: 3 },
+  ]);
+  assert.deepEqual(call.lines, []);
+});
+
+test("where nobody is told how far it is, it runs all the same", async () => {
+  await sql`create table silent (n int)`;
+  const source = { type: "sqldb", query: "select n from generate_series(1, 25) n" };
+  done(await run({ source, target: { type: "sqldb", table: "silent" }, chunk_size: 10 }), 25);
 });
 
 for (const [name, config, kind, code, message] of [

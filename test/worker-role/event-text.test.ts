@@ -46,6 +46,7 @@ const EVENTS: ReportedEvent[] = [
   { ...done, status: "ok", final: true, result: { value: null }, bytes: 4, iteration: 7 },
   { ...done, status: "error", final: true, result: reference, bytes: 1_024, error },
   { ...done, status: "error", final: false, bytes: 0, error },
+  { type: "task.progress", at: 1, ...ref, task: "t", task_run_id: "5-0-0", run: 1, progress: { rows: 3 } },
   { type: "call.done", at: 1, ...ref, task: "t", run: 1, child_execution_id: "99" } as ReportedEvent,
   { type: "call.error", at: 1, ...ref, task: "t", iteration: 0, run: 2, error },
   { type: "loop.iteration.completed", at: 1, ...ref, iteration: 3, tasks: ["t"], set: [["x", { y: 1 }]] },

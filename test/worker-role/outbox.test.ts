@@ -91,3 +91,19 @@ test("what is cleared is neither sent nor counted", () => {
   queue.clear(b);
   assert.equal(queue.bytes(), 10, "what is under way is counted until it is answered");
 });
+
+test("of what only the newest counts one waits, where the first of them stood; what is under way is left alone", () => {
+  const queue = createOutboxQueue<string>();
+  const a = queue.open("a");
+  const newest = (json: string, bytes: number, newestOf = "t") => ({ json, bytes, newestOf });
+  queue.add(a, [newest("p1", 10)], false);
+  const [first] = queue.take();
+  queue.add(a, [newest("p2", 10), text("a1"), newest("other", 10, "u")], false);
+  for (let count = 3; count <= 1_000; count += 1) queue.add(a, [newest(`p${count}`, count)], false);
+  assert.deepEqual([first?.texts.map(({ json }) => json), queue.bytes()], [["p1"], 1_030]);
+  assert.ok(first !== undefined);
+  queue.answered(first);
+  queue.add(a, [newest("last", 5), text("end")], true);
+  assert.equal(queue.bytes(), 35);
+  assert.deepEqual(texts(queue.take()), [["a", "last", "a1", "other", "end"]]);
+});

@@ -4,7 +4,7 @@ import { maskSealed } from "../../../src/schema/sealed.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** Rows that tell of transport or of time, and of nothing that the playbook says. */
-const LEFT_OUT = /^batch\.|^command\.started$/;
+const LEFT_OUT = /^batch\.|^command\.started$|^task\.progress$/;
 
 /**
  * The log of one execution as lines that are the same on every runtime: without times, names of workers and of stores, and with

@@ -37,10 +37,16 @@ export async function startParityService(
   const results: ResultStore = {
     load: (ref) => call<Json>(url, `/api/results/resolve?ref=${encodeURIComponent(ref)}`),
   };
+  /** Agents are run only when they are called so. */
+  const kinds = new Map<string, string>();
   return {
-    register: async (content) => void (await call(url, "/api/catalog/register", { content })),
+    async register(content) {
+      const { path, kind } = await call<{ path: string; kind: string }>(url, "/api/catalog/register", { content });
+      kinds.set(path, kind);
+    },
     async run({ path, workload = {}, target, order }) {
-      const body = { path, workload, ...(target !== undefined && { target }) };
+      const kind = kinds.get(path) ?? "playbook";
+      const body = { path, workload, resource_kind: kind, ...(target !== undefined && { target }) };
       const { execution_id: id } = await call<{ execution_id: string }>(url, "/api/execute", body);
       const family = await familyOf(url, id);
       const logs = await Promise.all(family.map((member) => logOf(url, member)));

@@ -43,6 +43,8 @@ export interface BenchOptions {
   random?: () => number;
   /** Called for every event, with the state after it. */
   observe?: (event: FlowEvent, state: ExecutionState) => void;
+  /** Milliseconds that work has taken, of which too many in a row make it give way. Default: it takes none. */
+  busy?: () => number;
   /** Keep no events: for runs so long that keeping them is what takes the memory. */
   forgetful?: true;
 }
@@ -93,7 +95,7 @@ export function setup(t: TestContext, options: BenchOptions = {}): Bench {
     writeFileSync(file, withHead(text));
   }
   // 2026-01-01, so that ids are as long as those of a real run.
-  const clock = createSteppedClock(1_767_225_600_000);
+  const clock = createSteppedClock(1_767_225_600_000, options.busy);
   const calls: Call[] = [];
   const lines: TaskLine[] = [];
   const logs = new Map<string, { state: ExecutionState; events: FlowEvent[] }>();

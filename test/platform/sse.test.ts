@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readMessages, type ServerSentEvent } from "../../src/cli/sse.ts";
+import { readMessages, type ServerSentEvent } from "../../src/platform/sse.ts";
 
 const STREAM = [
   ...["retry: 1000", "", ": still here", "", "id: 7", "event: event", 'data: {"name": "Zoë 🜂"}', ""],

@@ -1,0 +1,94 @@
+import { Pool } from "undici";
+import type { Logger } from "../platform/logger.ts";
+import type { Secret } from "../platform/secret.ts";
+import { readMessages } from "../platform/sse.ts";
+import { messageOf } from "../schema/errors.ts";
+import type { ChangedSessions } from "../schema/gateway-api.ts";
+import { changedSessions } from "../schema/session-entry.ts";
+import { systemClock } from "./system-clock.ts";
+
+/** What {@link followAccessChanges} needs. */
+export interface AccessChangesDeps {
+  /** The server's, without a slash at its end. */
+  url: string;
+  /** The operator's. */
+  token: Secret | undefined;
+  logger: Logger;
+  /** Every change is heard of from now on, or (`false`) none. */
+  hears(isHeard: boolean): void;
+  changed(change: ChangedSessions): void;
+}
+
+const CONNECT_MS = 5_000;
+/** Three times the time between two signs of life of the server's streams. */
+const SILENCE_MS = 45_000;
+/** Waits between attempts: doubling from the first to the last, a random part of each. */
+const FIRST_MS = 200;
+const LAST_MS = 5_000;
+
+/**
+ * Follows the server's stream of what changes about sessions, users and roles, and connects again whenever it ends. The returned
+ * function stops it.
+ */
+export function followAccessChanges(deps: AccessChangesDeps): () => Promise<void> {
+  const { origin, pathname } = new URL(deps.url);
+  const path = `${pathname.replace(/\/$/, "")}/api/auth/changes`;
+  const pool = new Pool(origin, { connections: 1, connect: { timeout: CONNECT_MS }, bodyTimeout: SILENCE_MS });
+  const stopping = new AbortController();
+  const told = createTelling(deps.logger);
+  const following = (async () => {
+    for (let attempt = 0; !stopping.signal.aborted; attempt += 1) {
+      try {
+        const { statusCode, body } = await pool.request({
+          method: "GET",
+          path,
+          headers: {
+            accept: "text/event-stream",
+            ...(deps.token !== undefined && { authorization: `Bearer ${deps.token.reveal()}` }),
+          },
+          headersTimeout: SILENCE_MS,
+          signal: stopping.signal,
+        });
+        if (statusCode !== 200) {
+          await body.dump();
+          throw new Error(`status ${statusCode}${statusCode === 401 ? ": FLOW_SERVER_TOKEN is not the server's" : ""}`);
+        }
+        attempt = 0;
+        told.connected();
+        // The server listens for changes before it answers: what is asked from here on is newer than what was missed.
+        deps.hears(true);
+        for await (const messages of readMessages(body)) {
+          for (const { data } of messages) deps.changed(changedSessions(data));
+        }
+        throw new Error("the stream ended");
+      } catch (error) {
+        deps.hears(false);
+        if (!stopping.signal.aborted) told.away(error);
+      }
+      const ms = Math.min(LAST_MS, FIRST_MS * 2 ** Math.min(attempt, 10));
+      await systemClock.sleep(ms / 2 + (Math.random() * ms) / 2, stopping.signal).catch(() => undefined);
+    }
+  })();
+  return async () => {
+    stopping.abort();
+    await following;
+    await pool.destroy();
+  };
+}
+
+/** Says what changed, not every attempt. */
+function createTelling(logger: Logger) {
+  let last = "";
+  return {
+    connected() {
+      if (last !== "") logger.info({}, "changes of sessions and roles are heard of again");
+      last = "";
+    },
+    away(error: unknown) {
+      const reason = messageOf(error);
+      const what = "changes of sessions and roles are not heard of: the server is asked about each session";
+      if (reason !== last) logger.warn({ reason }, what);
+      last = reason;
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import { createHash, randomBytes } from "node:crypto";
+
+/** 256 random bits: what nobody guesses. */
+const TOKEN_BYTES = 32;
+
+/** A token of a new session, in base64url. */
+export function newSessionToken(): string {
+  return randomBytes(TOKEN_BYTES).toString("base64url");
+}
+
+/** True for a text that may be a session's token. */
+export function isSessionToken(text: string): boolean {
+  return /^[\w-]{43}$/.test(text);
+}
+
+/** SHA-256 of a token in hex: what is stored of it, and what it is known by. */
+export function tokenSha256(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}

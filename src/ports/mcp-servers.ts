@@ -1,0 +1,20 @@
+import type { McpResource } from "../schema/mcp-resource.ts";
+
+/** The MCP servers that are registered by name. */
+export interface McpServers {
+  /**
+   * The newest version of the resource `name`, or of `mcp/<name>`; undefined where neither is an MCP resource. `file` is the
+   * document that names it: a local run looks beside it.
+   */
+  find(name: string, file: string, signal: AbortSignal): Promise<McpResource | undefined>;
+}
+
+/** What a worker knows of MCP servers. */
+export interface McpKnowledge {
+  servers: McpServers;
+  /**
+   * Hosts that may get the machine's own token where a task says the address itself: `mcp.example.com`, or `*.example.com`
+   * for all below it. What is registered is trusted with it wherever it stands.
+   */
+  tokenHosts: "all" | readonly string[];
+}

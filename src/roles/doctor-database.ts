@@ -1,0 +1,68 @@
+import { type Database, openDatabase } from "../repositories/database.ts";
+import { unreachable } from "../repositories/failure.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import { createDiagnosis, type DiagnoseDeps } from "../services/doctor/diagnose.ts";
+import type { DoctorDatabase } from "../services/doctor/doctor.ts";
+
+/** Seconds to wait for a connection: a doctor that waits says nothing. */
+const CONNECT_SECONDS = 5;
+/** Longest wait for an answer to a statement that does nothing. */
+const PING_MS = 10_000;
+/** Longest statement; each check has a shorter limit of its own. */
+const STATEMENT_MS = 10_000;
+
+/** The database of this DSN, opened with the first question. Throws `FlowError` INVALID_INPUT for what is none. */
+export function openDoctorDatabase(dsn: string, deps: Omit<DiagnoseDeps, "database">): DoctorDatabase {
+  const address = addressOf(dsn);
+  const database = openDatabase(dsn, {
+    connectionsMax: 1,
+    connectSeconds: CONNECT_SECONDS,
+    statementMs: STATEMENT_MS,
+    applicationName: "flow-doctor",
+  });
+  return {
+    address,
+    ping: () => told(address, ping(database, address)),
+    diagnose: (limits) =>
+      told(
+        address,
+        ping(database, address).then(() => createDiagnosis({ ...deps, database })(limits)),
+      ),
+    close: () => database.close(),
+  };
+}
+
+/** A pool tries again for ever; whoever asks whether it is there wants to know. */
+async function ping({ sql }: Database, address: string): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new FlowError("UNAVAILABLE", `The database at ${address} did not answer within ${PING_MS / 1_000} s`);
+    timer = setTimeout(() => reject(error), PING_MS);
+  });
+  try {
+    await Promise.race([sql`select 1`, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What went wrong, in words that name the place and never the password. */
+async function told<T>(address: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const away = unreachable(error);
+    if (away === undefined) throw error;
+    const why = messageOf(away.cause);
+    throw new FlowError("UNAVAILABLE", `The database at ${address} cannot be reached: ${why}`, { cause: error });
+  }
+}
+
+function addressOf(dsn: string): string {
+  const url = URL.canParse(dsn) ? new URL(dsn) : undefined;
+  if (url?.protocol !== "postgres:" && url?.protocol !== "postgresql:") {
+    // The text itself stays out of the message: it may hold a password.
+    throw new FlowError("INVALID_INPUT", "The DSN must look like postgres://user:password@host:5432/database");
+  }
+  return `${url.hostname}${url.port === "" ? "" : `:${url.port}`}${url.pathname}`;
+}

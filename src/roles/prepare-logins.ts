@@ -1,0 +1,109 @@
+import { callbackToken } from "../platform/callback-token.ts";
+import type { Config } from "../platform/config.ts";
+import type { Logger } from "../platform/logger.ts";
+import { readPackageFile } from "../platform/package-file.ts";
+import { enterAdministrators } from "../repositories/auth-account.ts";
+import type { Database } from "../repositories/database.ts";
+import type { Catalog } from "../services/catalog.ts";
+import type { Credentials } from "../services/credentials.ts";
+import {
+  type DatabaseAddress,
+  ensureAuthCredential,
+  ensureBrokerCredential,
+  ensureCallbackCredential,
+  type LoginCredential,
+} from "../services/login-credentials.ts";
+import { registerSystemPlaybooks, type SystemPlaybook } from "../services/system-playbooks.ts";
+
+/** Playbooks of logins (interface specification, Gateway), as `playbooks/api_integration/idp/` has them. */
+const PLAYBOOKS = [
+  "login",
+  "validate_session",
+  "check_playbook_access",
+  "user_management",
+  "provision_auth_schema",
+  "setup_admin_permissions",
+];
+
+/** Settings that {@link prepareLogins} reads. */
+export type LoginConfig = Pick<
+  Config,
+  "adminEmails" | "brokerUrl" | "databaseUrl" | "idpDomains" | "idpName" | "idpProviders" | "serverToken"
+>;
+
+/** What {@link prepareLogins} needs. */
+export interface PrepareLoginsDeps {
+  config: LoginConfig;
+  database: Database;
+  /** Of that database. */
+  databaseUrl: string;
+  credentials: Pick<Credentials, "find" | "read" | "save">;
+  catalog: Pick<Catalog, "register">;
+  version: string;
+  logger: Logger;
+}
+
+/**
+ * What logins need of a server: the system playbooks in its catalog, their credentials, the first administrators. Nothing of it
+ * changes what an administrator has made theirs. In a database of your own, accounts are made only where the settings speak of
+ * logins at all.
+ */
+export async function prepareLogins(deps: PrepareLoginsDeps): Promise<void> {
+  const { config, database, logger } = deps;
+  await registerPlaybooks(deps);
+  const speaksOfLogins = config.idpDomains.length + config.idpProviders.size + config.adminEmails.length > 0;
+  if (config.databaseUrl !== undefined && !speaksOfLogins) return;
+  const account = await ensureAuthCredential(deps, addressOf(deps.databaseUrl));
+  warnOfAccount(account, logger);
+  const broker =
+    config.brokerUrl === undefined ? undefined : await ensureBrokerCredential(deps, config.brokerUrl.reveal());
+  const callback = await ensureCallbackCredential(deps, callbackToken(config.serverToken).reveal());
+  const credentials = { pg_auth: account, nats_credential: broker, gateway_callback: callback };
+  if (Object.values(credentials).includes("made")) logger.info(credentials, "credentials of logins");
+  const entered = await enterAdministrators(database, config.adminEmails);
+  if (entered.length > 0) logger.warn({ emails: entered }, "FLOW_ADMIN_EMAILS: these are administrators from now on");
+}
+
+async function registerPlaybooks(deps: PrepareLoginsDeps): Promise<void> {
+  const playbooks = await systemPlaybooks(deps.config);
+  for (const { path, outcome } of await registerSystemPlaybooks(deps, playbooks)) {
+    if (outcome === "edited" || outcome === "newer") {
+      const whose = outcome === "edited" ? "was edited" : "comes from a newer flow";
+      deps.logger.info({ path, outcome }, `the system playbook '${path}' stays as it is: it ${whose}`);
+    }
+  }
+}
+
+/** The documents, below the name of the provider and with the cache of sessions where there is a broker. */
+export async function systemPlaybooks(config: Pick<LoginConfig, "brokerUrl" | "idpName">): Promise<SystemPlaybook[]> {
+  return Promise.all(
+    PLAYBOOKS.map(async (name) => {
+      const text = await readPackageFile(`playbooks/api_integration/idp/${name}.yaml`);
+      const placed = text.replaceAll("api_integration/idp/", `api_integration/${config.idpName}/`);
+      const content = config.brokerUrl === undefined ? placed : placed.replace(/^ {2}cache: false$/m, "  cache: true");
+      return { path: `api_integration/${config.idpName}/${name}`, content };
+    }),
+  );
+}
+
+function addressOf(databaseUrl: string): DatabaseAddress {
+  const url = new URL(databaseUrl);
+  const host = url.searchParams.get("host") ?? decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, "$1");
+  const sslmode = url.searchParams.get("sslmode");
+  return {
+    host: host === "" ? "localhost" : host,
+    port: Number(url.searchParams.get("port") ?? (url.port === "" ? 5432 : url.port)),
+    database: decodeURIComponent(url.pathname.slice(1)) || decodeURIComponent(url.username),
+    ...(sslmode !== null && { sslmode }),
+  };
+}
+
+function warnOfAccount(account: LoginCredential, logger: Logger): void {
+  if (account !== "refused" && account !== "foreign") return;
+  const why =
+    account === "refused"
+      ? "the account of FLOW_DATABASE_URL may not make one for it"
+      : "the database server has an account of that name which is not flow's";
+  const what = "Nobody can log in: the credential pg_auth is missing, and";
+  logger.error({ pg_auth: account }, `${what} ${why}. Make one by hand and store it, see docs/access.md`);
+}

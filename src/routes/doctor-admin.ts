@@ -1,0 +1,55 @@
+import { Hono } from "hono";
+import { Diagnosis, DiagnosisQuery, SweepAnswer } from "../schema/doctor-api.ts";
+import { type Audit, audited } from "../services/audit.ts";
+import type { createDiagnosis } from "../services/doctor/diagnose.ts";
+import type { Reaper } from "../services/reaper.ts";
+import { callerOf } from "./caller.ts";
+import { contract } from "./contract.ts";
+import type { RouteEnvironment } from "./environment.ts";
+import { queryOf } from "./input.ts";
+
+const SWEEP = contract({
+  method: "post",
+  path: "/api/admin/command_reaper/sweep",
+  summary: "Publishes the notification of stranded commands again, now; changes no status",
+  access: "operator",
+  answer: SweepAnswer,
+  audit: { action: "command_reaper.sweep", resource: "command_reaper" },
+});
+
+const DIAGNOSIS = contract({
+  method: "get",
+  path: "/api/admin/diagnosis",
+  summary: "What is wrong with executions, workers, queues and the database, since when, and what to do",
+  access: "operator",
+  user: { permission: "view_operations" },
+  query: DiagnosisQuery,
+  answer: Diagnosis,
+  refusals: [422],
+});
+
+/** Contracts of {@link doctorAdminRoutes}. */
+export const DOCTOR_ADMIN_CONTRACTS = [SWEEP, DIAGNOSIS];
+
+/** What the routes need. */
+export interface DoctorAdminDeps {
+  reaper: Pick<Reaper, "sweepNow">;
+  diagnose: ReturnType<typeof createDiagnosis>;
+  audit: Pick<Audit, "record">;
+}
+
+/** What the doctor asks of a server. */
+export function doctorAdminRoutes({ reaper, diagnose, audit }: DoctorAdminDeps) {
+  return new Hono<RouteEnvironment>()
+    .post(SWEEP.path, async (c) => {
+      const { republished, more } = await reaper.sweepNow();
+      const total = republished.pending + republished.worker + republished.timeout;
+      const { action, resource } = SWEEP.audit;
+      await audit.record(audited(callerOf(c, SWEEP), action, resource, { detail: { ...republished } }));
+      return c.json({ status: "ok", republished, total, more } satisfies SweepAnswer);
+    })
+    .get(DIAGNOSIS.path, queryOf(DIAGNOSIS.query), async (c) => {
+      const { stale_seconds: seconds } = c.req.valid("query");
+      return c.json(await diagnose(seconds === undefined ? {} : { staleMs: Number(seconds) * 1_000 }));
+    });
+}

@@ -1,0 +1,84 @@
+import { type Context, Hono } from "hono";
+import type { Logger } from "../../platform/logger.ts";
+import type { Secret } from "../../platform/secret.ts";
+import { DoctorAsked, type DoctorToolName, type ToolsAnswer } from "../../schema/doctor-api.ts";
+import { FlowError } from "../../schema/errors.ts";
+import type { Json } from "../../schema/json.ts";
+import type { Doctor } from "../../services/doctor/doctor.ts";
+import { BODY_BYTES_MAX, parseJson, readBody } from "../body.ts";
+import type { RouteEnvironment } from "../environment.ts";
+import { errorAnswers } from "../errors.ts";
+import { loopbackOnly } from "../host.ts";
+import { jsonBody } from "../input.ts";
+import { bodyLimit, requests } from "../request.ts";
+import { tokenGuard } from "./guard.ts";
+import { answerMcp } from "./mcp.ts";
+import { TOOLS } from "./tools.ts";
+
+/** What the doctor's surface is made of. */
+export interface DoctorAppDeps {
+  doctor: Doctor;
+  logger: Logger;
+  /** Callers must have it; undefined: nobody is asked. */
+  token: Secret | undefined;
+  /** It listens on loopback: names and pages from elsewhere are refused. */
+  loopback: boolean;
+  /** Aborted when the process begins to stop. */
+  stopping: AbortSignal;
+  version: string;
+  newRequestId(): string;
+}
+
+const HEALTH = "/healthz";
+
+/**
+ * The doctor's HTTP surface (interface specification, Doctor), and its tools over MCP at `/mcp`. Whatever a tool finds is
+ * answered with 200: the outcome says how severe it is.
+ */
+export function createDoctorApp(deps: DoctorAppDeps) {
+  const { doctor, stopping } = deps;
+  const app = new Hono<RouteEnvironment>();
+  app.onError(errorAnswers({ ...deps, unavailable: () => undefined }));
+  app.notFound(noSuchRoute);
+  app.use(requests({ ...deps, metrics: { requestDone: () => undefined } }));
+  if (deps.loopback) app.use(loopbackOnly());
+  app.use(bodyLimit(() => BODY_BYTES_MAX));
+  app.use(tokenGuard(deps.token, HEALTH));
+  const signalOf = (c: Context) => AbortSignal.any([c.req.raw.signal, stopping]);
+  for (const { name } of TOOLS) {
+    app.post(invokePath(name), jsonBody(DoctorAsked, true), async (c) => {
+      return c.json(await doctor[name](c.req.valid("json"), signalOf(c)));
+    });
+  }
+  return (
+    app
+      .get(HEALTH, (c) => c.json({ status: "ok" }))
+      .get("/tools", (c) =>
+        c.json({
+          tools: TOOLS.map(({ name, description, changes, inputSchema }) => {
+            return { name, description, invoke: `POST ${invokePath(name)}`, changes, input_schema: inputSchema };
+          }),
+        } satisfies ToolsAnswer),
+      )
+      .post("/mcp", async (c) => {
+        const body = parseJson(await readBody(c.req.raw, BODY_BYTES_MAX)) as Json;
+        return await answerMcp(deps, c.req.raw, body);
+      })
+      // A client asks for a stream of what a server tells by itself, and ends its session: here is neither.
+      .on(["GET", "DELETE"], "/mcp", (c) => {
+        c.header("allow", "POST");
+        return c.json(
+          { jsonrpc: "2.0", error: { code: -32_000, message: "Only POST: there are no sessions" }, id: null },
+          405,
+        );
+      })
+  );
+}
+
+function invokePath(name: DoctorToolName): string {
+  return `/tools/${name}/invoke`;
+}
+
+function noSuchRoute(c: Context): never {
+  throw new FlowError("NOT_FOUND", `The doctor has no ${c.req.method} ${c.req.path}; GET /tools lists what it can do`);
+}

@@ -1,0 +1,31 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { MiddlewareHandler } from "hono";
+import type { Secret } from "../../platform/secret.ts";
+import { FlowError } from "../../schema/errors.ts";
+import type { RouteEnvironment } from "../environment.ts";
+
+/**
+ * Lets callers with the token in, and everybody to `open`. Without a token nobody is asked: then the doctor listens on
+ * loopback only. Looking is guarded too: a caller may name a server and a database that the doctor is to connect to.
+ */
+export function tokenGuard(token: Secret | undefined, open: string): MiddlewareHandler<RouteEnvironment> {
+  const expected = token === undefined ? undefined : digest(token.reveal());
+  return async (c, next) => {
+    const isOpen = c.req.method === "GET" && c.req.path === open;
+    if (expected !== undefined && !isOpen) {
+      const given = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+      if (given === undefined || !timingSafeEqual(digest(given), expected)) {
+        const hint =
+          "send 'Authorization: Bearer <token>' with FLOW_DOCTOR_TOKEN, or FLOW_SERVER_TOKEN where that is not set";
+        throw new FlowError("UNAUTHENTICATED", `The doctor does not know this caller; ${hint}`);
+      }
+    }
+    c.set("role", "operator");
+    await next();
+  };
+}
+
+/** Of one length whatever was given: the time of comparing tells nothing about the token. */
+function digest(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
+}

@@ -1,0 +1,41 @@
+import { toJsonSchema } from "@valibot/to-json-schema";
+import * as v from "valibot";
+import { DOCTOR_TOOLS, DoctorAsked, type DoctorToolName } from "../../schema/doctor-api.ts";
+import type { Json } from "../../schema/json.ts";
+
+/** What a tool of the doctor is, for whoever chooses among them. */
+export interface DoctorTool {
+  name: DoctorToolName;
+  description: string;
+  /** It changes something, if only by telling again what was told before. */
+  changes: boolean;
+  /** JSON Schema of its input. */
+  inputSchema: { type: "object"; [key: string]: Json };
+}
+
+const DESCRIPTIONS: Readonly<Record<DoctorToolName, string>> = {
+  detect:
+    "Looks for what is wrong with executions, commands, workers, queues and the database. Each finding says what, since when, why it matters and what to do. Changes nothing.",
+  reachability: "Whether the server, its database and the broker answer. Changes nothing.",
+  repair_trigger_reaper:
+    "Has the server publish the notification of stranded commands again, so that workers claim them. Ends no command and starts none twice.",
+};
+
+const asked = v.object(DoctorAsked.entries);
+const swept = v.omit(asked, ["db_dsn", "stale_seconds"]);
+
+/** The doctor's tools, in the order in which they are of use. */
+export const TOOLS: readonly DoctorTool[] = DOCTOR_TOOLS.map((name) => ({
+  name,
+  description: DESCRIPTIONS[name],
+  changes: name === "repair_trigger_reaper",
+  inputSchema: schemaOf(name),
+}));
+
+function schemaOf(name: DoctorToolName): DoctorTool["inputSchema"] {
+  const schema =
+    name === "repair_trigger_reaper" ? swept : name === "reachability" ? v.omit(asked, ["stale_seconds"]) : asked;
+  // What a rule of ours says stands in the description; JSON Schema has no word for it.
+  const { $schema: _, ...rest } = toJsonSchema(schema, { errorMode: "ignore" });
+  return { ...(rest as Record<string, Json>), type: "object" };
+}

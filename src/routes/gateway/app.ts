@@ -1,0 +1,52 @@
+import { Hono } from "hono";
+import { type AddressRange, clientAddress } from "../../platform/client-address.ts";
+import type { GatewayMetrics } from "../../platform/gateway-metrics.ts";
+import type { Logger } from "../../platform/logger.ts";
+import { BODY_BYTES_MAX } from "../body.ts";
+import { errorAnswers } from "../errors.ts";
+import { bodyLimit, requests } from "../request.ts";
+import type { GatewayEnvironment } from "./environment.ts";
+import { type LoginRouteDeps, loginRoutes } from "./login.ts";
+import { noGatewayRoute } from "./no-route.ts";
+import { type OriginRules, origins } from "./origins.ts";
+import { type ProxyDeps, proxyRoutes } from "./proxy.ts";
+
+/** What the gateway's public side is made of. */
+export interface GatewayAppDeps {
+  login: LoginRouteDeps;
+  proxy: ProxyDeps;
+  origins: OriginRules;
+  trustedProxies: readonly AddressRange[];
+  logger: Logger;
+  metrics: Pick<GatewayMetrics, "requestDone">;
+  newRequestId(): string;
+}
+
+/** Longest body of a login, bytes: an ID token of 16 KiB, and room. */
+const LOGIN_BYTES_MAX = 65_536;
+
+/**
+ * What browsers reach. What stands between a request and its route, in this order: its id, log and metrics; whose address it is;
+ * which page it comes from; how long it is. Callbacks of playbooks are not here but on a listener of their own.
+ */
+export function createGatewayApp(deps: GatewayAppDeps) {
+  const app = new Hono<GatewayEnvironment>();
+  app.onError(errorAnswers({ logger: deps.logger, unavailable: () => undefined }));
+  app.notFound(noGatewayRoute);
+  app.use(requests(deps));
+  app.use(async (c, next) => {
+    const env = c.env as GatewayEnvironment["Bindings"] | undefined;
+    const remote = env?.incoming?.socket.remoteAddress;
+    const client = clientAddress(remote, c.req.header("x-forwarded-for"), deps.trustedProxies);
+    if (client !== undefined) c.set("client", client);
+    // In plain sight of everybody who looks at any answer.
+    if (deps.proxy.bypass) c.header("x-flow-auth-bypass", "true");
+    await next();
+  });
+  app.use(origins(deps.origins));
+  app.use(bodyLimit((route) => (route?.includes("/api/auth/") ? LOGIN_BYTES_MAX : BODY_BYTES_MAX)));
+  return app
+    .get("/health", (c) => c.text("ok"))
+    .route("/", loginRoutes(deps.login))
+    .route("/", proxyRoutes(deps.proxy));
+}

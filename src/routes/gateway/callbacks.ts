@@ -1,0 +1,66 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { Hono } from "hono";
+import type { GatewayMetrics } from "../../platform/gateway-metrics.ts";
+import type { Logger } from "../../platform/logger.ts";
+import type { Secret } from "../../platform/secret.ts";
+import { FlowError } from "../../schema/errors.ts";
+import { CallbackBody } from "../../schema/gateway-api.ts";
+import type { Callbacks } from "../../services/gateway/callbacks.ts";
+import { BODY_BYTES_MAX } from "../body.ts";
+import type { RouteEnvironment } from "../environment.ts";
+import { errorAnswers } from "../errors.ts";
+import { jsonBody } from "../input.ts";
+import { bodyLimit, requests } from "../request.ts";
+
+/** What the gateway's internal side is made of. */
+export interface CallbackAppDeps {
+  callbacks: Pick<Callbacks, "take">;
+  /** What callbacks must bring as `Authorization: Bearer`. */
+  token: Secret;
+  logger: Logger;
+  metrics: Pick<GatewayMetrics, "requestDone" | "expose">;
+  newRequestId(): string;
+}
+
+/**
+ * Callbacks of the system playbooks (interface specification, Gateway), on a listener that only workers reach, and what watches the
+ * gateway. A callback
+ * needs the internal token, a request that somebody waits for, and to come from the execution that the request was given to.
+ * The asynchronous route answers before anybody has looked at what it brings.
+ */
+export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps) {
+  const app = new Hono<RouteEnvironment>();
+  const wanted = digest(token.reveal());
+  app.onError(errorAnswers({ logger: deps.logger, unavailable: () => undefined }));
+  app.notFound((c) => {
+    throw new FlowError("NOT_FOUND", `There is no ${c.req.method} ${c.req.path} for callbacks`);
+  });
+  app.use(requests(deps));
+  app.use(bodyLimit(() => BODY_BYTES_MAX));
+  app.use("/api/*", async (c, next) => {
+    const given = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+    if (given !== undefined && timingSafeEqual(digest(given), wanted)) return await next();
+    const hint = "playbooks send it with 'auth: gateway_callback'";
+    throw new FlowError("UNAUTHENTICATED", `A callback must bring the internal token; ${hint}`);
+  });
+  return app
+    .get("/health", (c) => c.text("ok"))
+    .get("/metrics", async (c) => {
+      const { contentType, text } = await deps.metrics.expose();
+      return c.body(text, 200, { "content-type": contentType });
+    })
+    .post("/api/internal/callback", jsonBody(CallbackBody), async (c) => {
+      await callbacks.take(c.req.valid("json"));
+      return c.json({ status: "ok" });
+    })
+    .post("/api/internal/callback/async", jsonBody(CallbackBody), (c) => {
+      callbacks.take(c.req.valid("json")).catch((err: unknown) => {
+        deps.logger.info({ err, request_id: c.var.requestId }, "a callback was not waited for");
+      });
+      return c.json({ status: "accepted" }, 202);
+    });
+}
+
+function digest(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
+}

@@ -1,0 +1,95 @@
+import { type Context, Hono } from "hono";
+import { deleteCookie, setCookie } from "hono/cookie";
+import { FlowError } from "../../schema/errors.ts";
+import {
+  type AccessAnswer,
+  AccessBody,
+  type LoginAnswer,
+  LoginBody,
+  type SessionAnswer,
+} from "../../schema/gateway-api.ts";
+import type { KnownSession } from "../../schema/session-entry.ts";
+import type { LoggedIn, LoginAsked } from "../../services/gateway/login.ts";
+import { jsonBody } from "../input.ts";
+import type { GatewayEnvironment } from "./environment.ts";
+import { unknownOrigin } from "./origins.ts";
+import { invalidSession, SESSION_COOKIE, sessionOf } from "./session-token.ts";
+
+/** What the routes of logins do. */
+export interface LoginRouteDeps {
+  login(asked: LoginAsked): Promise<LoggedIn>;
+  check(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
+  /** Ends a session. Throws `FlowError` UNAUTHENTICATED for one that is not valid. */
+  revoke(tokenSha256: string): Promise<void>;
+  /** Whether the session's user may do something with a path. Throws `FlowError` UNAUTHENTICATED for no session. */
+  isAllowed(tokenSha256: string, asked: { action: string; path: string }): Promise<boolean>;
+  /** GATEWAY_AUTH_BYPASS: whoever has no session is told that they may do everything, as they may. */
+  bypass: boolean;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+/** Whom a gateway that asks nobody takes its callers for. */
+const NOBODY = { user_id: 0, email: "nobody@localhost", display_name: "Nobody: logins are bypassed", roles: ["admin"] };
+
+/** Login, logout, and what a session is worth (interface specification, Gateway). */
+export function loginRoutes(deps: LoginRouteDeps) {
+  return new Hono<GatewayEnvironment>()
+    .post("/api/auth/login", jsonBody(LoginBody), async (c) => {
+      refuseUnknownOrigin(c);
+      const { idp_token: idpToken, idp_domain: idpDomain } = c.req.valid("json");
+      const { client: address } = c.var;
+      const logged = await deps.login({ idpToken, idpDomain, address, userAgent: c.req.header("user-agent") });
+      const { sessionToken, user, expiresAt } = logged;
+      setCookie(c, SESSION_COOKIE, sessionToken, {
+        ...COOKIE,
+        maxAge: Math.max(0, Math.floor((expiresAt - deps.now()) / 1_000)),
+      });
+      c.header("cache-control", "no-store");
+      return c.json({
+        status: "authenticated",
+        session_token: sessionToken,
+        user,
+        expires_at: withoutZone(expiresAt),
+        message: `Logged in as ${user.email}`,
+      } satisfies LoginAnswer);
+    })
+    .post("/api/auth/logout", async (c) => {
+      const session = sessionOf(c);
+      try {
+        await deps.revoke(session);
+      } catch (error) {
+        // Of a session that is over nothing is left to try again with.
+        if (error instanceof FlowError && error.code === "UNAUTHENTICATED") deleteCookie(c, SESSION_COOKIE, COOKIE);
+        throw error;
+      }
+      deleteCookie(c, SESSION_COOKIE, COOKIE);
+      return c.json({ status: "logged_out" });
+    })
+    .get("/api/auth/session", async (c) => {
+      c.header("cache-control", "no-store");
+      if (deps.bypass) return c.json({ valid: true, user: NOBODY, expires_at: null } satisfies SessionAnswer);
+      const session = await deps.check(sessionOf(c), c.var.client);
+      if (session === undefined) throw invalidSession();
+      const { user, expiresAt } = session;
+      return c.json({ valid: true, user, expires_at: withoutZone(expiresAt) } satisfies SessionAnswer);
+    })
+    .post("/api/auth/access", jsonBody(AccessBody), async (c) => {
+      const allowed = deps.bypass || (await deps.isAllowed(sessionOf(c), c.req.valid("json")));
+      return c.json({ allowed } satisfies AccessAnswer);
+    });
+}
+
+/** No script reads it, it travels over TLS alone (or within the machine), and not with what other sites send. */
+const COOKIE = { path: "/", httpOnly: true, secure: true, sameSite: "Lax" } as const;
+
+/** A page that logs a visitor in as somebody else would see what the visitor then does. */
+function refuseUnknownOrigin(c: Context<GatewayEnvironment>): void {
+  const origin = c.req.header("origin");
+  if (origin !== undefined && c.var.isAllowedOrigin !== true) throw unknownOrigin(origin);
+}
+
+/** `2026-06-01T12:00:00.000`, in UTC, as the specification has it. */
+function withoutZone(ms: number): string {
+  return new Date(ms).toISOString().slice(0, -1);
+}

@@ -1,0 +1,64 @@
+import type { Context } from "hono";
+import { isSessionToken, tokenSha256 } from "../../platform/session-token.ts";
+import { FlowError } from "../../schema/errors.ts";
+import type { GatewayEnvironment } from "./environment.ts";
+import { unknownOrigin } from "./origins.ts";
+
+/** Name of the cookie that holds a session's token. */
+export const SESSION_COOKIE = "session_token";
+
+const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/**
+ * The SHA-256 of the session's token that a call brings. `Authorization: Bearer`, `X-Session-Token` and the cookie are looked at
+ * in this order: the first that is there decides. A cookie is sent by browsers whatever page calls, so with one a call that
+ * changes something must come from a page that may. Throws `FlowError` UNAUTHENTICATED without a token or with one that cannot
+ * be one, FORBIDDEN for a page that may not.
+ */
+export function sessionOf(c: Context<GatewayEnvironment>): string {
+  const { token, isCookie } = tokenOf(c);
+  if (!isSessionToken(token)) throw invalidSession();
+  if (isCookie && !SAFE_METHODS.has(c.req.method) && c.var.isAllowedOrigin !== true)
+    throw forgedRequest(c.req.header("origin"));
+  return tokenSha256(token);
+}
+
+/** The error for a token that is no session's. */
+export function invalidSession(): FlowError {
+  return new FlowError(
+    "UNAUTHENTICATED",
+    "The session is not valid: it is over, was ended, or never was; log in again",
+  );
+}
+
+function tokenOf(c: Context): { token: string; isCookie: boolean } {
+  const authorization = c.req.header("authorization");
+  if (authorization !== undefined) {
+    const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+    return { token: token ?? "", isCookie: false };
+  }
+  const header = c.req.header("x-session-token");
+  if (header !== undefined) return { token: header, isCookie: false };
+  const cookies = cookiesOf(c.req.header("cookie") ?? "");
+  if (cookies.length === 0) {
+    const how = "send 'Authorization: Bearer <session token>', X-Session-Token, or the cookie of a login";
+    throw new FlowError("UNAUTHENTICATED", `The call has no session: ${how}`);
+  }
+  // Another host of the same site can set a cookie of this name beside ours, and would so choose who one is.
+  if (new Set(cookies).size > 1)
+    throw new FlowError("UNAUTHENTICATED", "The call has two session cookies; log in again");
+  return { token: cookies[0] ?? "", isCookie: true };
+}
+
+function cookiesOf(header: string): string[] {
+  return header.split(";").flatMap((part) => {
+    const [name, value = ""] = part.split(/=(.*)/s);
+    return name?.trim() === SESSION_COOKIE ? [value.trim()] : [];
+  });
+}
+
+function forgedRequest(origin: string | undefined): FlowError {
+  if (origin !== undefined) return unknownOrigin(origin);
+  const hint = "programs send the token as 'Authorization: Bearer'";
+  return new FlowError("FORBIDDEN", `A call by cookie that changes something must say its Origin; ${hint}`);
+}

@@ -1,0 +1,85 @@
+import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import type { CallToolRequest, ServerNotification, ServerRequest } from "@modelcontextprotocol/sdk/types.js";
+import { ERROR_STATUS, FlowError } from "../../schema/errors.ts";
+import { JsonObjectValue } from "../../schema/wire.ts";
+import { type AgentCaller, type BegunCall, callKey } from "../../services/agent-calls.ts";
+import { check } from "../input.ts";
+import type { Listening } from "../listening.ts";
+import { type Recheck, whileAllowed } from "../while-allowed.ts";
+import { endedAnswer, leftAnswer, refusedAnswer, type ToolAnswer } from "./answers.ts";
+import { shownNow } from "./caller.ts";
+import type { McpParts } from "./parts.ts";
+import { createPace, progressNotice } from "./progress.ts";
+import type { ResumePoint } from "./resume.ts";
+
+/** What surrounds a call: the request that it came with. */
+export interface CallRoom {
+  session: string | undefined;
+  /** Where the client would go on; absent for one that cannot. */
+  point: ResumePoint | undefined;
+  listen(): Listening;
+  /** For a user: see {@link shownNow}. */
+  recheck?: Recheck | undefined;
+  /** Ends the answer as it is. */
+  leave(): Promise<void>;
+}
+
+type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
+
+/**
+ * `tools/call`: starts the agent's execution, tells how far it is where the client asked for that, and answers with its end. A
+ * client that leaves cancels nothing: it says so (`notifications/cancelled`), or goes on later.
+ */
+export async function callTool(
+  parts: McpParts,
+  caller: AgentCaller,
+  room: CallRoom,
+  { params }: CallToolRequest,
+  extra: Extra,
+): Promise<ToolAnswer> {
+  let call: BegunCall;
+  try {
+    const inputs = check(JsonObjectValue, params.arguments ?? {}, "The arguments");
+    const key = room.session === undefined ? {} : { key: callKey(room.session, extra.requestId) };
+    call = await parts.calls.begin(caller, { name: params.name, inputs, ...key });
+  } catch (error) {
+    const refusal = refusalOf(error, parts);
+    if (refusal === undefined) throw error;
+    return refusedAnswer(refusal);
+  }
+  const { signal, left, done } = room.listen();
+  try {
+    await tellProgress(parts, caller, call, room, extra, signal);
+    const end = await parts.calls.end(call, signal);
+    if (end !== undefined) return endedAnswer(await shownNow(room.recheck, caller, call), end);
+    // Without an answer: whoever can go on asks for the rest, here or elsewhere.
+    if (left.aborted || room.point !== undefined) await room.leave();
+    return leftAnswer(call);
+  } finally {
+    done();
+  }
+}
+
+/** What the model can read and mend is a result of the tool; an unknown tool and a fault of ours are errors of the protocol. */
+function refusalOf(error: unknown, { unavailable }: McpParts): FlowError | undefined {
+  if (!(error instanceof FlowError)) return unavailable(error);
+  return error.code === "NOT_FOUND" || ERROR_STATUS[error.code] === 500 ? undefined : error;
+}
+
+async function tellProgress(
+  { calls }: McpParts,
+  caller: AgentCaller,
+  call: BegunCall,
+  { point, recheck }: CallRoom,
+  { _meta, sendNotification }: Extra,
+  signal: AbortSignal,
+): Promise<void> {
+  const token = _meta?.progressToken;
+  if (token === undefined || !call.isShown) return;
+  const isTold = createPace();
+  for await (const progress of whileAllowed(calls.follow(call, signal), recheck)) {
+    if (progress === "idle" || !isTold() || !caller.may("view", call.path)) continue;
+    if (point !== undefined) point.after = progress.eventId;
+    await sendNotification(progressNotice(token, progress));
+  }
+}

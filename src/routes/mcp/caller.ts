@@ -1,0 +1,32 @@
+import type { Context } from "hono";
+import { decideAccess } from "../../schema/access-rules.ts";
+import type { AgentCaller, BegunCall } from "../../services/agent-calls.ts";
+import type { RouteEnvironment } from "../environment.ts";
+import type { Recheck } from "../while-allowed.ts";
+
+/**
+ * Who calls. A call may go on for hours after it was let in: what a user may do is read anew each time, as the last look at
+ * their session has found it (`c.var.recheck`).
+ */
+export function agentCaller(c: Context<RouteEnvironment>): AgentCaller {
+  const userId = c.get("user")?.userId;
+  return {
+    id: userId === undefined ? c.get("role") : `user:${userId}`,
+    ...(userId !== undefined && { userId }),
+    permit: (action, path) => c.var.permit(action, path),
+    may(action, path) {
+      const user = c.get("user");
+      return user === undefined || decideAccess(user.playbooks, action, path).allowed;
+    },
+    callable: () => c.var.visible("execute"),
+  };
+}
+
+/**
+ * The call as its caller may see it now, asked again: it has gone on for a while. Throws `FlowError` UNAUTHENTICATED for a
+ * session that is over.
+ */
+export async function shownNow(recheck: Recheck | undefined, caller: AgentCaller, call: BegunCall): Promise<BegunCall> {
+  await recheck?.again();
+  return { ...call, isShown: call.isShown && caller.may("view", call.path) };
+}

@@ -1,0 +1,139 @@
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import {
+  CallToolRequestSchema,
+  CancelledNotificationSchema,
+  isInitializeRequest,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ListToolsRequestSchema,
+  ReadResourceRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { REASON_MAX } from "../../schema/execution-api.ts";
+import { isJsonObject, own } from "../../schema/json.ts";
+import { isStorable } from "../../schema/wire.ts";
+import { type AgentCaller, callKey } from "../../services/agent-calls.ts";
+import type { RouteEnvironment } from "../environment.ts";
+import { listening } from "../listening.ts";
+import { shownTool } from "./answers.ts";
+import { type CallRoom, callTool } from "./call.ts";
+import { agentCaller } from "./caller.ts";
+import { told } from "./faults.ts";
+import type { McpParts } from "./parts.ts";
+import { EXECUTION_TEMPLATE, readExecution } from "./resources.ts";
+import { eventIdOf, type ResumePoint } from "./resume.ts";
+
+/** From this version of the protocol on clients go on with an answer that has broken off. */
+const RESUMABLE_SINCE = "2025-11-25";
+
+const INSTRUCTIONS =
+  "Each tool is an agent of flow: a call runs its playbook as an execution and waits for its end. Answers and errors name the " +
+  "execution; the resource flow://executions/{execution_id} shows what became of it.";
+
+/** What a client has sent. */
+export interface Incoming {
+  session: string | undefined;
+  newSession(): string;
+  body: unknown;
+}
+
+/** Answers the messages of one request: with a server of the protocol's library that lives as long as the answer takes. */
+export async function answerMessages(
+  parts: McpParts,
+  c: Context<RouteEnvironment>,
+  { session, newSession, body }: Incoming,
+): Promise<Response> {
+  const caller = agentCaller(c);
+  const point = session === undefined ? undefined : resumablePoint(c, body);
+  const transport = new WebStandardStreamableHTTPServerTransport(
+    point === undefined
+      ? {}
+      : {
+          eventStore: {
+            storeEvent: () => Promise.resolve(eventIdOf(point)),
+            // Never asked: `resumeCall` does that.
+            replayEventsAfter: () => Promise.reject(new Error("nothing is stored")),
+          },
+        },
+  );
+  const server = createServer(parts, c, caller, {
+    session,
+    point,
+    recheck: c.var.recheck,
+    listen: () => listening(c, parts.stopping),
+    leave: () => transport.close(),
+  });
+  await server.connect(transport as Transport);
+  const response = await transport.handleRequest(c.req.raw, { parsedBody: body });
+  // A new answer, with the headers that all answers here have.
+  const headers = Object.fromEntries(response.headers);
+  if (response.ok && isInitializeRequest(body)) headers["mcp-session-id"] = newSession();
+  return response.body === null
+    ? c.body(null, response.status as 202, headers)
+    : c.body(response.body, response.status as ContentfulStatusCode, headers);
+}
+
+/** The point at which the answer to a single call of a tool begins, for a client that can go on from it. */
+function resumablePoint(c: Context, body: unknown): ResumePoint | undefined {
+  if (!isJsonObject(body) || body["method"] !== "tools/call") return undefined;
+  if ((c.req.header("mcp-protocol-version") ?? "") < RESUMABLE_SINCE) return undefined;
+  const requestId = own(body, "id");
+  const params = own(body, "params");
+  const meta = isJsonObject(params) ? own(params, "_meta") : undefined;
+  const token = isJsonObject(meta) ? own(meta, "progressToken") : undefined;
+  if (!isId(requestId)) return undefined;
+  return { requestId, after: 0, ...(isId(token) && { progressToken: token }) };
+}
+
+function isId(value: unknown): value is string | number {
+  return typeof value === "string" || Number.isSafeInteger(value);
+}
+
+function createServer(parts: McpParts, c: Context<RouteEnvironment>, caller: AgentCaller, room: CallRoom): Server {
+  const { tools, version } = parts;
+  const server = new Server(
+    { name: "flow", title: "flow", version },
+    { capabilities: { tools: { listChanged: true }, resources: {} }, instructions: INSTRUCTIONS },
+  );
+  const guarded =
+    <I extends unknown[], O>(handler: (...input: I) => Promise<O>) =>
+    (...input: I): Promise<O> =>
+      handler(...input).catch((error: unknown) => {
+        throw told(error, c, parts);
+      });
+  server.setRequestHandler(
+    ListToolsRequestSchema,
+    guarded(async ({ params }) => {
+      const page = await tools.list(caller.callable(), params?.cursor);
+      return { tools: page.tools.map(shownTool), ...(page.nextCursor !== null && { nextCursor: page.nextCursor }) };
+    }),
+  );
+  server.setRequestHandler(
+    CallToolRequestSchema,
+    guarded((request, extra) => callTool(parts, caller, room, request, extra)),
+  );
+  server.setNotificationHandler(
+    CancelledNotificationSchema,
+    guarded(async ({ params: { requestId, reason } }) => {
+      // Without a session the id says nothing: every client counts from 0.
+      if (requestId === undefined || room.session === undefined) return;
+      await parts.calls.cancel(caller, callKey(room.session, requestId), reasonOf(reason), parts.stopping);
+    }),
+  );
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [EXECUTION_TEMPLATE] }));
+  server.setRequestHandler(
+    ReadResourceRequestSchema,
+    guarded(async ({ params: { uri } }) => ({ contents: [await readExecution(parts, caller, uri)] })),
+  );
+  return server;
+}
+
+function reasonOf(said: string | undefined): string {
+  const reason = said === undefined || said === "" ? "" : `: ${said}`;
+  const told = `Cancelled by the MCP client${reason}`.slice(0, REASON_MAX);
+  return isStorable(told) ? told : "Cancelled by the MCP client";
+}

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import type { Database } from "../../src/repositories/database.ts";
+import { readOnly } from "../../src/repositories/doctor-reading.ts";
+import type { Finding } from "../../src/schema/doctor-api.ts";
+import { createDiagnosis, type DiagnoseDeps } from "../../src/services/doctor/diagnose.ts";
+import type { CheckResult } from "../../src/services/doctor/finding.ts";
+import { DOCTOR_LIMITS, type DoctorLimits } from "../../src/services/doctor/limits.ts";
+import { checkDatabase, checkDeadRows, checkSessions, checkVacuumBlockers } from "../../src/services/doctor/storage.ts";
+import { open } from "../repositories/service-database.ts";
+import { createServiceDatabase, createTestDatabase } from "../support/postgres.ts";
+
+let url: string;
+let database: Database;
+before(async () => {
+  ({ url } = await createServiceDatabase());
+  database = open(url);
+});
+
+type Check = (reading: Parameters<typeof checkDeadRows>[0], limits: DoctorLimits) => Promise<CheckResult>;
+async function findings(check: Check, limits: Partial<DoctorLimits> = {}): Promise<Finding[]> {
+  const found = await readOnly(database, 5_000, (reading) => check(reading, { ...DOCTOR_LIMITS, ...limits }));
+  return found.findings;
+}
+
+test("a transaction that does nothing is found with its session, and ending that session is what to do", async () => {
+  const other = open(url, { connectionsMax: 1, applicationName: "forgetful" });
+  // On a pool that has not connected, `reserve` waits for ever.
+  await other.sql`select 1`;
+  const forgotten = await other.sql.reserve();
+  try {
+    await forgotten`begin`;
+    await forgotten`select txid_current()`;
+    const found = await findings(checkVacuumBlockers, { idleTransactionMs: 0 });
+    const [blocker] = found.filter(({ what }) => what.includes("forgetful"));
+    assert.match(blocker?.what ?? "", /stays open in the session \d+ \(role postgres, forgetful, 127\.0\.0\.1\)$/);
+    const statement = /SELECT pg_terminate_backend\((\d+)\)/.exec(blocker?.command ?? "");
+    const [row] = await forgotten`select pg_backend_pid() as pid`;
+    assert.equal(Number(statement?.[1]), row?.["pid"]);
+    const long = await findings(checkVacuumBlockers, { idleTransactionMs: 3_600_000 });
+    assert.deepEqual(
+      long.filter(({ what }) => what.includes("forgetful")),
+      [],
+    );
+  } finally {
+    await forgotten`rollback`;
+    forgotten.release();
+  }
+});
+
+test("a table full of dead rows is found, with the statement that removes them", async () => {
+  // One session: what it has counted it tells when it is asked to.
+  const { sql } = open(url, { connectionsMax: 1 });
+  // Nothing may clean up before we look.
+  await sql`alter table flow.transient set (autovacuum_enabled = false)`;
+  await sql`
+    insert into flow.transient (bucket, key, value) select 'b', 'k' || n, '' from generate_series(1, 200) as n`;
+  await sql`delete from flow.transient where key <> 'k1'`;
+  await sql`select pg_stat_force_next_flush()`;
+  const found = await findings(checkDeadRows, { deadRowsMin: 100 });
+  const [table] = found.filter(({ what }) => what.includes("flow.transient"));
+  assert.equal(table?.what, "The table flow.transient has 199 dead rows beside 1 live ones");
+  assert.match(table?.command ?? "", /VACUUM \(ANALYZE\) flow\.transient/);
+  assert.deepEqual(await findings(checkDeadRows), [], "so few are nothing");
+});
+
+test("events in the log's default partition say that the partition of their month is missing", async () => {
+  const stray = async () => (await findings(checkDatabase)).filter(({ check }) => check === "log_partitions");
+  assert.deepEqual(await stray(), []);
+  await database.sql`
+    insert into flow.event (event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status)
+    values (9007199254740990, 1, 1, 'step.done', 'a', 'a', 'step', 'COMPLETED')`;
+  assert.equal((await stray()).length, 1);
+});
+
+test("sessions that end soon are a notice; a thousand that are long over say that nobody deletes them", async () => {
+  assert.deepEqual(await findings(checkSessions), []);
+  const { sql } = database;
+  await sql`insert into auth.users (email, display_name) values ('a@example.com', 'A')`;
+  const session = (count: number, ends: string) => sql`
+    insert into auth.sessions (token_sha256, user_id, created_at, last_seen_at, idle_expires_at, expires_at)
+    select md5(n || ${ends}::text) || md5(${ends}::text || n), (select user_id from auth.users), now() - interval '3 days',
+      now() - interval '3 days', now() + ${ends}::interval, now() + ${ends}::interval
+    from generate_series(1, ${count}::int) as n`;
+  await session(1, "10 minutes");
+  await session(1_000, "-2 days");
+  const found = await findings(checkSessions);
+  assert.deepEqual(
+    found.map(({ level, count }) => [level, count]),
+    [
+      ["notice", 1],
+      ["anomaly", 1_000],
+    ],
+  );
+});
+
+async function diagnosed(more: Partial<DiagnoseDeps>, check: string): Promise<Finding[] | undefined> {
+  const diagnosis = await createDiagnosis({ database, keyIds: undefined, ...more })();
+  if (!diagnosis.checks.includes(check)) return undefined;
+  return diagnosis.findings.filter((found) => found.check === check);
+}
+
+test("secrets whose key is missing are found, and the check is left out where nobody knows the keys", async () => {
+  await database.sql`
+    insert into flow.credential (id, name, type, data_encrypted) values (1, 'c', 'custom', 'v1.lost-key.AAAA')`;
+  const [found] = (await diagnosed({ keyIds: ["k1"] }, "encryption_keys")) ?? [];
+  assert.match(found?.what ?? "", /^1 secret is encrypted with the key 'lost-key'/);
+  assert.deepEqual(await diagnosed({ keyIds: ["k1", "lost-key"] }, "encryption_keys"), []);
+  assert.equal(await diagnosed({}, "encryption_keys"), undefined);
+});
+
+test("a full disk of the embedded database is found; one on another machine is not looked at", async () => {
+  const disk = (freeBytes: number) => () => Promise.resolve({ folder: "/data", freeBytes, totalBytes: 100e9 });
+  const [found] = (await diagnosed({ disk: disk(500e6) }, "disk")) ?? [];
+  assert.equal(found?.what, "The disk of the embedded database (/data) has 477 MiB left");
+  assert.deepEqual(await diagnosed({ disk: disk(50e9) }, "disk"), []);
+  assert.equal(await diagnosed({ disk: () => Promise.resolve(undefined) }, "disk"), undefined);
+});
+
+test("a broker that is away is found, and no broker is nothing", async () => {
+  assert.equal((await diagnosed({ brokerIsUp: () => false }, "broker"))?.length, 1);
+  assert.deepEqual(await diagnosed({ brokerIsUp: () => true }, "broker"), []);
+  assert.equal(await diagnosed({}, "broker"), undefined);
+});
+
+test("a check that fails is told, and the others are made", async () => {
+  const disk = () => Promise.reject(new Error("statfs does not like this"));
+  const diagnosis = await createDiagnosis({ database, keyIds: undefined, disk })();
+  assert.deepEqual(diagnosis.skipped, [{ check: "disk", why: "statfs does not like this" }]);
+  assert.ok(diagnosis.checks.includes("projection"));
+  const [missed] = diagnosis.findings.filter(({ check }) => check === "skipped_checks");
+  assert.deepEqual([missed?.level, missed?.what], ["anomaly", "1 check could not be made: disk"]);
+});
+
+test("a database that is not the service's is no healthy one: nothing could be looked at", async () => {
+  const { url: empty } = await createTestDatabase();
+  await assert.rejects(createDiagnosis({ database: open(empty), keyIds: undefined })(), {
+    code: "SCHEMA_MISMATCH",
+    message: /Nothing could be looked at: .*Is it the database of the service/,
+  });
+});
+
+test("a database that cannot be reached ends the diagnosis", async () => {
+  const away = open("postgres://flow:hidden@127.0.0.1:1/flow", { connectSeconds: 1 });
+  await assert.rejects(createDiagnosis({ database: away, keyIds: undefined })(), { code: "UNAVAILABLE" });
+});
