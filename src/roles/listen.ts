@@ -25,11 +25,22 @@ export interface ListenAt {
   port: number;
   /** How another port is chosen, for people. Default `--port`. */
   portBy?: string;
+  /** How slow a client may be. Default {@link SLOWEST}. */
+  slowest?: Slowest;
 }
 
-/** A client that takes longer for its headers, or for all of its request, holds a connection for nothing. */
-const HEADERS_MS = 10_000;
-const REQUEST_MS = 30_000;
+/** How slow a client may be, milliseconds: who takes longer is answered 408, and the connection is closed. */
+export interface Slowest {
+  /** For the headers. */
+  headersMs: number;
+  /** For the whole request. */
+  requestMs: number;
+  /** How often connections are looked at: one may last this much longer. */
+  lookMs: number;
+}
+
+/** A client that takes longer holds a connection for nothing. Node looks each 30 s by itself. */
+const SLOWEST: Slowest = { headersMs: 10_000, requestMs: 30_000, lookMs: 2_000 };
 /** Requests under way get this long to end; then their connections are cut. Below the limit of the lifecycle's parts. */
 const DRAIN_MS = 8_000;
 /** How often connections on which nothing is asked any more are closed meanwhile. */
@@ -44,7 +55,9 @@ export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promi
     errorHandler: malformed,
   });
   let isClosing = false;
-  const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS }, (incoming, outgoing) => {
+  const { headersMs, requestMs, lookMs } = at.slowest ?? SLOWEST;
+  const limits = { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: lookMs };
+  const server = createServer(limits, (incoming, outgoing) => {
     // The connection's last answer: a busy client would keep it, and this server, for as long as it has something to ask.
     if (isClosing) outgoing.shouldKeepAlive = false;
     void answer(incoming, outgoing);

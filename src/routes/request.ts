@@ -27,7 +27,7 @@ export function requests(deps: {
     const { method } = c.req;
     // Any text can be a method: each would be a series of its own, for ever.
     deps.metrics.requestDone({ method: METHODS.has(method) ? method : "other", route, status }, seconds);
-    const fields = { request_id: requestId, role: c.get("role"), status, ms: Math.round(seconds * 1e6) / 1e3 };
+    const fields = { request_id: requestId, caller: c.get("role"), status, ms: Math.round(seconds * 1e6) / 1e3 };
     // Addresses without their query: what a caller put there by mistake does not belong into a log.
     const line = `${method} ${c.req.path} ${status}`;
     if (status >= 400) deps.logger.info(fields, line);

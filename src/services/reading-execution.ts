@@ -28,7 +28,7 @@ export function checkReading({
     // Its own, or no reference at all.
     if (about === undefined || about === executionId) return;
     const reading = await findReading(database, executionId, about);
-    if (reading === undefined) throw notAvailable(ref, "there is no such execution");
+    if (reading === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
     const { startedBy: userId, isOneTree, path } = reading;
     if (isOneTree || userId === null) return;
     const user = await access.user({ userId });

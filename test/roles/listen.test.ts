@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
+import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { listen } from "../../src/roles/listen.ts";
@@ -73,3 +74,22 @@ test("an answer that is under way is waited for, and its connection then closed"
   await closed;
   assert.ok(performance.now() - began < CLOSE_MS);
 });
+
+for (const [what, sent] of [
+  ["headers that do not end", "GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: "],
+  ["a body that does not come", "POST / HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\nx"],
+]) {
+  test(`a client whose time is over is answered 408, and its connection closed: ${what}`, async (t) => {
+    const slowest = { headersMs: 100, requestMs: 200, lookMs: 20 };
+    const listener = await listen(
+      { fetch: async (asked) => new Response(await asked.text()), malformed },
+      { ...AT, slowest },
+    );
+    t.after(() => listener.close());
+    const socket = connect(Number(new URL(listener.url).port), "127.0.0.1");
+    t.after(() => socket.destroy());
+    socket.write(sent ?? "");
+    // Ends with the connection.
+    assert.match(await text(socket), /^HTTP\/1\.1 408 /);
+  });
+}
