@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { writingFile } from "../platform/result-file.ts";
 import type { PayloadBody, PayloadRange, PayloadStore } from "../ports/payload-store.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import type { JsonObject } from "../schema/json.ts";
@@ -21,11 +22,11 @@ export function createDiskPayloads(folder: string): PayloadStore {
     locate: (_executionId, name) => ({ file: name }),
     async write(location, body, _about, signal) {
       const path = pathOf(location);
-      await stored(() => mkdir(dirname(path), { recursive: true }));
+      await writingFile(() => mkdir(dirname(path), { recursive: true }));
       if (body.moveTo === undefined) await writeFile(path, body, signal);
-      else await stored(() => body.moveTo?.(path) ?? Promise.resolve());
+      else await writingFile(() => body.moveTo?.(path) ?? Promise.resolve());
       // A name is on the disk when its folder is.
-      await stored(() => synced(dirname(path)));
+      await writingFile(() => synced(dirname(path)));
       return location;
     },
     async read(location, range) {
@@ -41,17 +42,17 @@ export function createDiskPayloads(folder: string): PayloadStore {
 async function writeFile(path: string, body: PayloadBody, signal: AbortSignal): Promise<void> {
   const part = `${path}.part`;
   try {
-    const file = await stored(() => open(part, "w", 0o600));
+    const file = await writingFile(() => open(part, "w", 0o600));
     try {
       for await (const bytes of body.read()) {
         signal.throwIfAborted();
-        await stored(() => file.appendFile(bytes));
+        await writingFile(() => file.appendFile(bytes));
       }
-      await stored(() => file.sync());
+      await writingFile(() => file.sync());
     } finally {
       await file.close();
     }
-    await stored(() => rename(part, path));
+    await writingFile(() => rename(part, path));
   } catch (error) {
     await rm(part, { force: true }).catch(() => undefined);
     throw error;
@@ -85,15 +86,4 @@ async function synced(path: string): Promise<void> {
 function unlessMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
   throw new FlowError("UNAVAILABLE", `A result's file cannot be read: ${messageOf(error)}`, { cause: error });
-}
-
-async function stored<T>(step: () => Promise<T>): Promise<T> {
-  try {
-    return await step();
-  } catch (cause) {
-    const hint = "Make room in the folder of results (FLOW_HOME), or see that it can be written to";
-    throw new FlowError("NOT_STORED", `The result could not be written to a file: ${messageOf(cause)}. ${hint}`, {
-      cause,
-    });
-  }
 }

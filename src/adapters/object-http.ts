@@ -1,4 +1,5 @@
 import { Agent } from "undici";
+import { byteSlice } from "../platform/byte-slice.ts";
 import type { PayloadRange, PayloadReading } from "../ports/payload-store.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { systemClock } from "./system-clock.ts";
@@ -104,7 +105,7 @@ export async function readingOf(
   // A service may give more than it was asked for, or all of it (RFC 9110, section 14.2): it says from where on.
   const from = Number(/^bytes (\d+)-/.exec(String(answer.headers["content-range"]))?.[1] ?? 0);
   const part = { start: range.start - from, end: range.end - from };
-  return { bytes: wholeLength(answer), body: sliced(body, part) };
+  return { bytes: wholeLength(answer), body: byteSlice(body, part) };
 }
 
 /** The header that asks for a part. */
@@ -139,17 +140,6 @@ function isPassing(status: number): boolean {
 function wholeLength({ status, headers }: ObjectAnswer): number | undefined {
   const text = status === 206 ? /\/(\d+)$/.exec(String(headers["content-range"]))?.[1] : headers["content-length"];
   return typeof text === "string" && /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
-async function* sliced(parts: AsyncIterable<Uint8Array>, { start, end }: PayloadRange): AsyncGenerator<Uint8Array> {
-  let place = 0;
-  for await (const part of parts) {
-    const from = Math.max(0, start - place);
-    const to = Math.min(part.byteLength, end - place);
-    place += part.byteLength;
-    if (from < to) yield part.subarray(from, to);
-    if (place >= end) return;
-  }
 }
 
 /** A body that breaks off is told as the store's trouble. */

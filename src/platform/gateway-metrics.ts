@@ -1,9 +1,8 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Registry } from "prom-client";
+import { type RequestMetrics, requestSeries } from "./request-metrics.ts";
 
 /** The numbers of a gateway, in Prometheus' text format. */
-export interface GatewayMetrics {
-  /** One HTTP request: the route as it is declared, not as it was called, so that the series stay few. */
-  requestDone(request: { method: string; route: string; status: number }, seconds: number): void;
+export interface GatewayMetrics extends RequestMetrics {
   /** A login ended: `ok`, or the code of its refusal. */
   loginEnded(outcome: string): void;
   /** Who told whether a session is valid. */
@@ -12,21 +11,13 @@ export interface GatewayMetrics {
   expose(): Promise<{ contentType: string; text: string }>;
 }
 
-/** From what the cache answers within to the longest login. */
-const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-
 /** A registry of its own, so that a server in the same process does not count for it. */
 export function createGatewayMetrics(): GatewayMetrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const requests = new Histogram({
-    name: "flow_gateway_request_duration_seconds",
-    help: "Time from a request's arrival at the gateway to its answer's head",
-    labelNames: ["method", "route", "status"] as const,
-    buckets: REQUEST_SECONDS,
-    registers,
-  });
+  const help = "Time from a request's arrival at the gateway to its answer's head";
+  const requests = requestSeries(registers, "flow_gateway_request_duration_seconds", help);
   const logins = new Counter({
     name: "flow_gateway_logins_total",
     help: "Logins by how they ended: ok, or the code of the refusal",
@@ -42,8 +33,7 @@ export function createGatewayMetrics(): GatewayMetrics {
   });
   for (const by of ["memory", "broker", "server"]) checks.inc({ by }, 0);
   return {
-    requestDone: ({ method, route, status }, seconds) =>
-      requests.observe({ method, route, status: String(status) }, seconds),
+    ...requests,
     loginEnded: (outcome) => logins.inc({ outcome }),
     sessionChecked: (by) => checks.inc({ by }),
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),

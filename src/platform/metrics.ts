@@ -1,10 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, Summary } from "prom-client";
+import { REQUEST_SECONDS, type RequestMetrics, requestSeries } from "./request-metrics.ts";
 import { type ResultMetrics, resultSeries } from "./result-metrics.ts";
 
 /** The numbers of one process, in Prometheus' text format. */
-export interface Metrics extends ResultMetrics {
-  /** One HTTP request: the route as it is declared, not as it was called, so that the series stay few. */
-  requestDone(request: { method: string; route: string; status: number }, seconds: number): void;
+export interface Metrics extends ResultMetrics, RequestMetrics {
   /** A version was added to the catalog, or (`unchanged`) was there already. */
   catalogRegistered(kind: string, outcome: "created" | "unchanged"): void;
   /** A batch of events is in the log, or was not taken in time. */
@@ -30,9 +29,6 @@ export interface Metrics extends ResultMetrics {
 export type ReaperReason = "pending" | "worker" | "timeout";
 const REAPER_REASONS: readonly ReaperReason[] = ["pending", "worker", "timeout"];
 
-/** What the embedded default answers within, up to what a stuck database takes. */
-const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-
 /** A registry of its own, so that two servers in one process (tests) do not count for each other. */
 export function createMetrics(sources: { queueDepth?: () => number } = {}): Metrics {
   const registry = new Registry();
@@ -40,13 +36,8 @@ export function createMetrics(sources: { queueDepth?: () => number } = {}): Metr
   collectDefaultMetrics({ register: registry });
   const batches = batchSeries(registers, sources.queueDepth ?? (() => 0));
   const work = workSeries(registers);
-  const requests = new Histogram({
-    name: "flow_http_request_duration_seconds",
-    help: "Time from a request's arrival to its answer",
-    labelNames: ["method", "route", "status"] as const,
-    buckets: REQUEST_SECONDS,
-    registers,
-  });
+  const help = "Time from a request's arrival to its answer";
+  const requests = requestSeries(registers, "flow_http_request_duration_seconds", help);
   const registrations = new Counter({
     name: "flow_catalog_registrations_total",
     help: "Accepted registrations by kind of resource, and whether they made a version",
@@ -57,8 +48,7 @@ export function createMetrics(sources: { queueDepth?: () => number } = {}): Metr
     for (const outcome of ["created", "unchanged"]) registrations.inc({ kind, outcome }, 0);
   }
   return {
-    requestDone: ({ method, route, status }, seconds) =>
-      requests.observe({ method, route, status: String(status) }, seconds),
+    ...requests,
     catalogRegistered: (kind, outcome) => registrations.inc({ kind, outcome }),
     ...batches,
     ...work,

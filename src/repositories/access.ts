@@ -1,5 +1,6 @@
 import type { PlaybookPermission } from "../schema/access-rules.ts";
 import type { Database } from "./database.ts";
+import { playbookPermissionJson } from "./playbook-permission-json.ts";
 
 /** A user who is active, and all that their roles give. */
 export interface UserAccess {
@@ -75,11 +76,7 @@ function givenBy(sql: Database["sql"]) {
         join auth.permissions p using (permission_id)
     ), '[]') as permissions,
     coalesce((
-      select json_agg(json_build_object(
-        'permissionId', p.playbook_permission_id::text, 'role', role.name, 'playbookPath', p.playbook_path,
-        'allowPattern', p.allow_pattern, 'denyPattern', p.deny_pattern, 'canExecute', p.can_execute,
-        'canView', p.can_view, 'canModify', p.can_modify
-      ) order by p.playbook_permission_id)
+      select json_agg(${playbookPermissionJson(sql, sql`role.name`)} order by p.playbook_permission_id)
       from role join auth.playbook_permissions p using (role_id)
     ), '[]') as playbooks`;
 }

@@ -1,6 +1,7 @@
 import type { PlaybookPermission } from "../schema/access-rules.ts";
 import type { Page, PageRequest } from "./catalog.ts";
 import type { Database, Transaction } from "./database.ts";
+import { playbookPermissionJson } from "./playbook-permission-json.ts";
 
 /** A role, and what it gives. */
 export interface RoleRow {
@@ -132,11 +133,7 @@ function columns(sql: Database["sql"] | Transaction["sql"]) {
       from auth.role_permissions g join auth.permissions p using (permission_id) where g.role_id = r.role_id
     ), '[]') as permissions,
     coalesce((
-      select json_agg(json_build_object(
-        'permissionId', p.playbook_permission_id::text, 'role', r.name, 'playbookPath', p.playbook_path,
-        'allowPattern', p.allow_pattern, 'denyPattern', p.deny_pattern, 'canExecute', p.can_execute,
-        'canView', p.can_view, 'canModify', p.can_modify
-      ) order by p.playbook_permission_id)
+      select json_agg(${playbookPermissionJson(sql, sql`r.name`)} order by p.playbook_permission_id)
       from auth.playbook_permissions p where p.role_id = r.role_id
     ), '[]') as playbooks`;
 }

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import type { Context, MiddlewareHandler } from "hono";
 import type { Secret } from "../platform/secret.ts";
@@ -6,6 +6,7 @@ import { FlowError } from "../schema/errors.ts";
 import type { Access } from "../services/access.ts";
 import { type Audit, audited } from "../services/audit.ts";
 import type { SessionChanges } from "../services/session-changes.ts";
+import { bearerOf, tokenDigest } from "./bearer.ts";
 import { callerOf, resourceOf } from "./caller.ts";
 import type { RouteContract, TokenRole } from "./contract.ts";
 import { type RouteEnvironment, routeOf } from "./environment.ts";
@@ -96,22 +97,18 @@ function addressOf(c: Context<RouteEnvironment>): string | undefined {
 /** Undefined for a caller without a token, or with one that is nobody's. */
 function authenticator(tokens: Tokens): (authorization: string | undefined) => TokenRole | undefined {
   if (tokens.server === undefined) return () => "operator";
-  const operator = digest(tokens.server.reveal());
-  const worker = tokens.worker === undefined ? undefined : digest(tokens.worker.reveal());
+  const operator = tokenDigest(tokens.server.reveal());
+  const worker = tokens.worker === undefined ? undefined : tokenDigest(tokens.worker.reveal());
   return (authorization) => {
-    const token = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+    const token = bearerOf(authorization);
     if (token === undefined) return undefined;
-    const given = digest(token);
+    const given = tokenDigest(token);
     // Both are compared whatever the first says, digests of one length each: the time tells nothing about a token.
     const isOperator = timingSafeEqual(given, operator);
     const isWorker = worker !== undefined && timingSafeEqual(given, worker);
     if (isOperator) return "operator";
     return isWorker ? "worker" : undefined;
   };
-}
-
-function digest(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
 }
 
 function unauthenticated(given: boolean): FlowError {

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import type { Logger } from "../platform/logger.ts";
-import type { Metrics } from "../platform/metrics.ts";
+import type { RequestMetrics } from "../platform/request-metrics.ts";
 import { tooLarge } from "./body.ts";
 import { type RouteEnvironment, routeOf } from "./environment.ts";
 
@@ -8,7 +8,7 @@ import { type RouteEnvironment, routeOf } from "./environment.ts";
 export function requests(deps: {
   newRequestId(): string;
   logger: Logger;
-  metrics: Pick<Metrics, "requestDone">;
+  metrics: RequestMetrics;
 }): MiddlewareHandler<RouteEnvironment> {
   return async (c, next) => {
     const began = performance.now();

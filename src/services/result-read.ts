@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { byteSlice } from "../platform/byte-slice.ts";
 import type { PayloadRange, PayloadReading } from "../ports/payload-store.ts";
 import type { FoundResult } from "../repositories/results.ts";
 import { FlowError } from "../schema/errors.ts";
@@ -53,7 +54,7 @@ export function createResultReader(deps: ReadDeps) {
     }
     if (!isSqueezed) return reading.body;
     const plain = gunzipped(reading.body, found.bytes, () => damaged(ref, found));
-    return range === undefined ? plain : sliced(plain, range);
+    return range === undefined ? plain : byteSlice(plain, range);
   };
   const damaged = (ref: string, found: FoundResult) => {
     observer.damaged(found.store, ref);
@@ -171,17 +172,6 @@ async function* gunzipped(
   } finally {
     source.destroy();
     gunzip.destroy();
-  }
-}
-
-async function* sliced(parts: AsyncIterable<Uint8Array>, { start, end }: PayloadRange): AsyncGenerator<Uint8Array> {
-  let place = 0;
-  for await (const part of parts) {
-    const from = Math.max(0, start - place);
-    const to = Math.min(part.byteLength, end - place);
-    place += part.byteLength;
-    if (from < to) yield part.subarray(from, to);
-    if (place >= end) return;
   }
 }
 

@@ -6,8 +6,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGzip, gzip, gzipSync } from "node:zlib";
+import { writingFile } from "../platform/result-file.ts";
 import type { PayloadBody } from "../ports/payload-store.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
 import type { ResultCompression } from "../schema/result-api.ts";
 import { createPayloadCheck, type PayloadFacts } from "./result-check.ts";
 
@@ -117,19 +117,19 @@ async function spool(
   const hash = createHash("sha256");
   let bytes = 0;
   try {
-    await written(() => mkdir(folder, { recursive: true }));
-    const file = await written(() => open(path, "wx", 0o600));
+    await writingFile(() => mkdir(folder, { recursive: true }));
+    const file = await writingFile(() => open(path, "wx", 0o600));
     const write = async (parts: AsyncIterable<Uint8Array>) => {
       for await (const part of parts) {
         hash.update(part);
         bytes += part.byteLength;
-        await written(() => file.appendFile(part));
+        await writingFile(() => file.appendFile(part));
       }
     };
     try {
       if (compression === "gzip") await pipeline(Readable.from(source), createGzip(GZIP), write);
       else await write(source);
-      await written(() => file.sync());
+      await writingFile(() => file.sync());
     } finally {
       await file.close();
     }
@@ -161,15 +161,4 @@ export async function removeSpooledRemains(folder: string, now: number): Promise
     removed += 1;
   }
   return removed;
-}
-
-async function written<T>(step: () => Promise<T>): Promise<T> {
-  try {
-    return await step();
-  } catch (cause) {
-    const hint = "Make room in the folder of results (FLOW_HOME), or see that it can be written to";
-    throw new FlowError("NOT_STORED", `The result could not be written to a file: ${messageOf(cause)}. ${hint}`, {
-      cause,
-    });
-  }
 }

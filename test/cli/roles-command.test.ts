@@ -1,23 +1,12 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { after, type TestContext, test } from "node:test";
-import { listen } from "../../src/roles/listen.ts";
-import { openApi } from "../support/api.ts";
-import { folderWith } from "../support/cli-process.ts";
+import { type TestContext, test } from "node:test";
 import { addUser } from "../support/users.ts";
-import { command } from "./in-process.ts";
+import { openOperatedApi } from "./operated-api.ts";
 
-const api = await openApi();
-const server = await listen(
-  { fetch: (request) => api.open.fetch(request), malformed: () => new Response(null, { status: 400 }) },
-  { host: "127.0.0.1", port: 0 },
-);
-after(() => server.close());
+const { api, commands } = await openOperatedApi();
 
 async function setup(t: TestContext) {
-  const folder = await folderWith(t, {});
-  const environment = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings"), FLOW_SERVER_URL: server.url };
-  const run = async (...args: string[]) => await command(folder, args, environment);
+  const run = await commands(t);
   /** Fails the test where the command fails. */
   const ok = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(...args);

@@ -1,26 +1,11 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { after, type TestContext, test } from "node:test";
-import { listen } from "../../src/roles/listen.ts";
-import { openApi } from "../support/api.ts";
-import { folderWith } from "../support/cli-process.ts";
+import { test } from "node:test";
 import { addUser } from "../support/users.ts";
-import { command } from "./in-process.ts";
+import { openOperatedApi } from "./operated-api.ts";
 
 /* The commands as the operator's, against the API itself. */
 
-const api = await openApi();
-const server = await listen(
-  { fetch: (request) => api.open.fetch(request), malformed: () => new Response(null, { status: 400 }) },
-  { host: "127.0.0.1", port: 0 },
-);
-after(() => server.close());
-
-async function setup(t: TestContext) {
-  const folder = await folderWith(t, {});
-  const environment = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings"), FLOW_SERVER_URL: server.url };
-  return async (...args: string[]) => await command(folder, args, environment);
-}
+const { api, url, commands } = await openOperatedApi();
 
 function cells(stdout: string): string[][] {
   return stdout
@@ -30,7 +15,7 @@ function cells(stdout: string): string[][] {
 }
 
 test("a user is added with roles, given others, deactivated, let in again and deleted", async (t) => {
-  const run = await setup(t);
+  const run = await commands(t);
   const added = await run("users", "add", "Ada@Example.com", "viewer", "--name", "Ada Lovelace");
   assert.equal(added.code, 0, added.stderr);
   assert.match(added.stdout, /^Ada@Example\.com is user \d+ and has the role viewer$/m);
@@ -43,7 +28,7 @@ test("a user is added with roles, given others, deactivated, let in again and de
   assert.equal(off.stdout, "Ada@Example.com is logged out, and may not log in\n");
   const listed = await run("users", "list", "--status", "inactive");
   assert.deepEqual(cells(listed.stdout).at(-1)?.slice(1), ["Ada@Example.com", "Ada Lovelace", "inactive", "analyst"]);
-  assert.equal(listed.stderr, `1 user at ${server.url}\n`);
+  assert.equal(listed.stderr, `1 user at ${url}\n`);
   assert.equal((await run("users", "activate", "ada@example.com")).stdout, "Ada@Example.com may log in\n");
   const gone = await run("users", "delete", "ada@example.com");
   assert.equal(gone.stdout, "ada@example.com is gone, with sessions and roles\n");
@@ -52,7 +37,7 @@ test("a user is added with roles, given others, deactivated, let in again and de
 });
 
 test("a user is shown with who gave them what, by address or id, and as the API has it with --json", async (t) => {
-  const run = await setup(t);
+  const run = await commands(t);
   const { userId, email } = await addUser(api.database, { roles: ["analyst"] });
   for (const word of [email, String(userId)]) {
     const { code, stdout, stderr } = await run("users", "show", word);
@@ -68,7 +53,7 @@ test("a user is shown with who gave them what, by address or id, and as the API 
 });
 
 test("a list has every page, and only whom its options ask for", async (t) => {
-  const run = await setup(t);
+  const run = await commands(t);
   const { sql } = api.database;
   await sql`
     insert into auth.users (email, display_name)
@@ -85,7 +70,7 @@ test("a list has every page, and only whom its options ask for", async (t) => {
 });
 
 test("a logout ends the sessions of a user, who may log in again", async (t) => {
-  const run = await setup(t);
+  const run = await commands(t);
   const { email, tokenSha256 } = await addUser(api.database);
   assert.ok(await api.service.access.session(tokenSha256));
   assert.equal((await run("users", "logout", email)).stdout, `1 session of ${email} ended\n`);
@@ -94,7 +79,7 @@ test("a logout ends the sessions of a user, who may log in again", async (t) => 
 });
 
 test("can tells a user's yes and no with the rule, and the exit code says it to scripts", async (t) => {
-  const run = await setup(t);
+  const run = await commands(t);
   const { email } = await addUser(api.database, { roles: ["analyst"] });
   const yes = await run("can", "execute", "etl/load", "--user", email);
   assert.equal(yes.code, 0, yes.stderr);
@@ -111,10 +96,10 @@ test("can tells a user's yes and no with the rule, and the exit code says it to 
 });
 
 test("whoami at a server is the operator", async (t) => {
-  const run = await setup(t);
+  const run = await commands(t);
   const { code, stdout } = await run("whoami");
-  assert.deepEqual([code, stdout], [0, `The operator at ${server.url} (FLOW_SERVER_URL)\n`]);
-  assert.deepEqual(JSON.parse((await run("whoami", "--json")).stdout), { server: server.url, kind: "operator" });
+  assert.deepEqual([code, stdout], [0, `The operator at ${url} (FLOW_SERVER_URL)\n`]);
+  assert.deepEqual(JSON.parse((await run("whoami", "--json")).stdout), { server: url, kind: "operator" });
 });
 
 for (const [args, said] of [
@@ -129,7 +114,7 @@ for (const [args, said] of [
   [["can", "execute"], /'flow can' needs <path>/],
 ] as const) {
   test(`flow ${args.join(" ")} is refused with what would help`, async (t) => {
-    const run = await setup(t);
+    const run = await commands(t);
     const { code, stdout, stderr } = await run(...args);
     assert.deepEqual([code, stdout], [2, ""]);
     assert.match(stderr, said);

@@ -1,7 +1,7 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { MiddlewareHandler } from "hono";
 import type { Secret } from "../../platform/secret.ts";
 import { FlowError } from "../../schema/errors.ts";
+import { bearerOf, tokenMatcher } from "../bearer.ts";
 import type { RouteEnvironment } from "../environment.ts";
 
 /**
@@ -9,12 +9,12 @@ import type { RouteEnvironment } from "../environment.ts";
  * loopback only. Looking is guarded too: a caller may name a server and a database that the doctor is to connect to.
  */
 export function tokenGuard(token: Secret | undefined, open: string): MiddlewareHandler<RouteEnvironment> {
-  const expected = token === undefined ? undefined : digest(token.reveal());
+  const isExpected = token === undefined ? undefined : tokenMatcher(token);
   return async (c, next) => {
     const isOpen = c.req.method === "GET" && c.req.path === open;
-    if (expected !== undefined && !isOpen) {
-      const given = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-      if (given === undefined || !timingSafeEqual(digest(given), expected)) {
+    if (isExpected !== undefined && !isOpen) {
+      const given = bearerOf(c.req.header("authorization"));
+      if (given === undefined || !isExpected(given)) {
         const hint =
           "send 'Authorization: Bearer <token>' with FLOW_DOCTOR_TOKEN, or FLOW_SERVER_TOKEN where that is not set";
         throw new FlowError("UNAUTHENTICATED", `The doctor does not know this caller; ${hint}`);
@@ -23,9 +23,4 @@ export function tokenGuard(token: Secret | undefined, open: string): MiddlewareH
     c.set("role", "operator");
     await next();
   };
-}
-
-/** Of one length whatever was given: the time of comparing tells nothing about the token. */
-function digest(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
 }

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { type AddressRange, clientAddress } from "../../platform/client-address.ts";
-import type { GatewayMetrics } from "../../platform/gateway-metrics.ts";
 import type { Logger } from "../../platform/logger.ts";
+import type { RequestMetrics } from "../../platform/request-metrics.ts";
 import { BODY_BYTES_MAX } from "../body.ts";
 import { errorAnswers } from "../errors.ts";
 import { bodyLimit, requests } from "../request.ts";
@@ -18,7 +18,7 @@ export interface GatewayAppDeps {
   origins: OriginRules;
   trustedProxies: readonly AddressRange[];
   logger: Logger;
-  metrics: Pick<GatewayMetrics, "requestDone">;
+  metrics: RequestMetrics;
   newRequestId(): string;
 }
 

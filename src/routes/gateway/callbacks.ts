@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { Hono } from "hono";
 import type { GatewayMetrics } from "../../platform/gateway-metrics.ts";
 import type { Logger } from "../../platform/logger.ts";
@@ -6,6 +5,7 @@ import type { Secret } from "../../platform/secret.ts";
 import { FlowError } from "../../schema/errors.ts";
 import { CallbackBody } from "../../schema/gateway-api.ts";
 import type { Callbacks } from "../../services/gateway/callbacks.ts";
+import { bearerOf, tokenMatcher } from "../bearer.ts";
 import { BODY_BYTES_MAX } from "../body.ts";
 import type { RouteEnvironment } from "../environment.ts";
 import { errorAnswers } from "../errors.ts";
@@ -23,14 +23,14 @@ export interface CallbackAppDeps {
 }
 
 /**
- * Callbacks of the system playbooks (interface specification, Gateway), on a listener that only workers reach, and what watches the
- * gateway. A callback
- * needs the internal token, a request that somebody waits for, and to come from the execution that the request was given to.
+ * Callbacks of the system playbooks (interface specification, Gateway), on a listener that only workers reach, and what
+ * watches the gateway. A callback needs the internal token, a request that somebody waits for, and to come from the execution
+ * that the request was given to.
  * The asynchronous route answers before anybody has looked at what it brings.
  */
 export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps) {
   const app = new Hono<RouteEnvironment>();
-  const wanted = digest(token.reveal());
+  const isInternal = tokenMatcher(token);
   app.onError(errorAnswers({ logger: deps.logger, unavailable: () => undefined }));
   app.notFound((c) => {
     throw new FlowError("NOT_FOUND", `There is no ${c.req.method} ${c.req.path} for callbacks`);
@@ -38,8 +38,8 @@ export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps
   app.use(requests(deps));
   app.use(bodyLimit(() => BODY_BYTES_MAX));
   app.use("/api/*", async (c, next) => {
-    const given = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-    if (given !== undefined && timingSafeEqual(digest(given), wanted)) return await next();
+    const given = bearerOf(c.req.header("authorization"));
+    if (given !== undefined && isInternal(given)) return await next();
     const hint = "playbooks send it with 'auth: gateway_callback'";
     throw new FlowError("UNAUTHENTICATED", `A callback must bring the internal token; ${hint}`);
   });
@@ -59,8 +59,4 @@ export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps
       });
       return c.json({ status: "accepted" }, 202);
     });
-}
-
-function digest(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
 }

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { isSessionToken, tokenSha256 } from "../../platform/session-token.ts";
 import { FlowError } from "../../schema/errors.ts";
+import { bearerOf } from "../bearer.ts";
 import type { GatewayEnvironment } from "./environment.ts";
 import { unknownOrigin } from "./origins.ts";
 
@@ -34,8 +35,7 @@ export function invalidSession(): FlowError {
 function tokenOf(c: Context): { token: string; isCookie: boolean } {
   const authorization = c.req.header("authorization");
   if (authorization !== undefined) {
-    const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
-    return { token: token ?? "", isCookie: false };
+    return { token: bearerOf(authorization) ?? "", isCookie: false };
   }
   const header = c.req.header("x-session-token");
   if (header !== undefined) return { token: header, isCookie: false };
