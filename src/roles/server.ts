@@ -2,12 +2,14 @@ import { setMaxListeners } from "node:events";
 import { join, resolve } from "node:path";
 import type { Config } from "../platform/config.ts";
 import { startEmbeddedPostgres } from "../platform/embedded-postgres.ts";
+import { readGuiFiles } from "../platform/gui-files.ts";
 import { createIds } from "../platform/ids.ts";
 import type { KeyRing } from "../platform/key-ring.ts";
 import { openKeyRing } from "../platform/key-ring-source.ts";
 import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import { isLoopback } from "../platform/loopback.ts";
+import { packagePath } from "../platform/package-file.ts";
 import { type Database, openDatabase } from "../repositories/database.ts";
 import { ensureEventPartitions } from "../repositories/event-partitions.ts";
 import { unavailable } from "../repositories/failure.ts";
@@ -89,6 +91,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
     metrics,
     tokens,
     loopback,
+    gui: readGuiFiles(packagePath("dist/page"), "/api"),
     version: deps.version,
     newRequestId,
     unavailable,

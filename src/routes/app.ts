@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import type { GuiFiles } from "../platform/gui-files.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { FlowError } from "../schema/errors.ts";
@@ -36,6 +37,7 @@ import { errorAnswers, noSuchRoute } from "./errors.ts";
 import { EVENT_CONTRACTS, type EventRouteDeps, eventRoutes } from "./events.ts";
 import { EXECUTE_CONTRACTS, executeRoutes } from "./execute.ts";
 import { EXECUTION_CONTRACTS, executionRoutes } from "./executions.ts";
+import { guiFiles } from "./gui.ts";
 import { HEALTH_CONTRACTS, healthRoutes } from "./health.ts";
 import { loopbackOnly } from "./host.ts";
 import { KEYCHAIN_CONTRACTS, keychainRoutes } from "./keychain.ts";
@@ -128,6 +130,8 @@ export interface AppDeps {
   loopback: boolean;
   /** Aborted when the server begins to stop: whoever waits for something is answered. */
   stopping: AbortSignal;
+  /** The browser's page; undefined where the installation has none. */
+  gui?: GuiFiles | undefined;
   /** Version of the program, for the API's description. */
   version: string;
   newRequestId(): string;
@@ -146,6 +150,7 @@ export function createApp(deps: AppDeps) {
   app.notFound(noSuchRoute);
   app.use(requests(deps));
   if (deps.loopback) app.use(loopbackOnly());
+  if (deps.gui !== undefined) app.use(guiFiles(deps.gui));
   app.use(bodyLimit(bodyLimits(deps.limits)));
   app.use(access(CONTRACTS, deps));
   return app

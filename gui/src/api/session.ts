@@ -1,0 +1,38 @@
+/*
+ * How this page is known to whoever serves it. Behind the gateway by its cookie, which no script can read; at a server with
+ * tokens by the one that was typed in, kept for this tab alone.
+ */
+
+const KEY = "flow.token";
+
+/** Prefix under which the API stands: `/api` at a server, `/flow` behind the gateway. */
+export const API_PREFIX = metaOf("flow-api") ?? "/api";
+
+/** True behind the gateway: people log in with their identity provider. */
+export const HAS_LOGIN = API_PREFIX !== "/api";
+
+/** The bearer token of this tab, or undefined. */
+export function sessionToken(): string | undefined {
+  return sessionStorage.getItem(KEY) ?? undefined;
+}
+
+/** Keeps the token of this tab, or forgets it. */
+export function keepToken(token: string | undefined): void {
+  if (token === undefined) sessionStorage.removeItem(KEY);
+  else sessionStorage.setItem(KEY, token);
+}
+
+/** The headers that say who calls. */
+export function authorization(): Record<string, string> {
+  const token = sessionToken();
+  return token === undefined ? {} : { authorization: `Bearer ${token}` };
+}
+
+/** The address of a path of the API, `/api/executions`, here. */
+export function addressOf(path: string): string {
+  return path.startsWith("/api/") ? API_PREFIX + path.slice("/api".length) : path;
+}
+
+function metaOf(name: string): string | undefined {
+  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content;
+}

@@ -1,0 +1,34 @@
+import type { operations } from "./schema.d.ts";
+
+/* Short names for what the API answers. */
+
+type Answer<Name extends keyof operations> = operations[Name] extends {
+  responses: { 200: { content: { "application/json": infer Body } } };
+}
+  ? Body
+  : never;
+
+/** A row of the list of executions. */
+export type ExecutionItem = Answer<"getApiExecutions">["executions"][number];
+/** One execution with its steps and open commands. */
+export type Execution = Answer<"getApiExecutionsExecutionId">;
+/** A step of an execution: how far it is. */
+export type Step = Execution["steps"][number];
+/** A command that is not ended: who has it, since when. */
+export type OpenCommand = NonNullable<Execution["commands"]>[number];
+/** One event of the log. */
+export type EventRecord = Answer<"getApiExecutionsExecutionIdEvents">["events"][number];
+/** A row of the catalog. */
+export type CatalogItem = Answer<"getApiCatalog">["resources"][number];
+/** One version of a catalog entry with its text. */
+export type Resource = Answer<"getApiCatalogResourcePath">;
+/** A worker with its capacity and heartbeat. */
+export type Worker = Answer<"getApiWorkerPools">["items"][number];
+/** What the doctor found, each with its remedy. */
+export type Diagnosis = Answer<"getApiAdminDiagnosis">;
+/** An agent or MCP server that may be called. */
+export type Agent = Answer<"postApiCatalogAgentsList">["entries"][number];
+/** A user of the installation. */
+export type User = Answer<"getApiAuthUsers">["users"][number];
+/** A role with what it permits. */
+export type Role = Answer<"getApiAuthRoles">["roles"][number];

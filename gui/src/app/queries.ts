@@ -1,0 +1,184 @@
+import { infiniteQueryOptions, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import { answerOf, api, isLockedOut } from "../api/client.ts";
+import { Problem } from "../api/problem.ts";
+
+/** Told when a call says that whoever looks has to log in. */
+export const lockedOut = new EventTarget();
+
+/** What was read, and how it is read again. Nothing that the server refused is asked for again by itself. */
+export const queries = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error) => {
+      if (isLockedOut(error)) lockedOut.dispatchEvent(new Event("lockedout"));
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      staleTime: 1_000,
+      retry: (times, error) => times < 5 && error instanceof Problem && (error.status === 0 || error.status === 503),
+      retryDelay: (times) => Math.min(10_000, 500 * 2 ** times),
+    },
+  },
+});
+
+/** Filters of a list of executions, as they stand in the address. */
+export interface ExecutionFilters {
+  status?: string | undefined;
+  path?: string | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+  parent?: string | undefined;
+}
+
+/** How often lists look for news, milliseconds: they have no stream. */
+const LIST_MS = 3_000;
+
+/** Executions, newest first, page by page. */
+export function executionList(filters: ExecutionFilters) {
+  const { parent, ...rest } = filters;
+  const query = { ...defined(rest), ...(parent !== undefined && { parent_execution_id: parent }) };
+  return infiniteQueryOptions({
+    queryKey: ["executions", filters],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) => {
+      const page = { ...query, limit: "100", ...(pageParam !== null && { cursor: pageParam }) };
+      return answerOf(api.GET("/api/executions", { params: { query: page }, signal }));
+    },
+    getNextPageParam: (page) => page.next_cursor,
+    refetchInterval: LIST_MS,
+  });
+}
+
+/** One execution with its steps. Live events make it be read again. */
+export function executionDetail(executionId: string) {
+  return queryOptions({
+    queryKey: ["execution", executionId],
+    queryFn: ({ signal }) =>
+      answerOf(api.GET("/api/executions/{execution_id}", { params: { path: { execution_id: executionId } }, signal })),
+  });
+}
+
+/** An execution's log in its order, page by page. */
+export function executionEvents(executionId: string, type: string | undefined) {
+  return infiniteQueryOptions({
+    queryKey: ["execution", executionId, "events", type ?? ""],
+    initialPageParam: "0",
+    queryFn: ({ pageParam, signal }) =>
+      answerOf(
+        api.GET("/api/executions/{execution_id}/events", {
+          params: {
+            path: { execution_id: executionId },
+            query: { after: pageParam, limit: "500", ...(type !== undefined && { event_type: type }) },
+          },
+          signal,
+        }),
+      ),
+    getNextPageParam: (page) => page.next_cursor,
+  });
+}
+
+/** The newest version of each path. */
+export function catalogList(filters: { kind?: "playbook" | "agent" | "mcp" | undefined; prefix?: string | undefined }) {
+  const { kind, prefix } = filters;
+  return infiniteQueryOptions({
+    queryKey: ["catalog", "list", filters],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) => {
+      const query = {
+        limit: "200",
+        ...(kind !== undefined && { resource_type: kind }),
+        ...(prefix !== undefined && { prefix }),
+        ...(pageParam !== null && { cursor: pageParam }),
+      };
+      return answerOf(api.GET("/api/catalog", { params: { query }, signal }));
+    },
+    getNextPageParam: (page) => page.next_cursor,
+  });
+}
+
+/** The versions of a path, newest first. */
+export function catalogVersions(path: string) {
+  return infiniteQueryOptions({
+    queryKey: ["catalog", "versions", path],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) =>
+      answerOf(
+        api.GET("/api/catalog/versions/{path}", {
+          params: { path: { path }, query: pageParam === null ? {} : { cursor: pageParam } },
+          signal,
+        }),
+      ),
+    getNextPageParam: (page) => page.next_cursor,
+  });
+}
+
+/** A version of a path with its document. */
+export function catalogEntry(path: string, version: string) {
+  return queryOptions({
+    queryKey: ["catalog", path, version],
+    staleTime: version === "latest" ? 5_000 : Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) =>
+      answerOf(api.GET("/api/catalog/resource/{path}", { params: { path: { path }, query: { version } }, signal })),
+  });
+}
+
+function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== "")) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
+/** The workers, with what each says of itself. */
+export function workerPool() {
+  return queryOptions({
+    queryKey: ["workers"],
+    queryFn: ({ signal }) => answerOf(api.GET("/api/worker/pools", { params: { query: { limit: "500" } }, signal })),
+    refetchInterval: LIST_MS,
+  });
+}
+
+/** How often the service is examined while somebody looks, milliseconds: it reads whole tables' figures. */
+const DIAGNOSIS_MS = 15_000;
+
+/** What is wrong with the service, and what to do. */
+export function diagnosis() {
+  return queryOptions({
+    queryKey: ["diagnosis"],
+    queryFn: ({ signal }) => answerOf(api.GET("/api/admin/diagnosis", { signal })),
+    refetchInterval: DIAGNOSIS_MS,
+  });
+}
+
+/** Credentials without their data. */
+export function credentialList(filters: { q?: string | undefined }) {
+  const { q } = filters;
+  return infiniteQueryOptions({
+    queryKey: ["credentials", filters],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) => {
+      const query = {
+        ...(q !== undefined && { q }),
+        ...(pageParam !== null && { cursor: pageParam }),
+      };
+      return answerOf(api.GET("/api/credentials", { params: { query }, signal }));
+    },
+    getNextPageParam: (page) => page.next_cursor,
+  });
+}
+
+/** Agents that are shown in terminals. */
+export function agentList() {
+  return queryOptions({
+    queryKey: ["agents"],
+    queryFn: ({ signal }) => answerOf(api.POST("/api/catalog/agents/list", { body: { limit: 500 }, signal })),
+  });
+}
+
+/** Who looks: a user of the gateway, or whoever has the token. */
+export function me() {
+  return queryOptions({
+    queryKey: ["me"],
+    staleTime: 60_000,
+    queryFn: ({ signal }) => answerOf(api.GET("/api/auth/me", { signal })),
+  });
+}

@@ -1,0 +1,98 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { type ReactNode, Suspense, useEffect, useState } from "react";
+import { HAS_LOGIN } from "../api/session.ts";
+import { logOut } from "../login/provider.ts";
+import { KeyHelp } from "./keys.tsx";
+import { lockedOut, me, queries } from "./queries.ts";
+import { chooseScheme, chosenScheme, type Scheme } from "./scheme.ts";
+import { TokenDialog } from "./token-dialog.tsx";
+
+/** What stands around every page. */
+export function Shell(): ReactNode {
+  const [asksToken, setAsksToken] = useState(false);
+  const navigate = useNavigate();
+  useEffect(() => {
+    const ask = () => {
+      if (!HAS_LOGIN) setAsksToken(true);
+      else if (location.pathname !== "/login") void navigate({ to: "/login", search: { to: hereOf(location) } });
+    };
+    lockedOut.addEventListener("lockedout", ask);
+    return () => lockedOut.removeEventListener("lockedout", ask);
+  }, [navigate]);
+  return (
+    <>
+      <a className="skip" href="#content">
+        To the content
+      </a>
+      <header className="top">
+        <Link to="/executions" className="brand">
+          flow
+        </Link>
+        <nav aria-label="Pages">
+          <Link to="/executions" activeOptions={{ includeSearch: false }}>
+            Executions
+          </Link>
+          <Link to="/catalog">Catalog</Link>
+          <Link to="/agents">Agents</Link>
+          <Link to="/operations">Operations</Link>
+          <Link to="/credentials">Credentials</Link>
+          <Link to="/access">Access</Link>
+        </nav>
+        {HAS_LOGIN && <Who />}
+        <SchemeChoice />
+      </header>
+      <main id="content" tabIndex={-1}>
+        <Suspense fallback={<p className="quiet">Loading …</p>}>
+          <Outlet />
+        </Suspense>
+      </main>
+      <KeyHelp />
+      {asksToken && <TokenDialog onDone={() => setAsksToken(false)} />}
+    </>
+  );
+}
+
+function SchemeChoice(): ReactNode {
+  const [scheme, setScheme] = useState(chosenScheme);
+  return (
+    <label className="quiet">
+      <span className="unseen">Colours</span>
+      <select
+        value={scheme}
+        onChange={(event) => {
+          chooseScheme(event.target.value as Scheme);
+          setScheme(chosenScheme());
+        }}
+      >
+        <option value="system">as the system</option>
+        <option value="light">light</option>
+        <option value="dark">dark</option>
+      </select>
+    </label>
+  );
+}
+
+/** Who is logged in, and the way out. */
+function Who(): ReactNode {
+  const who = useQuery(me());
+  const navigate = useNavigate();
+  const leave = async () => {
+    await logOut().catch(() => undefined);
+    queries.clear();
+    await navigate({ to: "/login" });
+  };
+  if (who.data?.kind !== "user") return null;
+  return (
+    <span className="row">
+      <span title={who.data.roles.join(", ")}>{who.data.display_name}</span>
+      <button type="button" onClick={() => void leave()}>
+        Log out
+      </button>
+    </span>
+  );
+}
+
+function hereOf({ pathname, search }: Location): string {
+  return pathname + search;
+}

@@ -1,0 +1,105 @@
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, type ReactNode, Suspense } from "react";
+import type { LiveState } from "../api/live.ts";
+import type { Execution } from "../api/types.ts";
+import { EXECUTION_TABS, type ExecutionTab } from "../app/router.tsx";
+import { Ago, Lasting } from "../parts/now.tsx";
+import { ProblemPanel } from "../parts/problem.tsx";
+import { Status } from "../parts/status.tsx";
+import { Actions } from "./actions.tsx";
+import { Answer } from "./answer.tsx";
+import { Data } from "./data.tsx";
+import { Events } from "./events.tsx";
+import { Steps } from "./steps.tsx";
+import { Timeline } from "./timeline.tsx";
+import { useLiveExecution } from "./use-live.ts";
+
+const route = getRouteApi("/executions/$executionId");
+const Graph = lazy(() => import("./graph.tsx"));
+const TITLES: Record<ExecutionTab, string> = {
+  steps: "Steps",
+  graph: "Graph",
+  timeline: "Timeline",
+  events: "Event log",
+  data: "Inputs and result",
+};
+
+/** One execution: what it does now and why first, then everything that can be looked into. */
+export function ExecutionPage(): ReactNode {
+  const { executionId } = route.useParams();
+  const { tab = "steps" } = route.useSearch();
+  const { detail, live } = useLiveExecution(executionId);
+  if (detail.isError && detail.data === undefined) {
+    return <ProblemPanel error={detail.error} again={() => void detail.refetch()} />;
+  }
+  if (detail.data === undefined) return <p className="quiet">Loading …</p>;
+  const execution = detail.data;
+  return (
+    <div className="stack">
+      <Head execution={execution} live={live} />
+      {detail.isError && <ProblemPanel error={detail.error} />}
+      <Answer execution={execution} />
+      <nav className="tabs" aria-label="Views">
+        {EXECUTION_TABS.map((name) => (
+          <Link
+            key={name}
+            from="/executions/$executionId"
+            to="."
+            search={(before) => ({ ...before, tab: name })}
+            aria-current={name === tab ? "page" : undefined}
+          >
+            {TITLES[name]}
+          </Link>
+        ))}
+      </nav>
+      <Suspense fallback={<p className="quiet">Loading …</p>}>
+        {tab === "steps" && <Steps execution={execution} />}
+        {tab === "graph" && <Graph execution={execution} />}
+        {tab === "timeline" && <Timeline execution={execution} />}
+        {tab === "events" && <Events execution={execution} />}
+        {tab === "data" && <Data execution={execution} />}
+      </Suspense>
+    </div>
+  );
+}
+
+function Head({ execution, live }: { execution: Execution; live: LiveState }): ReactNode {
+  return (
+    <div className="row spread">
+      <div>
+        <h1 className="row">
+          <Status of={execution.status} />
+          <span className="wrap">{execution.path}</span>
+          <span className="quiet">v{execution.version}</span>
+        </h1>
+        <p className="quiet row">
+          <code>{execution.execution_id}</code>
+          <span>
+            started <Ago at={execution.started_at} />, {execution.ended_at === null ? "for" : "took"}{" "}
+            <Lasting from={execution.started_at} to={execution.ended_at} />
+          </span>
+          {execution.parent_execution_id !== null && (
+            <span>
+              called by{" "}
+              <Link to="/executions/$executionId" params={{ executionId: execution.parent_execution_id }}>
+                {execution.parent_execution_id}
+              </Link>
+            </span>
+          )}
+          <Link to="/executions" search={{ parent: execution.execution_id }}>
+            what it called
+          </Link>
+          <Live state={live} />
+        </p>
+      </div>
+      <Actions execution={execution} />
+    </div>
+  );
+}
+
+function Live({ state }: { state: LiveState }): ReactNode {
+  if (state.is === "ended") return null;
+  const text =
+    state.is === "live" ? "live" : state.is === "connecting" ? "connecting …" : `not live: ${state.problem.message}`;
+  return <span role="status">{text}</span>;
+}

@@ -1,0 +1,22 @@
+import { type ReactNode, useState } from "react";
+
+/** Puts a text on the clipboard, and says that it did. */
+export function CopyButton({ label, text }: { label: string; text: string }): ReactNode {
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setSaid("copied");
+    } catch {
+      // Pages that do not come over https or from this machine have no clipboard.
+      setSaid("this page may not use the clipboard");
+    }
+    setTimeout(() => setSaid(""), 2_000);
+  };
+  return (
+    <button type="button" onClick={() => void copy()}>
+      {label}
+      <span role="status">{said}</span>
+    </button>
+  );
+}

@@ -1,0 +1,34 @@
+import type { ReactNode } from "react";
+
+/** A sign and a word for each state: never the colour alone. */
+const LOOKS: Record<string, { sign: string; tone: string }> = {
+  PENDING: { sign: "○", tone: "quiet" },
+  RUNNING: { sign: "◐", tone: "busy" },
+  PAUSED: { sign: "❚❚", tone: "warn" },
+  COMPLETED: { sign: "✓", tone: "good" },
+  FAILED: { sign: "✕", tone: "bad" },
+  CANCELLED: { sign: "⊘", tone: "warn" },
+  SKIPPED: { sign: "–", tone: "quiet" },
+  ready: { sign: "✓", tone: "good" },
+  draining: { sign: "◐", tone: "warn" },
+  stale: { sign: "!", tone: "bad" },
+  offline: { sign: "○", tone: "quiet" },
+};
+
+/** A state of an execution, a step or a worker. */
+export function Status({ of, short = false }: { of: string; short?: boolean }): ReactNode {
+  const { sign, tone } = LOOKS[of] ?? { sign: "·", tone: "quiet" };
+  return (
+    <span className={`status tone-${tone}`} data-status={of} title={of.toLowerCase()}>
+      <span aria-hidden="true" className="sign">
+        {sign}
+      </span>
+      {short ? <span className="unseen">{of.toLowerCase()}</span> : of.toLowerCase()}
+    </span>
+  );
+}
+
+/** Whether nothing more will happen. */
+export function isFinal(status: string): boolean {
+  return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED";
+}

@@ -1,0 +1,35 @@
+/** `1.2 s`, `3 min 04 s`, `2 h 05 min`: as much as a person wants to know of a duration. */
+export function durationText(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min ${pad(Math.floor((ms % 60_000) / 1_000))} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${pad(minutes % 60)} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** `12 s ago`, `in 3 min 04 s`. */
+export function agoText(at: number, now: number): string {
+  const ms = now - at;
+  if (Math.abs(ms) < 1_000) return "now";
+  return ms > 0 ? `${durationText(ms)} ago` : `in ${durationText(-ms)}`;
+}
+
+/** The moment to the millisecond in the reader's own zone, as logs sort. */
+export function momentText(at: number): string {
+  const date = new Date(at);
+  const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  return `${day} ${clockText(at)}`;
+}
+
+/** `14:03:07.120` in the reader's own zone. */
+export function clockText(at: number): string {
+  const date = new Date(at);
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(pad).join(":");
+  return `${time}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+}
+
+function pad(value: number): string {
+  return String(value).padStart(2, "0");
+}

@@ -1,0 +1,18 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+/** `npm run build` puts the page into `dist/page`; `npx vite gui` serves it while it is written, beside a server on 8082. */
+export default defineConfig({
+  root: import.meta.dirname,
+  plugins: [react()],
+  build: {
+    outDir: "../dist/page",
+    emptyOutDir: true,
+    // Fonts and pictures in the text of a stylesheet would need `data:` in the Content-Security-Policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    sourcemap: false,
+    target: "es2023",
+  },
+  server: { proxy: { "/api": "http://127.0.0.1:8082", "/results": "http://127.0.0.1:8082" } },
+});
