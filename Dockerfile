@@ -16,7 +16,8 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY bin ./bin
 COPY src ./src
-RUN node bin/bundle.js && rm dist/flow/*.map
+COPY gui ./gui
+RUN node bin/bundle.js && rm dist/flow/*.map && npx vite build gui --logLevel warn
 
 # Debian and no "distroless" base: tasks of kind shell need a shell, tasks of kind python a Python.
 FROM node:${NODE}
@@ -31,6 +32,7 @@ COPY playbooks/api_integration ./playbooks/api_integration
 COPY playbooks/doctor ./playbooks/doctor
 COPY bin/flow.js ./bin/
 COPY --from=build /build/dist/flow ./dist/flow
+COPY --from=build /build/dist/page ./dist/page
 # /var/lib/flow is the only folder that the program writes, besides /tmp: the rest may be mounted read-only.
 RUN ln -s /opt/flow/bin/flow.js /usr/local/bin/flow \
     && install --directory --owner=1000 --group=1000 /var/lib/flow

@@ -66,6 +66,7 @@ function programFiles() {
   const { name, version, type } = JSON.parse(read("package.json"));
   const bundle = listed("dist/flow", ".js");
   if (!bundle.includes("dist/flow/main.js")) stop("There is no bundle in dist/flow. Run `npm run build` first");
+  const page = [".html", ".js", ".css", ".svg"].flatMap((ending) => listed("dist/page", ending));
   const bundled = [...listed("playbooks/api_integration", ".yaml"), ...listed("playbooks/doctor", ".yaml")];
   const supplied = bundled.filter((path) => !path.endsWith(".test.yaml"));
   return {
@@ -73,7 +74,9 @@ function programFiles() {
     // An ES module is loaded by `import()`, which only a file has.
     "start.cjs": 'import(require("node:url").pathToFileURL(process.argv[1]).href);\n',
     "playbooks/playbook.schema.json": read("playbooks/playbook.schema.json"),
-    ...Object.fromEntries([...bundle, ...listed("migrations", ".sql"), ...supplied].map((path) => [path, read(path)])),
+    ...Object.fromEntries(
+      [...bundle, ...page, ...listed("migrations", ".sql"), ...supplied].map((path) => [path, read(path)]),
+    ),
   };
 }
 

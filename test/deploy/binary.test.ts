@@ -46,6 +46,7 @@ test("it serves on a database that is given", async (t) => {
   const settings = { ...environment(), ...ownDatabase(databaseUrl) };
   const { url, stop } = await serveProgram(t, [binary, "serve", "--role=server", "--port=0"], folder, settings);
   assert.deepEqual(await (await fetch(`${url}/api/health`)).json(), { status: "ok" });
+  assert.match(await (await fetch(`${url}/executions`)).text(), /<title>flow<\/title>/, "and the page");
   assert.equal((await stop()).code, 0);
 });
 

@@ -115,6 +115,7 @@ test("the image's files serve on a database that is given, and its health check 
   const { url: databaseUrl } = await createTestDatabase();
   const environment = { PATH, ...ownDatabase(databaseUrl) };
   const serving = await serveProgram(t, [...flow, "serve", "--role=server", "--port=0"], folder, environment);
+  assert.match(await (await fetch(`${serving.url}/executions`)).text(), /<title>flow<\/title>/, "and the page");
   const [, ...check] = JSON.parse(last(image, "HEALTHCHECK").replace(/^.* CMD /, "")) as string[];
   const look = () =>
     runProgram([process.execPath, ...check], folder, { PATH, FLOW_SERVER_PORT: new URL(serving.url).port });
