@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { decideAccess } from "../schema/access-rules.ts";
+import { allowedActions, decideAccess } from "../schema/access-rules.ts";
 import { CanAnswer, CanBody, MeAnswer } from "../schema/auth-api.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { Access, CallingUser } from "../services/access.ts";
@@ -93,6 +93,7 @@ function meOf(user: CallingUser): MeAnswer {
     display_name: user.displayName,
     roles: user.roles,
     permissions: user.permissions,
+    actions: allowedActions(user.playbooks),
     expires_at: user.expiresAt.toISOString(),
   };
 }

@@ -54,6 +54,11 @@ export function decideAccess(
   return { allowed: false, rule: `no role: ${why}` };
 }
 
+/** The actions that some row gives, whatever for: with none of them nothing can be done at all. */
+export function allowedActions(permissions: readonly PlaybookPermission[]): AccessAction[] {
+  return ACCESS_ACTIONS.filter((action) => permissions.some((row) => gives(row, action)));
+}
+
 function isAbout(row: PlaybookPermission, path: string): boolean {
   return names(row, path) && !(row.denyPattern !== null && matchesPattern(row.denyPattern, path));
 }

@@ -28,6 +28,10 @@ export const MeAnswer = v.variant("kind", [
     display_name: v.string(),
     roles: v.array(v.string()),
     permissions: v.pipe(v.array(v.string()), v.description("What the roles give beside playbooks.")),
+    actions: v.pipe(
+      v.array(v.picklist(ACCESS_ACTIONS)),
+      v.description("What they may do with some playbook at least; which, `POST /api/auth/can` says."),
+    ),
     expires_at: v.pipe(Timestamp, v.description("When the session ends, whatever happens.")),
   }),
 ]);

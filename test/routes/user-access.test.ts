@@ -52,7 +52,10 @@ test("a session is its user: who they are, and what their roles give", async () 
     display_name: "Ann@Example.com",
     roles: ["developer", "viewer"],
     permissions: ["view_operations"],
+    actions: ["execute", "view", "modify"],
   });
+  const { body: viewer } = await call(await addUser(api.database, { roles: ["viewer"] }), "GET", "/api/auth/me");
+  assert.deepEqual(viewer["actions"], ["view"]);
   assert.deepEqual((await call(undefined, "GET", "/api/auth/me")).body, { kind: "operator" });
 });
 

@@ -6801,6 +6801,8 @@ export interface operations {
                         roles: string[];
                         /** @description What the roles give beside playbooks. */
                         permissions: string[];
+                        /** @description What they may do with some playbook at least; which, `POST /api/auth/can` says. */
+                        actions: ("execute" | "view" | "modify")[];
                         /** @description When the session ends, whatever happens. */
                         expires_at: string;
                     };

@@ -32,3 +32,9 @@ export type Agent = Answer<"postApiCatalogAgentsList">["entries"][number];
 export type User = Answer<"getApiAuthUsers">["users"][number];
 /** A role with what it permits. */
 export type Role = Answer<"getApiAuthRoles">["roles"][number];
+/** Who looks: a user of the gateway, or what a token is. */
+export type Me = Answer<"getApiAuthMe">;
+/** A session of a user. */
+export type Session = Answer<"getApiAuthSessions">["sessions"][number];
+/** A row of the audit log. */
+export type AuditEntry = Answer<"getApiAuthAudit">["entries"][number];
