@@ -1,6 +1,7 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from "jose";
 import * as v from "valibot";
 import { FlowError, messageOf } from "../schema/errors.ts";
+import { discoverProvider } from "./oidc-discovery.ts";
 
 /** Who an ID token speaks of. */
 export interface Identity {
@@ -57,9 +58,10 @@ const DISCOVERY_AGE_MS = 3_600_000;
 export interface IdTokens {
   /**
    * Throws `FlowError` FORBIDDEN for a domain that is not allowed (before anything is asked of anybody), UNAUTHENTICATED for a
-   * token that is not to be believed, UNAVAILABLE when the provider cannot be asked.
+   * token that is not to be believed, UNAVAILABLE when the provider cannot be asked. With `nonce` the token must be the one
+   * that was asked for with it.
    */
-  verify(domain: string, token: string): Promise<Identity>;
+  verify(domain: string, token: string, nonce?: string): Promise<Identity>;
 }
 
 /** Checks the tokens of these providers. */
@@ -74,7 +76,7 @@ export function createIdTokens(settings: IdTokenSettings, deps: IdTokenDeps): Id
     return provider;
   };
   return {
-    async verify(domain, token) {
+    async verify(domain, token, nonce) {
       const name = domain.trim().toLowerCase();
       // A list of a few names: no address is made of what a caller sent.
       if (!settings.domains.includes(name) && !settings.providers.has(name)) {
@@ -84,7 +86,9 @@ export function createIdTokens(settings: IdTokenSettings, deps: IdTokenDeps): Id
         );
       }
       if (token.length > TOKEN_CHARS_MAX) throw notBelieved("it is longer than any ID token");
-      return identityOf(name, await claimsOf(await providerOf(name), token, deps));
+      const claims = await claimsOf(await providerOf(name), token, deps);
+      if (nonce !== undefined && claims["nonce"] !== nonce) throw notBelieved("it was made for another login");
+      return identityOf(name, claims);
     },
   };
 }
@@ -104,37 +108,13 @@ async function openProvider(domain: string, settings: IdTokenSettings, deps: IdT
   return { ...provider, keys };
 }
 
-const Discovery = v.object({ issuer: v.string(), jwks_uri: v.pipe(v.string(), v.startsWith("https://"), v.url()) });
-
 /** The provider's addresses, by OpenID Connect Discovery over https. */
 async function discover(domain: string, audience: string | undefined, deps: IdTokenDeps): Promise<ProviderSettings> {
   if (audience === undefined) {
     throw new FlowError("INVALID_SETTING", `Logins with ${domain} need FLOW_IDP_AUDIENCE: whom its tokens are for`);
   }
-  const url = `https://${domain}/.well-known/openid-configuration`;
-  const body = await ask(url, deps);
-  const answer = v.safeParse(Discovery, body);
-  // The specification asks for this check: else one provider could speak in another's name.
-  if (!answer.success || trimmed(answer.output.issuer) !== `https://${domain}`) {
-    throw new FlowError("UNAVAILABLE", `${url} does not describe the provider of ${domain}`);
-  }
-  return { issuer: answer.output.issuer, jwksUri: answer.output.jwks_uri, audience };
-}
-
-async function ask(url: string, { fetch }: IdTokenDeps): Promise<unknown> {
-  try {
-    const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_MS) });
-    if (answer.ok) return await answer.json();
-    throw new Error(`status ${answer.status}`);
-  } catch (cause) {
-    throw new FlowError("UNAVAILABLE", `The identity provider does not answer at ${url}: ${messageOf(cause)}`, {
-      cause,
-    });
-  }
-}
-
-function trimmed(issuer: string): string {
-  return issuer.replace(/\/$/, "");
+  const { issuer, jwksUri } = await discoverProvider(`https://${domain}`, deps.fetch);
+  return { issuer, jwksUri, audience };
 }
 
 async function claimsOf(provider: Provider, token: string, { now }: IdTokenDeps): Promise<JWTPayload> {

@@ -8,6 +8,11 @@ export interface IdpSettings {
   issuer: string;
   jwksUri: string;
   audience: string;
+  /** What people call it; default: its domain. */
+  name?: string;
+  /** Where browsers log in, and codes become tokens. Both, or they are asked of the issuer. */
+  authorizationEndpoint?: string;
+  tokenEndpoint?: string;
 }
 
 /** Identity providers whose ID tokens are believed. */
@@ -65,10 +70,23 @@ function parseProviders(text: string): ReadonlyMap<string, IdpSettings> {
         if (typeof given === "string" && given !== "") return given;
         throw invalid(`${domain} must have ${key}, a text`);
       };
-      const jwksUri = at("jwks_uri");
-      if (!isSafe(jwksUri))
-        throw invalid(`jwks_uri of ${domain} must begin with https://; http:// is for this machine only`);
-      return [name, { issuer: at("issuer"), jwksUri, audience: at("audience") }];
+      const addressAt = (key: string) => {
+        const address = at(key);
+        if (isSafe(address)) return address;
+        throw invalid(`${key} of ${domain} must begin with https://; http:// is for this machine only`);
+      };
+      const has = (key: string) => own(provider, key) !== undefined;
+      return [
+        name,
+        {
+          issuer: at("issuer"),
+          jwksUri: addressAt("jwks_uri"),
+          audience: at("audience"),
+          ...(has("name") && { name: at("name") }),
+          ...(has("authorization_endpoint") && { authorizationEndpoint: addressAt("authorization_endpoint") }),
+          ...(has("token_endpoint") && { tokenEndpoint: addressAt("token_endpoint") }),
+        },
+      ];
     }),
   );
 }

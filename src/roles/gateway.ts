@@ -2,15 +2,18 @@ import { setMaxListeners } from "node:events";
 import { followAccessChanges } from "../adapters/access-changes.ts";
 import { createForwarder } from "../adapters/forwarder.ts";
 import { createIdTokens } from "../adapters/id-tokens.ts";
+import { createLoginProviders, type LoginProviders } from "../adapters/login-providers.ts";
 import { connectServer } from "../adapters/server-connection.ts";
 import { systemClock } from "../adapters/system-clock.ts";
 import { callbackToken } from "../platform/callback-token.ts";
 import type { Config } from "../platform/config.ts";
 import { createGatewayMetrics, type GatewayMetrics } from "../platform/gateway-metrics.ts";
+import { readGuiFiles } from "../platform/gui-files.ts";
 import { createIds } from "../platform/ids.ts";
 import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import { isLoopback } from "../platform/loopback.ts";
+import { packagePath } from "../platform/package-file.ts";
 import type { KeyValueStore } from "../ports/key-value.ts";
 import { createGatewayApp } from "../routes/gateway/app.ts";
 import { createCallbackApp } from "../routes/gateway/callbacks.ts";
@@ -69,11 +72,13 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const forwarder = createForwarder(serverUrl);
   lifecycle.add("the calls that are passed on", () => forwarder.close());
   const { authBypass: bypass, serverToken } = config;
-  const login = openLogin(deps, { callbacks, callbackUrl, server, sessions });
+  const providers = openProviders(config);
+  const login = openLogin(deps, { callbacks, callbackUrl, server, sessions, providers });
   const app = createGatewayApp({
     ...told,
     login: {
       login: counted(login, told.metrics),
+      providers: providers.list,
       check: sessions.check,
       async revoke(tokenSha256) {
         await server.revoke(tokenSha256);
@@ -85,6 +90,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     },
     proxy: { forward: forwarder.forward, serverToken, bypass, stopping: stopping.signal },
     origins: originRules(config, host),
+    gui: readGuiFiles(packagePath("dist/page"), "/flow"),
     trustedProxies: config.trustedProxies,
   });
   const listener = await listen(
@@ -119,15 +125,27 @@ async function openCallbacks({ config, host, lifecycle }: GatewayDeps, told: Tol
   return { callbacks, callbackUrl: config.gatewayInternalUrl ?? reachable(listener.url) };
 }
 
+function openProviders(config: Config): LoginProviders {
+  const { idpDomains: domains, idpProviders: providers, idpAudience: audience } = config;
+  return createLoginProviders({ domains, audience, providers }, { fetch, now: Date.now });
+}
+
 function openLogin(
   { config, logger }: GatewayDeps,
-  parts: { callbacks: Callbacks; callbackUrl: string; server: GatewayServer; sessions: Sessions },
+  parts: {
+    callbacks: Callbacks;
+    callbackUrl: string;
+    server: GatewayServer;
+    sessions: Sessions;
+    providers: LoginProviders;
+  },
 ) {
   const { idpDomains: domains, idpProviders: providers, idpAudience: audience } = config;
   const { callbacks, callbackUrl, server, sessions } = parts;
   return createLogin({
     isDomain: (domain) => domains.includes(domain) || providers.has(domain),
     limit: createLoginLimit(config.loginsPerMinute, () => performance.now()),
+    exchange: parts.providers.exchange,
     verify: createIdTokens({ domains, audience, providers }, { fetch, now: Date.now }).verify,
     callbacks,
     callbackUrl,

@@ -19,6 +19,40 @@ export const LoginBody = v.object({
 });
 export type LoginBody = v.InferOutput<typeof LoginBody>;
 
+/** What a browser comes back with from its provider (OpenID Connect Core 1.0, section 3.1), and what it had kept. */
+export interface AuthorizationCode {
+  code: string;
+  /** RFC 7636: what nobody has who only saw the code. */
+  codeVerifier: string;
+  redirectUri: string;
+  /** The ID token must have it. */
+  nonce: string;
+}
+
+/** Body of `POST /api/auth/exchange`: a login with the code of a provider's answer. */
+export const ExchangeBody = v.object({
+  idp_domain: v.pipe(v.string(), v.minLength(1), v.maxLength(255), v.description("One of FLOW_IDP_DOMAINS.")),
+  code: v.pipe(v.string(), v.minLength(1), v.maxLength(4_096)),
+  code_verifier: v.pipe(v.string(), v.regex(/^[\w.~-]{43,128}$/, "must be of 43 to 128 unreserved characters")),
+  redirect_uri: v.pipe(v.string(), v.maxLength(2_048), v.url(), v.description("Of the page that calls.")),
+  nonce: v.pipe(v.string(), v.minLength(16), v.maxLength(255), v.description("The ID token must have it.")),
+});
+
+/** Answer of `GET /api/auth/providers`: with whom people log in here. */
+export const ProvidersAnswer = v.object({
+  providers: v.array(
+    v.object({
+      domain: v.string(),
+      name: v.string(),
+      issuer: v.nullable(v.string()),
+      client_id: v.nullable(v.string()),
+      authorization_endpoint: v.pipe(v.nullable(v.string()), v.description("null: nobody can log in there now.")),
+      problem: v.pipe(v.nullable(v.string()), v.description("Why not.")),
+    }),
+  ),
+});
+export type ProvidersAnswer = v.InferOutput<typeof ProvidersAnswer>;
+
 /** Who is logged in. */
 export const SessionUser = v.object({
   user_id: v.number(),
@@ -37,6 +71,9 @@ export const LoginAnswer = v.object({
   message: v.string(),
 });
 export type LoginAnswer = v.InferOutput<typeof LoginAnswer>;
+
+/** Answer of `POST /api/auth/exchange`: the session's token is in the cookie alone, where no script reads it. */
+export type ExchangeAnswer = Omit<LoginAnswer, "session_token">;
 
 /** Answer of `GET /api/auth/session`; a session that is not valid is answered with 401. */
 export const SessionAnswer = v.object({

@@ -62,6 +62,17 @@ test("a token of an allowed provider tells who it speaks of", async () => {
   });
 });
 
+test("a token that was asked for with a nonce must have it", async () => {
+  const token = await signed({ ...claims, nonce: "n-1" });
+  assert.equal((await tokens.verify("local.example", token, "n-1")).subject, "u-1");
+  for (const [given, nonce] of [
+    [token, "n-2"],
+    [await signed(claims), "n-1"],
+  ] as const) {
+    await assert.rejects(tokens.verify("local.example", given, nonce), { message: /made for another login/ });
+  }
+});
+
 test("a domain that is not allowed is refused before anybody is asked", async () => {
   const before = asked;
   const error = await refused(signed(claims), "evil.example");

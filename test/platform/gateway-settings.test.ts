@@ -47,6 +47,19 @@ test("providers without discovery are read from JSON; plain http is for this mac
   );
 });
 
+test("a provider without discovery may name its pages, and itself", () => {
+  const at = "http://127.0.0.1:1";
+  const pages = { name: "Staff", authorization_endpoint: `${at}/auth`, token_endpoint: `${at}/token` };
+  const provider = { issuer: at, jwks_uri: `${at}/jwks`, audience: "app", ...pages };
+  const { idpProviders } = loadConfig({ FLOW_IDP_CONFIG: JSON.stringify({ "local.example": provider }) });
+  const { name, authorizationEndpoint, tokenEndpoint } = idpProviders.get("local.example") ?? {};
+  assert.deepEqual([name, authorizationEndpoint, tokenEndpoint], ["Staff", `${at}/auth`, `${at}/token`]);
+  const unsafe = { ...provider, token_endpoint: "http://idp.example/token" };
+  assert.throws(() => loadConfig({ FLOW_IDP_CONFIG: JSON.stringify({ "local.example": unsafe }) }), {
+    message: /token_endpoint of local\.example must begin with https/,
+  });
+});
+
 for (const [name, value, says] of [
   ["CORS_ALLOWED_ORIGINS", "*", /no wildcards/],
   ["CORS_ALLOWED_ORIGINS", "https://*.example.com", /no wildcards/],

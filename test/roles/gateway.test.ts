@@ -223,7 +223,7 @@ test("bypass is told loudly, and a second setting allows it elsewhere", async (t
 test("a gateway that nobody can log in at, or that no page may call, says so", async (t) => {
   const gateway = await startTestGateway(t, {});
   assert.match(gateway.log(), /nobody can log in: set FLOW_IDP_DOMAINS/);
-  assert.match(gateway.log(), /no page of a browser may call: set CORS_ALLOWED_ORIGINS/);
+  assert.match(gateway.log(), /no page but the gateway's own may call: set CORS_ALLOWED_ORIGINS/);
 });
 
 test("the public address is an allowed origin by itself, until origins are listed", async (t) => {

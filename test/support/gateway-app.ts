@@ -37,6 +37,7 @@ type Answer = Awaited<ReturnType<GatewayAppDeps["proxy"]["forward"]>>;
 export interface TestGatewayOptions {
   bypass?: boolean;
   hosts?: ReadonlySet<string>;
+  gui?: GatewayAppDeps["gui"];
   login?: Partial<GatewayAppDeps["login"]>;
   /** What the server answers. Default: 200 and an empty object. */
   answer?: (call: PassedCall) => Answer | Promise<Answer>;
@@ -63,6 +64,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const app = createGatewayApp({
     login: {
       login: () => Promise.reject(new FlowError("INTERNAL", "no logins in this test")),
+      providers: () => Promise.resolve([]),
       check: () => Promise.resolve(undefined),
       revoke: (tokenSha256) => Promise.resolve(void revoked.push(tokenSha256)),
       isAllowed: () => Promise.resolve(false),
@@ -84,6 +86,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       stopping: stopping.signal,
     },
     origins: { allowed: [PAGE], hosts: options.hosts, bypass },
+    gui: options.gui,
     trustedProxies: [],
     logger: createLogger("debug", sink),
     metrics: createGatewayMetrics(),

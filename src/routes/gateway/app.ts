@@ -1,9 +1,11 @@
 import { Hono } from "hono";
 import { type AddressRange, clientAddress } from "../../platform/client-address.ts";
+import type { GuiFiles } from "../../platform/gui-files.ts";
 import type { Logger } from "../../platform/logger.ts";
 import type { RequestMetrics } from "../../platform/request-metrics.ts";
 import { BODY_BYTES_MAX } from "../body.ts";
 import { errorAnswers } from "../errors.ts";
+import { guiFiles } from "../gui.ts";
 import { bodyLimit, requests } from "../request.ts";
 import type { GatewayEnvironment } from "./environment.ts";
 import { type LoginRouteDeps, loginRoutes } from "./login.ts";
@@ -16,6 +18,8 @@ export interface GatewayAppDeps {
   login: LoginRouteDeps;
   proxy: ProxyDeps;
   origins: OriginRules;
+  /** The browser's page; undefined where the installation has none. */
+  gui?: GuiFiles | undefined;
   trustedProxies: readonly AddressRange[];
   logger: Logger;
   metrics: RequestMetrics;
@@ -27,7 +31,7 @@ const LOGIN_BYTES_MAX = 65_536;
 
 /**
  * What browsers reach. What stands between a request and its route, in this order: its id, log and metrics; whose address it is;
- * which page it comes from; how long it is. Callbacks of playbooks are not here but on a listener of their own.
+ * which page it comes from; whether it asks for the browser's page, which holds nothing and needs no session; how long it is. Callbacks of playbooks are not here but on a listener of their own.
  */
 export function createGatewayApp(deps: GatewayAppDeps) {
   const app = new Hono<GatewayEnvironment>();
@@ -44,6 +48,7 @@ export function createGatewayApp(deps: GatewayAppDeps) {
     await next();
   });
   app.use(origins(deps.origins));
+  if (deps.gui !== undefined) app.use(guiFiles(deps.gui));
   app.use(bodyLimit((route) => (route?.includes("/api/auth/") ? LOGIN_BYTES_MAX : BODY_BYTES_MAX)));
   return app
     .get("/health", (c) => c.text("ok"))

@@ -4,8 +4,11 @@ import { FlowError } from "../../schema/errors.ts";
 import {
   type AccessAnswer,
   AccessBody,
+  type ExchangeAnswer,
+  ExchangeBody,
   type LoginAnswer,
   LoginBody,
+  type ProvidersAnswer,
   type SessionAnswer,
 } from "../../schema/gateway-api.ts";
 import type { KnownSession } from "../../schema/session-entry.ts";
@@ -18,6 +21,8 @@ import { invalidSession, SESSION_COOKIE, sessionOf } from "./session-token.ts";
 /** What the routes of logins do. */
 export interface LoginRouteDeps {
   login(asked: LoginAsked): Promise<LoggedIn>;
+  /** With whom people log in, and why not where one does not answer. */
+  providers(): Promise<readonly ListedProvider[]>;
   check(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
   /** Ends a session. Throws `FlowError` UNAUTHENTICATED for one that is not valid. */
   revoke(tokenSha256: string): Promise<void>;
@@ -28,6 +33,11 @@ export interface LoginRouteDeps {
   /** Milliseconds since 1970. */
   now(): number;
 }
+
+type ListedProvider = { domain: string; name: string } & (
+  | { provider: { issuer: string; clientId: string; authorizationEndpoint: string } }
+  | { problem: string }
+);
 
 /** Whom a gateway that asks nobody takes its callers for. */
 const NOBODY = { user_id: 0, email: "nobody@localhost", display_name: "Nobody: logins are bypassed", roles: ["admin"] };
@@ -40,19 +50,26 @@ export function loginRoutes(deps: LoginRouteDeps) {
       const { idp_token: idpToken, idp_domain: idpDomain } = c.req.valid("json");
       const { client: address } = c.var;
       const logged = await deps.login({ idpToken, idpDomain, address, userAgent: c.req.header("user-agent") });
-      const { sessionToken, user, expiresAt } = logged;
-      setCookie(c, SESSION_COOKIE, sessionToken, {
-        ...COOKIE,
-        maxAge: Math.max(0, Math.floor((expiresAt - deps.now()) / 1_000)),
-      });
+      const answer = logIn(c, logged, deps.now());
+      return c.json({ ...answer, session_token: logged.sessionToken } satisfies LoginAnswer);
+    })
+    .get("/api/auth/providers", async (c) => {
       c.header("cache-control", "no-store");
-      return c.json({
-        status: "authenticated",
-        session_token: sessionToken,
-        user,
-        expires_at: withoutZone(expiresAt),
-        message: `Logged in as ${user.email}`,
-      } satisfies LoginAnswer);
+      return c.json({ providers: (await deps.providers()).map(providerItem) } satisfies ProvidersAnswer);
+    })
+    .post("/api/auth/exchange", jsonBody(ExchangeBody), async (c) => {
+      refuseUnknownOrigin(c);
+      const {
+        idp_domain: idpDomain,
+        code_verifier: codeVerifier,
+        redirect_uri: redirectUri,
+        ...rest
+      } = c.req.valid("json");
+      refuseForeignRedirect(c, redirectUri);
+      const userAgent = c.req.header("user-agent");
+      const code = { ...rest, codeVerifier, redirectUri };
+      const logged = await deps.login({ code, idpDomain, address: c.var.client, userAgent });
+      return c.json(logIn(c, logged, deps.now()) satisfies ExchangeAnswer);
     })
     .post("/api/auth/logout", async (c) => {
       const session = sessionOf(c);
@@ -82,6 +99,31 @@ export function loginRoutes(deps: LoginRouteDeps) {
 
 /** No script reads it, it travels over TLS alone (or within the machine), and not with what other sites send. */
 const COOKIE = { path: "/", httpOnly: true, secure: true, sameSite: "Lax" } as const;
+
+/** The cookie of a login, and what is told of it to any page. */
+function logIn(c: Context, { sessionToken, user, expiresAt }: LoggedIn, now: number): ExchangeAnswer {
+  const maxAge = Math.max(0, Math.floor((expiresAt - now) / 1_000));
+  setCookie(c, SESSION_COOKIE, sessionToken, { ...COOKIE, maxAge });
+  c.header("cache-control", "no-store");
+  const message = `Logged in as ${user.email}`;
+  return { status: "authenticated", user, expires_at: withoutZone(expiresAt), message };
+}
+
+function providerItem(listed: ListedProvider): ProvidersAnswer["providers"][number] {
+  const { domain, name } = listed;
+  if ("problem" in listed) {
+    return { domain, name, issuer: null, client_id: null, authorization_endpoint: null, problem: listed.problem };
+  }
+  const { issuer, clientId, authorizationEndpoint } = listed.provider;
+  return { domain, name, issuer, client_id: clientId, authorization_endpoint: authorizationEndpoint, problem: null };
+}
+
+/** A page exchanges what came back to itself. */
+function refuseForeignRedirect(c: Context, redirectUri: string): void {
+  const origin = c.req.header("origin");
+  if (origin === undefined || new URL(redirectUri).origin === origin) return;
+  throw new FlowError("FORBIDDEN", `'redirect_uri' must be of the page that calls, ${origin.slice(0, 200)}`);
+}
 
 /** A page that logs a visitor in as somebody else would see what the visitor then does. */
 function refuseUnknownOrigin(c: Context<GatewayEnvironment>): void {

@@ -34,16 +34,22 @@ const PREFLIGHT_SECONDS = "600";
  * CORS (interface specification, Gateway): an allowed origin is answered with itself, any other with no such header, so that the
  * browser keeps the answer from its page. There is no wildcard, as calls bring cookies. Preflights need no session and reach no
  * route.
+ *
+ * The gateway's own page may call too. Browsers say so (`Sec-Fetch-Site`, which no script can set), whatever name and scheme
+ * they have reached it by.
  */
 export function origins({ allowed, hosts, bypass }: OriginRules): MiddlewareHandler<GatewayEnvironment> {
   const known = new Set(allowed);
+  // Where nobody is asked who they are and any name may be asked for, a page elsewhere could be led here by its own name.
+  const isTrusted = !bypass || hosts !== undefined;
   return async (c, next) => {
     // Always: what is the answer for one page must not be taken from a cache for another.
     c.header("vary", "Origin", { append: true });
     const origin = c.req.header("origin");
-    const isAllowed = origin !== undefined && known.has(origin);
+    const isListed = origin !== undefined && known.has(origin);
+    const isAllowed = isListed || (isTrusted && c.req.header("sec-fetch-site") === "same-origin");
     c.set("isAllowedOrigin", isAllowed);
-    if (isAllowed) {
+    if (isListed) {
       c.header("access-control-allow-origin", origin);
       c.header("access-control-allow-credentials", "true");
       c.header("access-control-expose-headers", EXPOSED);

@@ -1,18 +1,17 @@
 import { newSessionToken, tokenSha256 } from "../../platform/session-token.ts";
 import { FlowError } from "../../schema/errors.ts";
-import type { CallbackBody, LoginInput } from "../../schema/gateway-api.ts";
+import type { AuthorizationCode, CallbackBody, LoginInput } from "../../schema/gateway-api.ts";
 import { isJsonObject, own } from "../../schema/json.ts";
 import type { KnownSession } from "../../schema/session-entry.ts";
 import type { Callbacks, Expected } from "./callbacks.ts";
 import type { LoginLimit } from "./login-limit.ts";
 
-/** Who wants to log in, and from where. */
-export interface LoginAsked {
-  idpToken: string;
+/** Who wants to log in, with an ID token or a code for one, and from where. */
+export type LoginAsked = ({ idpToken: string } | { code: AuthorizationCode }) & {
   idpDomain: string;
   address: string | undefined;
   userAgent: string | undefined;
-}
+};
 
 /** A session that has begun. Its token is nowhere but here. */
 export interface LoggedIn extends KnownSession {
@@ -33,7 +32,10 @@ export interface LoginDeps {
   /** Names of providers that people may log in with. */
   isDomain(domain: string): boolean;
   limit: LoginLimit;
-  verify(domain: string, token: string): Promise<VerifiedIdentity>;
+  /** The ID token that the provider gives for a code. Throws FORBIDDEN for a domain that is none. */
+  exchange(domain: string, code: AuthorizationCode): Promise<string>;
+  /** With `nonce` the token must have it. */
+  verify(domain: string, token: string, nonce?: string): Promise<VerifiedIdentity>;
   callbacks: Callbacks;
   /** Starts the login's playbook and gives the execution. With a key that was used before: `FlowError` CONFLICT. */
   start(input: LoginInput, idempotencyKey: string): Promise<string>;
@@ -61,11 +63,12 @@ const WATCH_AFTER_MS = 500;
  * Throws `FlowError` RATE_LIMITED, FORBIDDEN, UNAUTHENTICATED, INVALID_LOGIN, TIMEOUT, UNAVAILABLE, SERVER_UNREACHABLE.
  */
 export function createLogin(deps: LoginDeps): (asked: LoginAsked) => Promise<LoggedIn> {
-  return async ({ idpToken, idpDomain, address, userAgent }) => {
+  return async ({ idpDomain, address, userAgent, ...proof }) => {
     // Any text may be a domain: of those that are none there is one.
     const name = idpDomain.trim().toLowerCase();
     deps.limit(address ?? "", deps.isDomain(name) ? name : "");
-    const identity = await deps.verify(idpDomain, idpToken);
+    const idpToken = "code" in proof ? await deps.exchange(idpDomain, proof.code) : proof.idpToken;
+    const identity = await deps.verify(idpDomain, idpToken, "code" in proof ? proof.code.nonce : undefined);
     const sessionToken = newSessionToken();
     const stored = tokenSha256(sessionToken);
     const expected = deps.callbacks.expect(checkUser);

@@ -33,6 +33,7 @@ function setup(
   const login = createLogin({
     isDomain: (domain) => domain === "idp.example",
     limit: createLoginLimit(1_000, () => 0),
+    exchange: () => Promise.reject(new FlowError("INTERNAL", "no code in this test")),
     verify: () => Promise.resolve(IDENTITY),
     callbacks,
     start(input, key) {
@@ -207,3 +208,40 @@ test("logins of an address are limited before its token is looked at; domains th
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+const CODE = { code: "c", codeVerifier: "v".repeat(43), redirectUri: "https://flow.example.com/login", nonce: "n-1" };
+const ASKED_BY_CODE = { code: CODE, idpDomain: "idp.example", address: "192.0.2.1", userAgent: "test" };
+
+test("a code logs in with the token that the provider gives for it, which must have the nonce", async () => {
+  const seen: unknown[] = [];
+  const { login, started } = setup(succeed, {
+    exchange: (domain, code) => {
+      seen.push([domain, code]);
+      return Promise.resolve("head.exchanged.signature");
+    },
+    verify: (domain, token, nonce) => {
+      seen.push([domain, token, nonce]);
+      return Promise.resolve(IDENTITY);
+    },
+  });
+  assert.deepEqual((await login(ASKED_BY_CODE)).user, USER);
+  assert.deepEqual(seen, [
+    ["idp.example", CODE],
+    ["idp.example", "head.exchanged.signature", "n-1"],
+  ]);
+  assert.equal(started.length, 1);
+});
+
+test("too many logins are refused before the provider is asked for a token", async () => {
+  let exchanged = 0;
+  const { login } = setup(succeed, {
+    limit: createLoginLimit(1, () => 0),
+    exchange: () => {
+      exchanged += 1;
+      return Promise.resolve("head.exchanged.signature");
+    },
+  });
+  await login(ASKED_BY_CODE);
+  await assert.rejects(login(ASKED_BY_CODE), { code: "RATE_LIMITED" });
+  assert.equal(exchanged, 1);
+});
