@@ -179,6 +179,9 @@ export const ExecutionAnswer = v.object({
   ...ExecutionItem.entries,
   result: JsonValue,
   workload: v.pipe(JsonObjectValue, v.description("Inputs, over the defaults.")),
+  last_event_id: v.exactOptional(
+    v.pipe(v.number(), v.description("The newest event that this is of: a stream after it tells what comes next.")),
+  ),
   steps: v.pipe(
     v.array(StepAnswer),
     v.description("In the order of their first start, then those that were skipped, then those still to come."),

@@ -3,6 +3,7 @@ import { boundedResult } from "../language/bounded-result.ts";
 import type { Visible } from "../repositories/catalog.ts";
 import type { Database } from "../repositories/database.ts";
 import { type EventPage, type EventsAsked, listEvents } from "../repositories/event-list.ts";
+import { type EventMarks, type MarksAsked, markEvents } from "../repositories/event-marks.ts";
 import { deleteExecution } from "../repositories/execution-delete.ts";
 import {
   type ExecutionFilter,
@@ -22,7 +23,7 @@ import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-res
 import { type CancelAsked, type Cancelled, cancelExecutions } from "./cancel-execution.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
 import { encodeCursor, idCursor } from "./cursor.ts";
-import { followEvents } from "./event-stream.ts";
+import { type FollowAsked, followEvents } from "./event-stream.ts";
 import { stepsOf } from "./execution-steps.ts";
 import { openCommandsOf } from "./open-commands.ts";
 import type { Results } from "./results.ts";
@@ -36,6 +37,8 @@ export interface ExecutionDetail {
   workload: JsonObject;
   steps: StepAnswer[];
   commands: OpenCommandAnswer[];
+  /** The newest event that this is of. */
+  lastEventId: number;
 }
 
 /** The end of an execution; its result inline, or by reference where it is large. */
@@ -51,8 +54,9 @@ export interface Executions {
   list(filter: ExecutionFilter & Visible, page: PageAsked): Promise<Listed<ExecutionRow>>;
   detail(executionId: string): Promise<ExecutionDetail>;
   events(executionId: string, asked: EventsAsked): Promise<EventPage>;
+  marks(executionId: string, asked: MarksAsked): Promise<EventMarks>;
   /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
-  follow(executionId: string, after: number, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
+  follow(executionId: string, asked: FollowAsked, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
   /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
   result(executionId: string, asked: ResultAsked, signal: AbortSignal): Promise<ExecutionResult>;
   /** Waits for the end, `waitMs` at most; gives what people are shown of the result, and undefined while it runs. */
@@ -104,18 +108,22 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const row = await rowOf(executionId);
       const view = await advance.view(executionId, row.lastEventId);
       if (view === undefined) throw unknownExecution(executionId);
-      const { state, source } = view;
+      const { state, source, lastEventId } = view;
       const steps = stepsOf(state, source.program);
-      return { row, workload: state.workload, steps, commands: openCommandsOf(state) };
+      return { row, workload: state.workload, steps, commands: openCommandsOf(state), lastEventId };
     },
     async events(executionId, asked) {
       // Events of an execution that retention has deleted stay in the log until their month is dropped.
       const [page] = await Promise.all([listEvents(database, executionId, asked), rowOf(executionId)]);
       return page;
     },
-    async follow(executionId, after, signal) {
+    async marks(executionId, asked) {
+      const [marks] = await Promise.all([markEvents(database, executionId, asked), rowOf(executionId)]);
+      return marks;
+    },
+    async follow(executionId, asked, signal) {
       await rowOf(executionId);
-      return followEvents(deps, executionId, after, signal);
+      return followEvents(deps, executionId, asked, signal);
     },
     result: (executionId, asked, signal) => awaitResult(deps, executionId, asked, signal),
     async outcome(executionId, waitMs, signal) {
