@@ -8,6 +8,7 @@ import {
   DeleteAnswer,
   ExecutionAnswer,
   type ExecutionItem,
+  ExecutionQuery,
   ExecutionsAnswer,
   ExecutionsQuery,
   ResultAnswer,
@@ -39,8 +40,9 @@ const DETAIL = contract({
   summary: "An execution with its steps, its inputs and, when it has ended, its result",
   access: "worker",
   user: { action: "view", of: "execution" },
+  query: ExecutionQuery,
   answer: ExecutionAnswer,
-  refusals: [404],
+  refusals: [404, 422],
 });
 
 const EVENTS = contract({
@@ -120,9 +122,12 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       const { items, nextCursor } = await executions.list({ ...asked, visible }, page);
       return maskedJson(c, { executions: items.map(itemOf), next_cursor: nextCursor } satisfies ExecutionsAnswer);
     })
-    .get(DETAIL.path, async (c) => {
-      const { row, lastEventId, ...told } = await executions.detail(executionId(c));
-      const answer = { ...itemOf(row), result: row.result ?? null, last_event_id: lastEventId, ...told };
+    .get(DETAIL.path, queryOf(DETAIL.query), async (c) => {
+      const { steps_after } = c.req.valid("query");
+      const stepsAfter = steps_after === undefined ? undefined : Number(steps_after);
+      const { row, stepsTotal, ...told } = await executions.detail(executionId(c), stepsAfter);
+      const more = { last_event_id: row.lastEventId, steps_total: stepsTotal };
+      const answer = { ...itemOf(row), result: row.result ?? null, ...more, ...told };
       return maskedJson(c, answer satisfies ExecutionAnswer);
     })
     .get(EVENTS.path, queryOf(EVENTS.query), async (c) => {

@@ -2,6 +2,7 @@ import { isTerminal } from "../engine/state.ts";
 import { boundedResult } from "../language/bounded-result.ts";
 import type { Visible } from "../repositories/catalog.ts";
 import type { Database } from "../repositories/database.ts";
+import { changedSteps } from "../repositories/event-changes.ts";
 import { type EventPage, type EventsAsked, listEvents } from "../repositories/event-list.ts";
 import { type EventMarks, type MarksAsked, markEvents } from "../repositories/event-marks.ts";
 import { deleteExecution } from "../repositories/execution-delete.ts";
@@ -36,9 +37,9 @@ export interface ExecutionDetail {
   row: ExecutionRow;
   workload: JsonObject;
   steps: StepAnswer[];
+  /** More than `steps` where those that changed were asked for. */
+  stepsTotal: number;
   commands: OpenCommandAnswer[];
-  /** The newest event that this is of. */
-  lastEventId: number;
 }
 
 /** The end of an execution; its result inline, or by reference where it is large. */
@@ -52,7 +53,8 @@ export interface Executions {
   start(asked: StartAsked): Promise<Started>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
   list(filter: ExecutionFilter & Visible, page: PageAsked): Promise<Listed<ExecutionRow>>;
-  detail(executionId: string): Promise<ExecutionDetail>;
+  /** With `stepsAfter`, an event's id, the steps to which something happened after it: all of them where that is much. */
+  detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
   events(executionId: string, asked: EventsAsked): Promise<EventPage>;
   marks(executionId: string, asked: MarksAsked): Promise<EventMarks>;
   /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
@@ -104,13 +106,16 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const { items, next } = await listExecutions(database, filter, { limit, ...key });
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
-    async detail(executionId) {
+    async detail(executionId, stepsAfter) {
       const row = await rowOf(executionId);
+      // In this order: the row's event is told as the one that this is of, so that what happens meanwhile is told again next time.
+      const changed = stepsAfter === undefined ? undefined : await changedSteps(database, executionId, stepsAfter);
       const view = await advance.view(executionId, row.lastEventId);
       if (view === undefined) throw unknownExecution(executionId);
-      const { state, source, lastEventId } = view;
-      const steps = stepsOf(state, source.program);
-      return { row, workload: state.workload, steps, commands: openCommandsOf(state), lastEventId };
+      const { state, source } = view;
+      const steps = stepsOf(state, source.program, changed);
+      const stepsTotal = source.program.steps.size;
+      return { row, workload: state.workload, steps, stepsTotal, commands: openCommandsOf(state) };
     },
     async events(executionId, asked) {
       // Events of an execution that retention has deleted stay in the log until their month is dropped.

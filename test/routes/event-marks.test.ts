@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { type Body, openApi } from "../support/api.ts";
-import { ONE_STEP, workWith } from "../support/api-work.ts";
+import { ONE_STEP, TWO_STEPS, workWith } from "../support/api-work.ts";
 
 // The table of contents of a long log, and what narrows a log. The log is long because rows are added to it here.
 
@@ -131,6 +131,33 @@ test("an execution tells the newest event that it is of", async () => {
   const { body } = await work.get(`/api/executions/${other}`);
   const { body: log } = await work.get(`/api/executions/${other}/events`);
   assert.equal(body["last_event_id"], (log["events"] as Body[]).at(-1)?.["event_id"]);
+});
+
+test("who has an execution's steps is told those that changed since", async () => {
+  await work.register("two", TWO_STEPS);
+  const other = await work.execute("two");
+  const path = `/api/executions/${other}`;
+  const { body: first } = await work.get(path);
+  const stepsSince = async (since: Body) => (await work.get(`${path}?steps_after=${since["last_event_id"]}`)).body;
+  const namesOf = ({ steps }: Body) => (steps as Body[]).map(({ name, status }) => [name, status]);
+  assert.deepEqual([namesOf(first).length, first["steps_total"]], [2, 2]);
+  const [command] = await work.claim("w");
+  assert.ok(command !== undefined);
+  const claimed = await stepsSince(first);
+  assert.deepEqual([namesOf(claimed), claimed["steps_total"]], [[["start", "RUNNING"]], 2]);
+  await work.finish("w", command);
+  await work.runToEnd(other);
+  const ended = await stepsSince(claimed);
+  assert.deepEqual(namesOf(ended), [
+    ["start", "COMPLETED"],
+    ["end", "COMPLETED"],
+  ]);
+  assert.deepEqual(
+    (ended["steps"] as Body[]).map(({ order }) => order),
+    [1, 2],
+  );
+  assert.deepEqual([(await stepsSince(ended))["steps"], ended["status"]], [[], "COMPLETED"]);
+  assert.equal((await work.get(`${path}?steps_after=x`)).status, 422);
 });
 
 test("marks of nothing are 404, and queries that make no sense 422", async () => {

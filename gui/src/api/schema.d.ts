@@ -2217,7 +2217,10 @@ export interface operations {
     };
     getApiExecutionsExecutionId: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `last_event_id` of an answer that the caller has: `steps` are then those to which something happened since. */
+                steps_after?: string;
+            };
             header?: never;
             path: {
                 execution_id: string;
@@ -2268,6 +2271,8 @@ export interface operations {
                             attempts: number;
                             /** @description How often it was started. */
                             runs: number;
+                            /** @description Place in the order of first starts, from 1; 0: it never ran. */
+                            order?: number;
                             loop?: {
                                 total: number | null;
                                 done: number;
@@ -2279,6 +2284,8 @@ export interface operations {
                                 retryable?: boolean;
                             } | null;
                         }[];
+                        /** @description How many steps there are: `steps` may be those that changed. */
+                        steps_total?: number;
                         /** @description While it is open: its open commands, 100 at most. */
                         commands?: {
                             command_id: string;
@@ -2318,6 +2325,16 @@ export interface operations {
             };
             /** @description Refused or failed */
             404: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
                 headers: {
                     "x-request-id"?: string;
                     [name: string]: unknown;
