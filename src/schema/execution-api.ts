@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { EventIdText } from "./event-api.ts";
 import { SealedAsked } from "./result-api.ts";
 import {
   IdInput,
@@ -155,6 +156,7 @@ export const StepAnswer = v.object({
   duration_ms: v.nullable(count),
   attempts: v.pipe(count, v.description("Claims in its last run: more than one means that a worker was lost.")),
   runs: v.pipe(count, v.description("How often it was started.")),
+  order: v.exactOptional(v.pipe(count, v.description("Place in the order of first starts, from 1; 0: it never ran."))),
   loop: v.exactOptional(v.object({ total: v.nullable(count), done: count, failed: count })),
   error: v.exactOptional(ErrorAnswer),
 });
@@ -174,14 +176,32 @@ export const OpenCommandAnswer = v.object({
 });
 export type OpenCommandAnswer = v.InferOutput<typeof OpenCommandAnswer>;
 
+/** Query of `GET /api/executions/{execution_id}`. */
+export const ExecutionQuery = v.object({
+  steps_after: v.exactOptional(
+    v.pipe(
+      EventIdText,
+      v.description(
+        "`last_event_id` of an answer that the caller has: `steps` are then those to which something happened since.",
+      ),
+    ),
+  ),
+});
+
 /** Answer of `GET /api/executions/{execution_id}`. */
 export const ExecutionAnswer = v.object({
   ...ExecutionItem.entries,
   result: JsonValue,
   workload: v.pipe(JsonObjectValue, v.description("Inputs, over the defaults.")),
+  last_event_id: v.exactOptional(
+    v.pipe(v.number(), v.description("The newest event that this is of: a stream after it tells what comes next.")),
+  ),
   steps: v.pipe(
     v.array(StepAnswer),
     v.description("In the order of their first start, then those that were skipped, then those still to come."),
+  ),
+  steps_total: v.exactOptional(
+    v.pipe(count, v.description("How many steps there are: `steps` may be those that changed.")),
   ),
   commands: v.exactOptional(
     v.pipe(
