@@ -33,6 +33,13 @@ interface ExecutionSearch {
   step?: string | undefined;
   event?: string | undefined;
   type?: string | undefined;
+  /** A command of the step; only failed ones, `1`; two runs of a task, by the events of their ends. */
+  command?: string | undefined;
+  failed?: string | undefined;
+  run?: string | undefined;
+  beside?: string | undefined;
+  /** Another execution to compare with. */
+  against?: string | undefined;
 }
 
 const index = createRoute({
@@ -58,7 +65,7 @@ const executions = createRoute({
 });
 
 /** What one execution's page can show beneath the answer. */
-export const EXECUTION_TABS = ["steps", "graph", "timeline", "events", "data"] as const;
+export const EXECUTION_TABS = ["steps", "graph", "timeline", "events", "data", "children", "compare"] as const;
 export type ExecutionTab = (typeof EXECUTION_TABS)[number];
 
 const execution = createRoute({
@@ -69,6 +76,11 @@ const execution = createRoute({
     step: text(search["step"]),
     event: id(search["event"]),
     type: text(search["type"]),
+    command: id(search["command"]),
+    failed: text(search["failed"]) ?? id(search["failed"]),
+    run: id(search["run"]),
+    beside: id(search["beside"]),
+    against: id(search["against"]),
   }),
   component: lazyRouteComponent(() => import("../execution/page.tsx"), "ExecutionPage"),
 });
