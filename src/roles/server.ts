@@ -64,7 +64,11 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
   if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
   await ensureEventPartitions(database);
-  const { service, metrics, reaper, diagnose } = await startService(deps, { database, url: databaseUrl, keys });
+  const { service, metrics, reaper, diagnose, overview } = await startService(deps, {
+    database,
+    url: databaseUrl,
+    keys,
+  });
   await registerGivenCredentials(config, service.credentials, logger);
   await warnOfUnknownKeys(database, keys, logger);
   const catalog = createCatalog({
@@ -84,6 +88,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
     ...service,
     reaper,
     diagnose,
+    overview,
     catalog,
     limits: config,
     stopping: stopping.signal,

@@ -12,6 +12,7 @@ import {
   ExecutionsQuery,
   ResultAnswer,
   ResultQuery,
+  statesIn,
 } from "../schema/execution-api.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { pageSize } from "../schema/wire.ts";
@@ -95,9 +96,10 @@ export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, RESULT, CANCEL, DELETE
 export function executionRoutes(executions: Executions, stopping: AbortSignal) {
   return new Hono<RouteEnvironment>()
     .get(LIST.path, queryOf(LIST.query), async (c) => {
-      const { limit, cursor, parent_execution_id, since, until, ...filter } = c.req.valid("query");
+      const { limit, cursor, status, parent_execution_id, since, until, ...filter } = c.req.valid("query");
       const asked = {
         ...filter,
+        ...(status !== undefined && { statuses: statesIn(status) }),
         ...(parent_execution_id !== undefined && { parentExecutionId: parent_execution_id }),
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
