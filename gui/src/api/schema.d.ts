@@ -803,7 +803,7 @@ export interface paths {
         put?: never;
         /**
          * Publishes the notification of stranded commands again, now; changes no status
-         * @description For: operator.
+         * @description For: operator; a user with the permission view_operations.
          */
         post: operations["postApiAdminCommandReaperSweep"];
         delete?: never;
