@@ -22,8 +22,8 @@ export type EventRecord = Answer<"getApiExecutionsExecutionIdEvents">["events"][
 export type CatalogItem = Answer<"getApiCatalog">["resources"][number];
 /** One version of a catalog entry with its text. */
 export type Resource = Answer<"getApiCatalogResourcePath">;
-/** A worker with its capacity and heartbeat. */
-export type Worker = Answer<"getApiWorkerPools">["items"][number];
+/** Why nothing is running, and what there is. */
+export type Overview = Answer<"getApiAdminOverview">;
 /** What the doctor found, each with its remedy. */
 export type Diagnosis = Answer<"getApiAdminDiagnosis">;
 /** An agent or MCP server that may be called. */
