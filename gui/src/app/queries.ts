@@ -128,6 +128,15 @@ function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], 
   };
 }
 
+/** The workers, with what each says of itself. */
+export function workerPool() {
+  return queryOptions({
+    queryKey: ["workers"],
+    queryFn: ({ signal }) => answerOf(api.GET("/api/worker/pools", { params: { query: { limit: "500" } }, signal })),
+    refetchInterval: LIST_MS,
+  });
+}
+
 /** Credentials without their data. */
 export function credentialList(filters: { q?: string | undefined }) {
   const { q } = filters;

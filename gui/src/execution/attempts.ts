@@ -1,8 +1,6 @@
 import type { EventRecord } from "../api/types.ts";
 import { type TaskRun, takeTask } from "./task-runs.ts";
 
-export type { TaskRun } from "./task-runs.ts";
-
 /** One claim of a command of a step. */
 export interface Attempt {
   key: string;
