@@ -33,6 +33,12 @@ interface ExecutionSearch {
   step?: string | undefined;
   event?: string | undefined;
   type?: string | undefined;
+  worker?: string | undefined;
+  failed?: true | undefined;
+  q?: string | undefined;
+  /** The stretch of the timeline, milliseconds from the execution's start. */
+  from?: string | undefined;
+  until?: string | undefined;
 }
 
 const index = createRoute({
@@ -69,6 +75,11 @@ const execution = createRoute({
     step: text(search["step"]),
     event: id(search["event"]),
     type: text(search["type"]),
+    worker: text(search["worker"]),
+    failed: search["failed"] === true ? true : undefined,
+    q: text(search["q"]),
+    from: id(search["from"]),
+    until: id(search["until"]),
   }),
   component: lazyRouteComponent(() => import("../execution/page.tsx"), "ExecutionPage"),
 });

@@ -10,6 +10,7 @@ import { Actions } from "./actions.tsx";
 import { Answer } from "./answer.tsx";
 import { Data } from "./data.tsx";
 import { Events } from "./events.tsx";
+import { Live } from "./live-state.tsx";
 import { Steps } from "./steps.tsx";
 import { Timeline } from "./timeline.tsx";
 import { useLiveExecution } from "./use-live.ts";
@@ -95,11 +96,4 @@ function Head({ execution, live }: { execution: Execution; live: LiveState }): R
       <Actions execution={execution} />
     </div>
   );
-}
-
-function Live({ state }: { state: LiveState }): ReactNode {
-  if (state.is === "ended") return null;
-  const text =
-    state.is === "live" ? "live" : state.is === "connecting" ? "connecting …" : `not live: ${state.problem.message}`;
-  return <span role="status">{text}</span>;
 }
