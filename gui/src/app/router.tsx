@@ -33,13 +33,20 @@ interface ExecutionSearch {
   step?: string | undefined;
   event?: string | undefined;
   type?: string | undefined;
-  /** A command of the step; only failed ones, `1`; two runs of a task, by the events of their ends. */
+  /** Only what failed, of the log and of a step's attempts. */
+  failed?: true | undefined;
+  /** A command of the step; two runs of a task, by the events of their ends. */
   command?: string | undefined;
-  failed?: string | undefined;
   run?: string | undefined;
   beside?: string | undefined;
   /** Another execution to compare with. */
   against?: string | undefined;
+  /** Of the log: a worker, and a text. */
+  worker?: string | undefined;
+  q?: string | undefined;
+  /** The stretch of the timeline, milliseconds from the execution's start. */
+  from?: string | undefined;
+  until?: string | undefined;
 }
 
 const index = createRoute({
@@ -77,10 +84,14 @@ const execution = createRoute({
     event: id(search["event"]),
     type: text(search["type"]),
     command: id(search["command"]),
-    failed: text(search["failed"]) ?? id(search["failed"]),
+    failed: search["failed"] === true ? true : undefined,
     run: id(search["run"]),
     beside: id(search["beside"]),
     against: id(search["against"]),
+    worker: text(search["worker"]),
+    q: text(search["q"]),
+    from: id(search["from"]),
+    until: id(search["until"]),
   }),
   component: lazyRouteComponent(() => import("../execution/page.tsx"), "ExecutionPage"),
 });

@@ -38,7 +38,7 @@ export function AttemptList({
             checked={isFailed}
             onChange={({ target }) =>
               void navigate({
-                search: (before) => ({ ...before, failed: target.checked ? "1" : undefined, command: undefined }),
+                search: (before) => ({ ...before, failed: target.checked ? true : undefined, command: undefined }),
                 replace: true,
               })
             }
