@@ -28,8 +28,14 @@ export function jsonDiff(before: unknown, after: unknown): Difference {
 function compare(before: unknown, after: unknown, path: string, depth: number, found: Difference): void {
   if (found.isCut || before === after) return;
   if (depth < DEPTH_MAX) {
-    if (Array.isArray(before) && Array.isArray(after)) return compareLists(before, after, path, depth, found);
-    if (isRecord(before) && isRecord(after)) return compareRecords(before, after, path, depth, found);
+    if (Array.isArray(before) && Array.isArray(after)) {
+      compareLists(before, after, path, depth, found);
+      return;
+    }
+    if (isRecord(before) && isRecord(after)) {
+      compareRecords(before, after, path, depth, found);
+      return;
+    }
   }
   // Numbers, texts and such differ, as do values of two sorts. What is too deep is compared by its text.
   if (depth >= DEPTH_MAX && JSON.stringify(before) === JSON.stringify(after)) return;
