@@ -162,6 +162,28 @@ export const StepAnswer = v.object({
 });
 export type StepAnswer = v.InferOutput<typeof StepAnswer>;
 
+/** An arc that was taken. */
+export const ArcAnswer = v.object({
+  from: v.string(),
+  to: v.string(),
+  times: v.pipe(count, v.description("How often: more than once where the playbook goes around.")),
+});
+export type ArcAnswer = v.InferOutput<typeof ArcAnswer>;
+
+/** A task's next run, which a back-off delays. */
+export const NextRetryAnswer = v.object({
+  step: v.string(),
+  task: v.string(),
+  iteration: v.exactOptional(v.pipe(count, v.description("Of a loop."))),
+  at: v.pipe(Timestamp, v.description("When it begins, by the worker's clock.")),
+  run: v.pipe(count, v.description("Which run it will be, from 1.")),
+  error: v.pipe(
+    v.nullable(v.object({ code: v.string(), message: v.string() })),
+    v.description("Of the run before; null where its policy wants another run of one that went well."),
+  ),
+});
+export type NextRetryAnswer = v.InferOutput<typeof NextRetryAnswer>;
+
 /** Most open commands that an execution's answer lists. */
 export const OPEN_COMMANDS_MAX = 100;
 
@@ -171,8 +193,12 @@ export const OpenCommandAnswer = v.object({
   step: v.string(),
   attempt: v.pipe(count, v.description("Claims so far; 0 while it waits for the first.")),
   worker: v.nullable(v.string()),
+  issued_at: v.pipe(Timestamp, v.description("Since when there is this work.")),
   claimed_at: v.nullable(v.pipe(Timestamp, v.description("Of the first claim."))),
+  kinds: v.pipe(v.array(v.string()), v.description("Kinds of task that its worker must run; empty: any worker can.")),
+  labels: v.exactOptional(v.pipe(v.record(v.string(), v.string()), v.description("Labels that its worker must have."))),
   iterations: v.exactOptional(v.object({ from: count, to: v.pipe(count, v.description("Exclusive.")) })),
+  children: v.exactOptional(v.pipe(v.array(IdText), v.description("Open executions that it has called."))),
 });
 export type OpenCommandAnswer = v.InferOutput<typeof OpenCommandAnswer>;
 
@@ -202,6 +228,13 @@ export const ExecutionAnswer = v.object({
   ),
   steps_total: v.exactOptional(
     v.pipe(count, v.description("How many steps there are: `steps` may be those that changed.")),
+  ),
+  arcs: v.exactOptional(v.pipe(v.array(ArcAnswer), v.description("The arcs that were taken, each once."))),
+  next_retry: v.exactOptional(
+    v.pipe(
+      v.nullable(NextRetryAnswer),
+      v.description("The soonest run of a task that failed and waits for a back-off; null when none does."),
+    ),
   ),
   commands: v.exactOptional(
     v.pipe(

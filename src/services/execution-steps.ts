@@ -1,6 +1,6 @@
 import type { Program } from "../engine/program.ts";
 import { type ExecutionState, knownStep, type StepState } from "../engine/state.ts";
-import type { StepAnswer } from "../schema/execution-api.ts";
+import type { ArcAnswer, StepAnswer } from "../schema/execution-api.ts";
 
 /**
  * The steps of an execution as the API shows them: in the order of their first start, then those that were skipped and never
@@ -12,6 +12,13 @@ export function stepsOf(state: ExecutionState, program: Program, only?: Readonly
     .map((name, index) => ({ name, index, step: knownStep(state, name) }))
     .sort((left, right) => rank(left.step) - rank(right.step) || left.index - right.index)
     .map(({ name, step }) => answerOf(name, step));
+}
+
+/** The arcs that were taken, in the order in which their steps ended first, and how often: more than once around a loop. */
+export function arcsOf({ arcs }: ExecutionState): ArcAnswer[] {
+  return Object.entries(arcs).flatMap(([from, targets]) =>
+    Object.entries(targets).map(([to, times]) => ({ from, to, times })),
+  );
 }
 
 const SKIPPED_RANK = Number.MAX_SAFE_INTEGER - 1;

@@ -11,22 +11,24 @@ import {
   type ExecutionRow,
   findExecution,
   listExecutions,
+  listOpenChildren,
+  type OpenChild,
 } from "../repositories/execution-list.ts";
 import { findStartByKey } from "../repositories/execution-load.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { EventRecord } from "../schema/event-record.ts";
-import type { OpenCommandAnswer, StepAnswer } from "../schema/execution-api.ts";
+import type { ArcAnswer, NextRetryAnswer, OpenCommandAnswer, StepAnswer } from "../schema/execution-api.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 import type { Access } from "./access.ts";
-import type { Advance } from "./advance.ts";
+import type { Advance, ExecutionView } from "./advance.ts";
 import type { Audit } from "./audit.ts";
 import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-result.ts";
 import { type CancelAsked, type Cancelled, cancelExecutions } from "./cancel-execution.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
 import { encodeCursor, idCursor } from "./cursor.ts";
 import { type FollowAsked, followEvents } from "./event-stream.ts";
-import { stepsOf } from "./execution-steps.ts";
-import { openCommandsOf } from "./open-commands.ts";
+import { arcsOf, stepsOf } from "./execution-steps.ts";
+import { mayHaveChildren, nextRetryOf, openCommandsOf } from "./open-commands.ts";
 import type { Results } from "./results.ts";
 import { type StartAsked, type Started, startExecutions } from "./start-execution.ts";
 import { checkStarter } from "./starter.ts";
@@ -39,7 +41,9 @@ export interface ExecutionDetail {
   steps: StepAnswer[];
   /** More than `steps` where those that changed were asked for. */
   stepsTotal: number;
+  arcs: ArcAnswer[];
   commands: OpenCommandAnswer[];
+  next_retry: NextRetryAnswer | null;
 }
 
 /** The end of an execution; its result inline, or by reference where it is large. */
@@ -86,6 +90,23 @@ export interface ExecutionsDeps {
   now(): number;
 }
 
+/** What an execution's state tells of it. All of it is made at once: the state goes on changing. */
+function told(
+  { state, source: { program } }: ExecutionView,
+  changed: ReadonlySet<string> | undefined,
+  children: readonly OpenChild[],
+  now: number,
+) {
+  return {
+    workload: state.workload,
+    steps: stepsOf(state, program, changed),
+    stepsTotal: program.steps.size,
+    arcs: arcsOf(state),
+    commands: openCommandsOf(state, program, children),
+    next_retry: nextRetryOf(state, now),
+  };
+}
+
 /** The executions of a database. */
 export function createExecutions(deps: ExecutionsDeps): Executions {
   const { database, advance, results } = deps;
@@ -112,10 +133,9 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const changed = stepsAfter === undefined ? undefined : await changedSteps(database, executionId, stepsAfter);
       const view = await advance.view(executionId, row.lastEventId);
       if (view === undefined) throw unknownExecution(executionId);
-      const { state, source } = view;
-      const steps = stepsOf(state, source.program, changed);
-      const stepsTotal = source.program.steps.size;
-      return { row, workload: state.workload, steps, stepsTotal, commands: openCommandsOf(state) };
+      const { program } = view.source;
+      const children = mayHaveChildren(view.state, program) ? await listOpenChildren(database, executionId) : [];
+      return { row, ...told(view, changed, children, deps.now()) };
     },
     async events(executionId, asked) {
       // Events of an execution that retention has deleted stay in the log until their month is dropped.
