@@ -1,16 +1,15 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Execution, Step } from "../api/types.ts";
+import type { Execution, NextRetry, Step } from "../api/types.ts";
 import { Ago, Lasting, useNow } from "../parts/now.tsx";
 import { clockText, durationText } from "../parts/time.ts";
 import { LastError } from "./last-error.tsx";
-import { type NextRetry, nextRetry } from "./told.ts";
 import { Waits } from "./waits.tsx";
 
 /** The four things that are asked first: where is it, what does it wait for, what went wrong, when does it try again. */
 export function Answer({ execution }: { execution: Execution }): ReactNode {
   const running = execution.steps.filter(({ status }) => status === "RUNNING");
-  const retry = nextRetry(execution);
+  const retry = execution.next_retry ?? undefined;
   return (
     <div className="answer" data-part="answer">
       <section className="panel">
@@ -96,7 +95,7 @@ function Progress({ execution: { progress, steps } }: { execution: Execution }):
   );
 }
 
-function Retry({ retry: { at, step, task, run, error } }: { retry: NextRetry }): ReactNode {
+function Retry({ retry: { at, step, task, run, iteration, error } }: { retry: NextRetry }): ReactNode {
   const left = Date.parse(at) - useNow();
   return (
     <>
@@ -104,7 +103,8 @@ function Retry({ retry: { at, step, task, run, error } }: { retry: NextRetry }):
         {left > 0 ? `in ${durationText(Math.ceil(left / 1_000) * 1_000)}` : "due now"}
       </p>
       <p className="quiet">
-        {run !== undefined && `run ${run} `}of {task === step ? "step" : `${task} in`} <StepLink name={step} />, at{" "}
+        run {run} of {task === step ? "step" : `${task} in`} <StepLink name={step} />
+        {iteration !== undefined && `, iteration ${iteration}`}, at{" "}
         <time dateTime={at}>{clockText(Date.parse(at)).slice(0, 8)}</time>
       </p>
       {error !== null && (

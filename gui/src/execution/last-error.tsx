@@ -1,10 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Execution, Step } from "../api/types.ts";
+import type { Execution, NextRetry, Step } from "../api/types.ts";
 import { StepLink } from "./answer.tsx";
 import { ErrorText } from "./error-text.tsx";
 import type { TaskFailure } from "./task-runs.ts";
-import type { NextRetry } from "./told.ts";
 
 /** What went wrong last, where, and what led to it. */
 export function LastError({ execution, retry }: { execution: Execution; retry: NextRetry | undefined }): ReactNode {

@@ -1,11 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Execution, OpenCommand, Worker } from "../api/types.ts";
+import type { Execution, NextRetry, OpenCommand, Worker } from "../api/types.ts";
 import { workerPool } from "../app/queries.ts";
 import { Ago } from "../parts/now.tsx";
 import { StepLink } from "./answer.tsx";
-import { type NextRetry, needsOf } from "./told.ts";
 
 /** Open commands, and executions that were called, that are named one by one. */
 const NAMED_MAX = 3;
@@ -17,7 +16,7 @@ export function Waits({ execution, retry }: { execution: Execution; retry: NextR
   if (commands.length === 0) return <p>Nothing is open: the server decides what comes next</p>;
   const free = commands.filter(({ worker }) => worker === null);
   const busy = commands.filter(({ worker }) => worker !== null);
-  const children = busy.flatMap((command) => needsOf(command).children ?? []);
+  const children = busy.flatMap((command) => command.children ?? []);
   return (
     <>
       <p className="big">{headline(free.length, busy.length, children.length, retry)}</p>
@@ -42,7 +41,7 @@ function headline(free: number, busy: number, children: number, retry: NextRetry
 }
 
 function FreeCommand({ command }: { command: OpenCommand }): ReactNode {
-  const { issued_at: issuedAt, kinds = [], labels = {} } = needsOf(command);
+  const { issued_at: issuedAt, kinds = [], labels = {} } = command;
   const wanted = [...kinds, ...Object.entries(labels).map(([name, value]) => `${name}=${value}`)];
   return (
     <p className="quiet">
@@ -64,13 +63,13 @@ function WhyFree({ commands }: { commands: readonly OpenCommand[] }): ReactNode 
   // Whoever may not see the workers is told nothing of them.
   if (pool.data === undefined) return null;
   const ready = pool.data.items.filter(({ status }) => status === "ready");
-  const orphan = commands.map(needsOf).find((command) => !ready.some((worker) => canRun(worker, command)));
+  const orphan = commands.find((command) => !ready.some((worker) => canRun(worker, command)));
   if (orphan === undefined) {
     const isFull = ready.every(({ running, capacity }) => running >= capacity);
     return isFull ? <Hint>All workers that could take it are busy.</Hint> : null;
   }
   if (ready.length === 0) return <Hint>No worker is ready.</Hint>;
-  return <Hint>No worker that is ready runs {orphan.kinds?.join(" and ") ?? "this"}.</Hint>;
+  return <Hint>No worker that is ready runs {orphan.kinds.join(" and ")}.</Hint>;
 }
 
 function Hint({ children }: { children: ReactNode }): ReactNode {
@@ -81,7 +80,7 @@ function Hint({ children }: { children: ReactNode }): ReactNode {
   );
 }
 
-function canRun(worker: Worker, { kinds = [], labels = {} }: ReturnType<typeof needsOf>): boolean {
+function canRun(worker: Worker, { kinds = [], labels = {} }: OpenCommand): boolean {
   return (
     kinds.every((kind) => worker.capabilities.includes(kind)) &&
     Object.entries(labels).every(([name, value]) => worker.labels[name] === value)
