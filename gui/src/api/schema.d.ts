@@ -2257,6 +2257,29 @@ export interface operations {
                                 retryable?: boolean;
                             } | null;
                         }[];
+                        /** @description The arcs that were taken, each once. */
+                        arcs?: {
+                            from: string;
+                            to: string;
+                            /** @description How often: more than once where the playbook goes around. */
+                            times: number;
+                        }[];
+                        /** @description The soonest run of a task that failed and waits for a back-off; null when none does. */
+                        next_retry?: {
+                            step: string;
+                            task: string;
+                            /** @description Of a loop. */
+                            iteration?: number;
+                            /** @description When it begins, by the worker's clock. */
+                            at: string;
+                            /** @description Which run it will be, from 1. */
+                            run: number;
+                            /** @description Of the run before; null where its policy wants another run of one that went well. */
+                            error: {
+                                code: string;
+                                message: string;
+                            } | null;
+                        } | null;
                         /** @description While it is open: its open commands, 100 at most. */
                         commands?: {
                             command_id: string;
@@ -2264,12 +2287,22 @@ export interface operations {
                             /** @description Claims so far; 0 while it waits for the first. */
                             attempt: number;
                             worker: string | null;
+                            /** @description Since when there is this work. */
+                            issued_at: string;
                             claimed_at: string | null;
+                            /** @description Kinds of task that its worker must run; empty: any worker can. */
+                            kinds: string[];
+                            /** @description Labels that its worker must have. */
+                            labels?: {
+                                [key: string]: string;
+                            };
                             iterations?: {
                                 from: number;
                                 /** @description Exclusive. */
                                 to: number;
                             };
+                            /** @description Open executions that it has called. */
+                            children?: string[];
                         }[];
                     };
                 };
