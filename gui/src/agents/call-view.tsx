@@ -47,7 +47,14 @@ export function Running({
 }
 
 /** How a call ended, what the tool said, and the whole answer. */
-export function Outcome({ call }: { call: AgentCall }): ReactNode {
+export function Outcome({
+  call,
+  isBrief,
+}: {
+  call: AgentCall;
+  /** What it gave is shown elsewhere. */
+  isBrief: boolean;
+}): ReactNode {
   const content = contentOf(call.result);
   return (
     <section className="stack" aria-live="polite" aria-label="Answer">
@@ -70,11 +77,13 @@ export function Outcome({ call }: { call: AgentCall }): ReactNode {
           {piece.text}
         </pre>
       ))}
-      <JsonView
-        key={call.executionId}
-        label={content === undefined ? "Result" : "Whole answer"}
-        value={call.result ?? null}
-      />
+      {!(isBrief && call.status === "COMPLETED") && (
+        <JsonView
+          key={call.executionId}
+          label={content === undefined ? "Result" : "Whole answer"}
+          value={call.result ?? null}
+        />
+      )}
     </section>
   );
 }

@@ -105,7 +105,12 @@ function Choice({ agents, servers }: { agents: readonly AgentTerminal[]; servers
               .filter((one) => one.workspace === workspace)
               .map(({ path, description }) => (
                 <li key={path}>
-                  <Link to="/agents" search={{ agent: path }} aria-current={path === agent ? "true" : undefined}>
+                  <Link
+                    to="/agents"
+                    search={{ agent: path }}
+                    activeOptions={{ exact: true }}
+                    aria-current={path === agent ? "true" : undefined}
+                  >
                     <span className="wrap">{path}</span>
                     <span className="quiet wrap">{description}</span>
                   </Link>
@@ -123,6 +128,7 @@ function Choice({ agents, servers }: { agents: readonly AgentTerminal[]; servers
                 <Link
                   to="/agents"
                   search={{ server: path }}
+                  activeOptions={{ exact: true }}
                   aria-current={agent === undefined && path === server ? "true" : undefined}
                 >
                   <span className="wrap">{path}</span>

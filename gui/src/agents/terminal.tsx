@@ -116,7 +116,7 @@ export function Terminal({
       {call.data !== undefined && !call.isPending && (
         <div className="stack">
           <h3 className="wrap">Answer of {shown.trim()}</h3>
-          <Outcome call={call.data} />
+          <Outcome call={call.data} isBrief={call.variables?.what === "tools/list" && tools !== undefined} />
         </div>
       )}
     </section>
@@ -138,14 +138,14 @@ function ServerChoice({
   const options = (paths: readonly string[]) => paths.map((path) => <option key={path}>{path}</option>);
   if (own.length + others.length === 0) return <p>No MCP server is registered, and its scopes name none.</p>;
   return (
-    <label>
-      MCP server
-      <select value={chosen} onChange={(event) => onChoose(event.target.value)}>
+    <div className="row">
+      <label htmlFor="mcp-server">MCP server</label>
+      <select id="mcp-server" value={chosen} onChange={(event) => onChoose(event.target.value)}>
         {!isKnown && <option>{chosen}</option>}
         {own.length > 0 && <optgroup label="of its scopes">{options(own)}</optgroup>}
         {others.length > 0 && <optgroup label="others of the catalog">{options(others)}</optgroup>}
       </select>
-    </label>
+    </div>
   );
 }
 
@@ -159,9 +159,9 @@ function ToolChoice({
   onChoose(name: string | undefined): void;
 }): ReactNode {
   return (
-    <label>
-      Tool
-      <select value={chosen} onChange={(event) => onChoose(event.target.value || undefined)}>
+    <div className="row">
+      <label htmlFor="mcp-tool">Tool</label>
+      <select id="mcp-tool" value={chosen} onChange={(event) => onChoose(event.target.value || undefined)}>
         <option value="">choose one of {tools.length}</option>
         {tools.map(({ name, title }) => (
           <option key={name} value={name}>
@@ -169,6 +169,6 @@ function ToolChoice({
           </option>
         ))}
       </select>
-    </label>
+    </div>
   );
 }

@@ -90,7 +90,15 @@ function Control(props: ControlProps): ReactNode {
     const rows = Math.max(2, Math.min(14, text.split("\n").length + 1));
     return <textarea {...common} className={field.kind === "text" ? "" : "mono"} rows={rows} spellCheck={false} />;
   }
-  return <input {...common} inputMode={field.kind === "number" ? "decimal" : "text"} autoComplete="off" />;
+  const placeholder = field.kind === "any" && field.initial === null ? "null" : undefined;
+  return (
+    <input
+      {...common}
+      placeholder={placeholder}
+      inputMode={field.kind === "number" ? "decimal" : "text"}
+      autoComplete="off"
+    />
+  );
 }
 
 /** Dots instead of characters, until somebody wants to see what was typed. */

@@ -14,15 +14,22 @@ export interface ReadInputs {
 /** What stands in a field for a value. */
 export function textOf({ kind, choices }: InputField, value: Json | undefined): string {
   if (value === undefined) return "";
-  if (choices !== undefined || kind === "data")
-    return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  if (choices !== undefined || kind === "data") return typeof value === "string" ? value : jsonOf(value);
   if (kind === "any") return value === null ? "" : yamlOf(value);
   return value === null ? "" : String(value);
 }
 
+/** Short ones in one line. */
+const LINE_MAX = 60;
+
+function jsonOf(value: Json): string {
+  const line = JSON.stringify(value);
+  return line.length <= LINE_MAX ? line : JSON.stringify(value, null, 2);
+}
+
 /** A text that reads as this value again: one that would be read as something else is quoted. */
 function yamlOf(value: Json): string {
-  if (typeof value !== "string") return JSON.stringify(value, null, 2);
+  if (typeof value !== "string") return jsonOf(value);
   return /^[\p{L}/][\p{L}\p{N} ./_-]*$/u.test(value) && !/^(true|false|null|yes|no|on|off|~)$/i.test(value)
     ? value
     : JSON.stringify(value);
@@ -34,7 +41,7 @@ export async function readInputs(fields: readonly InputField[], texts: Texts): P
   const problems: Record<string, string> = {};
   for (const field of fields) {
     try {
-      const value = await valueOf(field, texts[field.name] ?? "");
+      const value = await readValue(field, texts[field.name] ?? "");
       if (value === undefined) {
         if (field.required) setOwn(problems, field.name, "is required");
         continue;
@@ -57,7 +64,7 @@ export async function readMap(text: string): Promise<JsonObject> {
   return value;
 }
 
-async function valueOf(field: InputField, text: string): Promise<Json | undefined> {
+async function readValue(field: InputField, text: string): Promise<Json | undefined> {
   const { kind, choices, initial } = field;
   if (choices !== undefined) {
     return choices.find((choice) => (typeof choice === "string" ? choice : JSON.stringify(choice)) === text);

@@ -38,6 +38,17 @@ export function fieldsOf(payload: Readonly<Record<string, unknown>>): InputField
   ];
 }
 
+/** The fields in the order in which the document names them: the database's JSON has lost it. */
+export function inTextOrder(fields: readonly InputField[], text: string): InputField[] {
+  const section = text.slice(Math.max(0, text.search(/^["']?workload["']?\s*:/m)));
+  const placed = fields.map((field) => {
+    const name = field.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const at = section.search(new RegExp(`(^|[\\s{,])["']?${name}["']?\\s*:`, "m"));
+    return { field, at: at === -1 ? section.length : at };
+  });
+  return placed.sort((one, other) => one.at - other.at).map(({ field }) => field);
+}
+
 /** Fields for the properties of a JSON Schema of an object. */
 export function fieldsOfSchema(schema: Readonly<Record<string, unknown>>): InputField[] {
   const properties = own(schema, "properties");

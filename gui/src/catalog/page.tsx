@@ -5,6 +5,7 @@ import "../styles/catalog.css";
 import type { CatalogItem } from "../api/types.ts";
 import { catalogList } from "../app/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
+import { ById } from "./by-id.tsx";
 import { CatalogTable, descriptionOf } from "./catalog-table.tsx";
 import { KINDS } from "./kinds.ts";
 
@@ -35,6 +36,7 @@ export function CatalogPage(): ReactNode {
         </Link>
       </div>
       <Filters />
+      {q !== undefined && /^\d{6,16}$/.test(q) && <ById catalogId={q} />}
       {isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="quiet">Loading …</p>}
       {pages.isSuccess && shown.length === 0 && !searchesOn && <Nothing isFiltered={isFiltered} />}
@@ -76,7 +78,7 @@ function Filters(): ReactNode {
         Text
         <input
           data-filter
-          placeholder="path or description"
+          placeholder="path, description or catalog id"
           value={q}
           onChange={(event) => setQ(event.target.value)}
           onBlur={keepTexts}

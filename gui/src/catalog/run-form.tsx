@@ -9,7 +9,7 @@ import { executionDetail } from "../app/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Field } from "./field.tsx";
 import { readInputs, readMap, type Texts, textOf } from "./input-values.ts";
-import { fieldsOf, type InputField } from "./inputs.ts";
+import { fieldsOf, type InputField, inTextOrder } from "./inputs.ts";
 import { keepInputs, lastInputs } from "./last-inputs.ts";
 
 /** The form of a playbook's inputs, filled with those of another run where `from` names one, else with the last ones. */
@@ -26,7 +26,7 @@ export function RunForm({ entry, from }: { entry: Resource; from: string | undef
 const MASKED = "[secret]";
 
 function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; from: string | undefined }): ReactNode {
-  const fields = useMemo(() => fieldsOf(entry.payload), [entry.payload]);
+  const fields = useMemo(() => inTextOrder(fieldsOf(entry.payload), entry.content), [entry]);
   const [texts, setTexts] = useState<Texts>(() => startTexts(fields, filled));
   const [more, setMore] = useState(() => moreText(fields, filled));
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});

@@ -47,7 +47,7 @@ export function dataOf(fields: readonly DataField[]): JsonObject {
   for (const { name, type, text, isFixed } of fields) {
     if (text === "" && (isFixed || name.trim() === "")) continue;
     if (name.trim() === "") throw new Error("A field has a value and no name");
-    setOwn(data, name.trim(), valueOf(name, type, text));
+    setOwn(data, name.trim(), typedValue(name, type, text));
   }
   return data;
 }
@@ -69,7 +69,7 @@ export function problemsOf(type: CredentialType, data: JsonObject): string[] {
   return credentialProblems(type, data);
 }
 
-function valueOf(name: string, type: DataField["type"], text: string): Json {
+function typedValue(name: string, type: DataField["type"], text: string): Json {
   if (type === "string") return text;
   if (type === "boolean") return text.trim() === "true";
   if (type === "integer" || type === "number") {

@@ -19,7 +19,7 @@ const COLOURS = HighlightStyle.define([
 
 const THEME = EditorView.theme({
   "&": { fontSize: "13px", maxHeight: "70vh", color: "var(--text)", backgroundColor: "var(--raised)" },
-  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
+  "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", overflow: "auto" },
   ".cm-gutters": { backgroundColor: "var(--sunken)", color: "var(--quiet)", border: "none" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
@@ -35,6 +35,17 @@ const THEME = EditorView.theme({
   ".cm-completionInfo": { padding: "0.3rem 0.6rem" },
   ".cm-panels": { backgroundColor: "var(--sunken)", color: "var(--text)" },
   ".cm-panel.cm-panel-lint ul [aria-selected]": { backgroundColor: "var(--sunken)" },
+  // What these are by default are pictures in the style, which the page's policy refuses.
+  ".cm-lint-marker": { width: "1em", height: "1em", textAlign: "center", fontWeight: "700" },
+  ".cm-lint-marker-error": { content: "normal", color: "var(--bad)" },
+  ".cm-lint-marker-error::before": { content: "'✕'" },
+  ".cm-lint-marker-warning": { content: "normal", color: "var(--warn)" },
+  ".cm-lint-marker-warning::before": { content: "'!'" },
+  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)" },
+  ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn)" },
+  ".cm-lintRange-active": { backgroundColor: "var(--sunken)" },
+  ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
+  ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
   ".cm-diagnostic": { whiteSpace: "pre-wrap", overflowWrap: "anywhere" },
   ".flow-hover": { padding: "0.3rem 0.6rem", whiteSpace: "pre-wrap" },
 });
