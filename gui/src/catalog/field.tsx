@@ -43,8 +43,9 @@ export function Field({
   );
 }
 
-function kindText({ kind, required, schema }: InputField): string {
+function kindText({ kind, required, schema, secret }: InputField): string {
   const type = kind === "data" ? (schema["type"] === "array" ? "list, as YAML or JSON" : "YAML or JSON") : "";
+  if (secret) return required ? "secret, required" : "secret";
   const words = { text: "", number: "number", boolean: "", data: type, any: "any value, as YAML" }[kind];
   return [words, required ? "required" : ""].filter(Boolean).join(", ");
 }

@@ -37,6 +37,7 @@ export function placeAt(text: string, offset: number): YamlPlace | undefined {
   const above = text.slice(0, start).split("\n").slice(0, -1).slice(-LINES_MAX);
   const below = end === -1 ? [] : text.slice(end + 1, end + 1 + LINES_MAX * 80).split("\n");
   const flow = flowPlace(before, rest);
+  if (flow === null) return undefined;
   if (flow !== undefined) {
     const outer = blockPath(parsed(flow.head), above, below);
     return { ...flow.place, path: [...outer.path, ...flow.path] };
@@ -99,7 +100,7 @@ function blockPath(line: Line, above: readonly string[], below: readonly string[
   return { path, siblings };
 }
 
-/** The place within braces that a line has opened and not closed before the offset. */
+/** The place within braces that a line has opened and not closed before the offset; null where nothing can be said of it. */
 function flowPlace(before: string, rest: string) {
   const open: { at: number; brace: string }[] = [];
   let quote = "";
@@ -111,7 +112,8 @@ function flowPlace(before: string, rest: string) {
   }
   const [first] = open;
   const inner = open.at(-1);
-  if (quote !== "" || first === undefined || inner?.brace !== "{") return undefined;
+  if (first === undefined) return undefined;
+  if (quote !== "" || inner?.brace !== "{") return null;
   const path: YamlPlace["path"] = [];
   for (const { at, brace } of open) {
     const key = /["']?([\w.-]+)["']?\s*:\s*$/.exec(before.slice(0, at))?.[1];
@@ -125,7 +127,7 @@ function flowPlace(before: string, rest: string) {
   for (const [, key = "", value = ""] of others.matchAll(/["']?([\w.-]+)["']?\s*:\s*([^,}]*)/g))
     siblings.set(key, value);
   const [, key, value = ""] = /^["']?([\w.-]+)["']?\s*:\s+(.*)$/.exec(written) ?? [];
-  if (key === undefined && !/^["']?[\w.-]*$/.test(written)) return undefined;
+  if (key === undefined && !/^["']?[\w.-]*$/.test(written)) return null;
   const place = { at: key === undefined ? "key" : "value", key, word: key === undefined ? written : value, siblings };
   // The key of the first brace is in the flow's path: the line before it counts for its column alone.
   return { head: before.slice(0, first.at), path, place: place as Omit<YamlPlace, "path"> };
