@@ -26,6 +26,12 @@ export type CatalogItem = Answer<"getApiCatalog">["resources"][number];
 export type Resource = Answer<"getApiCatalogResourcePath">;
 /** Why nothing is running, and what there is. */
 export type Overview = Answer<"getApiAdminOverview">;
+/** What registering a text would say of it. */
+export type Validation = Answer<"postApiCatalogValidate">;
+/** A credential without its data. */
+export type Credential = Answer<"getApiCredentials">["items"][number];
+/** A worker with its capacity and heartbeat. */
+export type Worker = Answer<"getApiWorkerPools">["items"][number];
 /** What the doctor found, each with its remedy. */
 export type Diagnosis = Answer<"getApiAdminDiagnosis">;
 /** An agent or MCP server that may be called. */
