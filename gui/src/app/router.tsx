@@ -7,7 +7,9 @@ import { Shell } from "./shell.tsx";
  * graph or the editor is loaded when it is opened.
  */
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+/* A text that looks like a number is read as one. */
+const text = (value: unknown): string | undefined =>
+  typeof value === "number" ? String(value) : typeof value === "string" && value !== "" ? value : undefined;
 const id = (value: unknown): string | undefined =>
   typeof value === "number" ? String(value) : typeof value === "string" && /^\d+$/.test(value) ? value : undefined;
 
