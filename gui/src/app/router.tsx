@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
-import { ProblemPanel } from "../parts/problem.tsx";
+import { FaultPage, NoSuchPage } from "./fault.tsx";
 import { Shell } from "./shell.tsx";
 
 /*
@@ -15,8 +15,8 @@ const id = (value: unknown): string | undefined =>
 
 const root = createRootRoute({
   component: Shell,
-  errorComponent: ({ error, reset }) => <ProblemPanel error={error} again={reset} />,
-  notFoundComponent: () => <ProblemPanel error={new Error("No page has this address.")} />,
+  errorComponent: FaultPage,
+  notFoundComponent: NoSuchPage,
 });
 
 /** What a list of executions is narrowed to. */
@@ -185,6 +185,9 @@ export const router = createRouter({
     access,
     login,
   ]),
+  // Beneath the shell: whoever comes to a page that fails can still go to another one.
+  defaultErrorComponent: FaultPage,
+  defaultNotFoundComponent: NoSuchPage,
   defaultPreload: "intent",
   scrollRestoration: true,
 });

@@ -158,7 +158,7 @@ function ProgressText({ progress, total, isOver }: { progress: Progress; total: 
         {isOver && asked < total && `, ${total - asked} left as they are`}
       </p>
       {[...refused].slice(0, 5).map(([why, ids]) => (
-        <p key={why} className="wrap finding tone-bad">
+        <p key={why} className="wrap refusal tone-bad">
           <strong>{ids.length} ×</strong> {why} <span className="quiet mono">({ids.slice(0, 5).join(", ")})</span>
         </p>
       ))}

@@ -24,7 +24,7 @@ export function ExecutionsPage(): ReactNode {
     <div className="stack">
       <div className="row spread">
         <h1>Executions</h1>
-        <CancelMany filters={filters} marked={marked} onDone={() => setMarked(new Set())} />
+        {view !== "errors" && <CancelMany filters={filters} marked={marked} onDone={() => setMarked(new Set())} />}
       </div>
       <Filters />
       {view === "errors" ? (
