@@ -132,7 +132,12 @@ const Row = memo(function Row({
 }): ReactNode {
   const { execution_id: id, path, status, error } = row;
   return (
-    <tr data-row={id} aria-rowindex={position} aria-selected={isAt} className={hasLeft ? "left" : undefined}>
+    <tr
+      data-row={id}
+      aria-rowindex={position}
+      aria-selected={isAt}
+      className={`${hasLeft ? "left" : ""} ${isFinal(status) ? "" : "lasts"}`}
+    >
       <td className="mark">
         <input
           type="checkbox"
