@@ -46,5 +46,3 @@ export type Me = Answer<"getApiAuthMe">;
 export type Session = Answer<"getApiAuthSessions">["sessions"][number];
 /** A row of the audit log. */
 export type AuditEntry = Answer<"getApiAuthAudit">["entries"][number];
-/** A worker with its capacity and heartbeat. */
-export type Worker = Answer<"getApiWorkerPools">["items"][number];

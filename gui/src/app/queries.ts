@@ -24,34 +24,6 @@ export const queries = new QueryClient({
   },
 });
 
-/** Filters of a list of executions, as they stand in the address. */
-export interface ExecutionFilters {
-  status?: string | undefined;
-  path?: string | undefined;
-  since?: string | undefined;
-  until?: string | undefined;
-  parent?: string | undefined;
-}
-
-/** How often lists look for news, milliseconds: they have no stream. */
-const LIST_MS = 3_000;
-
-/** Executions, newest first, page by page. */
-export function executionList(filters: ExecutionFilters) {
-  const { parent, ...rest } = filters;
-  const query = { ...defined(rest), ...(parent !== undefined && { parent_execution_id: parent }) };
-  return infiniteQueryOptions({
-    queryKey: ["executions", filters],
-    initialPageParam: null as string | null,
-    queryFn: ({ pageParam, signal }) => {
-      const page = { ...query, limit: "100", ...(pageParam !== null && { cursor: pageParam }) };
-      return answerOf(api.GET("/api/executions", { params: { query: page }, signal }));
-    },
-    getNextPageParam: (page) => page.next_cursor,
-    refetchInterval: LIST_MS,
-  });
-}
-
 /** One execution with its steps. Live events make it be read again. */
 export function executionDetail(executionId: string) {
   return queryOptions({

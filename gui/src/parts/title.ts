@@ -1,11 +1,13 @@
 import { useEffect } from "react";
 
-/** Names the page in the browser's tab, and takes the name away with it. What is urgent stands first: tabs are narrow. */
+/** What stands in the browser's tab of a page: its own name first, because tabs are narrow. */
+export function titleText(title: string): string {
+  return title === "" ? "flow" : `${title.slice(0, 120)} · flow`;
+}
+
+/** Names the page in the browser's tab, until another page is opened: the shell names that by its address. */
 export function useTitle(title: string): void {
   useEffect(() => {
-    document.title = `${title.slice(0, 120)} · flow`;
-    return () => {
-      document.title = "flow";
-    };
+    document.title = titleText(title);
   }, [title]);
 }
