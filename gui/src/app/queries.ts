@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import { answerOf, api, isLockedOut } from "../api/client.ts";
 import { Problem } from "../api/problem.ts";
 
@@ -7,11 +7,8 @@ export const lockedOut = new EventTarget();
 
 /** What was read, and how it is read again. Nothing that the server refused is asked for again by itself. */
 export const queries = new QueryClient({
-  queryCache: new QueryCache({
-    onError: (error) => {
-      if (isLockedOut(error)) lockedOut.dispatchEvent(new Event("lockedout"));
-    },
-  }),
+  queryCache: new QueryCache({ onError: noticeLockOut }),
+  mutationCache: new MutationCache({ onError: noticeLockOut }),
   defaultOptions: {
     queries: {
       staleTime: 1_000,
@@ -20,6 +17,10 @@ export const queries = new QueryClient({
     },
   },
 });
+
+function noticeLockOut(error: unknown): void {
+  if (isLockedOut(error)) lockedOut.dispatchEvent(new Event("lockedout"));
+}
 
 /** Filters of a list of executions, as they stand in the address. */
 export interface ExecutionFilters {

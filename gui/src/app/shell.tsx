@@ -1,10 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, Suspense, useEffect, useState } from "react";
 import { HAS_LOGIN } from "../api/session.ts";
-import { logOut } from "../login/provider.ts";
+import { NoRoleYet, Who } from "../login/who.tsx";
+import { useSections } from "../parts/allowed.ts";
 import { KeyHelp } from "./keys.tsx";
-import { lockedOut, me, queries } from "./queries.ts";
+import { lockedOut } from "./queries.ts";
 import { chooseScheme, chosenScheme, type Scheme } from "./scheme.ts";
 import { TokenDialog } from "./token-dialog.tsx";
 
@@ -12,6 +12,7 @@ import { TokenDialog } from "./token-dialog.tsx";
 export function Shell(): ReactNode {
   const [asksToken, setAsksToken] = useState(false);
   const navigate = useNavigate();
+  const sections = useSections();
   useEffect(() => {
     const ask = () => {
       if (!HAS_LOGIN) setAsksToken(true);
@@ -35,14 +36,15 @@ export function Shell(): ReactNode {
           </Link>
           <Link to="/catalog">Catalog</Link>
           <Link to="/agents">Agents</Link>
-          <Link to="/operations">Operations</Link>
-          <Link to="/credentials">Credentials</Link>
-          <Link to="/access">Access</Link>
+          {sections.operations && <Link to="/operations">Operations</Link>}
+          {sections.credentials && <Link to="/credentials">Credentials</Link>}
+          {sections.access && <Link to="/access">Access</Link>}
         </nav>
         {HAS_LOGIN && <Who />}
         <SchemeChoice />
       </header>
       <main id="content" tabIndex={-1}>
+        {HAS_LOGIN && <NoRoleYet />}
         <Suspense fallback={<p className="quiet">Loading …</p>}>
           <Outlet />
         </Suspense>
@@ -70,26 +72,6 @@ function SchemeChoice(): ReactNode {
         <option value="dark">dark</option>
       </select>
     </label>
-  );
-}
-
-/** Who is logged in, and the way out. */
-function Who(): ReactNode {
-  const who = useQuery(me());
-  const navigate = useNavigate();
-  const leave = async () => {
-    await logOut().catch(() => undefined);
-    queries.clear();
-    await navigate({ to: "/login" });
-  };
-  if (who.data?.kind !== "user") return null;
-  return (
-    <span className="row">
-      <span title={who.data.roles.join(", ")}>{who.data.display_name}</span>
-      <button type="button" onClick={() => void leave()}>
-        Log out
-      </button>
-    </span>
   );
 }
 
