@@ -19,7 +19,7 @@ export interface IdentityProvider {
   config: string;
   /** Logs somebody in by the authorization code flow with PKCE, as a browser's application does; gives the ID token. */
   idToken(person: Person): Promise<string>;
-  /** Who sits at the browser of {@link browse}; undefined: somebody who refuses to log in. */
+  /** Who sits at the browser, that of {@link browse} or a real one; undefined: somebody who refuses to log in. */
   visitor: Person | undefined;
   /** What a browser does with the address of a login: follows it, with cookies, to the end. Gives the last page's text. */
   browse(address: string): Promise<string>;
@@ -31,6 +31,8 @@ export const DOMAIN = "login.example.com";
 /** How applications are registered there: as public clients of one's own machine, with PKCE. */
 export const CLIENT_ID = "browser-app";
 const REDIRECT = "http://127.0.0.1/callback";
+/** The gateway's own page. */
+const PAGE_REDIRECT = "http://127.0.0.1/login";
 const REDIRECTS_MAX = 20;
 
 /** Starts one on a free port of this machine. */
@@ -45,7 +47,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
         client_id: CLIENT_ID,
         application_type: "native",
         token_endpoint_auth_method: "none",
-        redirect_uris: [REDIRECT],
+        redirect_uris: [REDIRECT, PAGE_REDIRECT],
         grant_types: ["authorization_code"],
         response_types: ["code"],
       },
@@ -64,7 +66,9 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
   /** The page on which a person would type their password: whom the application hints at does so, else the visitor. */
   const typePassword = async (request: IncomingMessage, response: ServerResponse) => {
     const { params } = await provider.interactionDetails(request, response);
-    const sub = params["login_hint"] ?? identityProvider.visitor?.sub;
+    const { visitor } = identityProvider;
+    if (visitor !== undefined) people.set(visitor.sub, visitor);
+    const sub = params["login_hint"] ?? visitor?.sub;
     const outcome =
       sub === undefined
         ? { error: "access_denied", error_description: "No, thank you" }
@@ -78,11 +82,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
   const identityProvider: IdentityProvider = {
     issuer,
     visitor: undefined,
-    browse(address) {
-      const { visitor } = identityProvider;
-      if (visitor !== undefined) people.set(visitor.sub, visitor);
-      return follow(address).then(({ text }) => text);
-    },
+    browse: (address) => follow(address).then(({ text }) => text),
     config: JSON.stringify({ [DOMAIN]: { issuer, jwks_uri: `${issuer}/jwks`, audience: CLIENT_ID } }),
     idToken(person) {
       people.set(person.sub, person);

@@ -1,88 +1,119 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { Fragment, type ReactNode, useState } from "react";
+import type { AuditEntry } from "../api/types.ts";
+import { JsonView } from "../parts/json-view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { momentText } from "../parts/time.ts";
-import { type AuditFilters, auditList } from "./queries.ts";
+import { AuditFilterForm } from "./audit-filters.tsx";
+import { auditList } from "./queries.ts";
 
-const RESULTS = ["allow", "deny", "error"] as const;
+const route = getRouteApi("/access");
+const SIGNS: Record<AuditEntry["result"], { text: string; tone: string }> = {
+  allow: { text: "✓ allowed", tone: "good" },
+  deny: { text: "⊘ refused", tone: "bad" },
+  error: { text: "✕ failed", tone: "warn" },
+};
 
 /** Who did what, what decided, and how it ended. */
 export function AuditLog(): ReactNode {
-  const [filters, setFilters] = useState<AuditFilters>({});
-  const pages = useInfiniteQuery(auditList(filters));
+  const { actor, action, resource, result, since, until } = route.useSearch();
+  const pages = useInfiniteQuery(auditList({ actor, action, resource, result, since, until }));
   const entries = pages.data?.pages.flatMap((page) => page.entries) ?? [];
   return (
     <div className="stack">
-      <form
-        className="row"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const form = new FormData(event.currentTarget);
-          const value = (name: string) => String(form.get(name) ?? "").trim() || undefined;
-          setFilters({
-            actor: value("actor"),
-            resource: value("resource"),
-            result: RESULTS.find((result) => result === value("result")),
-          });
-        }}
-      >
-        <label>
-          Who
-          <input data-filter name="actor" placeholder="name@example.com" />
-        </label>
-        <label>
-          On what
-          <input name="resource" placeholder="playbook/team/report" />
-        </label>
-        <label>
-          Result
-          <select name="result">
-            <option value="">any</option>
-            {RESULTS.map((result) => (
-              <option key={result}>{result}</option>
-            ))}
-          </select>
-        </label>
-        <button type="submit">Show</button>
-      </form>
+      <AuditFilterForm />
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="quiet">Loading …</p>}
-      {pages.isSuccess && entries.length === 0 && <p className="panel">Nothing in the log is like this.</p>}
-      {entries.length > 0 && (
-        <div className="panel scroll">
-          <table>
-            <thead>
-              <tr>
-                <th>When</th>
-                <th>Who</th>
-                <th>Did</th>
-                <th>On what</th>
-                <th>Result</th>
-                <th className="wide">By which rule</th>
-                <th className="wide">From</th>
-              </tr>
-            </thead>
-            <tbody>
-              {entries.map((entry) => (
-                <tr key={entry.audit_id}>
-                  <td className="number">{momentText(Date.parse(entry.at))}</td>
-                  <td>{entry.actor ?? entry.actor_kind}</td>
-                  <td>{entry.action}</td>
-                  <td className="mono wrap">{entry.resource}</td>
-                  <td className={`tone-${entry.result === "allow" ? "good" : "bad"} status`}>{entry.result}</td>
-                  <td className="wide">{entry.rule}</td>
-                  <td className="wide">{entry.address}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+      {pages.isSuccess && entries.length === 0 && !pages.hasNextPage && (
+        <p className="panel">Nothing in the log is like this. Take a filter away, or look at another time.</p>
       )}
+      {entries.length > 0 && <Entries entries={entries} />}
       {pages.hasNextPage && (
         <button type="button" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-          Older ones
+          {pages.isFetchingNextPage ? "Loading …" : "Older ones"}
         </button>
       )}
+    </div>
+  );
+}
+
+function Entries({ entries }: { entries: readonly AuditEntry[] }): ReactNode {
+  const search = route.useSearch();
+  const [open, setOpen] = useState<string>();
+  return (
+    <div className="panel scroll">
+      <table className="audit">
+        <thead>
+          <tr>
+            <th>When</th>
+            <th>Who</th>
+            <th>Did</th>
+            <th>On what</th>
+            <th>Result</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map((entry) => (
+            <Fragment key={entry.audit_id}>
+              <tr>
+                <td className="number">
+                  <button
+                    type="button"
+                    className="plain"
+                    aria-expanded={open === entry.audit_id}
+                    onClick={() => setOpen(open === entry.audit_id ? undefined : entry.audit_id)}
+                  >
+                    {momentText(Date.parse(entry.at)).slice(0, 19)}
+                  </button>
+                </td>
+                <td className="wrap">
+                  {entry.actor === null ? (
+                    entry.actor_kind
+                  ) : (
+                    <Link to="/access" search={{ ...search, actor: entry.actor }}>
+                      {entry.actor}
+                    </Link>
+                  )}
+                </td>
+                <td className="mono">{entry.action}</td>
+                <td className="mono wrap">{entry.resource}</td>
+                <td className={`status tone-${SIGNS[entry.result].tone}`}>{SIGNS[entry.result].text}</td>
+              </tr>
+              {open === entry.audit_id && (
+                <tr>
+                  <td colSpan={5}>
+                    <Detail entry={entry} />
+                  </td>
+                </tr>
+              )}
+            </Fragment>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Detail({ entry }: { entry: AuditEntry }): ReactNode {
+  return (
+    <div className="stack">
+      <dl className="facts">
+        <dt>Decided by</dt>
+        <dd>{entry.rule}</dd>
+        <dt>Who</dt>
+        <dd>
+          {entry.actor_kind}
+          {entry.user_id !== null && `, user ${entry.user_id}`}
+        </dd>
+        <dt>From</dt>
+        <dd className="mono">{entry.address ?? "unknown"}</dd>
+        <dt>Request</dt>
+        <dd className="mono">{entry.request_id ?? "none"}</dd>
+        <dt>At</dt>
+        <dd className="mono">{entry.at}</dd>
+      </dl>
+      {entry.detail !== null && <JsonView label="Detail" value={entry.detail} />}
     </div>
   );
 }

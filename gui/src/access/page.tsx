@@ -1,29 +1,59 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { ACCESS_TABS, type AccessTab } from "../app/router.tsx";
+import { type Allowed, useAllowed } from "../parts/allowed.ts";
 import { AuditLog } from "./audit-log.tsx";
+import { Check } from "./check.tsx";
+import { Permissions } from "./permissions.tsx";
+import { RolePanel } from "./role-panel.tsx";
 import { Roles } from "./roles.tsx";
+import { UserPanel } from "./user-panel.tsx";
 import { Users } from "./users.tsx";
+import "../styles/access.css";
 
 const route = getRouteApi("/access");
-const TITLES: Record<AccessTab, string> = { users: "Users", roles: "Roles", audit: "Audit log" };
+const TITLES: Record<AccessTab, string> = {
+  users: "Users",
+  roles: "Roles",
+  permissions: "Permissions",
+  check: "Who may?",
+  audit: "Audit log",
+};
 
 /** Who may do what, and who did what. The server answers those alone who may know. */
 export function AccessPage(): ReactNode {
-  const { tab = "users" } = route.useSearch();
+  const { tab: asked, user, role } = route.useSearch();
+  const users = useAllowed("manage_users");
+  const roles = useAllowed("manage_roles");
+  const audit = useAllowed("view_audit");
+  const either: Allowed = users.allowed ? users : roles;
+  const may: Record<AccessTab, Allowed> = { users, roles: either, permissions: either, check: users, audit };
+  const tab = asked ?? ACCESS_TABS.find((name) => may[name].allowed) ?? "users";
   return (
     <div className="stack">
       <h1>Access</h1>
       <nav className="tabs" aria-label="Views">
-        {ACCESS_TABS.map((name) => (
+        {ACCESS_TABS.filter((name) => may[name].allowed || name === tab).map((name) => (
           <Link key={name} to="/access" search={{ tab: name }} aria-current={name === tab ? "page" : undefined}>
             {TITLES[name]}
           </Link>
         ))}
       </nav>
-      {tab === "users" && <Users />}
-      {tab === "roles" && <Roles />}
-      {tab === "audit" && <AuditLog />}
+      {may[tab].allowed ? (
+        <Tab tab={tab} user={user} role={role} />
+      ) : (
+        <section className="panel tone-warn">
+          <h2>You may not see this</h2>
+          <p className="wrap">{may[tab].why}</p>
+        </section>
+      )}
     </div>
   );
+}
+
+function Tab({ tab, user, role }: { tab: AccessTab; user: string | undefined; role: string | undefined }): ReactNode {
+  if (tab === "users") return user === undefined ? <Users /> : <UserPanel key={user} id={user} />;
+  if (tab === "roles") return role === undefined ? <Roles /> : <RolePanel key={role} name={role} />;
+  if (tab === "permissions") return <Permissions />;
+  return tab === "check" ? <Check /> : <AuditLog />;
 }

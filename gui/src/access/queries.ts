@@ -1,17 +1,39 @@
-import { infiniteQueryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answerOf, api } from "../api/client.ts";
+import { queries } from "../app/queries.ts";
 
 const page = (cursor: string | null) => (cursor === null ? {} : { cursor });
 
-/** Users by their address. */
-export function userList(q: string | undefined) {
+/** Users in the order in which they came. */
+export function userList({ q, role }: { q?: string | undefined; role?: string | undefined }) {
   return infiniteQueryOptions({
-    queryKey: ["users", q ?? ""],
+    queryKey: ["users", q ?? "", role ?? ""],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) => {
-      const query = { ...page(pageParam), ...(q !== undefined && { q }) };
+      const query = { ...page(pageParam), ...(q !== undefined && { q }), ...(role !== undefined && { role }) };
       return answerOf(api.GET("/api/auth/users", { params: { query }, signal }));
     },
+    getNextPageParam: (answer) => answer.next_cursor,
+  });
+}
+
+/** One user. */
+export function userDetail(user: string) {
+  return queryOptions({
+    queryKey: ["users", "one", user],
+    queryFn: ({ signal }) => answerOf(api.GET("/api/auth/users/{user}", { params: { path: { user } }, signal })),
+  });
+}
+
+/** Sessions of a user that are not over, newest first. */
+export function sessionList(user: string) {
+  return infiniteQueryOptions({
+    queryKey: ["users", "sessions", user],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) =>
+      answerOf(
+        api.GET("/api/auth/sessions", { params: { query: { ...page(pageParam), user, is_live: "true" } }, signal }),
+      ),
     getNextPageParam: (answer) => answer.next_cursor,
   });
 }
@@ -22,32 +44,63 @@ export function roleList() {
     queryKey: ["roles"],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) =>
-      answerOf(api.GET("/api/auth/roles", { params: { query: page(pageParam) }, signal })),
+      answerOf(api.GET("/api/auth/roles", { params: { query: { ...page(pageParam), limit: "200" } }, signal })),
     getNextPageParam: (answer) => answer.next_cursor,
+  });
+}
+
+/** One role. */
+export function roleDetail(role: string) {
+  return queryOptions({
+    queryKey: ["roles", "one", role],
+    queryFn: ({ signal }) => answerOf(api.GET("/api/auth/roles/{role}", { params: { path: { role } }, signal })),
+  });
+}
+
+/** What roles can give beside playbooks. */
+export function permissionList() {
+  return queryOptions({
+    queryKey: ["permissions"],
+    staleTime: 60_000,
+    queryFn: ({ signal }) => answerOf(api.GET("/api/auth/permissions", { signal })),
   });
 }
 
 /** What is asked of the audit log. */
 export interface AuditFilters {
   actor?: string | undefined;
+  action?: string | undefined;
   resource?: string | undefined;
   result?: "allow" | "deny" | "error" | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
 }
 
 /** The audit log, newest first. */
-export function auditList({ actor, resource, result }: AuditFilters) {
+export function auditList(filters: AuditFilters) {
+  const { actor, action, resource, result, since, until } = filters;
   return infiniteQueryOptions({
-    queryKey: ["audit", actor, resource, result],
+    queryKey: ["audit", actor, action, resource, result, since, until],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) => {
       const query = {
         ...page(pageParam),
         ...(actor !== undefined && { actor }),
+        ...(action !== undefined && { action }),
         ...(resource !== undefined && { resource }),
         ...(result !== undefined && { result }),
+        ...(since !== undefined && { since }),
+        ...(until !== undefined && { until }),
       };
       return answerOf(api.GET("/api/auth/audit", { params: { query }, signal }));
     },
     getNextPageParam: (answer) => answer.next_cursor,
   });
+}
+
+/** After a change of users or roles: what is shown of them, and what whoever looks may do themselves, is read again. */
+export async function accessChanged(): Promise<void> {
+  await Promise.all(
+    ["users", "roles", "me", "can", "checked"].map((key) => queries.invalidateQueries({ queryKey: [key] })),
+  );
 }

@@ -1,49 +1,51 @@
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useState } from "react";
 import type { User } from "../api/types.ts";
-import { queries } from "../app/queries.ts";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
-import { roleList, userList } from "./queries.ts";
+import { AddUser } from "./add-user.tsx";
+import { userList } from "./queries.ts";
 
-/** Users with their roles: give one, take one away, let somebody in or out. */
+const route = getRouteApi("/access");
+
+/** Users with their roles; one of them is opened to change something. */
 export function Users(): ReactNode {
-  const [q, setQ] = useState("");
-  const pages = useInfiniteQuery(userList(q.trim() || undefined));
-  const roles = useInfiniteQuery(roleList());
-  const names = roles.data?.pages.flatMap((page) => page.roles.map(({ name }) => name)) ?? [];
+  const { q, role } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [text, setText] = useState(q ?? "");
+  useEffect(() => setText(q ?? ""), [q]);
+  const pages = useInfiniteQuery(userList({ q, role }));
   const users = pages.data?.pages.flatMap((page) => page.users) ?? [];
-  if (pages.isError) return <ProblemPanel error={pages.error} again={() => void pages.refetch()} />;
+  const keep = () => void navigate({ search: (before) => ({ ...before, q: text.trim() || undefined }), replace: true });
   return (
     <div className="stack">
-      <label>
-        Name or address
-        <input data-filter value={q} onChange={(event) => setQ(event.target.value)} />
-      </label>
+      <div className="row spread">
+        <form
+          className="row"
+          onSubmit={(event) => {
+            event.preventDefault();
+            keep();
+          }}
+        >
+          <label>
+            Name or address
+            <input data-filter value={text} onChange={(event) => setText(event.target.value)} onBlur={keep} />
+          </label>
+          {role !== undefined && (
+            <Link to="/access" search={{ tab: "users", q }} className="button">
+              with the role {role} ✕
+            </Link>
+          )}
+        </form>
+        <AddUser />
+      </div>
+      {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="quiet">Loading …</p>}
       {pages.isSuccess && users.length === 0 && (
         <p className="panel">Nobody is like this. Whoever logs in becomes a user, without any role.</p>
       )}
-      {users.length > 0 && (
-        <div className="panel scroll">
-          <table>
-            <thead>
-              <tr>
-                <th>User</th>
-                <th>State</th>
-                <th>Roles</th>
-                <th className="wide">Last login</th>
-              </tr>
-            </thead>
-            <tbody>
-              {users.map((user) => (
-                <UserRow key={user.user_id} user={user} roles={names} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {users.length > 0 && <UserTable users={users} />}
       {pages.hasNextPage && (
         <button type="button" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
           More
@@ -53,66 +55,36 @@ export function Users(): ReactNode {
   );
 }
 
-function UserRow({ user, roles }: { user: User; roles: readonly string[] }): ReactNode {
-  const address = { user: String(user.user_id) };
-  const onSuccess = () => void queries.invalidateQueries({ queryKey: ["users"] });
-  const grant = useMutation({
-    mutationFn: (role: string) =>
-      answerOf(api.PUT("/api/auth/users/{user}/roles/{role}", { params: { path: { ...address, role } } })),
-    onSuccess,
-  });
-  const revoke = useMutation({
-    mutationFn: (role: string) =>
-      answerOf(api.DELETE("/api/auth/users/{user}/roles/{role}", { params: { path: { ...address, role } } })),
-    onSuccess,
-  });
-  const activate = useMutation({
-    mutationFn: (isActive: boolean) =>
-      answerOf(api.PUT("/api/auth/users/{user}", { params: { path: address }, body: { is_active: isActive } })),
-    onSuccess,
-  });
-  const has = user.roles.filter(({ is_active }) => is_active).map(({ role }) => role);
-  const refused = grant.error ?? revoke.error ?? activate.error;
+function UserTable({ users }: { users: readonly User[] }): ReactNode {
   return (
-    <tr>
-      <td>
-        <div>{user.display_name}</div>
-        <div className="quiet">{user.email}</div>
-      </td>
-      <td>
-        <button type="button" disabled={activate.isPending} onClick={() => activate.mutate(!user.is_active)}>
-          {user.is_active ? "active: lock out" : "locked out: let in"}
-        </button>
-      </td>
-      <td>
-        <div className="row">
-          {has.map((role) => (
-            <button key={role} type="button" title={`Take ${role} away`} onClick={() => revoke.mutate(role)}>
-              {role} ✕
-            </button>
+    <div className="panel scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>User</th>
+            <th>Roles</th>
+            <th>State</th>
+            <th className="wide">Last login</th>
+          </tr>
+        </thead>
+        <tbody>
+          {users.map((user) => (
+            <tr key={user.user_id}>
+              <td>
+                <Link to="/access" search={{ tab: "users", user: String(user.user_id) }} className="wrap">
+                  {user.display_name}
+                </Link>
+                <div className="quiet wrap">{user.email}</div>
+              </td>
+              <td>{user.roles.map(({ role }) => role).join(", ") || <span className="quiet">none</span>}</td>
+              <td className={`status tone-${user.is_active ? "good" : "bad"}`}>
+                {user.is_active ? "✓ active" : "⊘ locked out"}
+              </td>
+              <td className="wide">{user.last_login_at === null ? "never" : <Ago at={user.last_login_at} />}</td>
+            </tr>
           ))}
-          <select
-            aria-label={`Give ${user.email} a role`}
-            value=""
-            onChange={(event) => {
-              if (event.target.value !== "") grant.mutate(event.target.value);
-            }}
-          >
-            <option value="">give a role</option>
-            {roles
-              .filter((role) => !has.includes(role))
-              .map((role) => (
-                <option key={role}>{role}</option>
-              ))}
-          </select>
-        </div>
-        {refused !== null && (
-          <p role="alert" className="wrap">
-            {refused.message}
-          </p>
-        )}
-      </td>
-      <td className="wide">{user.last_login_at === null ? "never" : <Ago at={user.last_login_at} />}</td>
-    </tr>
+        </tbody>
+      </table>
+    </div>
   );
 }

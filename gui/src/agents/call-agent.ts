@@ -40,14 +40,13 @@ export async function callAgent(
   let progress: CallProgress = { executionId, isTaken: false, text: "" };
   onProgress(progress);
   const watching = new AbortController();
-  const onEvents = (events: EventRecord[]) => {
-    for (const event of events) {
-      const isTaken = progress.isTaken || event.event_type === "command.claimed" || event.event_type === "step.started";
-      progress = { executionId, isTaken, text: progressText(event) || progress.text };
-    }
+  const onEvent = (_last: number, text: string) => {
+    const event = JSON.parse(text) as EventRecord;
+    const isTaken = progress.isTaken || event.event_type === "command.claimed" || event.event_type === "step.started";
+    progress = { executionId, isTaken, text: progressText(event) || progress.text };
     onProgress(progress);
   };
-  void follow(executionId, 0, { onEvents, onState: () => undefined }, AbortSignal.any([signal, watching.signal]));
+  void follow(executionId, 0, { onEvent, onState: () => undefined }, AbortSignal.any([signal, watching.signal]));
   try {
     return callOf(await ended(executionId, signal));
   } finally {

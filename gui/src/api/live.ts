@@ -14,8 +14,8 @@ export type LiveState =
 
 /** What is told of a stream. */
 export interface LiveListener {
-  /** Something happened; `last` is the event up to which all is known. */
-  onEvent(last: number): void;
+  /** Something happened; `last` is the event up to which all is known, `text` its JSON, without long values. */
+  onEvent(last: number, text: string): void;
   onState(state: LiveState): void;
 }
 
@@ -39,11 +39,11 @@ export async function follow(
 ): Promise<void> {
   let last = after;
   let pauseMs = PAUSE_MS;
-  const take = (eventId: number) => {
+  const take = (eventId: number, text: string) => {
     pauseMs = PAUSE_MS;
     if (eventId <= last) return;
     last = eventId;
-    onEvent(last);
+    onEvent(last, text);
   };
   onState({ is: "connecting" });
   while (!signal.aborted) {
@@ -72,7 +72,7 @@ async function readStream(
   executionId: string,
   after: number,
   onOpen: () => void,
-  take: (eventId: number) => void,
+  take: (eventId: number, text: string) => void,
   signal: AbortSignal,
 ): Promise<boolean> {
   // Ends the connection when it is silent, and when it was read to its end.
@@ -99,7 +99,7 @@ async function readStream(
       const { value, done } = await messages.read();
       if (done) return false;
       if (value.event === "end") return true;
-      if (value.event === undefined && value.id !== undefined) take(Number(value.id));
+      if (value.event === undefined && value.id !== undefined) take(Number(value.id), value.data);
     }
   } finally {
     clearTimeout(timer);

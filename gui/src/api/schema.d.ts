@@ -140,6 +140,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/catalog/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What registering a document would say of it, with lines and columns; nothing is written
+         * @description For: worker, operator; a user with a session.
+         */
+        post: operations["postApiCatalogValidate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/catalog/agents/list": {
         parameters: {
             query?: never;
@@ -236,6 +256,26 @@ export interface paths {
          * @description For: worker, operator; a user who may view its path.
          */
         get: operations["getApiExecutionsExecutionIdEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/executions/{execution_id}/events/marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How many events there are, and where each so many of them stand: the table of contents of a long log
+         * @description For: worker, operator; a user who may view its path.
+         */
+        get: operations["getApiExecutionsExecutionIdEventsMarks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -752,6 +792,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/credentials/{identifier}/uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What names a credential: newest versions in the catalog, with the places in their documents
+         * @description For: worker, operator; a user with the permission manage_credentials.
+         */
+        get: operations["getApiCredentialsIdentifierUses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/secrets/rotate": {
         parameters: {
             query?: never;
@@ -803,7 +863,7 @@ export interface paths {
         put?: never;
         /**
          * Publishes the notification of stranded commands again, now; changes no status
-         * @description For: operator.
+         * @description For: operator; a user with the permission view_operations.
          */
         post: operations["postApiAdminCommandReaperSweep"];
         delete?: never;
@@ -824,6 +884,26 @@ export interface paths {
          * @description For: operator; a user with the permission view_operations.
          */
         get: operations["getApiAdminDiagnosis"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Why is nothing running: workers and what they run, the queue, batches, the reaper, the database, the broker
+         * @description For: operator; a user with the permission view_operations.
+         */
+        get: operations["getApiAdminOverview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1858,6 +1938,111 @@ export interface operations {
             };
         };
     };
+    postApiCatalogValidate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Text of the document, YAML, 1 MiB at most. */
+                    content: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Registering it would succeed: it has no error. It may have warnings. */
+                        valid: boolean;
+                        /** @description Null where it is not valid, as `path`. */
+                        kind: ("playbook" | "agent" | "mcp") | null;
+                        path: string | null;
+                        /** @description In the order of the text, 100 and a last one that says how many more at most. */
+                        messages: {
+                            /** @enum {string} */
+                            severity: "error" | "warning";
+                            line: number;
+                            column: number;
+                            path: string;
+                            code: string;
+                            message: string;
+                            hint?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            413: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     postApiCatalogAgentsList: {
         parameters: {
             query?: never;
@@ -2096,6 +2281,7 @@ export interface operations {
                 limit?: string;
                 /** @description `next_cursor` of the page before. */
                 cursor?: string;
+                /** @description In one of these states; several with commas: `PENDING,RUNNING`. */
                 status?: string;
                 path?: string;
                 parent_execution_id?: string | number;
@@ -2197,7 +2383,10 @@ export interface operations {
     };
     getApiExecutionsExecutionId: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `last_event_id` of an answer that the caller has: `steps` are then those to which something happened since. */
+                steps_after?: string;
+            };
             header?: never;
             path: {
                 execution_id: string;
@@ -2234,6 +2423,8 @@ export interface operations {
                         } | null;
                         /** @description Inputs, over the defaults. */
                         workload: Record<string, never>;
+                        /** @description The newest event that this is of: a stream after it tells what comes next. */
+                        last_event_id?: number;
                         /** @description In the order of their first start, then those that were skipped, then those still to come. */
                         steps: {
                             name: string;
@@ -2246,6 +2437,8 @@ export interface operations {
                             attempts: number;
                             /** @description How often it was started. */
                             runs: number;
+                            /** @description Place in the order of first starts, from 1; 0: it never ran. */
+                            order?: number;
                             loop?: {
                                 total: number | null;
                                 done: number;
@@ -2257,6 +2450,8 @@ export interface operations {
                                 retryable?: boolean;
                             } | null;
                         }[];
+                        /** @description How many steps there are: `steps` may be those that changed. */
+                        steps_total?: number;
                         /** @description The arcs that were taken, each once. */
                         arcs?: {
                             from: string;
@@ -2329,6 +2524,16 @@ export interface operations {
             };
             /** @description Refused or failed */
             404: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
                 headers: {
                     "x-request-id"?: string;
                     [name: string]: unknown;
@@ -2449,12 +2654,28 @@ export interface operations {
     getApiExecutionsExecutionIdEvents: {
         parameters: {
             query?: {
-                /** @description Events after this one. */
-                after?: string;
-                /** @description `next_cursor` of the page before: the same as `after`. */
-                cursor?: string;
                 /** @description Only of this type. */
                 event_type?: string;
+                /** @description Only of this step; the playbook's path: of the whole run. */
+                step?: string;
+                /** @description Only of this command. */
+                command_id?: string;
+                /** @description Only what this worker did. */
+                worker?: string;
+                /** @description Only what failed. */
+                failed?: "true";
+                /** @description Only where this text is in the type, the step, the task, the worker or the error, in any case. */
+                q?: string;
+                /** @description Events after this one. */
+                after?: string;
+                /** @description Events before this one. */
+                before?: string;
+                /** @description Oldest first, which is the default, or newest. */
+                order?: "asc" | "desc";
+                /** @description `next_cursor` of the page before: the same as `after`; newest first, as `before`. */
+                cursor?: string;
+                /** @description Leaves out values of more than 1 KiB (errors: 4 KiB); `omitted` of an event names what it lacks. */
+                values?: "short";
                 /** @description Items of a page, 100 by default, 500 at most. */
                 limit?: string;
             };
@@ -2489,8 +2710,125 @@ export interface operations {
                             result?: Record<string, never> | null;
                             error?: Record<string, never> | null;
                             meta?: Record<string, never> | null;
+                            /** @description Fields left out because they are long. */
+                            omitted?: string[];
                         }[];
                         next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            404: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getApiExecutionsExecutionIdEventsMarks: {
+        parameters: {
+            query?: {
+                /** @description Only of this type. */
+                event_type?: string;
+                /** @description Only of this step; the playbook's path: of the whole run. */
+                step?: string;
+                /** @description Only of this command. */
+                command_id?: string;
+                /** @description Only what this worker did. */
+                worker?: string;
+                /** @description Only what failed. */
+                failed?: "true";
+                /** @description Only where this text is in the type, the step, the task, the worker or the error, in any case. */
+                q?: string;
+                /** @description `last_event_id` of the answer before, to go on from it. */
+                after?: string;
+                /** @description `count` of the answer before, to go on from it. */
+                counted?: string;
+                /** @description Events from one mark to the next, 500 by default. */
+                every?: string;
+            };
+            header?: never;
+            path: {
+                execution_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Events, with those that were counted before. */
+                        count: number;
+                        every: number;
+                        /** @description The last event that was looked at. */
+                        last_event_id: number;
+                        /** @description Each `every`-th event: page n of a list of so many to a page is what comes after mark n - 1. */
+                        marks: {
+                            event_id: number;
+                            created_at: string;
+                        }[];
+                        /** @description There is more to look at: ask again with `after` and `counted`. */
+                        more: boolean;
                     };
                 };
             };
@@ -2880,6 +3218,8 @@ export interface operations {
             query?: {
                 /** @description Events after this one. The header Last-Event-ID wins. */
                 after?: string;
+                /** @description Leaves out values of more than 1 KiB (errors: 4 KiB); `omitted` of an event names what it lacks. */
+                values?: "short";
             };
             header?: never;
             path: {
@@ -6046,6 +6386,102 @@ export interface operations {
             };
         };
     };
+    getApiCredentialsIdentifierUses: {
+        parameters: {
+            query?: {
+                /** @description Items of a page, 100 by default, 500 at most. */
+                limit?: string;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                identifier: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest versions whose documents name it. A page may be short, or empty, and not the last. */
+                        items: {
+                            path: string;
+                            version: number;
+                            /** @enum {string} */
+                            kind: "playbook" | "agent" | "mcp";
+                            catalog_id: string;
+                            places: {
+                                /** @description Where in the document, as `workflow[0].tool.auth`. */
+                                place: string;
+                                /** @description The name is a default of the workload: a run may be given another. */
+                                by_default: boolean;
+                            }[];
+                        }[];
+                        /** @description How many more of this page name it, which the caller may not see. */
+                        hidden: number;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     postApiAdminSecretsRotate: {
         parameters: {
             query?: never;
@@ -6463,6 +6899,238 @@ export interface operations {
             };
         };
     };
+    getApiAdminOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        at: string;
+                        verdict: {
+                            /**
+                             * @description `bad`: something stands still.
+                             * @enum {string}
+                             */
+                            level: "good" | "warn" | "bad";
+                            what: string;
+                            /** @description The one to mend first stands first. */
+                            causes: {
+                                /** @description Which check found it, for programs. */
+                                check: string;
+                                /** @enum {string} */
+                                level: "anomaly" | "notice";
+                                /** @description What is so, with names and numbers. */
+                                what: string;
+                                /** @description Since when; null where nobody knows. */
+                                since: string | null;
+                                why_it_matters: string;
+                                what_to_do: string;
+                                /** @description To be copied into a shell; null where there is none. */
+                                command: string | null;
+                                /** @description How many there are of it. */
+                                count?: number;
+                                /** @description Executions that it is about, 20 at most. */
+                                execution_ids?: string[];
+                                action: "sweep" | null;
+                            }[];
+                        };
+                        missing: {
+                            part: string;
+                            why: string;
+                        }[];
+                        workers: {
+                            items: {
+                                name: string;
+                                /**
+                                 * @description `stale`: ready or draining by its own word, but silent for too long.
+                                 * @enum {string}
+                                 */
+                                status: "ready" | "draining" | "offline" | "stale";
+                                capacity: number;
+                                running: number;
+                                kinds: string[];
+                                labels: Record<string, never>;
+                                /** @description Process id, host name, version. */
+                                about: Record<string, never>;
+                                heartbeat_age_ms: number;
+                                registered_at: string;
+                                /** @description 20 at most, the oldest first. */
+                                commands: {
+                                    command_id: string;
+                                    execution_id: string;
+                                    path: string;
+                                    step: string;
+                                    attempt: number;
+                                    claimed_at: string;
+                                    /** @description Others may take it from then on, unless its worker renews it. */
+                                    lease_expires_at: string;
+                                }[];
+                            }[];
+                            more: boolean;
+                        } | null;
+                        queue: {
+                            /** @description Commands that no worker has; those of paused executions are not counted. */
+                            waiting: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            oldest_ms: number | null;
+                            groups: {
+                                kinds: string[];
+                                labels: Record<string, never> | null;
+                                count: number;
+                                /** @description How long the oldest has waited. */
+                                oldest_ms: number;
+                                /** @enum {string} */
+                                why: "no_worker" | "no_kind" | "no_labels" | "no_both" | "busy" | "unnoticed" | "soon";
+                                execution_ids: string[];
+                            }[];
+                        } | null;
+                        executions: {
+                            running: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            pending: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            paused: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                        } | null;
+                        batches: {
+                            accepted: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            processing: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            /** @description Age of the oldest that is not worked out. */
+                            oldest_ms: number | null;
+                            /** @description How many of the newest batches failed, and why the last did; null: none. */
+                            failed: {
+                                count: number;
+                                of: number;
+                                code: string | null;
+                                message: string | null;
+                                at: string;
+                            } | null;
+                        } | null;
+                        reaper: {
+                            enabled: boolean;
+                            interval_seconds: number;
+                            /** @description The server that sweeps by the clock; null: none at the moment. */
+                            holder: string | null;
+                            /** @description The last sweep of the server that answers. */
+                            last: {
+                                at: string;
+                                /** @description Somebody asked for it; else it was made by the clock. */
+                                asked: boolean;
+                                pending: number;
+                                worker: number;
+                                timeout: number;
+                            } | null;
+                            /** @description Its last sweeps that found something, the newest first. */
+                            found: {
+                                at: string;
+                                /** @description Somebody asked for it; else it was made by the clock. */
+                                asked: boolean;
+                                pending: number;
+                                worker: number;
+                                timeout: number;
+                            }[];
+                        } | null;
+                        database: {
+                            latency_ms: number;
+                            embedded: boolean;
+                            bytes: number;
+                            connections: number;
+                            connections_max: number;
+                            version: string;
+                        } | null;
+                        broker: {
+                            /**
+                             * @description `process`: none is set up; one server needs none.
+                             * @enum {string}
+                             */
+                            kind: "nats" | "process";
+                            connected: boolean;
+                            latency_ms: number | null;
+                        };
+                        servers: {
+                            name: string;
+                            /** @description It is the one that answers this call. */
+                            answers: boolean;
+                            version: string | null;
+                            started_at: string;
+                            heartbeat_age_ms: number;
+                        }[] | null;
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     getApiExecutionsExecutionIdSealingKey: {
         parameters: {
             query?: never;
@@ -6834,6 +7502,8 @@ export interface operations {
                         roles: string[];
                         /** @description What the roles give beside playbooks. */
                         permissions: string[];
+                        /** @description What they may do with some playbook at least; which, `POST /api/auth/can` says. */
+                        actions: ("execute" | "view" | "modify")[];
                         /** @description When the session ends, whatever happens. */
                         expires_at: string;
                     };

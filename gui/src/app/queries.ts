@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import type { CredentialType } from "../../../src/schema/credential-types.ts";
 import { answerOf, api, isLockedOut } from "../api/client.ts";
 import { readExecution } from "../api/execution.ts";
@@ -10,11 +10,8 @@ export const lockedOut = new EventTarget();
 
 /** What was read, and how it is read again. Nothing that the server refused is asked for again by itself. */
 export const queries = new QueryClient({
-  queryCache: new QueryCache({
-    onError: (error) => {
-      if (isLockedOut(error)) lockedOut.dispatchEvent(new Event("lockedout"));
-    },
-  }),
+  queryCache: new QueryCache({ onError: noticeLockOut }),
+  mutationCache: new MutationCache({ onError: noticeLockOut }),
   defaultOptions: {
     queries: {
       staleTime: 1_000,
@@ -23,6 +20,31 @@ export const queries = new QueryClient({
     },
   },
 });
+
+function noticeLockOut(error: unknown): void {
+  if (isLockedOut(error)) lockedOut.dispatchEvent(new Event("lockedout"));
+}
+
+/** How often lists look for news, milliseconds: they have no stream. */
+const LIST_MS = 3_000;
+
+/** Executions of a path, or that one of them has called, newest first, page by page. */
+export function executionList(of: { path: string } | { parent: string; status: string | undefined }) {
+  const query =
+    "path" in of
+      ? { path: of.path }
+      : { parent_execution_id: of.parent, ...(of.status !== undefined && { status: of.status }) };
+  return infiniteQueryOptions({
+    queryKey: ["executions", "of", of],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) => {
+      const page = { ...query, limit: "100", ...(pageParam !== null && { cursor: pageParam }) };
+      return answerOf(api.GET("/api/executions", { params: { query: page }, signal }));
+    },
+    getNextPageParam: (page) => page.next_cursor,
+    refetchInterval: LIST_MS,
+  });
+}
 
 /** One execution with its steps. Live events make it be read again. */
 export function executionDetail(executionId: string) {

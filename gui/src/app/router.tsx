@@ -201,14 +201,37 @@ const agents = createRoute({
 });
 
 /** What can be seen of access. */
-export const ACCESS_TABS = ["users", "roles", "audit"] as const;
+export const ACCESS_TABS = ["users", "roles", "permissions", "check", "audit"] as const;
 export type AccessTab = (typeof ACCESS_TABS)[number];
+
+/** Who, which role, or which entries of the audit log are looked at. */
+export interface AccessSearch {
+  tab?: AccessTab | undefined;
+  q?: string | undefined;
+  user?: string | undefined;
+  role?: string | undefined;
+  actor?: string | undefined;
+  action?: string | undefined;
+  resource?: string | undefined;
+  result?: "allow" | "deny" | "error" | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+}
 
 const access = createRoute({
   getParentRoute: () => root,
   path: "/access",
-  validateSearch: (search: Record<string, unknown>): { tab?: AccessTab | undefined } => ({
+  validateSearch: (search: Record<string, unknown>): AccessSearch => ({
     tab: ACCESS_TABS.find((tab) => tab === search["tab"]),
+    q: text(search["q"]),
+    user: id(search["user"]),
+    role: text(search["role"]),
+    actor: text(search["actor"]),
+    action: text(search["action"]),
+    resource: text(search["resource"]),
+    result: (["allow", "deny", "error"] as const).find((result) => result === search["result"]),
+    since: text(search["since"]),
+    until: text(search["until"]),
   }),
   component: lazyRouteComponent(() => import("../access/page.tsx"), "AccessPage"),
 });

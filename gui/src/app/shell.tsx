@@ -1,11 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, Suspense, useEffect, useLayoutEffect, useState } from "react";
 import { HAS_LOGIN } from "../api/session.ts";
-import { logOut } from "../login/provider.ts";
+import { NoRoleYet, Who } from "../login/who.tsx";
+import { useSections } from "../parts/allowed.ts";
 import { titleText } from "../parts/title.ts";
 import { KeyHelp } from "./keys.tsx";
-import { lockedOut, me, queries } from "./queries.ts";
+import { lockedOut } from "./queries.ts";
 import { ReachBand } from "./reach-band.tsx";
 import { chooseScheme, chosenScheme, type Scheme } from "./scheme.ts";
 import { TokenDialog } from "./token-dialog.tsx";
@@ -15,6 +15,7 @@ export function Shell(): ReactNode {
   const [asksToken, setAsksToken] = useState(false);
   const navigate = useNavigate();
   useTitleOfAddress();
+  const sections = useSections();
   useEffect(() => {
     const ask = () => {
       if (!HAS_LOGIN) setAsksToken(true);
@@ -38,9 +39,9 @@ export function Shell(): ReactNode {
           </Link>
           <Link to="/catalog">Catalog</Link>
           <Link to="/agents">Agents</Link>
-          <Link to="/operations">Operations</Link>
-          <Link to="/credentials">Credentials</Link>
-          <Link to="/access">Access</Link>
+          {sections.operations && <Link to="/operations">Operations</Link>}
+          {sections.credentials && <Link to="/credentials">Credentials</Link>}
+          {sections.access && <Link to="/access">Access</Link>}
         </nav>
         {HAS_LOGIN && <Who />}
         <SchemeChoice />
@@ -48,6 +49,7 @@ export function Shell(): ReactNode {
       </header>
       <ReachBand />
       <main id="content" tabIndex={-1}>
+        {HAS_LOGIN && <NoRoleYet />}
         <Suspense fallback={<p className="quiet">Loading …</p>}>
           <Outlet />
         </Suspense>
@@ -104,26 +106,6 @@ function SchemeChoice(): ReactNode {
         <option value="dark">dark</option>
       </select>
     </label>
-  );
-}
-
-/** Who is logged in, and the way out. */
-function Who(): ReactNode {
-  const who = useQuery(me());
-  const navigate = useNavigate();
-  const leave = async () => {
-    await logOut().catch(() => undefined);
-    queries.clear();
-    await navigate({ to: "/login" });
-  };
-  if (who.data?.kind !== "user") return null;
-  return (
-    <span className="row">
-      <span title={who.data.roles.join(", ")}>{who.data.display_name}</span>
-      <button type="button" onClick={() => void leave()}>
-        Log out
-      </button>
-    </span>
   );
 }
 

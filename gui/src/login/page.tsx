@@ -1,46 +1,145 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
+import { Problem } from "../api/problem.ts";
+import { HAS_LOGIN } from "../api/session.ts";
 import { queries } from "../app/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
-import { goToProvider, providers, takeAnswer } from "./provider.ts";
+import { isArriving } from "./arrival.ts";
+import { onSession } from "./news.ts";
+import { goToProvider, hasSession, type Provider, providers, takeAnswer } from "./provider.ts";
+import { returnTo } from "./return-to.ts";
+import "../styles/login.css";
 
 const route = getRouteApi("/login");
 
-/** Log in with one of the gateway's identity providers. */
+/** Log in with one of the gateway's identity providers; who has a session already goes on. */
 export function LoginPage(): ReactNode {
-  const { to = "/" } = route.useSearch();
+  const { to } = route.useSearch();
   const navigate = useNavigate();
   const [problem, setProblem] = useState<unknown>();
-  const known = useQuery({ queryKey: ["providers"], queryFn: ({ signal }) => providers(signal) });
+  const [isTaking, setIsTaking] = useState(isArriving);
+  const session = useQuery({
+    queryKey: ["session"],
+    queryFn: ({ signal }) => hasSession(signal),
+    enabled: HAS_LOGIN && !isTaking,
+    gcTime: 0,
+  });
   useEffect(() => {
-    const leaving = new AbortController();
-    takeAnswer(leaving.signal).then(
-      (next) => {
+    // No clean-up: an answer is taken once, however often this runs.
+    takeAnswer().then(
+      async (next) => {
         if (next === undefined) return;
-        void queries.resetQueries();
-        void navigate({ href: next });
+        await queries.resetQueries();
+        await navigate({ href: next, replace: true });
       },
       (error: unknown) => {
-        if (!leaving.signal.aborted) setProblem(error);
+        setProblem(error);
+        setIsTaking(false);
       },
     );
-    return () => leaving.abort();
   }, [navigate]);
+  const { refetch } = session;
+  useEffect(() => onSession((news) => void (news === "in" && refetch())), [refetch]);
+  const isIn = session.data === true;
+  useEffect(() => {
+    if (!isIn) return;
+    const others = { predicate: ({ queryKey }: { queryKey: readonly unknown[] }) => queryKey[0] !== "session" };
+    void queries.resetQueries(others).then(() => navigate({ href: returnTo(to), replace: true }));
+  }, [isIn, to, navigate]);
+  if (!HAS_LOGIN) return <NoLogin />;
+  if (isTaking || isIn) {
+    return (
+      <section className="panel stack login" aria-busy="true">
+        <h1>Logging you in …</h1>
+      </section>
+    );
+  }
   return (
     <section className="panel stack login">
       <h1>Log in</h1>
-      {problem !== undefined && <ProblemPanel error={problem} />}
-      {known.isError && <ProblemPanel error={known.error} again={() => void known.refetch()} />}
-      {known.isPending && <p className="quiet">Asking with whom one can log in …</p>}
-      {known.data?.length === 0 && (
-        <p>No provider is set that browsers can log in with: FLOW_IDP_CLIENT_ID is missing.</p>
+      {to !== undefined && problem === undefined && (
+        <p className="wrap">Your session is over, or there was none. After the login you are back where you were.</p>
       )}
-      {known.data?.map((provider) => (
-        <button key={provider.domain} type="button" className="main" onClick={() => goToProvider(provider, to)}>
-          Log in with {provider.domain}
-        </button>
+      {problem !== undefined && <Refused error={problem} />}
+      <Providers to={returnTo(to)} onProblem={setProblem} />
+    </section>
+  );
+}
+
+function Providers({ to, onProblem }: { to: string; onProblem(error: unknown): void }): ReactNode {
+  const known = useQuery({ queryKey: ["providers"], queryFn: ({ signal }) => providers(signal) });
+  const [isLeaving, setIsLeaving] = useState(false);
+  const leave = (provider: Provider) => {
+    setIsLeaving(true);
+    goToProvider(provider, to).catch((error: unknown) => {
+      setIsLeaving(false);
+      onProblem(error);
+    });
+  };
+  if (known.isError) return <ProblemPanel error={known.error} again={() => void known.refetch()} />;
+  if (known.isPending) return <p className="quiet">Asking with whom one can log in …</p>;
+  if (known.data.length === 0) {
+    return (
+      <p>
+        Nobody can log in here yet: whoever runs this gateway sets <code>FLOW_IDP_DOMAINS</code> and{" "}
+        <code>FLOW_IDP_AUDIENCE</code>.
+      </p>
+    );
+  }
+  return (
+    <ul className="stack bare">
+      {known.data.map((provider) => (
+        <li key={provider.domain} className="stack">
+          <button
+            type="button"
+            className="main"
+            disabled={isLeaving || provider.problem !== null}
+            onClick={() => leave(provider)}
+          >
+            Log in with {provider.name}
+          </button>
+          {provider.problem !== null && (
+            <p role="status" className="quiet wrap">
+              Not now: {provider.problem}
+            </p>
+          )}
+        </li>
       ))}
+    </ul>
+  );
+}
+
+/** What a login failed of. The gateway says it in words for whoever set it up; the first line is for whoever logs in. */
+function Refused({ error }: { error: unknown }): ReactNode {
+  const problem = error instanceof Problem ? error : undefined;
+  const title = problem === undefined ? "The login could not begin" : titleOf(problem.status);
+  return (
+    <div role="alert" className="panel tone-bad">
+      <h2>{title}</h2>
+      <p className="wrap">{error instanceof Error ? error.message : String(error)}</p>
+      {problem?.requestId !== undefined && (
+        <p className="quiet">
+          Request <code>{problem.requestId}</code>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function titleOf(status: number): string {
+  if (status === 0) return "The gateway does not answer";
+  if (status === 401) return "This login is not believed";
+  if (status === 403) return "You may not log in here";
+  if (status === 429) return "Too many logins at once";
+  return "The login did not succeed";
+}
+
+function NoLogin(): ReactNode {
+  return (
+    <section className="panel stack login">
+      <h1>There is no login here</h1>
+      <p>This page comes from the server itself, which knows callers by its tokens. People log in at the gateway.</p>
     </section>
   );
 }

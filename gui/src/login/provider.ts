@@ -1,17 +1,25 @@
-import { problemOf, unreachable } from "../api/problem.ts";
+import { Problem, problemOf, unreachable } from "../api/problem.ts";
+import { takeArrival } from "./arrival.ts";
+import { tellSession } from "./news.ts";
+import { returnTo } from "./return-to.ts";
 
-/** A provider at which people log in, as the gateway tells it. */
+/** A provider at which people log in, as the gateway tells it; without a page it says why. */
 export interface Provider {
   domain: string;
-  authorization_endpoint: string;
-  client_id: string;
+  name: string;
+  issuer: string | null;
+  client_id: string | null;
+  authorization_endpoint: string | null;
+  problem: string | null;
 }
 
-/** What was asked of a provider, until its answer comes. */
+/** What was asked of a provider, until its answer comes. It stays in this tab, and the verifier is what no other place has. */
 interface Asked {
   state: string;
   nonce: string;
+  verifier: string;
   domain: string;
+  issuer: string | null;
   /** Page to go on to. */
   to: string;
 }
@@ -25,52 +33,85 @@ export async function providers(signal: AbortSignal): Promise<Provider[]> {
 }
 
 /**
- * Goes to the provider's page, which sends the browser back here with an ID token behind the `#`, where no server's log has it
- * (OpenID Connect Core 1.0, section 3.2: implicit flow, for the ID token alone).
+ * Goes to the provider's page, which sends the browser back here with a code (OpenID Connect Core 1.0, section 3.1: the
+ * authorization code flow, with PKCE, RFC 7636). No token ever comes to the browser. Throws where the page has no cryptography,
+ * as it has none over plain http.
  */
-export function goToProvider(provider: Provider, to: string): void {
-  const asked: Asked = { state: random(), nonce: random(), domain: provider.domain, to };
+export async function goToProvider(provider: Provider, to: string): Promise<void> {
+  if (provider.authorization_endpoint === null || provider.client_id === null) throw new Error(provider.problem ?? "");
+  if (!isSecureContext)
+    throw new Error("Logins need https: a browser keeps no session of a page that comes over http.");
+  const { domain, issuer } = provider;
+  const asked: Asked = { state: random(), nonce: random(), verifier: random(), domain, issuer, to };
   sessionStorage.setItem(KEY, JSON.stringify(asked));
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(asked.verifier));
   const url = new URL(provider.authorization_endpoint);
   const values = {
-    response_type: "id_token",
-    response_mode: "fragment",
+    response_type: "code",
     scope: "openid email profile",
     client_id: provider.client_id,
-    redirect_uri: `${location.origin}/login`,
+    redirect_uri: redirectUri(),
     state: asked.state,
     nonce: asked.nonce,
+    code_challenge: base64url(new Uint8Array(digest)),
+    code_challenge_method: "S256",
   };
   for (const [name, value] of Object.entries(values)) url.searchParams.set(name, value);
   location.assign(url);
 }
 
-/** The page to go on to when the provider's answer is in the address and the gateway believes it; undefined without an answer. */
-export async function takeAnswer(signal: AbortSignal): Promise<string | undefined> {
-  const answer = new URLSearchParams(location.hash.slice(1));
-  if (!answer.has("state")) return undefined;
+/**
+ * The page to go on to when the provider has sent this browser back and the gateway believes it; undefined when nobody comes
+ * from a provider. An answer is taken once. Throws {@link Problem} with words for whoever wanted to log in.
+ */
+export async function takeAnswer(): Promise<string | undefined> {
+  const arrival = takeArrival();
+  if (arrival === undefined) return undefined;
   const asked = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Asked>;
   sessionStorage.removeItem(KEY);
-  // The token shall not stay in the browser's history.
-  history.replaceState(null, "", "/login");
-  if (answer.get("state") !== asked.state)
-    throw new Error("This answer is not to a question of this page; log in again.");
-  const error = answer.get("error");
-  if (error !== null) throw new Error(`The provider refused: ${answer.get("error_description") ?? error}`);
-  const token = answer.get("id_token") ?? "";
-  if (nonceOf(token) !== asked.nonce) throw new Error("The ID token was made for another login; log in again.");
-  await answerOf("/api/auth/login", {
+  // Else a page elsewhere could log its visitor in as somebody else.
+  if (asked.state === undefined || arrival.get("state") !== asked.state)
+    throw refused("This answer is not to a question of this tab. Log in again here.");
+  // RFC 9207: another provider than the one that was asked has answered.
+  const from = arrival.get("iss");
+  if (from !== null && asked.issuer !== null && from !== asked.issuer)
+    throw refused("Another provider has answered than the one that was asked. Log in again.");
+  const error = arrival.get("error");
+  if (error !== null) throw refused(`${asked.domain} refused: ${arrival.get("error_description") ?? error}.`);
+  await answerOf("/api/auth/exchange", {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ idp_token: token, idp_domain: asked.domain }),
-    signal,
+    body: JSON.stringify({
+      idp_domain: asked.domain,
+      code: arrival.get("code") ?? "",
+      code_verifier: asked.verifier,
+      redirect_uri: redirectUri(),
+      nonce: asked.nonce,
+    }),
   });
-  return asked.to?.startsWith("/") === true ? asked.to : "/";
+  tellSession("in");
+  return returnTo(asked.to);
 }
 
-/** Ends the session of this browser. */
+/** Whether this browser has a session. */
+export async function hasSession(signal: AbortSignal): Promise<boolean> {
+  try {
+    await answerOf("/api/auth/session", { signal });
+    return true;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) return false;
+    throw error;
+  }
+}
+
+/** Ends the session of this browser; one that is over already is no problem. */
 export async function logOut(): Promise<void> {
-  await answerOf("/api/auth/logout", { method: "POST" });
+  try {
+    await answerOf("/api/auth/logout", { method: "POST" });
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status !== 401) throw error;
+  }
+  tellSession("out");
 }
 
 async function answerOf(path: string, init: RequestInit): Promise<unknown> {
@@ -84,11 +125,22 @@ async function answerOf(path: string, init: RequestInit): Promise<unknown> {
   return response.status === 204 ? undefined : await response.json();
 }
 
-function nonceOf(token: string): unknown {
-  const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
-  return (JSON.parse(atob(payload)) as Record<string, unknown>)["nonce"];
+function refused(message: string): Problem {
+  return new Problem(401, "LOGIN", message);
 }
 
+function redirectUri(): string {
+  return `${location.origin}/login`;
+}
+
+/** 256 bits. */
 function random(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return base64url(crypto.getRandomValues(new Uint8Array(32)));
+}
+
+function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 }

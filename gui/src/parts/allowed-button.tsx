@@ -17,7 +17,14 @@ export function AllowedButton({ may, children, ...rest }: ComponentProps<"button
   }
   return (
     <>
-      <button type="button" className={rest.className} aria-disabled="true" aria-describedby={reason} title={may.why}>
+      <button
+        type="button"
+        className={rest.className}
+        aria-label={rest["aria-label"]}
+        aria-disabled="true"
+        aria-describedby={reason}
+        title={may.why}
+      >
         {children}
       </button>
       <span id={reason} className="unseen">

@@ -1,0 +1,62 @@
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, type ReactNode, useRef } from "react";
+import { answerOf, api } from "../api/client.ts";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedButton } from "../parts/allowed-button.tsx";
+import { accessChanged } from "./queries.ts";
+
+/** Enters somebody before they log in for the first time, so that they find their roles then. */
+export function AddUser(): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const navigate = useNavigate();
+  const may = useAllowed("manage_users");
+  const add = useMutation({
+    mutationFn: (body: { email: string; display_name?: string }) => answerOf(api.POST("/api/auth/users", { body })),
+    onSuccess: async ({ user_id }) => {
+      dialog.current?.close();
+      await accessChanged();
+      await navigate({ to: "/access", search: { tab: "users", user: String(user_id) } });
+    },
+  });
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const name = String(form.get("name") ?? "").trim();
+    add.mutate({ email: String(form.get("email") ?? "").trim(), ...(name !== "" && { display_name: name }) });
+  };
+  return (
+    <>
+      <AllowedButton may={may} onClick={() => dialog.current?.showModal()}>
+        Add a user …
+      </AllowedButton>
+      <dialog ref={dialog} aria-labelledby="add-user" onClose={() => add.reset()}>
+        <form className="stack" onSubmit={submit}>
+          <h1 id="add-user">Add a user</h1>
+          <p>Their first login finds them by this address. Give them roles on their page.</p>
+          <label className="field">
+            Address
+            <input name="email" type="email" required maxLength={320} autoComplete="off" />
+          </label>
+          <label className="field">
+            Name, if it is known
+            <input name="name" maxLength={200} autoComplete="off" />
+          </label>
+          {add.isError && (
+            <p role="alert" className="panel tone-bad wrap">
+              {add.error.message}
+            </p>
+          )}
+          <div className="row">
+            <button type="submit" className="main" disabled={add.isPending}>
+              Add
+            </button>
+            <button type="button" onClick={() => dialog.current?.close()}>
+              Close
+            </button>
+          </div>
+        </form>
+      </dialog>
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+/*
+ * What a provider has sent this browser back with. Taken out of the address before anything else of the page looks at it, so
+ * that a code stands in no history, and is not taken for a filter.
+ */
+
+let arrived = fromAddress();
+
+/** Whether somebody comes from a provider, and nobody has looked at the answer yet. */
+export function isArriving(): boolean {
+  return arrived !== undefined;
+}
+
+/** `code` and `state`, or `error`, as they came, once; undefined when nobody comes from a provider. */
+export function takeArrival(): URLSearchParams | undefined {
+  const taken = arrived;
+  arrived = undefined;
+  return taken;
+}
+
+function fromAddress(): URLSearchParams | undefined {
+  if (location.pathname !== "/login") return undefined;
+  const given = new URLSearchParams(location.search);
+  if (!given.has("state")) return undefined;
+  history.replaceState(null, "", "/login");
+  return given;
+}

@@ -1,0 +1,17 @@
+/* The tabs of one browser have one session: what one of them does the others hear of. */
+
+const channel = new BroadcastChannel("flow.session");
+
+/** Tells the other tabs that this one has logged in or out. */
+export function tellSession(news: "in" | "out"): void {
+  channel.postMessage(news);
+}
+
+/** Calls `listener` when another tab has logged in or out; ends when the function that it gives is called. */
+export function onSession(listener: (news: "in" | "out") => void): () => void {
+  const hear = ({ data }: MessageEvent<unknown>) => {
+    if (data === "in" || data === "out") listener(data);
+  };
+  channel.addEventListener("message", hear);
+  return () => channel.removeEventListener("message", hear);
+}

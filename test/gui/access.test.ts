@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { accessibility } from "../support/gui.ts";
+import { assertQuiet, startGuiLogin } from "../support/gui-login.ts";
+
+/*
+ * Users, roles, permissions and the audit log in the browser, for those who look after them, through the gateway.
+ */
+
+const ADA = { sub: "ada", email: "ada@example.com", name: "Ada" };
+const VERA = { sub: "vera", email: "vera@example.com", name: "Vera" };
+/** Markup wherever somebody from elsewhere can write. */
+const MALLORY = { sub: "m", email: "mallory@example.com", name: "<img src=x onerror=alert(1)>" };
+
+const gui = await startGuiLogin();
+after(() => gui.close());
+const { service, url, fresh, enter } = gui;
+await gui.add(ADA, "admin");
+await gui.add(VERA, "viewer");
+await gui.add(MALLORY, "viewer");
+await service.login(MALLORY);
+await service.operator("POST", "/api/auth/roles", { name: "team-a", description: "<script>alert(2)</script>" });
+
+const context = await fresh();
+context.on("page", (page) => page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`)));
+const first = await enter(context, ADA);
+const { user_id: vera } = await service.operator<{ user_id: number }>("GET", `/api/auth/users/${VERA.email}`);
+const { user_id: ada } = await service.operator<{ user_id: number }>("GET", `/api/auth/users/${ADA.email}`);
+const { user_id: mallory } = await service.operator<{ user_id: number }>("GET", `/api/auth/users/${MALLORY.email}`);
+await first.close();
+
+async function opened(path: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${url}${path}`);
+  return page;
+}
+
+async function done(page: Page): Promise<void> {
+  assertQuiet(context);
+  await page.close();
+}
+
+/** Opens the dialog of a button and confirms it. */
+async function confirm(page: Page, button: string | RegExp, action: string): Promise<void> {
+  await page.getByRole("button", { name: button }).first().click();
+  await page.getByRole("dialog").getByRole("button", { name: action, exact: true }).click();
+}
+
+for (const [path, sign] of [
+  ["/access", "vera@example.com"],
+  ["/access?tab=users&user=USER", "Roles"],
+  ["/access?tab=roles", "team-a"],
+  ["/access?tab=roles&role=admin", "The role admin stays as it is"],
+  ["/access?tab=roles&role=team-a", "None: it neither shows nor runs any."],
+  ["/access?tab=permissions", "view_audit"],
+  ["/access?tab=check", "A path need not be registered."],
+  ["/access?tab=audit", "session.open"],
+] as const) {
+  test(`${path} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+    const page = await opened(path.replace("USER", String(mallory)));
+    for (const look of [{}, { scheme: "dark" }, { width: 360 }] as const) {
+      await page.setViewportSize({ width: 1280, height: 800, ...look });
+      await page.emulateMedia({ colorScheme: "scheme" in look ? look.scheme : "light" });
+      await page.getByText(sign).first().waitFor();
+      assert.deepEqual(await accessibility(page), []);
+      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
+      assert.equal(await page.locator("main script, main img").count(), 0);
+    }
+    await done(page);
+  });
+}
+
+test("a user is found, given a role, and has it with their next call; then it is taken away", async () => {
+  const page = await opened("/access");
+  await page.getByLabel("Name or address").fill("vera");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/q=vera/);
+  await page.getByText(ADA.email).first().waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Vera" }).click();
+  await page.getByLabel("Role to give").selectOption("developer");
+  await page.getByRole("button", { name: "Give it" }).click();
+  await page.getByRole("link", { name: "developer" }).waitFor();
+  const { body } = await service.login(VERA);
+  assert.deepEqual(body.user.roles, ["developer", "viewer"]);
+  await confirm(page, "Take developer away …", "Take it away");
+  await page.getByRole("link", { name: "developer" }).waitFor({ state: "detached" });
+  const me = await service.as(body.session_token, "GET", "/flow/auth/me");
+  assert.deepEqual(me.body["roles"], ["viewer"]);
+  await done(page);
+});
+
+test("somebody's sessions are seen and ended", async () => {
+  const { body } = await service.login(VERA);
+  const page = await opened(`/access?tab=users&user=${vera}`);
+  const session = page.getByRole("button", { name: /^End the session/ });
+  await session.first().waitFor();
+  for (let left = await session.count(); left > 0; left -= 1) {
+    await confirm(page, /^End the session/, "End it");
+    await session.nth(left - 1).waitFor({ state: "detached" });
+  }
+  await page.getByText("They are logged in nowhere.").waitFor();
+  assert.equal((await service.as(body.session_token, "GET", "/flow/auth/me")).status, 401);
+  await done(page);
+});
+
+test("who is locked out has no session and no login, until they are let in again", async () => {
+  const { body } = await service.login(MALLORY);
+  const page = await opened(`/access?tab=users&user=${mallory}`);
+  await confirm(page, "Lock out …", "Lock out");
+  await page.getByText("locked out: no session, no login").waitFor();
+  assert.equal((await service.as(body.session_token, "GET", "/flow/auth/me")).status, 401);
+  assert.equal((await service.login(MALLORY)).status, 403);
+  await confirm(page, "Let in …", "Let in");
+  await page.getByRole("button", { name: "Lock out …" }).waitFor();
+  assert.equal((await service.login(MALLORY)).status, 200);
+  await done(page);
+});
+
+test("the last administrator can neither be locked out nor lose the role, and it is said why", async () => {
+  const page = await opened(`/access?tab=users&user=${ada}`);
+  for (const [button, action] of [
+    ["Take admin away …", "Take it away"],
+    ["Lock out …", "Lock out"],
+    ["Delete …", "Delete"],
+  ] as const) {
+    await confirm(page, button, action);
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("alert").getByText("is the last one who may manage users").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+  }
+  await page.reload();
+  await page.getByRole("link", { name: "admin", exact: true }).waitFor();
+  await done(page);
+});
+
+test("somebody is entered before they log in, and deleted again; who is there already is not entered twice", async () => {
+  const page = await opened("/access");
+  await page.getByRole("button", { name: "Add a user …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Address").fill(VERA.email);
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await dialog.getByRole("alert").waitFor();
+  await dialog.getByLabel("Address").fill("new@example.com");
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByText("nobody yet: the first login with this address becomes theirs").waitFor();
+  await confirm(page, "Delete …", "Delete");
+  await page.waitForURL(`${url}/access?tab=users`);
+  await page.getByText(VERA.email).first().waitFor();
+  assert.equal(await page.getByText("new@example.com").count(), 0);
+  await done(page);
+});
+
+test("a role is made, allows paths but not some, gives a permission, and is asked about; then it goes", async () => {
+  const page = await opened("/access?tab=roles");
+  await page.getByRole("button", { name: "Add a role …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("loaders");
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await page.waitForURL(/role=loaders/);
+  await page.getByText("Allow more playbooks").click();
+  await page.getByLabel("Paths").fill("etl/**");
+  await page.getByLabel("But not").fill("etl/private/**");
+  await page.getByLabel("run and cancel").check();
+  await page.getByRole("button", { name: "Allow", exact: true }).click();
+  await page.getByRole("cell", { name: "see, run" }).waitFor();
+  await page.getByRole("checkbox", { name: /view_operations/ }).check();
+  await service.operator("PUT", `/api/auth/users/${VERA.email}/roles/loaders`);
+  await page.reload();
+  await page.getByRole("checkbox", { name: /view_operations/, checked: true }).waitFor();
+  await page.getByRole("link", { name: "Vera" }).waitFor();
+  for (const [path, answer] of [
+    ["etl/load", "✓ Yes"],
+    ["etl/private/load", "✕ No"],
+  ] as const) {
+    await page.goto(`${url}/access?tab=check`);
+    await page.getByLabel("User").fill(VERA.email);
+    await page.getByLabel("Do what").selectOption("execute");
+    await page.getByLabel("Path").fill(path);
+    await page.getByRole("button", { name: "Ask" }).click();
+    await page.getByRole("heading", { name: answer }).waitFor();
+  }
+  await page.goto(`${url}/access?tab=roles&role=loaders`);
+  await confirm(page, /^Remove see, run/, "Remove");
+  await page.getByText("None: it neither shows nor runs any.").waitFor();
+  await confirm(page, "Take out of force …", "Take out of force");
+  await page.getByText("(not in force)").first().waitFor();
+  await confirm(page, "Delete …", "Delete");
+  await page.waitForURL(`${url}/access?tab=roles`);
+  await page.getByRole("link", { name: "loaders" }).waitFor({ state: "detached" });
+  await done(page);
+});
+
+test("a rule that allows nothing is refused where it was written, and nobody is asked about who is nobody", async () => {
+  const page = await opened("/access?tab=roles&role=team-a");
+  await page.getByText("Allow more playbooks").click();
+  await page.getByLabel("Paths").fill("etl/**");
+  await page.getByLabel("see", { exact: true }).uncheck();
+  await page.getByRole("button", { name: "Allow", exact: true }).click();
+  await page.getByRole("alert").getByText("can_execute").waitFor();
+  await page.goto(`${url}/access?tab=check`);
+  await page.getByLabel("User").fill("nobody@example.com");
+  await page.getByLabel("Path").fill("a/b");
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.getByText("There is no active user nobody@example.com").waitFor();
+  await page.close();
+});
+
+test("the role admin is shown and cannot be changed", async () => {
+  const page = await opened("/access?tab=roles&role=admin");
+  const remove = page.getByRole("button", { name: "Delete …" });
+  await remove.waitFor();
+  assert.equal(await remove.getAttribute("aria-disabled"), "true");
+  await remove.click();
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  await done(page);
+});
+
+test("the audit log is narrowed by who, what and how it ended, in the address, and an entry shows all of itself", async () => {
+  const page = await opened("/access?tab=audit");
+  await page.getByLabel("Did").fill("session.open");
+  await page.getByLabel("Who").fill(MALLORY.email);
+  await page.getByLabel("Result").selectOption("allow");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.waitForURL(/action=session.open/);
+  await page.reload();
+  await page.getByRole("cell", { name: "session.open" }).first().waitFor();
+  const who = await page.locator("table.audit tbody td:nth-child(2)").allTextContents();
+  assert.ok(who.length > 0 && who.every((text) => text === MALLORY.email), JSON.stringify(who));
+  await page.locator("table.audit tbody button").first().click();
+  await page.getByText("Decided by").waitFor();
+  await page.goto(`${url}/access?tab=audit&actor=nobody`);
+  await page.getByText("Nothing in the log is like this.").waitFor();
+  await done(page);
+});
+
+test("who may see the audit log alone gets that alone", async () => {
+  await service.operator("POST", "/api/auth/roles", { name: "auditor", permissions: ["view_audit"] });
+  await gui.add({ sub: "otto", email: "otto@example.com", name: "Otto" }, "auditor");
+  const other = await fresh();
+  const page = await enter(other, { sub: "otto", email: "otto@example.com", name: "Otto" });
+  await page.getByRole("link", { name: "Access" }).click();
+  await page.getByRole("cell", { name: "session.open" }).first().waitFor();
+  const views = page.getByRole("navigation", { name: "Views" }).getByRole("link");
+  assert.deepEqual(await views.allTextContents(), ["Audit log"]);
+  await page.goto(`${url}/access?tab=users`);
+  await page.getByText("role (auditor) does not let you manage users").waitFor();
+  assertQuiet(other);
+  await other.close();
+});

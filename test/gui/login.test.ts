@@ -1,0 +1,280 @@
+import assert from "node:assert/strict";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, test } from "node:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { accessibility } from "../support/gui.ts";
+import { assertQuiet, startGuiLogin } from "../support/gui-login.ts";
+import { DOMAIN } from "../support/identity-provider.ts";
+
+/*
+ * Logging in with the browser's page: a real identity provider, gateway, server and worker, and a real browser.
+ */
+
+const ADA = { sub: "ada", email: "ada@example.com", name: "Ada" };
+const VERA = { sub: "vera", email: "vera@example.com", name: "Vera" };
+const BIG = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: big, path: team/big }
+workflow:
+  - step: make
+    tool: { kind: python, code: "result = {'rows': ['row %d of many' % n for n in range(20000)]}" }
+`;
+
+const gui = await startGuiLogin();
+after(() => gui.close());
+const { service, url, fresh, enter } = gui;
+const LOG_IN = { name: `Log in with ${DOMAIN}` };
+
+/** Answers when a test says so: a step that lasts as long as it is needed. */
+const held: ServerResponse[] = [];
+const holder = createServer((_, response) => void held.push(response));
+await new Promise<void>((listening) => holder.listen(0, "127.0.0.1", listening));
+after(() => {
+  holder.close();
+  holder.closeAllConnections();
+});
+const SLOW = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: slow, path: team/slow }
+workflow:
+  - step: wait
+    tool: { kind: http, url: "http://127.0.0.1:${(holder.address() as AddressInfo).port}/" }
+    next: { arcs: [{ step: done }] }
+  - step: done
+    tool: { kind: noop }
+`;
+for (const content of [SLOW, BIG]) await service.operator("POST", "/api/catalog/register", { content });
+await gui.add(ADA, "developer");
+await gui.add(VERA, "viewer");
+
+const cookies = async (context: BrowserContext) =>
+  (await context.cookies(url)).filter(({ name }) => name === "session_token");
+
+/** A page at the login, to which the provider's answer comes with something of what this tab had kept changed. */
+async function tampered(context: BrowserContext, change: object): Promise<Page> {
+  service.provider.visitor = ADA;
+  const page = await context.newPage();
+  await page.addInitScript(`{
+    const kept = sessionStorage.getItem("flow.login");
+    if (location.search.includes("state=") && kept !== null)
+      sessionStorage.setItem("flow.login", JSON.stringify({ ...JSON.parse(kept), ...${JSON.stringify(change)} }));
+  }`);
+  await page.goto(`${url}/login`);
+  await page.getByRole("button", LOG_IN).click();
+  return page;
+}
+
+test("who opens a page without a session logs in at their provider and is back at that page, and no script sees a token", async () => {
+  const context = await fresh();
+  const answered: string[] = [];
+  context.on("response", (response) => {
+    if (response.url().endsWith("/api/auth/exchange")) void response.text().then((text) => answered.push(text));
+  });
+  const page = await enter(context, ADA, "/executions?status=FAILED&path=team%2Fslow");
+  await page.getByText("Ada", { exact: true }).waitFor();
+  const [cookie] = await cookies(context);
+  assert.ok(cookie !== undefined);
+  const { httpOnly, secure, sameSite, path } = cookie;
+  assert.deepEqual({ httpOnly, secure, sameSite, path }, { httpOnly: true, secure: true, sameSite: "Lax", path: "/" });
+  const seen = await page.evaluate<string>(
+    "JSON.stringify([document.cookie, { ...sessionStorage }, { ...localStorage }, location.href])",
+  );
+  for (const text of [seen, ...answered]) {
+    assert.ok(!text.includes(cookie.value), "the session's token");
+    assert.doesNotMatch(text, /eyJ|code=|verifier/);
+  }
+  assert.match(answered[0] ?? "", /"status":"authenticated"/);
+  assertQuiet(context);
+  await context.close();
+});
+
+test("the page of logins can be used by everybody: light, dark and narrow", async () => {
+  for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
+    const context = await fresh(look);
+    const page = await context.newPage();
+    await page.goto(`${url}/catalog`);
+    await page.getByRole("button", LOG_IN).waitFor();
+    await page.getByText("After the login you are back where you were.").waitFor();
+    assert.deepEqual(await accessibility(page), []);
+    assert.ok((await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")) <= 0);
+    assertQuiet(context);
+    await context.close();
+  }
+});
+
+for (const [what, change, title, says] of [
+  ["another state", { state: "another" }, "This login is not believed", "not to a question of this tab"],
+  ["another nonce", { nonce: "another-nonce-than-asked" }, "This login is not believed", "made for another login"],
+  ["another verifier", { verifier: "v".repeat(43) }, "This login is not believed", "refused the login"],
+  ["another provider's answer", { issuer: "https://evil.example" }, "This login is not believed", "Another provider"],
+  [
+    "a foreign domain",
+    { domain: "evil.example" },
+    "You may not log in here",
+    "Nobody logs in here with 'evil.example'",
+  ],
+] as const) {
+  test(`a login with ${what} is refused in clear words, and can be begun again`, async () => {
+    const context = await fresh();
+    const page = await tampered(context, change);
+    await page.getByRole("heading", { name: title }).waitFor();
+    await page.getByText(says).waitFor();
+    assert.deepEqual(await cookies(context), []);
+    assert.equal(page.url(), `${url}/login`, "nothing of the answer stays in the address");
+    await page.getByRole("button", LOG_IN).waitFor();
+    assertQuiet(context);
+    await context.close();
+  });
+}
+
+test("an answer that nobody asked for logs nobody in, and is sent nowhere", async () => {
+  const context = await fresh();
+  const page = await context.newPage();
+  page.on("request", (request) => assert.doesNotMatch(request.url(), /exchange/));
+  await page.goto(`${url}/login?code=of-somebody-else&state=whatever`);
+  await page.getByText("not to a question of this tab").waitFor();
+  await context.close();
+});
+
+for (const [what, visitor, says] of [
+  ["refuses at the provider", undefined, "No, thank you"],
+  ["has no verified address", { sub: "eve", email: "eve@example.com", verified: false }, "email_verified"],
+] as const) {
+  test(`somebody who ${what} reads why there is no login`, async () => {
+    const context = await fresh();
+    service.provider.visitor = visitor;
+    const page = await context.newPage();
+    await page.goto(`${url}/login`);
+    await page.getByRole("button", LOG_IN).click();
+    await page.getByText(says).waitFor();
+    assert.deepEqual(await cookies(context), []);
+    await context.close();
+  });
+}
+
+test("after a login nobody is sent away from this page, whatever the address says", async () => {
+  const context = await fresh();
+  const page = await enter(context, ADA);
+  for (const to of [
+    "//evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "/.//evil.example",
+    "https://evil.example/",
+    "javascript:alert(1)",
+    "/\t/evil.example",
+    "/login?to=/login",
+  ]) {
+    page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
+    await page.goto(`${url}/login?to=${encodeURIComponent(to)}`);
+    await page.waitForURL(`${url}/executions`);
+  }
+  await page.goto(`${url}/login?to=${encodeURIComponent("/catalog?prefix=team%2F")}`);
+  await page.waitForURL(`${url}/catalog?prefix=team%2F`);
+  assertQuiet(context);
+  await context.close();
+});
+
+test("who logs out has no cookie, and every tab is locked", async () => {
+  const context = await fresh();
+  const page = await enter(context, ADA);
+  const other = await context.newPage();
+  await other.goto(`${url}/catalog`);
+  await other.getByText("team/slow").waitFor();
+  await page.getByText("Ada", { exact: true }).click();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  assert.deepEqual(await cookies(context), []);
+  await other.getByRole("heading", { name: "Log in" }).waitFor();
+  await page.goto(`${url}/executions`);
+  await page.getByRole("button", LOG_IN).waitFor();
+  assertQuiet(context);
+  await context.close();
+});
+
+test("a session that is ended while somebody works leads to the login, and back to the same page", async () => {
+  const context = await fresh();
+  const page = await enter(context, ADA, "/catalog?prefix=team%2F");
+  await page.getByText("team/slow").waitFor();
+  await service.operator("DELETE", `/api/auth/users/${ADA.email}/sessions`);
+  await page.getByRole("link", { name: "team/slow" }).first().click();
+  const button = page.getByRole("button", LOG_IN);
+  await button.waitFor();
+  await button.click();
+  await page.waitForURL(/\/entry\/team\/slow/);
+  await page.getByRole("heading", { name: "team/slow" }).first().waitFor();
+  assertQuiet(context);
+  await context.close();
+});
+
+test("two tabs that ask for a login go on when one of them has logged in", async () => {
+  const context = await fresh();
+  const waiting = await context.newPage();
+  await waiting.goto(`${url}/catalog`);
+  await waiting.getByRole("button", LOG_IN).waitFor();
+  await enter(context, ADA);
+  await waiting.waitForURL(`${url}/catalog`);
+  await waiting.getByText("team/slow").waitFor();
+  await context.close();
+});
+
+test("an execution is followed live through the gateway, also over a connection that was lost", async () => {
+  const context = await fresh();
+  const page = await enter(context, ADA, "/entry/team/slow");
+  const streams: string[] = [];
+  await page.route(/\/flow\/executions\/\d+\/stream/, async (route) => {
+    streams.push(new URL(route.request().url()).pathname);
+    // The first connection is gone as soon as it is there.
+    if (streams.length === 1)
+      await route.fulfill({ status: 200, contentType: "text/event-stream", body: ": hello\n\n" });
+    else await route.continue();
+  });
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForURL(/\/executions\/\d+/);
+  await page.locator('[data-status="RUNNING"]').first().waitFor();
+  const again = page.waitForResponse((response) => response.url().includes("/stream") && streams.length > 1);
+  await again;
+  while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  held.shift()?.setHeader("content-type", "application/json").end("{}");
+  await page.getByText("It has ended: completed").waitFor();
+  assert.ok(streams.length > 1);
+  assertQuiet(context);
+  await context.close();
+});
+
+test("a result that is kept beside the log is read through the gateway", async () => {
+  const { execution_id: id } = await service.run("team/big");
+  const context = await fresh();
+  const page = await enter(context, ADA, `/executions/${id}`);
+  await page.getByText("It has ended: completed").waitFor();
+  const text = await page.evaluate<string>(`(async () => {
+    const { events } = await (await fetch("/flow/executions/${id}/events?limit=500")).json();
+    const [, ref] = /"ref":"([^"]+)"/.exec(JSON.stringify(events)) ?? [];
+    return await (await fetch("/flow/results/resolve?ref=" + encodeURIComponent(ref))).text();
+  })()`);
+  assert.match(text, /row 19999 of many/);
+  await context.close();
+});
+
+test("a viewer is not shown what is not for them, reads why they may not run, and why a page stays closed", async () => {
+  const context = await fresh();
+  const page = await enter(context, VERA, "/entry/team/slow");
+  const pages = page.getByRole("navigation", { name: "Pages" });
+  await pages.getByRole("link", { name: "Access" }).waitFor({ state: "detached" });
+  assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Executions", "Catalog", "Agents"]);
+  await page.goto(`${url}/access`);
+  await page.getByRole("heading", { name: "You may not see this" }).first().waitFor();
+  assertQuiet(context);
+  await context.close();
+});
+
+test("who has just come, and has no role, is told what to do", async () => {
+  const context = await fresh();
+  const page = await enter(context, { sub: "new", email: "new@example.com", name: "New" });
+  await page.getByRole("heading", { name: "You have no role yet" }).waitFor();
+  await service.operator("PUT", "/api/auth/users/new@example.com/roles/viewer");
+  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("heading", { name: "You have no role yet" }).waitFor({ state: "detached" });
+  await context.close();
+});
