@@ -12,6 +12,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,
+    // Advice on the time that plugins take is no fault of the page.
+    rolldownOptions: { checks: { pluginTimings: false } },
     target: "es2023",
   },
   server: { proxy: { "/api": "http://127.0.0.1:8082", "/results": "http://127.0.0.1:8082" } },

@@ -55,25 +55,6 @@ export function executionDetail(executionId: string) {
   });
 }
 
-/** An execution's log in its order, page by page. */
-export function executionEvents(executionId: string, type: string | undefined) {
-  return infiniteQueryOptions({
-    queryKey: ["execution", executionId, "events", type ?? ""],
-    initialPageParam: "0",
-    queryFn: ({ pageParam, signal }) =>
-      answerOf(
-        api.GET("/api/executions/{execution_id}/events", {
-          params: {
-            path: { execution_id: executionId },
-            query: { after: pageParam, limit: "500", ...(type !== undefined && { event_type: type }) },
-          },
-          signal,
-        }),
-      ),
-    getNextPageParam: (page) => page.next_cursor,
-  });
-}
-
 /** The newest version of each path. */
 export function catalogList(filters: { kind?: "playbook" | "agent" | "mcp" | undefined; prefix?: string | undefined }) {
   const { kind, prefix } = filters;
