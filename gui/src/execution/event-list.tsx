@@ -63,6 +63,9 @@ export function EventList({
           isAtEnd.current = scrollTop + clientHeight >= scrollHeight - ROW_PX;
         }}
       >
+        {size === 0 && (
+          <p className="quiet none">{log.isCounted() ? "No event is like this: change the filter." : "Loading …"}</p>
+        )}
         <div style={{ height: rows.getTotalSize() }}>
           {items.map(({ index, start }) => (
             <div key={index} className="at" style={{ top: start }}>

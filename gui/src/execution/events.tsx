@@ -61,12 +61,12 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
               Choose an event to see all of it. <kbd>j</kbd> and <kbd>k</kbd> go through them.
             </p>
           ) : (
-            <>
-              {place?.id === chosenId && !place.isThere && (
-                <p className="quiet">The filter leaves this event out of the list.</p>
-              )}
-              <EventDetail key={chosenId} executionId={executionId} eventId={chosenId} />
-            </>
+            <EventDetail
+              key={chosenId}
+              executionId={executionId}
+              eventId={chosenId}
+              isListed={place?.id !== chosenId || place.isThere}
+            />
           )}
         </section>
       </div>
