@@ -58,7 +58,8 @@ function take(attempt: Attempt, event: Fields): void {
     case "command.failed":
     case "command.cancelled":
       attempt.endedAt = at;
-      attempt.failed = event.event_type === "command.failed";
+      // A command of a loop is completed too when its iteration failed.
+      attempt.failed ||= event.event_type === "command.failed";
       attempt.cancelled = event.event_type === "command.cancelled";
       attempt.message = messageOf(event) ?? attempt.message;
       return;
