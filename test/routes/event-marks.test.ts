@@ -131,6 +131,7 @@ test("an execution tells the newest event that it is of", async () => {
   const { body } = await work.get(`/api/executions/${other}`);
   const { body: log } = await work.get(`/api/executions/${other}/events`);
   assert.equal(body["last_event_id"], (log["events"] as Body[]).at(-1)?.["event_id"]);
+  await work.runToEnd(other);
 });
 
 test("who has an execution's steps is told those that changed since", async () => {

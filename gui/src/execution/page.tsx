@@ -14,6 +14,7 @@ import { Compare } from "./compare.tsx";
 import { Data } from "./data.tsx";
 import { Events } from "./events.tsx";
 import { Callers } from "./lineage.tsx";
+import { Live } from "./live-state.tsx";
 import { Steps } from "./steps.tsx";
 import { Timeline } from "./timeline.tsx";
 import { useLiveExecution } from "./use-live.ts";
@@ -51,7 +52,7 @@ export function ExecutionPage(): ReactNode {
             key={name}
             from="/executions/$executionId"
             to="."
-            search={(before) => ({ ...before, tab: name, ...(name === "children" && { type: undefined }) })}
+            search={(before) => ({ ...before, tab: name })}
             aria-current={name === tab ? "page" : undefined}
           >
             {TITLES[name]}
@@ -99,11 +100,4 @@ function Head({ execution, live }: { execution: Execution; live: LiveState }): R
       <Actions execution={execution} />
     </div>
   );
-}
-
-function Live({ state }: { state: LiveState }): ReactNode {
-  if (state.is === "ended") return null;
-  const text =
-    state.is === "live" ? "live" : state.is === "connecting" ? "connecting …" : `not live: ${state.problem.message}`;
-  return <span role="status">{text}</span>;
 }

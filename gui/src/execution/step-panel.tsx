@@ -19,7 +19,7 @@ const STACKED_MAX = 12;
 /** One step: its attempts above each other, newest first, with what each task gave. */
 export function StepPanel({ execution, step }: { execution: Execution; step: Step }): ReactNode {
   const { command, failed, run, beside } = route.useSearch();
-  const isFailed = failed === "1";
+  const isFailed = failed === true;
   const asked = { executionId: execution.execution_id, step: step.name };
   const pages = useInfiniteQuery({ ...stepEvents({ ...asked, isFailed }), placeholderData: keepPreviousData });
   const attempts = useMemo(() => attemptsOf(inOrder(pages.data?.pages), step.name), [pages.data, step.name]);
