@@ -60,7 +60,9 @@ export function TaskCard({
           The next run begins <Ago at={nextRunAt} />.
         </p>
       )}
-      {progress !== undefined && status === "running" && <JsonView label="Progress" value={progress} />}
+      {progress !== undefined && Object.keys(progress).length > 0 && status === "running" && (
+        <JsonView label="Progress" value={progress} />
+      )}
       {log !== undefined && <TaskLog log={log} isLive={status === "running"} />}
       <Output executionId={executionId} task={task} isShown={isShown} />
     </section>
