@@ -39,16 +39,18 @@ interface ExecutionSearch {
   step?: string | undefined;
   event?: string | undefined;
   type?: string | undefined;
-  /** Only what failed, of the log and of a step's attempts. */
-  failed?: true | undefined;
   /** A command of the step; two runs of a task, by the events of their ends. */
   command?: string | undefined;
   run?: string | undefined;
   beside?: string | undefined;
   /** Another execution to compare with. */
   against?: string | undefined;
+  /** Only what it called that is in this state. */
+  state?: string | undefined;
   /** Of the log: a worker, and a text. */
   worker?: string | undefined;
+  /** Only what failed, of the log and of a step's attempts. */
+  failed?: true | undefined;
   q?: string | undefined;
   /** The stretch of the timeline, milliseconds from the execution's start. */
   from?: string | undefined;
@@ -90,11 +92,12 @@ const execution = createRoute({
     event: id(search["event"]),
     type: text(search["type"]),
     command: id(search["command"]),
-    failed: search["failed"] === true ? true : undefined,
     run: id(search["run"]),
     beside: id(search["beside"]),
     against: id(search["against"]),
+    state: text(search["state"]),
     worker: text(search["worker"]),
+    failed: search["failed"] === true ? true : undefined,
     q: text(search["q"]),
     from: id(search["from"]),
     until: id(search["until"]),

@@ -127,7 +127,7 @@ export function StepLink({ name, failed = false }: { name: string; failed?: bool
         tab: "steps" as const,
         step: name,
         command: undefined,
-        failed: failed ? true : undefined,
+        failed: failed ? (true as const) : undefined,
       })}
     >
       {name}

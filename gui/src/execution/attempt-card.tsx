@@ -8,6 +8,8 @@ import { TaskCard } from "./task-card.tsx";
 
 /** Runs of tasks that are shown before somebody asks for more. */
 const SHOWN = 20;
+/** The last so many have their results read without being asked, where the attempt is the one that is looked at. */
+const READ_MAX = 4;
 const TONES: Record<string, string> = { FAILED: "bad", RUNNING: "busy", COMPLETED: "good", CANCELLED: "warn" };
 
 /** One attempt: how long it waited and ran, on which worker, and what each of its tasks was given and gave. */
@@ -56,6 +58,7 @@ export function AttemptCard({
               executionId={executionId}
               task={task}
               earlier={tasks.slice(0, index).findLast(({ name }) => name === task.name)}
+              isShown={isOpen && index >= tasks.length - READ_MAX}
             />
           ))}
         </div>

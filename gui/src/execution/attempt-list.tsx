@@ -38,7 +38,11 @@ export function AttemptList({
             checked={isFailed}
             onChange={({ target }) =>
               void navigate({
-                search: (before) => ({ ...before, failed: target.checked ? true : undefined, command: undefined }),
+                search: (before) => ({
+                  ...before,
+                  failed: target.checked ? (true as const) : undefined,
+                  command: undefined,
+                }),
                 replace: true,
               })
             }

@@ -25,12 +25,12 @@ export interface Attempt {
 /** An event with the fields that only some have. */
 export type Fields = EventRecord & Record<string, unknown>;
 
-/** The attempts of a step, of every step when none is named, newest first. `events` in the order of the log. */
-export function attemptsOf(events: readonly EventRecord[], step: string | undefined): Attempt[] {
+/** The attempts of a step, newest first. `events` in the order of the log. */
+export function attemptsOf(events: readonly EventRecord[], step: string): Attempt[] {
   const attempts = new Map<string, Attempt>();
   for (const event of events as readonly Fields[]) {
     const commandId = event["command_id"];
-    if (typeof commandId !== "string" || (step !== undefined && event.node_id !== step)) continue;
+    if (typeof commandId !== "string" || event.node_id !== step) continue;
     const number = typeof event["attempt"] === "number" ? event["attempt"] : 1;
     const key = `${commandId}/${number}`;
     const first = attempts.get(`${commandId}/1`);
@@ -56,7 +56,8 @@ function take(attempt: Attempt, event: Fields): void {
     case "command.failed":
     case "command.cancelled":
       attempt.endedAt = at;
-      attempt.failed = event.event_type === "command.failed";
+      // A command of a loop is completed too when its iteration failed.
+      attempt.failed ||= event.event_type === "command.failed";
       attempt.cancelled = event.event_type === "command.cancelled";
       attempt.message = messageOf(event) ?? attempt.message;
       return;

@@ -15,7 +15,7 @@ const STATES = ["RUNNING", "FAILED", "COMPLETED", "CANCELLED"] as const;
 
 /** The executions that this one called, newest first, live while it runs. */
 export function Children({ execution }: { execution: Execution }): ReactNode {
-  const { type: asked } = route.useSearch();
+  const { state: asked } = route.useSearch();
   const status = STATES.find((state) => state === asked);
   const pages = useInfiniteQuery({
     ...executionList({ parent: execution.execution_id, status }),
@@ -33,7 +33,7 @@ export function Children({ execution }: { execution: Execution }): ReactNode {
             key={state ?? "all"}
             from="/executions/$executionId"
             to="."
-            search={(before) => ({ ...before, type: state })}
+            search={(before) => ({ ...before, state })}
             replace
             resetScroll={false}
             className="button"

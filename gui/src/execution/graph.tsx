@@ -6,6 +6,7 @@ import { catalogEntry } from "../app/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { graphOf } from "./arcs.ts";
 import { Drawing, type TakenArc } from "./graph-drawing.tsx";
+import { mostTelling } from "./most-telling.ts";
 import { around, WHOLE_MAX } from "./neighbourhood.ts";
 
 const route = getRouteApi("/executions/$executionId");
@@ -17,7 +18,7 @@ export default function Graph({ execution }: { execution: Execution }): ReactNod
   const navigate = useNavigate({ from: "/executions/$executionId" });
   if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
   if (entry.data === undefined) return <p className="quiet">Loading …</p>;
-  const centre = step ?? currentStep(execution.steps);
+  const centre = step ?? mostTelling(execution.steps);
   return (
     <div className="stack">
       {execution.steps.length > WHOLE_MAX && (
@@ -109,13 +110,4 @@ function Centres({
       </form>
     </div>
   );
-}
-
-/** Where one looks first: at what failed, at what runs, at what came last. */
-function currentStep(steps: readonly Step[]): string | undefined {
-  for (const status of ["FAILED", "RUNNING", "COMPLETED"]) {
-    const found = steps.findLast((step) => step.status === status);
-    if (found !== undefined) return found.name;
-  }
-  return undefined;
 }

@@ -52,7 +52,7 @@ export function ExecutionPage(): ReactNode {
             key={name}
             from="/executions/$executionId"
             to="."
-            search={(before) => ({ ...before, tab: name, ...(name === "children" && { type: undefined }) })}
+            search={(before) => ({ ...before, tab: name })}
             aria-current={name === tab ? "page" : undefined}
           >
             {TITLES[name]}

@@ -5,6 +5,7 @@ import type { Execution, Step } from "../api/types.ts";
 import { Lasting } from "../parts/now.tsx";
 import { Status } from "../parts/status.tsx";
 import { loopText } from "./answer.tsx";
+import { mostTelling } from "./most-telling.ts";
 import { StepPanel } from "./step-panel.tsx";
 
 const route = getRouteApi("/executions/$executionId");
@@ -17,8 +18,7 @@ export function Steps({ execution }: { execution: Execution }): ReactNode {
   const search = route.useSearch();
   const [filter, setFilter] = useState("");
   const shown = useMemo(() => filtered(execution.steps, filter), [execution.steps, filter]);
-  // What failed is what people come for.
-  const chosenName = search.step ?? execution.steps.findLast(({ status }) => status === "FAILED")?.name;
+  const chosenName = search.step ?? mostTelling(execution.steps);
   const chosen = execution.steps.find(({ name }) => name === chosenName);
   return (
     <div className="split steps">

@@ -10,15 +10,17 @@ import { wholeEvent } from "./step-events.ts";
 import { TaskLog } from "./task-log.tsx";
 import { type TaskRun, takeTask } from "./task-runs.ts";
 
-/** One run of a task: what it gave, what it wrote, why it failed. `earlier`: the run of it before, to compare with. */
+/** One run of a task: what it gave, what it wrote, why it failed. `earlier`: the run of it before, to compare with; `isShown`: a long result is read at once. */
 export function TaskCard({
   executionId,
   task,
   earlier,
+  isShown,
 }: {
   executionId: string;
   task: TaskRun;
   earlier: TaskRun | undefined;
+  isShown: boolean;
 }): ReactNode {
   const { name, run, status, failure, log, progress, childId, nextRunAt } = task;
   return (
@@ -58,16 +60,18 @@ export function TaskCard({
           The next run begins <Ago at={nextRunAt} />.
         </p>
       )}
-      {progress !== undefined && status === "running" && <JsonView label="Progress" value={progress} />}
+      {progress !== undefined && Object.keys(progress).length > 0 && status === "running" && (
+        <JsonView label="Progress" value={progress} />
+      )}
       {log !== undefined && <TaskLog log={log} isLive={status === "running"} />}
-      <Output executionId={executionId} task={task} />
+      <Output executionId={executionId} task={task} isShown={isShown} />
     </section>
   );
 }
 
 /** A result that is short stands in the page; a long one is read when somebody asks for it. */
-function Output({ executionId, task }: { executionId: string; task: TaskRun }): ReactNode {
-  const [isAsked, setIsAsked] = useState(false);
+function Output({ executionId, task, isShown }: { executionId: string; task: TaskRun; isShown: boolean }): ReactNode {
+  const [isAsked, setIsAsked] = useState(isShown);
   const whole = useQuery({ ...wholeEvent(executionId, task.eventId), enabled: isAsked && task.isOmitted });
   if (!task.isOmitted) {
     // An error that has been told needs no second telling.

@@ -1,0 +1,292 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { accessibility, startGui } from "../support/gui.ts";
+import { EXECUTION_PLAYBOOKS } from "./execution-playbooks.ts";
+
+/* One execution's page in a real browser: what it answers at first sight, steps and values, differences, the graph, actions. */
+
+const gui = await startGui({ FLOW_WORKER_TOOLS: "noop,http,python,shell,playbook" });
+after(() => gui.close());
+const { serving, post, opened } = gui;
+
+for (const content of EXECUTION_PLAYBOOKS) await post("/api/catalog/register", { content });
+const start = async (path: string, workload = {}, waitMs = 30_000) =>
+  String((await post("/api/execute", { path: `page/${path}`, workload, wait_ms: waitMs }))["execution_id"]);
+
+const plain = await start("plain");
+const other = await start("plain", { who: "browser", list: [1, 2, 4], quote: 'it\'s $(touch /tmp/x) `y` "z"' });
+const failing = await start("failing");
+const loop = await start("loop");
+const big = await start("big");
+const hostile = await start("hostile");
+const retried = await start("retried");
+const waiting = await start("retried", { delay: 300, attempts: 2 }, 0);
+
+/** Console messages of answers that were meant to fail. */
+function expectComplaints(page: Page): void {
+  page.removeAllListeners("console");
+}
+
+test("a failed execution says at first sight, without scrolling, what failed, where and why", async () => {
+  const page = await opened(`/executions/${failing}`);
+  const answer = page.locator('[data-part="answer"]');
+  await answer.getByText("It has ended: failed").waitFor();
+  for (const text of ["KeyError: 'price'", "client error", "trying again will not help", "line "]) {
+    await answer.getByText(text).first().waitFor();
+  }
+  const box = await answer.boundingBox();
+  assert.ok(box !== null && box.y + box.height < 400, "the answer is on the first screen with room to spare");
+  await answer.getByRole("link", { name: "its event" }).click();
+  await page.waitForURL(/tab=events/);
+  await page.getByText("step.failed").first().waitFor();
+  await page.close();
+});
+
+test("the step that failed is open, with its traceback and log", async () => {
+  const page = await opened(`/executions/${failing}`);
+  await page.getByRole("heading", { name: "charge" }).waitFor();
+  await page.getByLabel("Traceback").getByText("return order['price']").waitFor();
+  await page.getByLabel("Log of the task").getByText("charging").waitFor();
+  await page.close();
+});
+
+test("an execution that waits for a retry says when, after what, and is cancelled with a reason", async () => {
+  const page = await opened(`/executions/${waiting}`);
+  const answer = page.locator('[data-part="answer"]');
+  await answer.getByText("The time of the next retry").waitFor();
+  await answer.getByText(/^in (4|5) min/).waitFor();
+  await answer.getByText("ECONNREFUSED").first().waitFor();
+  await page.getByRole("button", { name: "Cancel …" }).click();
+  await page.getByLabel("Reason").fill("not needed any more");
+  await page.getByRole("button", { name: "Cancel it" }).click();
+  await answer.getByText("It has ended: cancelled").waitFor();
+  await page.goto(`${serving.url}/executions/${waiting}?tab=events`);
+  await page.getByText("execution.cancelled").first().waitFor();
+  await page.close();
+});
+
+test("an execution that no worker can take names the kind and leads to the workers", async () => {
+  const id = await start("unclaimed", {}, 0);
+  const page = await opened(`/executions/${id}`);
+  const answer = page.locator('[data-part="answer"]');
+  await answer.getByText("no worker has taken it yet").waitFor();
+  await answer.getByText("No worker that is ready runs duckdb.").waitFor();
+  await answer.getByRole("link", { name: "Why is nothing running?" }).click();
+  await page.waitForURL(/\/operations/);
+  await post(`/api/executions/${id}/cancel`, {});
+  await page.close();
+});
+
+test("what a running task writes is shown as it comes, and callers and called lead to each other", async () => {
+  const id = await start("parent", {}, 0);
+  const page = await opened(`/executions/${id}`);
+  await page.getByText("An execution that it called").waitFor();
+  await page.getByRole("link", { name: "What it called" }).click();
+  await page.getByLabel("What it called").getByRole("link").first().click();
+  await page.getByLabel("Log of the task").getByText("tick 2").waitFor();
+  await page.getByLabel("Who called it").getByRole("link", { name: "page/parent" }).click();
+  await page.waitForURL(new RegExp(`/executions/${id}`));
+  await post(`/api/executions/${id}/cancel`, {});
+  await page.getByText("It has ended: cancelled").waitFor();
+  await page.close();
+});
+
+test("an execution that called nobody says so", async () => {
+  const page = await opened(`/executions/${plain}?tab=children`);
+  await page.getByText("It has called no other playbook").waitFor();
+  await page.close();
+});
+
+test("of a loop's iterations those that failed are found, and one is looked into", async () => {
+  const page = await opened(`/executions/${loop}`);
+  await page.getByLabel("failed only").check();
+  await page.waitForURL(/failed=true/);
+  const rows = page.getByLabel("Attempts").getByRole("link");
+  await rows.filter({ hasText: "iteration 17" }).waitFor();
+  assert.equal(await rows.count(), 3);
+  await rows.filter({ hasText: "iteration 17" }).click();
+  await page.getByLabel("Task check, run 1").getByText("ECONNREFUSED").first().waitFor();
+  await page.getByLabel("failed only").uncheck();
+  await rows.filter({ hasText: "iteration 29" }).waitFor();
+  await page.close();
+});
+
+test("two runs of a task are compared, and the address keeps which", async () => {
+  const page = await opened(`/executions/${retried}`);
+  await page.getByRole("link", { name: "compare with run 1" }).click();
+  await page.getByLabel("From run 1 of fetch to run 2 of fetch").waitFor();
+  await page.reload();
+  await page.getByText("error.attempt").waitFor();
+  await page.getByRole("link", { name: "Close the comparison" }).click();
+  await page.getByText("error.attempt").waitFor({ state: "detached" });
+  await page.close();
+});
+
+test("a result in the store is loaded when it is asked for, and shown as a tree, a table and a text", async () => {
+  const page = await opened(`/executions/${big}`);
+  await page.getByText("kept in the store").waitFor();
+  await page.getByText("It begins with").waitFor();
+  await page.getByRole("button", { name: /^Load \d+ kB$/ }).click();
+  const output = page.getByLabel("Output of produce", { exact: true });
+  await output.getByText("[5000]").click();
+  await output.getByText("4,900 … 4,999").waitFor();
+  await output.getByRole("button", { name: "Table" }).click();
+  await output.getByText("5,000 rows").waitFor();
+  const rows = page.getByLabel("Rows of Output of produce");
+  assert.ok((await rows.getByRole("row").count()) < 100, "only rows that are seen are in the page");
+  await rows.evaluate("(element) => { element.scrollTop = element.scrollHeight; }");
+  await rows.getByText("row 4999").waitFor();
+  await output.getByRole("button", { name: "Text" }).click();
+  await output.getByRole("button", { name: /characters more/ }).waitFor();
+  await page.close();
+});
+
+for (const [what, status, body, sign] of [
+  ["gone", 404, JSON.stringify({ error: "There is nothing under it", code: "NOT_FOUND" }), "run the playbook again"],
+  ["refused", 403, JSON.stringify({ error: "No role permits it", code: "FORBIDDEN" }), "Ask for a role that may view"],
+  ["too large", 200, `"${"x".repeat(17 * 1024 * 1024)}"`, "larger than the 16 MB"],
+  ["no JSON", 200, "{", "is not the JSON it should be"],
+] as const) {
+  test(`a result in the store that is ${what} says so, and can be asked for again`, async () => {
+    const page = await opened(`/executions/${big}`);
+    expectComplaints(page);
+    await page.route("**/results/resolve*", (route) =>
+      route.fulfill({ status, body, contentType: "application/json" }),
+    );
+    await page.getByRole("button", { name: /^Load / }).click();
+    await page.getByRole("alert").getByText(sign).waitFor();
+    await page.unroute("**/results/resolve*");
+    await page.getByRole("button", { name: /^Load / }).click();
+    await page.getByText("[5000]").waitFor();
+    await page.close();
+  });
+}
+
+test("this run beside another: inputs, result, steps and their outputs; one that is not there says so", async () => {
+  const page = await opened(`/executions/${plain}?tab=compare`);
+  await page.getByLabel("Compare with").selectOption(other);
+  await page.waitForURL(/against=/);
+  const inputs = page.getByLabel("Inputs", { exact: true });
+  await inputs.getByText("list[2]").waitFor();
+  await inputs
+    .getByText("1 added, 0 removed, 2 changed")
+    .or(inputs.getByText("0 added, 1 removed, 2 changed"))
+    .waitFor();
+  const steps = page.getByLabel("Steps of both runs");
+  await steps.getByRole("row", { name: /greet/ }).getByRole("button", { name: "Compare" }).click();
+  await page.getByLabel("Output of greet", { exact: true }).getByText("hello browser").waitFor();
+  expectComplaints(page);
+  await page.goto(`${serving.url}/executions/${plain}?tab=compare&against=12345`);
+  await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+  await page.close();
+});
+
+test("the graph tells what was taken and what was not, and its steps are opened by keys", async () => {
+  const page = await opened(`/executions/${plain}?tab=graph`);
+  const graph = page.getByLabel("Graph", { exact: true });
+  await graph.locator(".react-flow__edge.taken").first().waitFor({ state: "attached" });
+  assert.equal(await graph.locator(".react-flow__edge.taken").count(), 3);
+  assert.equal(await graph.locator(".react-flow__edge.untaken").count(), 1);
+  await graph.getByText("2×").waitFor();
+  await graph.getByRole("button", { name: /never/ }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("It was skipped").waitFor();
+  await page.close();
+});
+
+test("commands that are copied mean the same to a shell, whatever the inputs hold, and have no token in them", async () => {
+  const page = await opened(`/executions/${other}`);
+  await page.evaluate(
+    "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } })",
+  );
+  await page.evaluate("sessionStorage.setItem('flow.token', 'secret-of-this-tab')");
+  await page.getByText("Copy as").click();
+  const copied = async (name: string) => {
+    await page.getByRole("button", { name, exact: true }).click();
+    return await page.evaluate<string>("window.copied");
+  };
+  // A shell is the judge of what the words are.
+  const words = (command: string) =>
+    execFileSync("sh", ["-c", `printf '%s\\0' ${command}`], { encoding: "utf8" })
+      .split("\0")
+      .slice(0, -1);
+  const run = words(await copied("flow run"));
+  assert.deepEqual(run.slice(0, 4), ["flow", "run", "page/plain", "--runtime"]);
+  const { quote } = JSON.parse(run.at(-1) ?? "") as { quote: string };
+  assert.equal(quote, 'it\'s $(touch /tmp/x) `y` "z"');
+  assert.deepEqual(words(await copied("flow status")), ["flow", "status", other]);
+  const curl = await copied("curl");
+  assert.equal(words(curl).at(-1), `${serving.url}/api/executions/${other}`);
+  assert.ok(!curl.includes("secret-of-this-tab"));
+  await page.close();
+});
+
+test("it is run again with the same inputs", async () => {
+  const page = await opened(`/executions/${other}`);
+  await page.getByRole("button", { name: "Run again" }).click();
+  await page.waitForURL((url) => !url.pathname.includes(other));
+  await page.getByText("It has ended: completed").waitFor();
+  await page.getByRole("link", { name: "Inputs and result" }).click();
+  await page.getByText("hello browser").first().waitFor();
+  await page.close();
+});
+
+test("it is run again with other inputs: the form is told which execution they come from", async () => {
+  const page = await opened(`/executions/${other}`);
+  await page.getByRole("link", { name: "With other inputs …" }).click();
+  await page.waitForURL(/\/entry\/page\/plain/);
+  assert.match(page.url(), new RegExp(`from=\\D*${other}`));
+  await page.close();
+});
+
+test("inputs of very many values open at once, and part by part", async () => {
+  const id = await start("plain", {
+    list: Array.from({ length: 50_000 }, (_, index) => index),
+    text: "y".repeat(90_000),
+  });
+  const page = await opened(`/executions/${id}?tab=data`);
+  const inputs = page.getByLabel("Inputs", { exact: true });
+  await inputs.getByText("[50000]").click();
+  await inputs.getByText("40,000 … 49,999").click();
+  await inputs.getByText("49,900 … 49,999").click();
+  await inputs.getByText("49999: ").waitFor();
+  assert.ok((await page.evaluate<number>("document.querySelectorAll('main *').length")) < 5_000);
+  await inputs.getByRole("button", { name: "… 88,000 characters more" }).click();
+  await page.close();
+});
+
+test("markup in names, inputs and errors is only ever text in every view", async () => {
+  for (const query of ["", "tab=graph", "tab=data", "tab=children", `tab=compare&against=${hostile}`]) {
+    const page = await opened(`/executions/${hostile}?${query}`);
+    page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
+    await page.getByText("It has ended: failed").waitFor();
+    await page
+      .getByText(/&lt;|<i>step<\/i>|Compare with|no other playbook|<b>key<\/b>/)
+      .first()
+      .waitFor();
+    assert.equal(await page.locator("main script, main img, main i, main b").count(), 0);
+    await page.close();
+  }
+});
+
+for (const [what, path, sign] of [
+  ["a failed step", `/executions/${failing}`, "Traceback"],
+  ["a loop", `/executions/${loop}?failed=true`, "iteration 17"],
+  ["a result in the store", `/executions/${big}`, "kept in the store"],
+  ["the graph", `/executions/${plain}?tab=graph`, "never"],
+  ["a comparison", `/executions/${plain}?tab=compare&against=${other}`, "list[2]"],
+  ["inputs and result", `/executions/${plain}?tab=data`, "hello"],
+] as const) {
+  test(`${what} is shown light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+    for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
+      const page = await opened(path, look);
+      await page.getByText(sign).first().waitFor();
+      assert.deepEqual(await accessibility(page), []);
+      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
+      await page.close();
+    }
+  });
+}
