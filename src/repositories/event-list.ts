@@ -57,7 +57,12 @@ async function listEventsOfType(
   return found.scanned === SCANNED_MAX ? { events, next: Number(found.last) } : { events };
 }
 
-async function loadThese({ sql }: Database, executionId: string, ids: readonly string[]): Promise<EventRecord[]> {
+/** The events of an execution with these ids, in order. */
+export async function loadThese(
+  { sql }: Database,
+  executionId: string,
+  ids: readonly string[],
+): Promise<EventRecord[]> {
   if (ids.length === 0) return [];
   const rows = await sql<EventRow[]>`
     select event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, created_at,

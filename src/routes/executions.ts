@@ -14,6 +14,7 @@ import {
   ResultQuery,
 } from "../schema/execution-api.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { RenderedAnswer, RenderedQuery } from "../schema/rendered-api.ts";
 import { pageSize } from "../schema/wire.ts";
 import type { ExecutionDetail, Executions } from "../services/executions.ts";
 import { contract } from "./contract.ts";
@@ -54,6 +55,17 @@ const EVENTS = contract({
   refusals: [404, 422],
 });
 
+const RENDERED = contract({
+  method: "get",
+  path: "/api/executions/:execution_id/rendered",
+  summary: "What the templates of a command's tasks came to, without secrets",
+  access: "operator",
+  user: { action: "view", of: "execution" },
+  query: RenderedQuery,
+  answer: RenderedAnswer,
+  refusals: [404, 422],
+});
+
 const RESULT = contract({
   method: "get",
   path: "/api/executions/:execution_id/result",
@@ -89,7 +101,7 @@ const DELETE = contract({
 });
 
 /** Contracts of {@link executionRoutes}. */
-export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, RESULT, CANCEL, DELETE];
+export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, RENDERED, RESULT, CANCEL, DELETE];
 
 /** Executions (interface specification, Execution; and what the service adds to it). */
 export function executionRoutes(executions: Executions, stopping: AbortSignal) {
@@ -125,6 +137,11 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       const page = { events, next_cursor: next === undefined ? null : String(next) } as unknown as EventsAnswer;
       return maskedJson(c, page);
     })
+    .get(RENDERED.path, queryOf(RENDERED.query), async (c) => {
+      const { command_id: commandId, iteration, attempt } = c.req.valid("query");
+      const asked = { commandId, iteration: numberOf(iteration), attempt: numberOf(attempt) };
+      return maskedJson(c, (await executions.rendered(executionId(c), asked)) satisfies RenderedAnswer);
+    })
     .get(RESULT.path, queryOf(RESULT.query), async (c) => {
       const { wait_ms = "0", step, sealed } = c.req.valid("query");
       const listener = listening(c, stopping);
@@ -159,6 +176,10 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       await executions.remove(id);
       return c.json({ status: "success", execution_id: id } satisfies v.InferOutput<typeof DeleteAnswer>);
     });
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
 }
 
 function executionId(c: Context): string {
