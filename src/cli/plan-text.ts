@@ -1,5 +1,5 @@
+import type { Rendered } from "../language/render-known.ts";
 import type { Plan, PlannedArc, PlannedCondition, PlannedLoop, PlannedStep, PlannedTask } from "../planning/planned.ts";
-import type { Rendered } from "../planning/render.ts";
 import { isJsonObject, type Json, type JsonObject } from "../schema/json.ts";
 import type { Style } from "./style.ts";
 import { cleanText, formatDuration, padText, plural } from "./text.ts";

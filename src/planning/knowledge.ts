@@ -3,9 +3,10 @@ import { RESERVED_NAMES } from "../language/document/variables.ts";
 import { nameScope } from "../language/names.ts";
 import type { Needs } from "../language/needs.ts";
 import { noReferences } from "../language/references.ts";
+import { type Knowledge, looksSecret, type Rendered, renderKnown } from "../language/render-known.ts";
 import { type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { Assignment } from "../schema/playbook.ts";
-import { type Knowledge, looksSecret, type Rendered, renderKnown, SECRET } from "./render.ts";
+import { SECRET_MASK } from "../schema/sealed.ts";
 
 /** What is known of one name before the run. */
 type Fact = { waits_for: string[] } | { secret: true } | { known: true };
@@ -42,7 +43,7 @@ export function readInputs(program: Program, request: JsonObject): Inputs {
     // What the request gives is not rendered: a brace in it is a brace.
     const rendered = given === undefined ? renderKnown(source, startKnowledge(inputs, key)) : masked(given);
     facts.set(key, isHidden || rendered.secret !== undefined ? HIDDEN : waitsOf(rendered));
-    setOwn(shown.value as JsonObject, key, isHidden ? SECRET : rendered.value);
+    setOwn(shown.value as JsonObject, key, isHidden ? SECRET_MASK : rendered.value);
     if (facts.get(key) === KNOWN) setOwn(workload, key, rendered.value);
     for (const { path, waits_for } of rendered.unknown ?? []) shown.unknown.push({ path: join(key, path), waits_for });
     for (const { path, message } of rendered.errors ?? []) shown.errors.push({ path: join(key, path), message });
@@ -69,7 +70,7 @@ export function masked(value: JsonObject[string]): Rendered {
       const at = join(path, key);
       const inner = part[key] ?? null;
       if (looksSecret(key, inner)) secret.push(at);
-      setOwn(map, key, looksSecret(key, inner) ? SECRET : mask(inner, at));
+      setOwn(map, key, looksSecret(key, inner) ? SECRET_MASK : mask(inner, at));
     }
     return map;
   };

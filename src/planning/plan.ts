@@ -1,6 +1,7 @@
 import { itemsOf } from "../engine/activate.ts";
 import { calledTask, type ProgramStep, type ProgramTask } from "../engine/program.ts";
 import { credentialNames } from "../language/credential-names.ts";
+import { type Knowledge, type Rendered, renderKnown } from "../language/render-known.ts";
 import type { Condition } from "../language/template.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { messageOf } from "../schema/errors.ts";
@@ -8,7 +9,6 @@ import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts
 import type { PolicyRule } from "../schema/playbook.ts";
 import { type Inputs, knowledgeAt, masked, readInputs, type Spot } from "./knowledge.ts";
 import type { Plan, PlannedCondition, PlannedLoop, PlannedStep, PlannedTask } from "./planned.ts";
-import { type Knowledge, type Rendered, renderKnown } from "./render.ts";
 import { type Machine, requirements } from "./requirements.ts";
 import { type ArcVerdict, type Reach, walkSteps } from "./walk.ts";
 

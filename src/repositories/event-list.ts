@@ -59,13 +59,33 @@ async function readRows(
 ): Promise<EventRow[]> {
   const upTo = asked.isDescending === true ? sql`and event_id >= ${edge ?? 0}` : sql`and event_id <= ${edge ?? 0}`;
   return await sql<EventRow[]>`
-    select event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, created_at,
-      parent_event_id, parent_execution_id, command_id, worker, attempt, iteration, page, step_run_id, task_run_id,
-      duration_ms, ${asked.isShort === true ? shortValues(sql) : sql`result, error, meta`}
+    select ${about(sql)}, ${asked.isShort === true ? shortValues(sql) : sql`result, error, meta`}
     from flow.event
     where ${between(sql, executionId, asked)} ${edge === undefined ? sql`` : upTo} and ${eventCondition(sql, asked)}
     order by event_id ${direction(sql, asked)}
     limit ${asked.limit + 1}`;
+}
+
+/** The events of an execution with these ids, in order; the caller bounds how many. */
+export async function loadThese(
+  { sql }: Database,
+  executionId: string,
+  ids: readonly string[],
+): Promise<EventRecord[]> {
+  if (ids.length === 0) return [];
+  const rows = await sql<EventRow[]>`
+    select ${about(sql)}, result, error, meta
+    from flow.event
+    where execution_id = ${executionId} and event_id = any(${[...ids]}::bigint[])
+    order by event_id`;
+  return rows.map(eventRecord);
+}
+
+/** What an event has beside its values. */
+function about(sql: Database["sql"]) {
+  return sql`event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, created_at,
+    parent_event_id, parent_execution_id, command_id, worker, attempt, iteration, page, step_run_id, task_run_id,
+    duration_ms`;
 }
 
 /** No event is older than its execution: partitions of earlier months are not looked into. */

@@ -127,9 +127,10 @@ export function createService(deps: ServiceDeps): Service {
     },
   };
   const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, advance }, id, step));
+  const programs = createPrograms((catalogId) => findById(database, catalogId));
   const advance: Advance = createAdvance({
     store: createPostgresExecutionStore({ ...deps, policy }),
-    programs: createPrograms((catalogId) => findById(database, catalogId)),
+    programs,
     results,
     sealerOf: (rootExecutionId) => sealing.sealerOf(rootExecutionId),
     clock: systemClock,
@@ -178,7 +179,7 @@ export function createService(deps: ServiceDeps): Service {
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
-    executions: createExecutions({ database, advance, results, access, audit, now: systemClock.now }),
+    executions: createExecutions({ database, programs, advance, results, access, audit, now: systemClock.now }),
     stops,
     workers: createWorkers({ database, advance, stops, policy, leaseMs: config.claimLeaseMs }),
     agentChanges: createAgentChanges({ database }),

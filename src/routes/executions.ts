@@ -16,6 +16,7 @@ import {
   statesIn,
 } from "../schema/execution-api.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { RenderedAnswer, RenderedQuery } from "../schema/rendered-api.ts";
 import { PAGE_MAX, pageSize } from "../schema/wire.ts";
 import type { ExecutionDetail, Executions } from "../services/executions.ts";
 import { contract } from "./contract.ts";
@@ -68,6 +69,17 @@ const MARKS = contract({
   refusals: [404, 422],
 });
 
+const RENDERED = contract({
+  method: "get",
+  path: "/api/executions/:execution_id/rendered",
+  summary: "What the templates of a command's tasks came to, without secrets",
+  access: "operator",
+  user: { action: "view", of: "execution" },
+  query: RenderedQuery,
+  answer: RenderedAnswer,
+  refusals: [404, 422],
+});
+
 const RESULT = contract({
   method: "get",
   path: "/api/executions/:execution_id/result",
@@ -103,7 +115,7 @@ const DELETE = contract({
 });
 
 /** Contracts of {@link executionRoutes}. */
-export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, MARKS, RESULT, CANCEL, DELETE];
+export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, MARKS, RENDERED, RESULT, CANCEL, DELETE];
 
 /** Executions (interface specification, Execution; and what the service adds to it). */
 export function executionRoutes(executions: Executions, stopping: AbortSignal) {
@@ -155,6 +167,11 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       const answer = { count, every: asked.every, last_event_id: last, marks, more: isPartial };
       return c.json(answer satisfies MarksAnswer);
     })
+    .get(RENDERED.path, queryOf(RENDERED.query), async (c) => {
+      const { command_id: commandId, iteration, attempt } = c.req.valid("query");
+      const asked = { commandId, iteration: numberOf(iteration), attempt: numberOf(attempt) };
+      return maskedJson(c, (await executions.rendered(executionId(c), asked)) satisfies RenderedAnswer);
+    })
     .get(RESULT.path, queryOf(RESULT.query), async (c) => {
       const { wait_ms = "0", step, sealed } = c.req.valid("query");
       const listener = listening(c, stopping);
@@ -202,6 +219,10 @@ function filterOf(query: v.InferOutput<typeof EventsFilter>) {
     ...(failed !== undefined && { isFailed: true }),
     ...(text !== undefined && { text }),
   };
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
 }
 
 function executionId(c: Context): string {

@@ -19,6 +19,7 @@ import { FlowError } from "../schema/errors.ts";
 import type { EventRecord } from "../schema/event-record.ts";
 import type { ArcAnswer, NextRetryAnswer, OpenCommandAnswer, StepAnswer } from "../schema/execution-api.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
+import type { RenderedAnswer } from "../schema/rendered-api.ts";
 import type { Access } from "./access.ts";
 import type { Advance, ExecutionView } from "./advance.ts";
 import type { Audit } from "./audit.ts";
@@ -29,6 +30,7 @@ import { encodeCursor, idCursor } from "./cursor.ts";
 import { type FollowAsked, followEvents } from "./event-stream.ts";
 import { arcsOf, stepsOf } from "./execution-steps.ts";
 import { mayHaveChildren, nextRetryOf, openCommandsOf } from "./open-commands.ts";
+import { type RenderedAsked, type RenderedDeps, renderedValues } from "./rendered.ts";
 import type { Results } from "./results.ts";
 import { type StartAsked, type Started, startExecutions } from "./start-execution.ts";
 import { checkStarter } from "./starter.ts";
@@ -61,6 +63,8 @@ export interface Executions {
   detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
   events(executionId: string, asked: EventsAsked): Promise<EventPage>;
   marks(executionId: string, asked: MarksAsked): Promise<EventMarks>;
+  /** See {@link renderedValues}. */
+  rendered(executionId: string, asked: RenderedAsked): Promise<RenderedAnswer>;
   /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
   follow(executionId: string, asked: FollowAsked, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
   /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
@@ -85,6 +89,7 @@ export interface ExecutionsDeps {
   database: Database;
   advance: Advance;
   results: Pick<Results, "removeOf">;
+  programs: RenderedDeps["programs"];
   access: Pick<Access, "user">;
   audit: Pick<Audit, "refused">;
   now(): number;
@@ -146,6 +151,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const [marks] = await Promise.all([markEvents(database, executionId, asked), rowOf(executionId)]);
       return marks;
     },
+    rendered: (executionId, asked) => renderedValues(deps, executionId, asked),
     async follow(executionId, asked, signal) {
       await rowOf(executionId);
       return followEvents(deps, executionId, asked, signal);

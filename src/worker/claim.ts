@@ -1,4 +1,5 @@
 import type { ProgramStep } from "../engine/program.ts";
+import { taskScope } from "../engine/task-scope.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { CommandRef } from "../schema/event.ts";
 import { isJsonObject, type Json, own } from "../schema/json.ts";
@@ -7,7 +8,6 @@ import { resolveAuth } from "./auth.ts";
 import { withDeadline } from "./deadline.ts";
 import type { Report } from "./deps.ts";
 import { freshState } from "./pipeline.ts";
-import { taskScope } from "./scope.ts";
 import { hideSecrets } from "./secrets.ts";
 import { stepInput } from "./step-input.ts";
 import type { TaskSurroundings } from "./surroundings.ts";

@@ -1,6 +1,7 @@
 import { judge, type Verdict } from "../engine/policy.ts";
 import type { CompiledAssignment, ProgramStep, ProgramTask } from "../engine/program.ts";
 import { taskAccumulate } from "../engine/results.ts";
+import { type TemplatePlace, taskScope } from "../engine/task-scope.ts";
 import type { Outcome } from "../language/output-view.ts";
 import type { Scope } from "../language/scope.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
@@ -12,7 +13,7 @@ import { abortedResult } from "./deadline.ts";
 import { TASK_RUNS_MAX } from "./deps.ts";
 import { aboutOf, endRuns, isSensitive, keep, keepFailed, keptError, notKept, outcomeOf } from "./keep-result.ts";
 import type { PipelineRun } from "./pipeline-run.ts";
-import { type PipelineState, type TemplatePlace, taskScope } from "./scope.ts";
+import type { PipelineState } from "./scope.ts";
 import type { Kept } from "./store-result.ts";
 import { runTask } from "./task.ts";
 import { createRunLog } from "./task-log.ts";

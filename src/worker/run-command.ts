@@ -1,5 +1,6 @@
 import type { ProgramStep } from "../engine/program.ts";
 import { createSecrets, type Secrets } from "../engine/secrets.ts";
+import { taskScope } from "../engine/task-scope.ts";
 import { milliseconds } from "../engine/time-limit.ts";
 import { type LoadedReferences, loadedReferences } from "../language/loaded-references.ts";
 import type { Template } from "../language/template.ts";
@@ -15,7 +16,6 @@ import { runIterations } from "./iterations.ts";
 import { openKeychain } from "./keychain.ts";
 import { freshState, pipelineMark, runPipeline } from "./pipeline.ts";
 import type { PipelineRun } from "./pipeline-run.ts";
-import { taskScope } from "./scope.ts";
 import { type SealedWork, sealWork } from "./seal-work.ts";
 import { notingSource } from "./secrets.ts";
 import { stepInput } from "./step-input.ts";

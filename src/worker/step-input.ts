@@ -1,7 +1,7 @@
 import type { ProgramStep } from "../engine/program.ts";
+import { taskScope } from "../engine/task-scope.ts";
 import { type JsonObject, setOwn } from "../schema/json.ts";
 import { freshState } from "./pipeline.ts";
-import { taskScope } from "./scope.ts";
 import type { TaskSurroundings } from "./surroundings.ts";
 
 /**

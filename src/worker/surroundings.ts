@@ -1,11 +1,11 @@
 import type { ProgramTask } from "../engine/program.ts";
 import type { Secrets } from "../engine/secrets.ts";
+import type { PipelinePlace } from "../engine/task-scope.ts";
 import type { LoadedReferences } from "../language/loaded-references.ts";
 import type { RenderOptions } from "../language/template.ts";
 import type { ProgressNumbers, TaskLog } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { CommandProgram, WorkerDeps } from "./deps.ts";
-import type { PipelinePlace } from "./scope.ts";
 import type { RunLog } from "./task-log.ts";
 import type { CommandTokens } from "./tokens.ts";
 

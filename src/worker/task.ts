@@ -1,4 +1,5 @@
 import { calledTask, type ProgramTask, workbookName } from "../engine/program.ts";
+import { taskScope } from "../engine/task-scope.ts";
 import { milliseconds } from "../engine/time-limit.ts";
 import { ReferenceNeeded } from "../language/references.ts";
 import { ResultView } from "../language/result-view.ts";
@@ -14,7 +15,7 @@ import { codeNames } from "./code-names.ts";
 import { abortedResult, withDeadline } from "./deadline.ts";
 import { type McpCall, prepareMcpCall } from "./mcp-call.ts";
 import { openProgress } from "./progress.ts";
-import { type PipelineState, taskScope } from "./scope.ts";
+import type { PipelineState } from "./scope.ts";
 import { scriptAuth } from "./script-auth.ts";
 import { hideSecrets, noteSensitive, notingAuth } from "./secrets.ts";
 import { type TaskRun, type TaskSurroundings, traceparentOf } from "./surroundings.ts";

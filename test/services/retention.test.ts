@@ -228,6 +228,7 @@ test("the events of an execution that is gone are not shown, although its month 
   const results = openResults();
   // Reading events asks nobody else.
   const executions = createExecutions({
+    programs: () => Promise.reject(new Error("nothing is rendered here")),
     database,
     results,
     advance: {} as Advance,

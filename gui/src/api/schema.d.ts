@@ -284,6 +284,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/executions/{execution_id}/rendered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the templates of a command's tasks came to, without secrets
+         * @description For: operator; a user who may view its path.
+         */
+        get: operations["getApiExecutionsExecutionIdRendered"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/executions/{execution_id}/result": {
         parameters: {
             query?: never;
@@ -2829,6 +2849,123 @@ export interface operations {
                         }[];
                         /** @description There is more to look at: ask again with `after` and `counted`. */
                         more: boolean;
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            404: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getApiExecutionsExecutionIdRendered: {
+        parameters: {
+            query: {
+                command_id: string | number;
+                /** @description Of a loop: which one of the command's iterations, the first by default. */
+                iteration?: string;
+                /** @description Which claim of the command, the newest by default. */
+                attempt?: string;
+            };
+            header?: never;
+            path: {
+                execution_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        command_id: string;
+                        step: string;
+                        /** @description 0 while nobody has claimed it. */
+                        attempt: number;
+                        iteration?: number;
+                        /** @description In their order; none of a cursor's claim. */
+                        tasks: {
+                            task: string;
+                            /** @description Of the tool that is called, for `workbook` too. */
+                            kind: string;
+                            /** @description Its keys as they are written, `input` and `auth` among them. */
+                            template: Record<string, never>;
+                            /** @description The same keys rendered; null where that is too long. A text that could not be rendered stands as written. */
+                            rendered: Record<string, never> | null;
+                            /** @description Places that read what is not known here: a stored result, a task still to come. */
+                            unknown: {
+                                path: string;
+                                waits_for: string[];
+                            }[];
+                            /** @description Places that are `[secret]`. */
+                            secret: string[];
+                            /** @description Places whose template fails. */
+                            errors: {
+                                path: string;
+                                message: string;
+                            }[];
+                        }[];
                     };
                 };
             };

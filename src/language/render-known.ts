@@ -1,17 +1,18 @@
-import type { Needs } from "../language/needs.ts";
-import type { Scope } from "../language/scope.ts";
-import { scan } from "../language/segments.ts";
-import { compileTemplate, type Template } from "../language/template.ts";
 import { messageOf } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject, setOwn } from "../schema/json.ts";
+import { SECRET_MASK } from "../schema/sealed.ts";
+import type { Limits } from "./expression/budget.ts";
+import type { Needs } from "./needs.ts";
+import { ReferenceNeeded } from "./references.ts";
+import type { Scope } from "./scope.ts";
+import { scan } from "./segments.ts";
+import { compileTemplate, type Template } from "./template.ts";
+import { WithheldRead } from "./withheld.ts";
 
-/** What stands for a value that must not be shown. */
-export const SECRET = "[secret]";
-
-/** A value as far as it is known before the run. Texts that wait for something stand as written. */
+/** A value as far as it is known, before a run or after it. Texts that wait for something stand as written. */
 export interface Rendered {
   value: Json;
-  /** Places that only the run can fill, and the names that they wait for. */
+  /** Places that cannot be filled, mostly because only the run can, and the names that they wait for. */
   unknown?: { path: string; waits_for: string[] }[];
   /** Places whose value is masked. */
   secret?: string[];
@@ -19,12 +20,14 @@ export interface Rendered {
   errors?: { path: string; message: string }[];
 }
 
-/** What can be said before the run of the names that a template reads. */
+/** What can be said of the names that a template reads. */
 export interface Knowledge {
-  /** Names whose value only the run gives, and whether a secret is among those read. */
+  /** Names whose value only the run gives, and whether a secret is among those read. What the scope withholds it need not name. */
   judge(needs: Needs): { unknown: string[]; secret: boolean };
-  /** The values of the known names. A secret one is never asked for. */
+  /** The values of the known names. A secret one is not in it, or withheld. */
   scope: Scope;
+  /** Of one text; default: those of a run. */
+  limits?: Partial<Limits>;
 }
 
 /** Renders what is known, text by text and within a text expression by expression; masks what is secret. */
@@ -59,7 +62,7 @@ function renderValue(source: Json, path: string, rendering: Rendering): Json {
     const at = path === "" ? key : `${path}.${key}`;
     const value = source[key] ?? null;
     if (looksSecret(key, value)) rendering.rendered.secret.push(at);
-    setOwn(map, key, looksSecret(key, value) ? SECRET : renderValue(value, at, rendering));
+    setOwn(map, key, looksSecret(key, value) ? SECRET_MASK : renderValue(value, at, rendering));
   }
   return map;
 }
@@ -69,7 +72,12 @@ function renderValue(source: Json, path: string, rendering: Rendering): Json {
  * keychain or the environment; this is for those who wrote one into the document or gave it as an input.
  */
 export function looksSecret(key: string, value: Json): boolean {
-  return typeof value === "string" && value !== "" && SECRET_KEY.test(key) && compileTemplate(value).constant;
+  return isSecretText(key, value) && compileTemplate(value).constant;
+}
+
+/** The same of a value that is no template, whatever braces are in it. */
+export function isSecretText(key: string, value: Json): value is string {
+  return typeof value === "string" && value !== "" && SECRET_KEY.test(key);
 }
 
 const SECRET_KEY =
@@ -86,7 +94,7 @@ function renderText(source: string, path: string, rendering: Rendering): Json {
     if (segment.kind !== "output") return segment.source;
     // With a character before it, it is text with an expression in it, and so its value is formatted as text.
     const text = renderPart(compileTemplate(`.${segment.source}`), `.${segment.source}`, path, rendering);
-    return text === SECRET ? SECRET : String(text).slice(1);
+    return text === SECRET_MASK ? SECRET_MASK : String(text).slice(1);
   });
   return parts.join("");
 }
@@ -103,13 +111,18 @@ function renderPart(template: Template, source: string, path: string, rendering:
   };
   const token = () => {
     asked.token = true;
-    return SECRET;
+    return SECRET_MASK;
   };
   try {
-    const value = template.render(knowledge.scope, { now, token });
+    const { scope, limits } = knowledge;
+    const value = template.render(scope, { now, token, ...(limits !== undefined && { limits }) });
     if (asked.token) return masked(path, rendered);
     return asked.time ? waiting(source, path, ["now()"], rendered) : value;
   } catch (error) {
+    if (error instanceof WithheldRead) {
+      return error.why === "secret" ? masked(path, rendered) : waiting(source, path, [...error.why], rendered);
+    }
+    if (error instanceof ReferenceNeeded) return waiting(source, path, ["a stored result"], rendered);
     rendered.errors.push({ path, message: messageOf(error) });
     return source;
   }
@@ -117,7 +130,7 @@ function renderPart(template: Template, source: string, path: string, rendering:
 
 function masked(path: string, { secret }: Rendering["rendered"]): string {
   if (!secret.includes(path)) secret.push(path);
-  return SECRET;
+  return SECRET_MASK;
 }
 
 function waiting(source: string, path: string, names: string[], { unknown }: Rendering["rendered"]): string {

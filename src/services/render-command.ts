@@ -1,0 +1,98 @@
+import { calledTask, type Program, type ProgramStep, type ProgramTask, workbookName } from "../engine/program.ts";
+import { type PipelinePlace, taskScope } from "../engine/task-scope.ts";
+import { noReferences } from "../language/references.ts";
+import { type Knowledge, looksSecret, type Rendered, renderKnown } from "../language/render-known.ts";
+import type { Template } from "../language/template.ts";
+import type { Command } from "../schema/command.ts";
+import { type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
+import type { RenderedTask } from "../schema/rendered-api.ts";
+import { SECRET_MASK } from "../schema/sealed.ts";
+import { type Done, judgeNothing, placeOf, RENDER_LIMITS, readable, type TaskPlace } from "./pipeline-replay.ts";
+import { createShownTask, type ShownTask } from "./shown-task.ts";
+import { HIDDEN, withoutSealed, withoutSecrets } from "./shown-values.ts";
+
+/** What {@link renderCommand} renders. */
+export interface RenderAsked {
+  program: Program;
+  /** As it was issued: the names that its templates may read, as they were then. */
+  command: Command;
+  /** Of a loop. */
+  iteration: number | undefined;
+  /** Its runs of tasks that have ended, in order. */
+  done: readonly Done[];
+}
+
+/**
+ * The tasks of a command with what their templates came to, or would come to now; none for a cursor's claim. Secrets are
+ * withheld from the templates, so that nothing that was made of one is shown either: what is sealed stays so, the keychain and
+ * the environment are the worker's. Results that are not inline are not loaded.
+ */
+export function renderCommand({ program, command, iteration, done }: RenderAsked): RenderedTask[] {
+  const step = program.steps.get(command.step);
+  if (step === undefined || command.claim !== undefined) return [];
+  const { context } = command;
+  const shownContext = {
+    ...context,
+    workload: withoutSecrets(context.workload),
+    vars: withoutSealed(context.vars),
+    steps: withoutSealed(context.steps as unknown as Json) as unknown as typeof context.steps,
+    input: withoutSecrets(context.input),
+  };
+  const place: PipelinePlace = {
+    command: { ...command, context: shownContext },
+    spec: program.playbook.spec,
+    references: noReferences,
+    env: HIDDEN as JsonObject,
+    keychain: HIDDEN,
+  };
+  return step.tasks.map((task) =>
+    renderTask(program, place, step, task, placeOf(place, step, iteration, done, task), context.input),
+  );
+}
+
+function renderTask(
+  program: Program,
+  place: PipelinePlace,
+  step: ProgramStep,
+  task: ProgramTask,
+  at: TaskPlace,
+  arrived: JsonObject,
+): RenderedTask {
+  const target = calledTask(program, task);
+  const shown = createShownTask(task.task.label, (target ?? task).task.kind);
+  for (const key of Object.keys(arrived)) shown.arrived(key, own(arrived, key) as Json);
+  const workbook = target === undefined || target === task ? [] : target.input;
+  const input = renderInput(place, at, [...step.input, ...workbook, ...task.input], shown);
+  if (target === undefined) {
+    shown.failed(`The workbook has no tool '${workbookName(task.task)}'`);
+    return shown.end();
+  }
+  const known = knowledgeAt(place, at, input);
+  const { auth, config } = target;
+  if (auth !== undefined) shown.config("auth", auth.source, renderKnown(auth.source, known));
+  shown.config(undefined, config.source, renderKnown(config.source, known));
+  return shown.end();
+}
+
+/** In the order in which later wins: what arrived over the arc, the step's, those of the workbook's tool, the task's own. */
+function renderInput(
+  place: PipelinePlace,
+  at: TaskPlace,
+  templates: readonly (readonly [string, Template])[],
+  shown: ShownTask,
+): JsonObject {
+  const input = { ...place.command.context.input };
+  for (const [key, { source }] of templates) {
+    const rendered: Rendered = looksSecret(key, source)
+      ? { value: SECRET_MASK, secret: [""] }
+      : renderKnown(source, knowledgeAt(place, at, { ...input }));
+    setOwn(input, key, readable(rendered));
+    shown.input(key, source, rendered);
+  }
+  return input;
+}
+
+function knowledgeAt(place: PipelinePlace, { names, run, extra }: TaskPlace, input: JsonObject): Knowledge {
+  const scope = taskScope(place, names, { input: () => input, attempt: run, extra });
+  return { scope, judge: judgeNothing, limits: RENDER_LIMITS };
+}
