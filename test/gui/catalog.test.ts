@@ -245,7 +245,6 @@ test("any two versions are compared", async () => {
   await page.getByRole("region", { name: "From version 1 to version 3" }).getByText("# one").waitFor();
   await page.getByRole("button", { name: "Swap" }).click();
   await page.getByRole("region", { name: "From version 3 to version 1" }).waitFor();
-  await page.waitForURL(/version=1/);
   await page.close();
 });
 
