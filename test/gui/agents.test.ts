@@ -190,7 +190,7 @@ test("an action of a server's life is asked for before it runs, and its executio
   await page.getByRole("button", { name: "deploy …" }).click();
   await page.getByRole("button", { name: "Run deploy" }).click();
   await page.getByText("deploy of mcp/example").waitFor();
-  await page.getByRole("link", { name: /^Execution/ }).waitFor();
+  await page.getByRole("link", { name: /^Execution \d/ }).waitFor();
   await page.getByRole("button", { name: "broken …" }).click();
   await page.getByRole("button", { name: "Run broken" }).click();
   await page.getByRole("alert").getByText("ops/missing").waitFor();
