@@ -193,7 +193,8 @@ test("an action of a server's life is asked for before it runs, and its executio
   await page.getByRole("link", { name: /^Execution \d/ }).waitFor();
   await page.getByRole("button", { name: "broken …" }).click();
   await page.getByRole("button", { name: "Run broken" }).click();
-  await page.getByRole("alert").getByText("ops/missing").waitFor();
+  await page.getByRole("alert").getByText("Executable catalog entry not found").waitFor();
+  await page.getByRole("link", { name: "ops/missing" }).waitFor();
   await page.close();
 });
 
