@@ -18,7 +18,7 @@ export interface MentioningEntry {
 
 /**
  * Newest versions whose documents have the text anywhere, in the order of paths; the cursor is a path. It reads the documents
- * one after another until the page is full: 2,000 of 10 KB take some 0.2 s.
+ * one after another until the page is full: 2,000 of 9 KB took 0.4 s on a busy machine.
  */
 export async function listMentioning(
   { sql }: Database,

@@ -93,7 +93,18 @@ function Lifecycle({ server }: { server: McpServer }): ReactNode {
           </p>
         </ConfirmDialog>
       )}
-      {dispatch.isError && <ProblemPanel error={dispatch.error} />}
+      {dispatch.isError && (
+        <>
+          <ProblemPanel error={dispatch.error} />
+          <p>
+            '{dispatch.variables[0]}' runs the playbook{" "}
+            <Link to="/entry/$" params={{ _splat: dispatch.variables[1] }}>
+              {dispatch.variables[1]}
+            </Link>
+            , which must be registered.
+          </p>
+        </>
+      )}
       {dispatch.data !== undefined && (
         <Dispatched
           action={dispatch.data.action}

@@ -1,8 +1,9 @@
-import { type FormEvent, type ReactNode, useMemo, useRef, useState } from "react";
+import { type FormEvent, type ReactNode, useMemo, useState } from "react";
 import type { JsonObject } from "../../../src/schema/json.ts";
 import { Field } from "../catalog/field.tsx";
 import { readInputs, readMap, type Texts, textOf } from "../catalog/input-values.ts";
 import { fieldsOfSchema } from "../catalog/inputs.ts";
+import { useFocusOnProblem } from "../catalog/use-focus-on-problem.ts";
 import type { McpTool } from "./mcp-tools.ts";
 
 /** A field for each argument of a tool. An argument that is not needed and left empty is not sent. */
@@ -21,17 +22,14 @@ export function ToolForm({
   );
   const [more, setMore] = useState("");
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
-  const form = useRef<HTMLFormElement>(null);
+  const form = useFocusOnProblem(problems);
   const isOpen = tool.inputSchema["additionalProperties"] !== false && fields.length === 0;
   const submit = async () => {
     const { values, problems: found } = await readInputs(fields, texts);
     const others = await readMap(more).catch((error: Error) => error);
     const all = others instanceof Error ? { ...found, "": others.message } : found;
     setProblems(all);
-    if (others instanceof Error || Object.keys(all).length > 0) {
-      setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
-      return;
-    }
+    if (others instanceof Error || Object.keys(all).length > 0) return;
     onCall({ ...others, ...values });
   };
   const onSubmit = (event: FormEvent) => {

@@ -69,10 +69,9 @@ function Filters(): ReactNode {
   return (
     <form
       className="row filters"
-      onSubmit={(event) => {
-        event.preventDefault();
-        keepTexts();
-      }}
+      onSubmit={(event) => event.preventDefault()}
+      // A form of several fields and no button is not submitted by Enter.
+      onKeyDown={({ key }) => key === "Enter" && keepTexts()}
     >
       <label>
         Text

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { type FormEvent, type ReactNode, useMemo, useRef, useState } from "react";
+import { type FormEvent, type ReactNode, useMemo, useState } from "react";
 import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/json.ts";
 import { answerOf, api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
@@ -11,6 +11,7 @@ import { Field } from "./field.tsx";
 import { readInputs, readMap, type Texts, textOf } from "./input-values.ts";
 import { fieldsOf, type InputField, inTextOrder } from "./inputs.ts";
 import { keepInputs, lastInputs } from "./last-inputs.ts";
+import { useFocusOnProblem } from "./use-focus-on-problem.ts";
 
 /** The form of a playbook's inputs, filled with those of another run where `from` names one, else with the last ones. */
 export function RunForm({ entry, from }: { entry: Resource; from: string | undefined }): ReactNode {
@@ -30,17 +31,14 @@ function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; fr
   const [texts, setTexts] = useState<Texts>(() => startTexts(fields, filled));
   const [more, setMore] = useState(() => moreText(fields, filled));
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
-  const form = useRef<HTMLFormElement>(null);
+  const form = useFocusOnProblem(problems);
   const run = useRun(entry, fields);
   const submit = async () => {
     const { values, problems: found } = await readInputs(fields, texts);
     const others = await readMap(more).catch((error: Error) => error);
     const all = others instanceof Error ? { ...found, "": others.message } : found;
     setProblems(all);
-    if (others instanceof Error || Object.keys(all).length > 0) {
-      setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
-      return;
-    }
+    if (others instanceof Error || Object.keys(all).length > 0) return;
     run.mutate({ ...others, ...values });
   };
   const onSubmit = (event: FormEvent) => {

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { type FormEvent, type ReactNode, useCallback, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useState } from "react";
 import { CREDENTIAL_TYPES } from "../../../src/schema/credential-types.ts";
 import type { Credential } from "../api/types.ts";
 import { credentialList } from "../app/queries.ts";
@@ -105,12 +105,13 @@ function Filters(): ReactNode {
   useEffect(() => setTag(search.tag ?? ""), [search.tag]);
   const keep = (change: Partial<typeof search>) => void navigate({ search: { ...search, ...change }, replace: true });
   const keepTexts = () => keep({ q: q.trim() || undefined, tag: tag.trim() || undefined });
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    keepTexts();
-  };
   return (
-    <form className="row filters" onSubmit={onSubmit}>
+    <form
+      className="row filters"
+      onSubmit={(event) => event.preventDefault()}
+      // A form of several fields and no button is not submitted by Enter.
+      onKeyDown={({ key }) => key === "Enter" && keepTexts()}
+    >
       <label>
         Text
         <input
