@@ -63,6 +63,14 @@ test("a worker that is silent with work in its hands is told, with the sweep tha
   await worker("right");
 });
 
+test("where the only worker is gone with work, a new one is asked for first", async () => {
+  await api.database.sql`update flow.runtime set status = 'offline' where name in ('right', 'other')`;
+  const overview = await ask();
+  assert.deepEqual([overview.verdict.level, checks(overview)[0]], ["bad", "no_worker"]);
+  assert.ok(checks(overview).includes("stale_claims"));
+  await worker("right");
+});
+
 test("a full worker is told with its slots, and only when somebody waits for long", async () => {
   await work.execute("one");
   await api.database.sql`update flow.runtime set status = 'offline' where name = 'other'`;

@@ -22,9 +22,9 @@ export function causesOf(seen: Seen, limits: CauseLimits = CAUSE_LIMITS): Cause[
   return [
     ...missingParts(seen),
     ...batchesPileUp(seen, limits),
+    ...noWorkers(seen),
     ...goneWorkers(seen),
     ...waitingWork(seen, limits),
-    ...noWorkers(seen),
     ...slowDatabase(seen, limits),
     ...brokerAway(seen),
   ].sort((left, right) => rank(left) - rank(right));
@@ -156,18 +156,22 @@ function waitingWork({ queue, workers }: Seen, { waitMs }: CauseLimits): Cause[]
   });
 }
 
-/** Nothing waits yet, and nothing would run. */
+/** Nothing that is started would run. */
 function noWorkers({ workers, queue }: Seen): Cause[] {
   if (workers === null || workers.items.some(({ status }) => status === "ready")) return [];
   if (queue?.groups.some(({ why }) => why === "no_worker")) return [];
   const draining = workers.items.some(({ status }) => status === "draining");
+  // What waits says so itself; what a worker has left behind stands still as much.
+  const isLeft = workers.items.some(({ status, running }) => isGone(status) && running > 0);
   return [
     cause({
       check: "no_worker",
-      level: "notice",
+      level: isLeft ? "anomaly" : "notice",
       what: draining ? "The last workers are draining: they take nothing new" : "No worker is there",
       since: null,
-      why: "Nothing waits at the moment, and what is started now will.",
+      why: isLeft
+        ? "What the last ones have left stands still, and whatever is started now."
+        : "Nothing waits at the moment, and what is started now will.",
       todo: "Start a worker.",
       command: "flow serve --role=worker",
     }),
