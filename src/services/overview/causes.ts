@@ -4,6 +4,9 @@ import { counted, finding, shellWord } from "../doctor/finding.ts";
 /** What the causes are found in. */
 export type Seen = Omit<Overview, "at" | "verdict">;
 
+/** Name of the part that is the database itself. */
+export const DATABASE_PART = "the database";
+
 /** From when on something counts, milliseconds. */
 export interface CauseLimits {
   /** Waiting for less is no trouble. */
@@ -43,12 +46,17 @@ function cause({ action, ...told }: Told): Cause {
 function missingParts({ missing }: Seen): Cause[] {
   const [first] = missing;
   if (first === undefined) return [];
+  const isAway = missing.some(({ part }) => part === DATABASE_PART);
   return [
     cause({
       check: "database",
-      what: `The server could not read ${missing.map(({ part }) => part).join(", ")}: ${first.why}`,
+      what: isAway
+        ? `The database does not answer: ${first.why}`
+        : `The server could not read ${missing.map(({ part }) => part).join(", ")}: ${first.why}`,
       since: null,
-      why: "No step is started or ended while the database does not answer. Nothing is lost.",
+      why: isAway
+        ? "No step is started or ended while it does not answer. Nothing is lost."
+        : "What is not read may be what keeps work from going on.",
       todo: "See that PostgreSQL runs, has room, and can be reached from the server (FLOW_DATABASE_URL).",
       command: "flow-doctor reachability",
     }),
