@@ -8,6 +8,7 @@ import {
   listWorkers,
   recordHeartbeat,
   registerRuntime,
+  signOffServer,
   touchServer,
 } from "../../src/repositories/runtime.ts";
 import { type StoreSetup, storeSetup } from "../support/store-setup.ts";
@@ -59,6 +60,8 @@ test("a server and a worker of one name are two", async () => {
   assert.equal(await registerRuntime(database, { ...runtime("both", "512"), kind: "server" }), "512");
   assert.equal(await touchServer(database, "both"), true);
   assert.equal(await touchServer(database, "again"), false);
+  await signOffServer(database, "both");
+  assert.equal(await touchServer(database, "both"), false);
 });
 
 test("a heartbeat renews the leases of what the worker runs, also of those that were over", async () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { openDatabase } from "../../src/repositories/database.ts";
 import type { Overview } from "../../src/schema/overview-api.ts";
-import { openApi, TOKENS } from "../support/api.ts";
+import { buildApi, openApi, TOKENS } from "../support/api.ts";
 import { workWith } from "../support/api-work.ts";
 
 const api = await openApi();
@@ -63,6 +64,14 @@ test("a worker that is silent with work in its hands is told, with the sweep tha
   await worker("right");
 });
 
+test("where the only worker is gone with work, a new one is asked for first", async () => {
+  await api.database.sql`update flow.runtime set status = 'offline' where name in ('right', 'other')`;
+  const overview = await ask();
+  assert.deepEqual([overview.verdict.level, checks(overview)[0]], ["bad", "no_worker"]);
+  assert.ok(checks(overview).includes("stale_claims"));
+  await worker("right");
+});
+
 test("a full worker is told with its slots, and only when somebody waits for long", async () => {
   await work.execute("one");
   await api.database.sql`update flow.runtime set status = 'offline' where name = 'other'`;
@@ -104,6 +113,20 @@ test("a part that cannot be read is missing with its reason, and the others are 
   } finally {
     await api.database.sql`alter table flow.batch_away rename to batch`;
   }
+});
+
+test("a database that is away is the answer, and no failure", async () => {
+  const database = openDatabase("postgres://127.0.0.1:1/none", { connectSeconds: 2 });
+  const away = await buildApi(database);
+  const response = await away.open.request("/api/admin/overview");
+  assert.equal(response.status, 200);
+  const overview = (await response.json()) as Overview;
+  assert.equal(overview.verdict.level, "bad");
+  assert.match(overview.verdict.what, /^The database does not answer: The database cannot be reached/);
+  assert.ok(overview.workers === null && overview.queue === null && overview.reaper === null);
+  await away.service.advance.close();
+  await away.service.results.close();
+  await database.close();
 });
 
 test("a worker's token may not look", async () => {

@@ -1,27 +1,29 @@
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useSyncExternalStore } from "react";
 import { Problem } from "../api/problem.ts";
+import { onReach, unreachableSince } from "../api/reach.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
-
-/** What browsers say when a file of the page is not there any more: the server was updated meanwhile. */
-const FILE_GONE = /dynamically imported module|importing a module script failed|unable to preload css/i;
+import { PartMissing } from "./lazy-page.ts";
 
 /** Where a page should be that failed while it was shown. */
 export function FaultPage({ error, reset }: { error: unknown; reset(): void }): ReactNode {
-  if (error instanceof Error && FILE_GONE.test(error.message)) {
-    return (
-      <section className="panel stack tone-warn" role="alert">
-        <h1>This page has to be loaded anew</h1>
-        <p>A part of it could not be loaded: the server was updated, or cannot be reached at the moment.</p>
-        <div className="row">
-          <button type="button" className="main" onClick={() => location.reload()}>
-            Load it anew
-          </button>
-        </div>
-      </section>
-    );
-  }
-  return <ProblemPanel error={error} again={reset} />;
+  const isGone = useSyncExternalStore(onReach, unreachableSince) !== undefined;
+  if (!(error instanceof PartMissing)) return <ProblemPanel error={error} again={reset} />;
+  return (
+    <section className="panel stack tone-warn" role="alert">
+      <h1>{error.message}</h1>
+      <p>
+        {isGone
+          ? "The server does not answer. When it does again, load the page anew; the other pages that you had open still show what they know."
+          : "The server was updated, or could not be reached for a moment. Load the page anew."}
+      </p>
+      <div className="row">
+        <button type="button" className="main" disabled={isGone} onClick={() => location.reload()}>
+          Load it anew
+        </button>
+      </div>
+    </section>
+  );
 }
 
 /** For an address that is none. */

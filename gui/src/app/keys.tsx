@@ -1,5 +1,5 @@
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 
 /** Pages by the letter that follows `g`. */
 const PAGES = {
@@ -33,7 +33,7 @@ const SECOND_MS = 1_200;
 
 /** The page's keys, and the list of them. Nothing happens while somebody writes. */
 export function KeyHelp(): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const [isOpen, setOpen] = useState(false);
   const navigate = useNavigate();
   useEffect(() => {
     let gAt = 0;
@@ -45,7 +45,7 @@ export function KeyHelp(): ReactNode {
       const page = isSecond ? Object.entries(PAGES).find(([key]) => key === event.key)?.[1] : undefined;
       if (page !== undefined) void navigate({ to: page.to });
       else if (event.key === "g") gAt = Date.now();
-      else if (event.key === "?") dialog.current?.showModal();
+      else if (event.key === "?") setOpen(true);
       else if (event.key === "/") {
         const filter = document.querySelector<HTMLInputElement>("[data-filter]");
         if (filter === null) return;
@@ -59,41 +59,44 @@ export function KeyHelp(): ReactNode {
   }, [navigate]);
   return (
     <>
-      <button
-        type="button"
-        className="help"
-        aria-label="Keys"
-        title="Keys (?)"
-        onClick={() => dialog.current?.showModal()}
-      >
+      <button type="button" className="help" aria-label="Keys" title="Keys (?)" onClick={() => setOpen(true)}>
         <kbd>?</kbd>
       </button>
-      <dialog ref={dialog} aria-labelledby="keys-title">
-        <div className="stack">
-          <h1 id="keys-title">Keys</h1>
-          <div className="help-list">
-            {HELP.map(({ title, keys }) => (
-              <section key={title}>
-                <h2>{title}</h2>
-                <dl className="facts">
-                  {keys.map(([key, what]) => (
-                    <div key={key} className="fact">
-                      <dt>
-                        <kbd>{key}</kbd>
-                      </dt>
-                      <dd>{what}</dd>
-                    </div>
-                  ))}
-                </dl>
-              </section>
-            ))}
-          </div>
-          <form method="dialog">
-            <button type="submit">Close</button>
-          </form>
-        </div>
-      </dialog>
+      {isOpen && <HelpDialog onClose={() => setOpen(false)} />}
     </>
+  );
+}
+
+function HelpDialog({ onClose }: { onClose(): void }): ReactNode {
+  const shown = (dialog: HTMLDialogElement | null) => {
+    if (dialog?.open === false) dialog.showModal();
+  };
+  return (
+    <dialog ref={shown} aria-labelledby="keys-title" onClose={onClose}>
+      <div className="stack">
+        <h1 id="keys-title">Keys</h1>
+        <div className="help-list">
+          {HELP.map(({ title, keys }) => (
+            <section key={title}>
+              <h2>{title}</h2>
+              <dl className="facts">
+                {keys.map(([key, what]) => (
+                  <div key={key} className="fact">
+                    <dt>
+                      <kbd>{key}</kbd>
+                    </dt>
+                    <dd>{what}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+          ))}
+        </div>
+        <form method="dialog">
+          <button type="submit">Close</button>
+        </form>
+      </div>
+    </dialog>
   );
 }
 

@@ -1,5 +1,6 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, redirect } from "@tanstack/react-router";
 import { FaultPage, NoSuchPage } from "./fault.tsx";
+import { lazyRouteComponent } from "./lazy-page.ts";
 import { Shell } from "./shell.tsx";
 
 /*

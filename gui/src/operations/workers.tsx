@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Overview } from "../api/types.ts";
-import { Ago } from "../parts/now.tsx";
+import { Ago, useNow } from "../parts/now.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
 
@@ -123,12 +123,23 @@ function Commands({ commands, name }: { commands: readonly Command[]; name: stri
             </td>
             <td className="wide number">{command.attempt}</td>
             <td className="wide number">
-              ends <Ago at={command.lease_expires_at} />
+              <Lease at={command.lease_expires_at} />
             </td>
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** Until when nobody else gets it. */
+function Lease({ at }: { at: string }): ReactNode {
+  const isOver = useNow() > Date.parse(at);
+  return (
+    <span className={isOver ? "status tone-warn" : undefined}>
+      {isOver ? "over since " : "ends "}
+      <Ago at={at} />
+    </span>
   );
 }
 

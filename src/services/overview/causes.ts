@@ -4,6 +4,9 @@ import { counted, finding, shellWord } from "../doctor/finding.ts";
 /** What the causes are found in. */
 export type Seen = Omit<Overview, "at" | "verdict">;
 
+/** Name of the part that is the database itself. */
+export const DATABASE_PART = "the database";
+
 /** From when on something counts, milliseconds. */
 export interface CauseLimits {
   /** Waiting for less is no trouble. */
@@ -22,9 +25,9 @@ export function causesOf(seen: Seen, limits: CauseLimits = CAUSE_LIMITS): Cause[
   return [
     ...missingParts(seen),
     ...batchesPileUp(seen, limits),
+    ...noWorkers(seen),
     ...goneWorkers(seen),
     ...waitingWork(seen, limits),
-    ...noWorkers(seen),
     ...slowDatabase(seen, limits),
     ...brokerAway(seen),
   ].sort((left, right) => rank(left) - rank(right));
@@ -43,12 +46,17 @@ function cause({ action, ...told }: Told): Cause {
 function missingParts({ missing }: Seen): Cause[] {
   const [first] = missing;
   if (first === undefined) return [];
+  const isAway = missing.some(({ part }) => part === DATABASE_PART);
   return [
     cause({
       check: "database",
-      what: `The server could not read ${missing.map(({ part }) => part).join(", ")}: ${first.why}`,
+      what: isAway
+        ? `The database does not answer: ${first.why}`
+        : `The server could not read ${missing.map(({ part }) => part).join(", ")}: ${first.why}`,
       since: null,
-      why: "No step is started or ended while the database does not answer. Nothing is lost.",
+      why: isAway
+        ? "No step is started or ended while it does not answer. Nothing is lost."
+        : "What is not read may be what keeps work from going on.",
       todo: "See that PostgreSQL runs, has room, and can be reached from the server (FLOW_DATABASE_URL).",
       command: "flow-doctor reachability",
     }),
@@ -156,18 +164,22 @@ function waitingWork({ queue, workers }: Seen, { waitMs }: CauseLimits): Cause[]
   });
 }
 
-/** Nothing waits yet, and nothing would run. */
+/** Nothing that is started would run. */
 function noWorkers({ workers, queue }: Seen): Cause[] {
   if (workers === null || workers.items.some(({ status }) => status === "ready")) return [];
   if (queue?.groups.some(({ why }) => why === "no_worker")) return [];
   const draining = workers.items.some(({ status }) => status === "draining");
+  // What waits says so itself; what a worker has left behind stands still as much.
+  const isLeft = workers.items.some(({ status, running }) => isGone(status) && running > 0);
   return [
     cause({
       check: "no_worker",
-      level: "notice",
+      level: isLeft ? "anomaly" : "notice",
       what: draining ? "The last workers are draining: they take nothing new" : "No worker is there",
       since: null,
-      why: "Nothing waits at the moment, and what is started now will.",
+      why: isLeft
+        ? "What the last ones have left stands still, and whatever is started now."
+        : "Nothing waits at the moment, and what is started now will.",
       todo: "Start a worker.",
       command: "flow serve --role=worker",
     }),

@@ -21,6 +21,7 @@ import {
   type OverviewWorker,
 } from "../../schema/overview-api.ts";
 import { REAPER_LEASE } from "../reaper.ts";
+import { DATABASE_PART } from "./causes.ts";
 import { batchesPart, bounded, queuePart, reaperPart, type SeenReaper, workerPart } from "./parts.ts";
 import { verdictOf } from "./verdict.ts";
 
@@ -70,7 +71,7 @@ export function createOverview(deps: OverviewDeps): () => Promise<Overview> {
     };
     const read = <T>(name: string, look: (reading: Reading) => Promise<T>) =>
       part(name, () => readOnly(database, STATEMENT_MS, look));
-    const state = await part("the database", () => databasePart(deps));
+    const state = await part(DATABASE_PART, () => databasePart(deps));
     const nowMs = state?.nowMs ?? deps.now();
     const listed = await read("workers", (reading) =>
       listedWorkers(reading, { limit: OVERVIEW_WORKERS_MAX + 1, commandsMax: OVERVIEW_COMMANDS_MAX }),
