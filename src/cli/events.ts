@@ -133,7 +133,7 @@ function detailsOf(record: EventRecord): string[] {
   if (typeof attempt === "number" && attempt > 1) parts.push(`attempt ${attempt}`);
   if (record.event_type === "command.claimed" && typeof worker === "string") parts.push(`by ${worker}`);
   const progress = isJsonObject(meta) ? own(meta, "progress") : undefined;
-  if (isJsonObject(progress)) parts.push(progressText(progress));
+  if (isJsonObject(progress) && Object.keys(progress).length > 0) parts.push(progressText(progress));
   if (typeof duration_ms === "number") parts.push(`in ${formatDuration(duration_ms)}`);
   if (isJsonObject(error) && typeof error["message"] === "string") parts.push(firstLine(error["message"]));
   return parts;

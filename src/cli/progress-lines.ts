@@ -139,6 +139,7 @@ interface ProgressNews {
 /** How far a task is, of one step at most every ten seconds: an hour's work is no wall of lines. */
 function taskLine(execution: ExecutionRow, event: FlowEvent, told: WeakMap<StepRow, ProgressNews>): string | undefined {
   if (event.type !== "task.progress" || event.iteration !== undefined) return undefined;
+  if (Object.keys(event.progress).length === 0) return undefined;
   const row = execution.byName.get(event.step);
   if (row === undefined) return undefined;
   const last = told.get(row);

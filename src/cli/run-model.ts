@@ -122,7 +122,7 @@ function take(execution: ExecutionRow, event: FlowEvent): void {
       taskDone(stepRow(execution, event.step), event);
       return;
     case "task.progress":
-      if (event.iteration !== undefined) return;
+      if (event.iteration !== undefined || Object.keys(event.progress).length === 0) return;
       stepRow(execution, event.step).progress = { task: event.task, numbers: event.progress };
       return;
     case "step.completed":

@@ -100,6 +100,7 @@ function iterationEnded(
   if (command === undefined || command.iterations === null) return;
   const values = withRuns(command.values[event.iteration] ?? [], event.results);
   delete command.values[event.iteration];
+  delete command.retries?.[event.iteration];
   markEnded(command.iterations, event.iteration);
   const isFailed = event.type === "loop.iteration.failed";
   const result = isFailed

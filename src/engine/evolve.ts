@@ -3,7 +3,7 @@ import { type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import { evolveLoop, loopResult } from "./evolve-loop.ts";
 import { cancelledError, joinTasks, withRuns } from "./results.ts";
-import { type ExecutionState, openCommand, removeName, type StepState, stepState } from "./state.ts";
+import { type ExecutionState, openCommand, type Retry, removeName, type StepState, stepState } from "./state.ts";
 
 /**
  * Folds one event into the state and returns it. The only way in which a state comes to be: replaying the log gives the
@@ -25,6 +25,7 @@ export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState 
     case "task.done":
       return taskDone(state, event);
     case "task.progress":
+      return runGoesOn(state, event);
     case "call.done":
     case "call.error":
     case "next.evaluated":
@@ -132,6 +133,7 @@ function issued(state: ExecutionState, event: EventOf<"command.issued">): Execut
     step: event.step,
     attempt: 0,
     worker: null,
+    issuedAt: event.at,
     startedAt: null,
     iterations:
       iterations === undefined
@@ -147,7 +149,10 @@ function issued(state: ExecutionState, event: EventOf<"command.issued">): Execut
 function claimed(state: ExecutionState, event: { at: number } & CommandRef): ExecutionState {
   const command = openCommand(state, event.command_id);
   if (command === undefined || event.attempt < command.attempt) return state;
-  if (event.attempt > command.attempt) command.values = {};
+  if (event.attempt > command.attempt) {
+    command.values = {};
+    delete command.retries;
+  }
   command.attempt = event.attempt;
   command.worker = event.worker ?? null;
   command.startedAt ??= event.at;
@@ -158,10 +163,29 @@ function claimed(state: ExecutionState, event: { at: number } & CommandRef): Exe
 
 function taskDone(state: ExecutionState, event: EventOf<"task.done">): ExecutionState {
   const command = openCommand(state, event.command_id);
-  if (command === undefined || !event.final || event.result === undefined) return state;
+  if (command === undefined) return state;
   const iteration = event.iteration ?? 0;
+  if (event.next_run_at === undefined) delete command.retries?.[iteration];
+  else command.retries = { ...command.retries, [iteration]: retryOf(event, event.next_run_at) };
+  if (!event.final || event.result === undefined) return state;
   const others = (command.values[iteration] ?? []).filter(([label]) => label !== event.task);
   command.values[iteration] = [...others, [event.task, event.result, event.bytes ?? 0]];
+  return state;
+}
+
+/** Longest message of an error that is kept of a run which another one follows. */
+const RETRY_MESSAGE_CHARS_MAX = 500;
+
+function retryOf({ task, run, error }: EventOf<"task.done">, at: string): Retry {
+  if (error === undefined) return { task, run, at, error: null };
+  return { task, run, at, error: { code: error.code, message: error.message.slice(0, RETRY_MESSAGE_CHARS_MAX) } };
+}
+
+/** The run that was waited for is under way. */
+function runGoesOn(state: ExecutionState, event: EventOf<"task.progress">): ExecutionState {
+  const retries = openCommand(state, event.command_id)?.retries;
+  const iteration = event.iteration ?? 0;
+  if ((retries?.[iteration]?.run ?? event.run) < event.run) delete retries?.[iteration];
   return state;
 }
 
@@ -206,7 +230,7 @@ function stepEnded(
   removeName(state.active, event.step);
   applyWrites(state, event.set);
   if (status === "COMPLETED") state.lastCompleted = event.step;
-  for (const fired of event.next) giveToken(state, fired, event.step);
+  followArcs(state, event.step, event.next);
   return state;
 }
 
@@ -242,8 +266,17 @@ function skipped(state: ExecutionState, event: EventOf<"step.skipped">): Executi
   step.status = "SKIPPED";
   step.endedAt = event.at;
   applyWrites(state, event.set);
-  for (const fired of event.next) giveToken(state, fired, event.step);
+  followArcs(state, event.step, event.next);
   return state;
+}
+
+function followArcs(state: ExecutionState, from: string, next: readonly Fired[]): void {
+  for (const fired of next) {
+    giveToken(state, fired, from);
+    const taken = (own(state.arcs, from) as Record<string, number> | undefined) ?? {};
+    setOwn(taken, fired.step, ((own(taken, fired.step) as number | undefined) ?? 0) + 1);
+    setOwn(state.arcs, from, taken);
+  }
 }
 
 function close(

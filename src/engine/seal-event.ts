@@ -1,4 +1,4 @@
-import type { FlowEvent, TaskResult, Write } from "../schema/event.ts";
+import type { FlowEvent, TaskLog, TaskResult, Write } from "../schema/event.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import type { ResultRef, StoredResult } from "../schema/result.ts";
@@ -44,6 +44,8 @@ const FIELDS: Readonly<Record<string, (value: never, sealing: EventSealing) => u
   arcs: (arcs: { error?: string }[], { hide }) =>
     mapList(arcs, (arc) => (arc.error === undefined ? arc : changed(arc, "error", hide(arc.error)))),
   error: (error: TaskError, sealing) => hideError(error, sealing),
+  // Hidden when they were written; what was noted as a secret since is hidden here.
+  log: (log: TaskLog, { hide }) => changed(log, "lines", mapList(log.lines, hide) as string[]),
 };
 
 /** The error with no secret in its message and its details. */

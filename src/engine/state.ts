@@ -45,6 +45,8 @@ export interface ExecutionState {
   active: string[];
   /** Names of the steps that have a token and wait. */
   waiting: string[];
+  /** How often each arc was taken, by the step that it leaves and the one it leads to. */
+  arcs: Record<string, Record<string, number>>;
   /** Commands without a terminal event, by id. */
   commands: Record<string, OpenCommand>;
   /** Set by an unhandled failure: nothing new starts, what runs is drained. */
@@ -174,6 +176,8 @@ export interface OpenCommand {
   /** 0 until the first claim. */
   attempt: number;
   worker: string | null;
+  /** When it was issued. */
+  issuedAt: number;
   startedAt: number | null;
   /**
    * Iterations of a loop command; null outside loops. Those below `endedBelow` and those in `endedAbove` have ended: a
@@ -183,6 +187,19 @@ export interface OpenCommand {
   claim: boolean;
   /** Results of finished tasks by iteration (0 outside loops) and label, until the step or iteration ends. */
   values: Record<number, TaskResult[]>;
+  /** Tasks whose run is over and will be followed by another one, by iteration (0 outside loops). */
+  retries?: Record<number, Retry>;
+}
+
+/** What is known of a task's next run. */
+export interface Retry {
+  task: string;
+  /** The run that is over, from 1. */
+  run: number;
+  /** When the next one begins, RFC 3339, by the worker's clock. */
+  at: string;
+  /** Why; null where its policy wants another run of one that went well. */
+  error: { code: string; message: string } | null;
 }
 
 /** True when no event changes this state any more. */
@@ -208,6 +225,7 @@ export function emptyState(): ExecutionState {
     started: 0,
     active: [],
     waiting: [],
+    arcs: {},
     commands: {},
     failure: null,
     failureAtEnd: null,

@@ -141,6 +141,29 @@ export async function listChildren(
     limit ${limit}`;
 }
 
+/** An open execution that another one called, and the key that its caller gave it: it begins with the calling command's id. */
+export interface OpenChild {
+  executionId: string;
+  key: string;
+}
+
+/** Called executions that are looked at for open ones: a loop may have called a hundred thousand, nearly all long over. */
+const CHILDREN_LOOKED_AT = 500;
+
+/** Of the executions that this one called last those that are open, newest first. */
+export async function listOpenChildren({ sql }: Database, parentExecutionId: string): Promise<OpenChild[]> {
+  return await sql<OpenChild[]>`
+    select execution_id as "executionId", idempotency_key as key
+    from (
+      select execution_id, idempotency_key, ended_at from flow.execution
+      where parent_execution_id = ${parentExecutionId}
+      order by execution_id desc
+      limit ${CHILDREN_LOOKED_AT}
+    ) as called
+    where ended_at is null and idempotency_key is not null
+    order by execution_id desc`;
+}
+
 interface Stored extends Omit<ExecutionRow, "lastEventId" | "result"> {
   lastEventId: string;
   result: Json;

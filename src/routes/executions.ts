@@ -1,20 +1,21 @@
 import { type Context, Hono } from "hono";
 import type * as v from "valibot";
 import { FlowError } from "../schema/errors.ts";
-import { EventsAnswer, EventsQuery } from "../schema/event-api.ts";
+import { EventsAnswer, type EventsFilter, EventsQuery, MarksAnswer, MarksQuery } from "../schema/event-api.ts";
 import {
   CancelAnswer,
   CancelBody,
   DeleteAnswer,
   ExecutionAnswer,
   type ExecutionItem,
+  ExecutionQuery,
   ExecutionsAnswer,
   ExecutionsQuery,
   ResultAnswer,
   ResultQuery,
 } from "../schema/execution-api.ts";
 import type { JsonObject } from "../schema/json.ts";
-import { pageSize } from "../schema/wire.ts";
+import { PAGE_MAX, pageSize } from "../schema/wire.ts";
 import type { ExecutionDetail, Executions } from "../services/executions.ts";
 import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
@@ -39,8 +40,9 @@ const DETAIL = contract({
   summary: "An execution with its steps, its inputs and, when it has ended, its result",
   access: "worker",
   user: { action: "view", of: "execution" },
+  query: ExecutionQuery,
   answer: ExecutionAnswer,
-  refusals: [404],
+  refusals: [404, 422],
 });
 
 const EVENTS = contract({
@@ -51,6 +53,17 @@ const EVENTS = contract({
   user: { action: "view", of: "execution" },
   query: EventsQuery,
   answer: EventsAnswer,
+  refusals: [404, 422],
+});
+
+const MARKS = contract({
+  method: "get",
+  path: "/api/executions/:execution_id/events/marks",
+  summary: "How many events there are, and where each so many of them stand: the table of contents of a long log",
+  access: "worker",
+  user: { action: "view", of: "execution" },
+  query: MarksQuery,
+  answer: MarksAnswer,
   refusals: [404, 422],
 });
 
@@ -89,7 +102,7 @@ const DELETE = contract({
 });
 
 /** Contracts of {@link executionRoutes}. */
-export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, RESULT, CANCEL, DELETE];
+export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, MARKS, RESULT, CANCEL, DELETE];
 
 /** Executions (interface specification, Execution; and what the service adds to it). */
 export function executionRoutes(executions: Executions, stopping: AbortSignal) {
@@ -109,21 +122,36 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       const { items, nextCursor } = await executions.list({ ...asked, visible }, page);
       return maskedJson(c, { executions: items.map(itemOf), next_cursor: nextCursor } satisfies ExecutionsAnswer);
     })
-    .get(DETAIL.path, async (c) => {
-      const { row, ...told } = await executions.detail(executionId(c));
-      const answer = { ...itemOf(row), result: row.result ?? null, ...told };
+    .get(DETAIL.path, queryOf(DETAIL.query), async (c) => {
+      const { steps_after } = c.req.valid("query");
+      const stepsAfter = steps_after === undefined ? undefined : Number(steps_after);
+      const { row, stepsTotal, ...told } = await executions.detail(executionId(c), stepsAfter);
+      const more = { last_event_id: row.lastEventId, steps_total: stepsTotal };
+      const answer = { ...itemOf(row), result: row.result ?? null, ...more, ...told };
       return maskedJson(c, answer satisfies ExecutionAnswer);
     })
     .get(EVENTS.path, queryOf(EVENTS.query), async (c) => {
-      const { after, cursor, event_type, limit } = c.req.valid("query");
+      const { after, before, cursor, limit, order, values, ...filter } = c.req.valid("query");
+      const isDescending = order === "desc";
+      const to = isDescending ? (cursor ?? before) : before;
       const { events, next } = await executions.events(executionId(c), {
-        after: Number(cursor ?? after ?? 0),
+        ...filterOf(filter),
+        after: Number((isDescending ? undefined : cursor) ?? after ?? 0),
+        ...(to !== undefined && { before: Number(to) }),
         limit: pageSize(limit),
-        ...(event_type !== undefined && { eventType: event_type }),
+        isDescending,
+        isShort: values === "short",
       });
       // Records are what the log has: their shape was checked when they were written.
       const page = { events, next_cursor: next === undefined ? null : String(next) } as unknown as EventsAnswer;
       return maskedJson(c, page);
+    })
+    .get(MARKS.path, queryOf(MARKS.query), async (c) => {
+      const { after = "0", counted = "0", every = String(PAGE_MAX), ...filter } = c.req.valid("query");
+      const asked = { ...filterOf(filter), after: Number(after), counted: Number(counted), every: Number(every) };
+      const { count, marks, last, isPartial } = await executions.marks(executionId(c), asked);
+      const answer = { count, every: asked.every, last_event_id: last, marks, more: isPartial };
+      return c.json(answer satisfies MarksAnswer);
     })
     .get(RESULT.path, queryOf(RESULT.query), async (c) => {
       const { wait_ms = "0", step, sealed } = c.req.valid("query");
@@ -159,6 +187,19 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       await executions.remove(id);
       return c.json({ status: "success", execution_id: id } satisfies v.InferOutput<typeof DeleteAnswer>);
     });
+}
+
+/** The filter of a query's words. */
+function filterOf(query: v.InferOutput<typeof EventsFilter>) {
+  const { event_type: eventType, step, command_id: commandId, worker, failed, q: text } = query;
+  return {
+    ...(eventType !== undefined && { eventType }),
+    ...(step !== undefined && { step }),
+    ...(commandId !== undefined && { commandId }),
+    ...(worker !== undefined && { worker }),
+    ...(failed !== undefined && { isFailed: true }),
+    ...(text !== undefined && { text }),
+  };
 }
 
 function executionId(c: Context): string {

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import * as v from "valibot";
-import { EventIdText } from "../schema/event-api.ts";
+import { EventIdText, ShortValues } from "../schema/event-api.ts";
 import type { Executions } from "../services/executions.ts";
 import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
@@ -17,6 +17,7 @@ const STREAM = contract({
   user: { action: "view", of: "execution" },
   query: v.object({
     after: v.exactOptional(v.pipe(EventIdText, v.description("Events after this one. The header Last-Event-ID wins."))),
+    values: v.exactOptional(ShortValues),
   }),
   contentType: "text/event-stream",
   refusals: [404, 422],
@@ -30,11 +31,13 @@ export function streamRoutes(executions: Pick<Executions, "follow">, stopping: A
   return new Hono<RouteEnvironment>().get(STREAM.path, queryOf(STREAM.query), async (c) => {
     const executionId = pathId(c.req.param("execution_id"), "execution");
     const header = c.req.header("last-event-id") ?? "";
-    const after = header === "" ? (c.req.valid("query").after ?? "0") : check(EventIdText, header, "Last-Event-ID");
+    const { after: asked = "0", values } = c.req.valid("query");
+    const after = Number(header === "" ? asked : check(EventIdText, header, "Last-Event-ID"));
+    const from = { after, isShort: values === "short" };
     return await eventStream(
       c,
       stopping,
-      async (signal) => whileAllowed(await executions.follow(executionId, Number(after), signal), c.var.recheck),
+      async (signal) => whileAllowed(await executions.follow(executionId, from, signal), c.var.recheck),
       (event) => ({ id: String(event.event_id), data: event }),
       () => ({ event: "end", data: { execution_id: executionId } }),
     );

@@ -1,9 +1,9 @@
 import * as v from "valibot";
 import { currentRef } from "./current-ref.ts";
-import { type FlowEvent, PROGRESS_NUMBERS_MAX } from "./event.ts";
+import { type FlowEvent, LOG_LINE_CHARS_MAX, LOG_LINES_MAX, PROGRESS_NUMBERS_MAX } from "./event.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "./json.ts";
 import type { StoredResult } from "./result.ts";
-import { IdInput, storableText } from "./wire.ts";
+import { IdInput, storableText, Timestamp } from "./wire.ts";
 
 /*
  * Events as workers send them (interface specification, Event batches): the fields of an event record that a worker knows.
@@ -159,6 +159,8 @@ const BODY_FIELDS = [
   "run",
   "final",
   "progress",
+  "log",
+  "next_run_at",
   "bytes",
   "tasks",
   "pipeline",
@@ -200,13 +202,24 @@ function complete(event: Record<string, unknown>, input: EventInput): string | u
     case "task.progress":
       event["run"] ??= 1;
       event["task_run_id"] ??= "";
-      return wrong(event, "task", isText) ?? wrong(event, "run", isCount) ?? wrong(event, "progress", isProgress);
+      // Who only writes lines has no numbers to tell.
+      if (event["log"] !== undefined) event["progress"] ??= {};
+      return (
+        wrong(event, "task", isText) ??
+        wrong(event, "run", isCount) ??
+        wrong(event, "log", isOptional(isLog)) ??
+        wrong(event, "progress", (value) => isProgress(value, event["log"] !== undefined))
+      );
     case "call.done":
       return wrong(event, "task", isText);
     case "call.error":
       event["run"] ??= 1;
       if (input.error == null) return "error: is required";
-      return wrong(event, "task", isText) ?? wrong(event, "run", isCount);
+      return (
+        wrong(event, "task", isText) ??
+        wrong(event, "run", isCount) ??
+        wrong(event, "next_run_at", isOptional(isTimestamp))
+      );
     case "task.done":
       return completeTask(event, input);
     case "loop.iteration.completed":
@@ -238,6 +251,8 @@ function completeTask(event: Record<string, unknown>, input: EventInput): string
     wrong(event, "final", (value) => typeof value === "boolean") ??
     wrong(event, "iteration_id", isOptional(isText)) ??
     wrong(event, "bytes", isOptional(isCount)) ??
+    wrong(event, "next_run_at", isOptional(isTimestamp)) ??
+    wrong(event, "log", isOptional(isLog)) ??
     wrong(event, "result", isOptional(isStoredResult))
   );
 }
@@ -290,12 +305,25 @@ function wrong(event: Record<string, unknown>, key: string, is: (value: unknown)
 const isOptional = (is: (value: unknown) => boolean) => (value: unknown) => value === undefined || is(value);
 const isText = (value: unknown) => typeof value === "string" && value !== "";
 const isCount = (value: unknown) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+const isTimestamp = (value: unknown) => v.is(Timestamp, value);
+/** What people are shown of a run's output, bounded as a worker of ours bounds it. */
+const isLog = (value: unknown) => {
+  if (!isJsonObject(value)) return false;
+  const lines = own(value, "lines");
+  return (
+    Array.isArray(lines) &&
+    lines.length <= LOG_LINES_MAX &&
+    lines.every((line) => typeof line === "string" && line.length <= LOG_LINE_CHARS_MAX) &&
+    isOptional(isCount)(own(value, "from")) &&
+    isOptional(isCount)(own(value, "dropped"))
+  );
+};
 /** What people are shown: few numbers, under names that a terminal and a database take as they are. */
-const isProgress = (value: unknown) => {
+const isProgress = (value: unknown, mayBeEmpty: boolean) => {
   if (!isJsonObject(value)) return false;
   const entries = Object.entries(value);
   return (
-    entries.length > 0 &&
+    (mayBeEmpty || entries.length > 0) &&
     entries.length <= PROGRESS_NUMBERS_MAX &&
     entries.every(([name, number]) => typeof number === "number" && /^[a-z][a-z0-9_]{0,63}$/.test(name))
   );

@@ -53,6 +53,27 @@ export type ProgressNumbers = Readonly<Record<string, number>>;
 /** Most numbers of one `task.progress`: a person is to read them. */
 export const PROGRESS_NUMBERS_MAX = 16;
 
+/**
+ * Lines that a run of a task wrote, with no secret in them: the last {@link LOG_LINES_MAX} of them and at most
+ * {@link LOG_BYTES_MAX} bytes as JSON, each cut off at {@link LOG_LINE_CHARS_MAX} characters.
+ */
+export type TaskLog = {
+  lines: string[];
+  /** In `task.progress`: lines of the run before the first of these, most of them told before. Absent: 0. */
+  from?: number;
+  /**
+   * In `task.done`: lines of the run that are not kept here, those before the first of these. Absent: 0. Of a task whose result
+   * is sensitive no line is kept.
+   */
+  dropped?: number;
+};
+/** Most lines of one {@link TaskLog}. */
+export const LOG_LINES_MAX = 200;
+/** Most bytes of its lines, as JSON. */
+export const LOG_BYTES_MAX = 8_192;
+/** Longest line of it, in characters. */
+export const LOG_LINE_CHARS_MAX = 1_000;
+
 /** Where a child execution comes from. */
 export interface ParentRef {
   execution_id: string;
@@ -113,8 +134,15 @@ export interface EventBodies {
     bytes?: number;
     error?: TaskError;
     duration_ms: number;
+    /** Present where another run follows: when, RFC 3339, by the worker's clock. */
+    next_run_at?: string;
+    /** What the run wrote; absent when it wrote nothing. */
+    log?: TaskLog;
   };
-  /** How far a task is that goes on. It tells people and changes nothing; of a task that is short there is none. */
+  /**
+   * How far a task is that goes on, and what it has written since the last of these. It tells people and decides nothing; of a
+   * task that is short there is none.
+   */
   "task.progress": CommandRef & {
     task: string;
     step_run_id?: string;
@@ -122,10 +150,19 @@ export interface EventBodies {
     iteration?: number;
     /** Run of this task by its retry policy, from 1. */
     run: number;
+    /** The newest numbers; without any where the tool only writes lines. */
     progress: ProgressNumbers;
+    log?: TaskLog;
   };
   "call.done": CommandRef & { task: string; iteration?: number; child_execution_id?: string };
-  "call.error": CommandRef & { task: string; iteration?: number; run: number; error: TaskError };
+  "call.error": CommandRef & {
+    task: string;
+    iteration?: number;
+    run: number;
+    error: TaskError;
+    /** Present where another run follows: when, RFC 3339, by the worker's clock. */
+    next_run_at?: string;
+  };
   "command.completed": CommandRef & {
     /** Labels whose `task.done` make up the result, in order of completion; absent on loop commands. */
     tasks?: string[];

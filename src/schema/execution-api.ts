@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { EventIdText } from "./event-api.ts";
 import { SealedAsked } from "./result-api.ts";
 import {
   IdInput,
@@ -155,10 +156,33 @@ export const StepAnswer = v.object({
   duration_ms: v.nullable(count),
   attempts: v.pipe(count, v.description("Claims in its last run: more than one means that a worker was lost.")),
   runs: v.pipe(count, v.description("How often it was started.")),
+  order: v.exactOptional(v.pipe(count, v.description("Place in the order of first starts, from 1; 0: it never ran."))),
   loop: v.exactOptional(v.object({ total: v.nullable(count), done: count, failed: count })),
   error: v.exactOptional(ErrorAnswer),
 });
 export type StepAnswer = v.InferOutput<typeof StepAnswer>;
+
+/** An arc that was taken. */
+export const ArcAnswer = v.object({
+  from: v.string(),
+  to: v.string(),
+  times: v.pipe(count, v.description("How often: more than once where the playbook goes around.")),
+});
+export type ArcAnswer = v.InferOutput<typeof ArcAnswer>;
+
+/** A task's next run, which a back-off delays. */
+export const NextRetryAnswer = v.object({
+  step: v.string(),
+  task: v.string(),
+  iteration: v.exactOptional(v.pipe(count, v.description("Of a loop."))),
+  at: v.pipe(Timestamp, v.description("When it begins, by the worker's clock.")),
+  run: v.pipe(count, v.description("Which run it will be, from 1.")),
+  error: v.pipe(
+    v.nullable(v.object({ code: v.string(), message: v.string() })),
+    v.description("Of the run before; null where its policy wants another run of one that went well."),
+  ),
+});
+export type NextRetryAnswer = v.InferOutput<typeof NextRetryAnswer>;
 
 /** Most open commands that an execution's answer lists. */
 export const OPEN_COMMANDS_MAX = 100;
@@ -169,19 +193,48 @@ export const OpenCommandAnswer = v.object({
   step: v.string(),
   attempt: v.pipe(count, v.description("Claims so far; 0 while it waits for the first.")),
   worker: v.nullable(v.string()),
+  issued_at: v.pipe(Timestamp, v.description("Since when there is this work.")),
   claimed_at: v.nullable(v.pipe(Timestamp, v.description("Of the first claim."))),
+  kinds: v.pipe(v.array(v.string()), v.description("Kinds of task that its worker must run; empty: any worker can.")),
+  labels: v.exactOptional(v.pipe(v.record(v.string(), v.string()), v.description("Labels that its worker must have."))),
   iterations: v.exactOptional(v.object({ from: count, to: v.pipe(count, v.description("Exclusive.")) })),
+  children: v.exactOptional(v.pipe(v.array(IdText), v.description("Open executions that it has called."))),
 });
 export type OpenCommandAnswer = v.InferOutput<typeof OpenCommandAnswer>;
+
+/** Query of `GET /api/executions/{execution_id}`. */
+export const ExecutionQuery = v.object({
+  steps_after: v.exactOptional(
+    v.pipe(
+      EventIdText,
+      v.description(
+        "`last_event_id` of an answer that the caller has: `steps` are then those to which something happened since.",
+      ),
+    ),
+  ),
+});
 
 /** Answer of `GET /api/executions/{execution_id}`. */
 export const ExecutionAnswer = v.object({
   ...ExecutionItem.entries,
   result: JsonValue,
   workload: v.pipe(JsonObjectValue, v.description("Inputs, over the defaults.")),
+  last_event_id: v.exactOptional(
+    v.pipe(v.number(), v.description("The newest event that this is of: a stream after it tells what comes next.")),
+  ),
   steps: v.pipe(
     v.array(StepAnswer),
     v.description("In the order of their first start, then those that were skipped, then those still to come."),
+  ),
+  steps_total: v.exactOptional(
+    v.pipe(count, v.description("How many steps there are: `steps` may be those that changed.")),
+  ),
+  arcs: v.exactOptional(v.pipe(v.array(ArcAnswer), v.description("The arcs that were taken, each once."))),
+  next_retry: v.exactOptional(
+    v.pipe(
+      v.nullable(NextRetryAnswer),
+      v.description("The soonest run of a task that failed and waits for a back-off; null when none does."),
+    ),
   ),
   commands: v.exactOptional(
     v.pipe(

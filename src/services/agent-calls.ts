@@ -127,7 +127,7 @@ export function createAgentCalls(deps: {
     find,
     async *follow({ executionId, steps }, signal) {
       const progressOf = createCallProgress(steps);
-      for await (const event of await executions.follow(executionId, 0, signal)) {
+      for await (const event of await executions.follow(executionId, { after: 0 }, signal)) {
         const progress = event === "idle" ? undefined : progressOf(event);
         if (event === "idle") yield "idle";
         else if (progress !== undefined) yield { ...progress, eventId: event.event_id };

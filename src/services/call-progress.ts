@@ -34,7 +34,8 @@ export function createCallProgress(stepsTotal: number): (event: EventRecord) => 
         begun.add(step);
         return told(`step '${step}' began`);
       case "task.progress":
-        return told(`step '${step}': ${task} ${numbersOf(event)}`.trimEnd());
+        // Who waits is told how far it is, and not what it writes.
+        return numbersOf(event) === "" ? undefined : told(`step '${step}': ${task} ${numbersOf(event)}`);
       case "step.completed":
       case "step.failed":
       case "step.skipped":

@@ -1,4 +1,3 @@
-import { calledTask, type Program, type ProgramStep } from "../engine/program.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../engine/state.ts";
 import type {
   CommandChange,
@@ -11,8 +10,8 @@ import type { Command } from "../schema/command.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { type EventRecord, toRecord } from "../schema/event-record.ts";
 import type { Json } from "../schema/json.ts";
-import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { type LiveExecution, SNAPSHOT_EVENTS, SNAPSHOT_FORMAT } from "./live-execution.ts";
+import { requiredKinds } from "./required-kinds.ts";
 import type { StoppedCommand } from "./stops.ts";
 
 /** When a batch came, and whether one of the commands that follow from it was claimed. */
@@ -144,7 +143,7 @@ export function createDraft(
         leaseMs: null,
         catalogId: live.catalogId,
         step: command.step,
-        kinds: kindsOf(live.source.program, step, command),
+        kinds: requiredKinds(live.source.program, command.step, command.claim !== undefined),
         labels: step?.step.labels ?? null,
         body: command,
         ...commands.get(command.command_id),
@@ -208,24 +207,6 @@ function project(
       return;
   }
 }
-
-/**
- * Kinds that a worker needs for a command: those of the step's tasks, or of its cursor's claim. What no worker can run (an
- * unknown kind, say) is no requirement: whoever takes it answers with the error that says so, as the local runtime does.
- */
-function kindsOf(program: Program, step: ProgramStep | undefined, command: Command): string[] {
-  if (step === undefined) return [];
-  const kinds =
-    command.claim === undefined
-      ? step.tasks.map((task) => (calledTask(program, task) ?? task).task.kind)
-      : [step.step.loop?.cursor?.kind ?? "sqldb"];
-  return [...new Set(kinds.filter((kind) => REQUIRED.has(kind)))];
-}
-
-/** Every worker runs `noop`, and carries out `playbook` and `workbook` itself. */
-const REQUIRED: ReadonlySet<string> = new Set(
-  RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "playbook" && kind !== "workbook"),
-);
 
 /** Steps finished of steps known, in percent; 100 only at the end. */
 function progressOf({ state, source }: LiveExecution): number {

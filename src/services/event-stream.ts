@@ -1,5 +1,5 @@
 import type { Database } from "../repositories/database.ts";
-import { listEvents } from "../repositories/event-list.ts";
+import { type EventsAsked, listEvents } from "../repositories/event-list.ts";
 import { findExecution } from "../repositories/execution-list.ts";
 import type { EventRecord } from "../schema/event-record.ts";
 import type { Advance } from "./advance.ts";
@@ -9,6 +9,9 @@ import { createWaiter } from "./waiter.ts";
 const PAGE = 100;
 /** Between two looks when nobody tells: another server moved the execution and its notice was lost. */
 const LOOK_MS = 1_000;
+
+/** From where on events are followed, and how much of each. */
+export type FollowAsked = Pick<EventsAsked, "after" | "isShort">;
 
 /** Types of the event with which an execution ends. */
 const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.failed", "execution.cancelled"]);
@@ -21,7 +24,7 @@ const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.faile
 export async function* followEvents(
   { database, advance }: { database: Database; advance: Pick<Advance, "watch"> },
   executionId: string,
-  after: number,
+  { after, isShort = false }: FollowAsked,
   signal: AbortSignal,
 ): AsyncGenerator<EventRecord | "idle"> {
   // From before the first look on: what happens between a look and the wait after it ends that wait.
@@ -29,7 +32,7 @@ export async function* followEvents(
   let last = after;
   try {
     while (!signal.aborted) {
-      const { events, next } = await listEvents(database, executionId, { after: last, limit: PAGE });
+      const { events, next } = await listEvents(database, executionId, { after: last, limit: PAGE, isShort });
       for (const event of events) {
         last = event.event_id;
         yield event;

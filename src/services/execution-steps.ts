@@ -1,17 +1,24 @@
 import type { Program } from "../engine/program.ts";
 import { type ExecutionState, knownStep, type StepState } from "../engine/state.ts";
-import type { StepAnswer } from "../schema/execution-api.ts";
+import type { ArcAnswer, StepAnswer } from "../schema/execution-api.ts";
 
 /**
  * The steps of an execution as the API shows them: in the order of their first start, then those that were skipped and never
- * ran, then those to which nothing has happened, in the order of the document.
+ * ran, then those to which nothing has happened, in the order of the document. With `only`, those of them.
  */
-export function stepsOf(state: ExecutionState, program: Program): StepAnswer[] {
+export function stepsOf(state: ExecutionState, program: Program, only?: ReadonlySet<string>): StepAnswer[] {
   const names = [...program.steps.keys()];
-  return names
+  return (only === undefined ? names : names.filter((name) => only.has(name)))
     .map((name, index) => ({ name, index, step: knownStep(state, name) }))
     .sort((left, right) => rank(left.step) - rank(right.step) || left.index - right.index)
     .map(({ name, step }) => answerOf(name, step));
+}
+
+/** The arcs that were taken, in the order in which their steps ended first, and how often: more than once around a loop. */
+export function arcsOf({ arcs }: ExecutionState): ArcAnswer[] {
+  return Object.entries(arcs).flatMap(([from, targets]) =>
+    Object.entries(targets).map(([to, times]) => ({ from, to, times })),
+  );
 }
 
 const SKIPPED_RANK = Number.MAX_SAFE_INTEGER - 1;
@@ -24,7 +31,16 @@ function rank(step: StepState | undefined): number {
 
 function answerOf(name: string, step: StepState | undefined): StepAnswer {
   if (step === undefined) {
-    return { name, status: "PENDING", started_at: null, ended_at: null, duration_ms: null, attempts: 0, runs: 0 };
+    return {
+      name,
+      status: "PENDING",
+      started_at: null,
+      ended_at: null,
+      duration_ms: null,
+      attempts: 0,
+      runs: 0,
+      order: 0,
+    };
   }
   const { startedAt, endedAt, loop, error } = step;
   return {
@@ -35,6 +51,7 @@ function answerOf(name: string, step: StepState | undefined): StepAnswer {
     duration_ms: startedAt === null || endedAt === null ? null : Math.max(0, endedAt - startedAt),
     attempts: step.attempts,
     runs: step.runs,
+    order: step.order,
     ...(loop !== null && { loop: { ...loop } }),
     ...(error !== null && { error: { ...error } }),
   };

@@ -2,29 +2,33 @@ import { isTerminal } from "../engine/state.ts";
 import { boundedResult } from "../language/bounded-result.ts";
 import type { Visible } from "../repositories/catalog.ts";
 import type { Database } from "../repositories/database.ts";
+import { changedSteps } from "../repositories/event-changes.ts";
 import { type EventPage, type EventsAsked, listEvents } from "../repositories/event-list.ts";
+import { type EventMarks, type MarksAsked, markEvents } from "../repositories/event-marks.ts";
 import { deleteExecution } from "../repositories/execution-delete.ts";
 import {
   type ExecutionFilter,
   type ExecutionRow,
   findExecution,
   listExecutions,
+  listOpenChildren,
+  type OpenChild,
 } from "../repositories/execution-list.ts";
 import { findStartByKey } from "../repositories/execution-load.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { EventRecord } from "../schema/event-record.ts";
-import type { OpenCommandAnswer, StepAnswer } from "../schema/execution-api.ts";
+import type { ArcAnswer, NextRetryAnswer, OpenCommandAnswer, StepAnswer } from "../schema/execution-api.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 import type { Access } from "./access.ts";
-import type { Advance } from "./advance.ts";
+import type { Advance, ExecutionView } from "./advance.ts";
 import type { Audit } from "./audit.ts";
 import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-result.ts";
 import { type CancelAsked, type Cancelled, cancelExecutions } from "./cancel-execution.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
 import { encodeCursor, idCursor } from "./cursor.ts";
-import { followEvents } from "./event-stream.ts";
-import { stepsOf } from "./execution-steps.ts";
-import { openCommandsOf } from "./open-commands.ts";
+import { type FollowAsked, followEvents } from "./event-stream.ts";
+import { arcsOf, stepsOf } from "./execution-steps.ts";
+import { mayHaveChildren, nextRetryOf, openCommandsOf } from "./open-commands.ts";
 import type { Results } from "./results.ts";
 import { type StartAsked, type Started, startExecutions } from "./start-execution.ts";
 import { checkStarter } from "./starter.ts";
@@ -35,7 +39,11 @@ export interface ExecutionDetail {
   row: ExecutionRow;
   workload: JsonObject;
   steps: StepAnswer[];
+  /** More than `steps` where those that changed were asked for. */
+  stepsTotal: number;
+  arcs: ArcAnswer[];
   commands: OpenCommandAnswer[];
+  next_retry: NextRetryAnswer | null;
 }
 
 /** The end of an execution; its result inline, or by reference where it is large. */
@@ -49,10 +57,12 @@ export interface Executions {
   start(asked: StartAsked): Promise<Started>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
   list(filter: ExecutionFilter & Visible, page: PageAsked): Promise<Listed<ExecutionRow>>;
-  detail(executionId: string): Promise<ExecutionDetail>;
+  /** With `stepsAfter`, an event's id, the steps to which something happened after it: all of them where that is much. */
+  detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
   events(executionId: string, asked: EventsAsked): Promise<EventPage>;
+  marks(executionId: string, asked: MarksAsked): Promise<EventMarks>;
   /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
-  follow(executionId: string, after: number, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
+  follow(executionId: string, asked: FollowAsked, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
   /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
   result(executionId: string, asked: ResultAsked, signal: AbortSignal): Promise<ExecutionResult>;
   /** Waits for the end, `waitMs` at most; gives what people are shown of the result, and undefined while it runs. */
@@ -80,6 +90,23 @@ export interface ExecutionsDeps {
   now(): number;
 }
 
+/** What an execution's state tells of it. All of it is made at once: the state goes on changing. */
+function told(
+  { state, source: { program } }: ExecutionView,
+  changed: ReadonlySet<string> | undefined,
+  children: readonly OpenChild[],
+  now: number,
+) {
+  return {
+    workload: state.workload,
+    steps: stepsOf(state, program, changed),
+    stepsTotal: program.steps.size,
+    arcs: arcsOf(state),
+    commands: openCommandsOf(state, program, children),
+    next_retry: nextRetryOf(state, now),
+  };
+}
+
 /** The executions of a database. */
 export function createExecutions(deps: ExecutionsDeps): Executions {
   const { database, advance, results } = deps;
@@ -100,22 +127,28 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const { items, next } = await listExecutions(database, filter, { limit, ...key });
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
-    async detail(executionId) {
+    async detail(executionId, stepsAfter) {
       const row = await rowOf(executionId);
+      // In this order: the row's event is told as the one that this is of, so that what happens meanwhile is told again next time.
+      const changed = stepsAfter === undefined ? undefined : await changedSteps(database, executionId, stepsAfter);
       const view = await advance.view(executionId, row.lastEventId);
       if (view === undefined) throw unknownExecution(executionId);
-      const { state, source } = view;
-      const steps = stepsOf(state, source.program);
-      return { row, workload: state.workload, steps, commands: openCommandsOf(state) };
+      const { program } = view.source;
+      const children = mayHaveChildren(view.state, program) ? await listOpenChildren(database, executionId) : [];
+      return { row, ...told(view, changed, children, deps.now()) };
     },
     async events(executionId, asked) {
       // Events of an execution that retention has deleted stay in the log until their month is dropped.
       const [page] = await Promise.all([listEvents(database, executionId, asked), rowOf(executionId)]);
       return page;
     },
-    async follow(executionId, after, signal) {
+    async marks(executionId, asked) {
+      const [marks] = await Promise.all([markEvents(database, executionId, asked), rowOf(executionId)]);
+      return marks;
+    },
+    async follow(executionId, asked, signal) {
       await rowOf(executionId);
-      return followEvents(deps, executionId, after, signal);
+      return followEvents(deps, executionId, asked, signal);
     },
     result: (executionId, asked, signal) => awaitResult(deps, executionId, asked, signal),
     async outcome(executionId, waitMs, signal) {

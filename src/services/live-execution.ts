@@ -10,7 +10,7 @@ import type { Sealer } from "../schema/sealed.ts";
 import type { CommandProgram } from "./programs.ts";
 
 /** Version of the state's shape in snapshots. Raise it with every change of `engine/state.ts` that old ones do not fit. */
-export const SNAPSHOT_FORMAT = 2;
+export const SNAPSHOT_FORMAT = 3;
 /** Events after which a state is written down, so that loading an execution folds no more than these. */
 export const SNAPSHOT_EVENTS = 2_000;
 /** Events read at a time when an execution is loaded. */

@@ -17,6 +17,11 @@ export function eventText(event: FlowEvent, executionId: string): Text {
   const bytes = Buffer.byteLength(json);
   if (event.type === "task.progress") return { json, bytes, newestOf: `${event.task_run_id}/${event.run}` };
   if (bytes <= EVENT_BYTES_MAX) return { json, bytes };
+  // A result that has just enough room must not fail for what its task has written besides.
+  if (event.type === "task.done" && event.log !== undefined && event.log.lines.length > 0) {
+    const { lines, dropped = 0 } = event.log;
+    return eventText({ ...event, log: { lines: [], dropped: dropped + lines.length } }, executionId);
+  }
   if (event.type !== "command.failed") throw tooLarge(event.type, event.step, bytes);
   const { kind, code, message, retryable } = event.error;
   const error = { kind, code, message: message.slice(0, MESSAGE_CHARS_MAX), retryable };

@@ -4,7 +4,7 @@ import { taskAccumulate } from "../engine/results.ts";
 import type { Outcome } from "../language/output-view.ts";
 import type { Scope } from "../language/scope.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
-import type { FlowEvent, ProgressNumbers, TaskResult, Write } from "../schema/event.ts";
+import type { FlowEvent, ProgressNumbers, TaskLog, TaskResult, Write } from "../schema/event.ts";
 import { isJsonObject, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { failed, type TaskError, type ToolResult } from "../schema/outcome.ts";
 import type { ResultAbout, StoredResult } from "../schema/result.ts";
@@ -15,6 +15,7 @@ import type { PipelineRun } from "./pipeline-run.ts";
 import { type PipelineState, type TemplatePlace, taskScope } from "./scope.ts";
 import type { Kept } from "./store-result.ts";
 import { runTask } from "./task.ts";
+import { createRunLog } from "./task-log.ts";
 
 /** How a pipeline ended. */
 export interface PipelineEnd {
@@ -97,9 +98,10 @@ async function runOnce(
   const startedAt = clock.now();
   const taskRunId = `${ref.command_id}-${ref.iteration ?? 0}-${tries.serial}`;
   const { input } = around.place.command.context;
-  const report = (progress: ProgressNumbers) =>
-    run.report([progressEvent(run, { task: task.task.label, taskRunId, run: tries.runs, progress })]);
-  const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, report, input };
+  const log = createRunLog(isSensitive(run, task));
+  const report = (progress: ProgressNumbers, lines?: TaskLog) =>
+    run.report([progressEvent(run, { task: task.task.label, taskRunId, run: tries.runs, progress, log: lines })]);
+  const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, report, log, input };
   const answer = placed(await runTask(around, state, taskRun), run, task, tries.runs);
   const durationMs = Math.max(0, clock.now() - startedAt);
   const { result, stored } = await keep(run, taskRun, answer);
@@ -113,8 +115,8 @@ async function runOnce(
   const plain = continued ? keptError(result) : isLost ? await keepFailed(run, taskRun, result) : stored;
   const kept = ref.iteration === undefined && !isSensitive(run, task) ? withAbout(plain, about) : plain;
   if (verdict.verdict.do !== "retry") settle(state, task, kept.result, outcome, result.status === "ok");
-  const isFinal = verdict.verdict.do !== "retry";
-  await run.report(reports(run, task, { taskRunId, tries, durationMs, result, kept, isFinal }));
+  const delayMs = verdict.verdict.do === "retry" ? verdict.verdict.delayMs : undefined;
+  await run.report(reports(run, task, { taskRunId, tries, durationMs, result, kept, delayMs, log: log.whole() }));
   return { verdict: verdict.verdict, error: failure };
 }
 
@@ -208,8 +210,9 @@ function settle(state: PipelineState, task: ProgramTask, kept: StoredResult, out
 
 function progressEvent(
   { ref, around }: PipelineRun,
-  { task, taskRunId, run, progress }: { task: string; taskRunId: string; run: number; progress: ProgressNumbers },
+  told: { task: string; taskRunId: string; run: number; progress: ProgressNumbers; log: TaskLog | undefined },
 ): FlowEvent {
+  const { task, taskRunId, run, progress, log } = told;
   return {
     type: "task.progress",
     at: around.deps.clock.now(),
@@ -219,6 +222,7 @@ function progressEvent(
     task_run_id: taskRunId,
     run,
     progress,
+    ...(log !== undefined && { log }),
   };
 }
 
@@ -229,19 +233,23 @@ interface Told {
   durationMs: number;
   result: ToolResult;
   kept: Kept;
-  isFinal: boolean;
+  /** Milliseconds to the next run; undefined: the task is over. */
+  delayMs: number | undefined;
+  log: TaskLog | undefined;
 }
 
 function reports(
   run: PipelineRun,
   task: ProgramTask,
-  { taskRunId, tries, durationMs, result, kept, isFinal }: Told,
+  { taskRunId, tries, durationMs, result, kept, delayMs, log }: Told,
 ): FlowEvent[] {
   const { runs, page } = tries;
   const { iteration } = run.ref;
   const stepRunId = run.around.place.command.step_run_id;
   const at = run.around.deps.clock.now();
   const label = task.task.label;
+  const isFinal = delayMs === undefined;
+  const next = isFinal ? undefined : { next_run_at: new Date(at + delayMs).toISOString() };
   const done: FlowEvent = {
     type: "task.done",
     at,
@@ -257,9 +265,11 @@ function reports(
     ...(isFinal && { result: kept.result, bytes: kept.bytes }),
     ...(result.error !== undefined && { error: result.error }),
     duration_ms: durationMs,
+    ...next,
+    ...(log !== undefined && { log }),
   };
   if (result.error !== undefined) {
-    return [{ type: "call.error", at, ...run.ref, task: label, run: runs, error: result.error }, done];
+    return [{ type: "call.error", at, ...run.ref, task: label, run: runs, error: result.error, ...next }, done];
   }
   return task.task.kind === "playbook" ? [childDone(run, label, result, at), done] : [done];
 }

@@ -2,10 +2,11 @@ import type { ProgramTask } from "../engine/program.ts";
 import type { Secrets } from "../engine/secrets.ts";
 import type { LoadedReferences } from "../language/loaded-references.ts";
 import type { RenderOptions } from "../language/template.ts";
-import type { ProgressNumbers } from "../schema/event.ts";
+import type { ProgressNumbers, TaskLog } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { CommandProgram, WorkerDeps } from "./deps.ts";
 import type { PipelinePlace } from "./scope.ts";
+import type { RunLog } from "./task-log.ts";
 import type { CommandTokens } from "./tokens.ts";
 
 /** One run of one task. */
@@ -15,8 +16,10 @@ export interface TaskRun {
   run: number;
   taskRunId: string;
   signal: AbortSignal;
-  /** Reports how far the run is (`task.progress`). */
-  report(progress: ProgressNumbers): Promise<void>;
+  /** Reports how far the run is, and what it has written (`task.progress`). */
+  report(progress: ProgressNumbers, log?: TaskLog): Promise<void>;
+  /** What the run writes. */
+  log: RunLog;
   /** What arrived over the arc, until the task's own inputs are rendered: its rules and its `set` read them too. */
   input: JsonObject;
 }

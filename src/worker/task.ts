@@ -142,7 +142,19 @@ async function execute(
   const names = await codeNames(place.references, task, prepared.scope);
   const iteration = state.iteration?.index;
   const traceparent = traceparentOf(around, run);
-  const progress = openProgress(deps.clock, run.report);
+  const progress = openProgress(deps.clock, run.report, run.log.news);
+  const log = (line: string) => {
+    const text = around.secrets.hide(line);
+    if (run.log.add(text)) progress.wrote();
+    deps.log({
+      executionId: command.execution_id,
+      commandId: command.command_id,
+      step: command.step,
+      task: run.task.task.label,
+      ...(iteration !== undefined && { iteration }),
+      text,
+    });
+  };
   const call = (signal: AbortSignal): Promise<ToolResult> =>
     tool.run({
       config: prepared.config,
@@ -158,15 +170,7 @@ async function execute(
       // The record of a sensitive manifest is sealed as a whole, and must be read before its parts.
       ...(task.kind === "artifact" && { open: around.open }),
       signal,
-      log: (text) =>
-        deps.log({
-          executionId: command.execution_id,
-          commandId: command.command_id,
-          step: command.step,
-          task: run.task.task.label,
-          ...(iteration !== undefined && { iteration }),
-          text: around.secrets.hide(text),
-        }),
+      log,
       progress: progress.tell,
       names: () => names,
       source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },

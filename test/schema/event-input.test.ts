@@ -52,7 +52,32 @@ const EVENTS: ReportedEvent[] = [
     run: 2,
     progress: { rows_read: 3, share: 0.5 },
   },
+  {
+    type: "task.progress",
+    at: 1,
+    ...ref,
+    task: "t",
+    task_run_id: "5-0-0",
+    run: 1,
+    progress: {},
+    log: { lines: ["", "\u0000 and \u001b[2J"], from: 7 },
+  },
+  {
+    type: "task.done",
+    at: 1,
+    ...ref,
+    task: "t",
+    task_run_id: "5-0-0",
+    status: "error",
+    run: 1,
+    final: false,
+    error,
+    duration_ms: 0,
+    next_run_at: "2026-01-02T00:00:05.000Z",
+    log: { lines: ["last words"], dropped: 3 },
+  },
   { type: "call.error", at: 1, ...ref, task: "t", run: 1, error },
+  { type: "call.error", at: 1, ...ref, task: "t", run: 1, error, next_run_at: "2026-01-02T00:00:05.000Z" },
   { type: "call.done", at: 1, ...ref, task: "t", child_execution_id: "9" },
   { type: "loop.iteration.completed", at: 1, ...ref, iteration: 0, tasks: ["t"], pipeline: true, set: [["x", 1]] },
   { type: "loop.iteration.failed", at: 1, ...ref, iteration: 0, tasks: [], error },
@@ -109,6 +134,17 @@ const progress = (numbers?: unknown) => ({
   ...(numbers !== undefined && { meta: { progress: numbers } }),
 });
 
+const logged = (log: unknown) => ({
+  ...{ event_type: "task.done", ...ref, task: "t" },
+  result: { status: "ok", context: { value: 1, log } },
+});
+
+test("progress of a task that only writes needs no numbers", () => {
+  const event = read({ ...progress(), meta: { log: { lines: ["hello"] } } });
+  assert.ok(typeof event !== "string" && event.type === "task.progress");
+  assert.deepEqual([event.progress, event.log], [{}, { lines: ["hello"] }]);
+});
+
 const BROKEN: [name: string, body: object][] = [
   ["progress without numbers", progress()],
   ["progress of nothing", progress({})],
@@ -121,6 +157,17 @@ const BROKEN: [name: string, body: object][] = [
   ],
   ["progress in too many numbers", progress(Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`n${n}`, n])))],
   ["progress of no task", { ...progress({ rows: 1 }), task: undefined }],
+  ["progress with a log in words", { ...progress({ rows: 1 }), meta: { progress: { rows: 1 }, log: "hello" } }],
+  ["a log that is a list", logged(["hello"])],
+  ["a log without lines", logged({ dropped: 1 })],
+  ["a log of what is no text", logged({ lines: [1] })],
+  ["a log of too many lines", logged({ lines: Array(201).fill("") })],
+  ["a log of too long a line", logged({ lines: ["x".repeat(1_001)] })],
+  ["a log of less than nothing", logged({ lines: [], dropped: -1 })],
+  [
+    "a next run at no time",
+    { event_type: "call.error", ...ref, task: "t", error: { message: "m" }, meta: { next_run_at: "soon" } },
+  ],
   ["no command", { event_type: "command.started", attempt: 1 }],
   ["a command that is no id", { event_type: "command.started", command_id: "__proto__", attempt: 1 }],
   ["attempt 0", { event_type: "command.started", ...ref, attempt: 0 }],

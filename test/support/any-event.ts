@@ -32,6 +32,7 @@ const map = fc.dictionary(
 const name = fc.string({ unit: "binary", minLength: 1, maxLength: 8 }).map((text) => text.replaceAll("\u0000", "0"));
 const id = fc.integer({ min: 1 }).map(String);
 const count = fc.nat(100);
+const timestamp = fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
 const writes = fc.array(fc.tuple(name, json), { maxLength: 3 });
 const fired = fc.array(fc.record({ step: name, input: map, back: fc.boolean() }), { maxLength: 2 });
 const error = fc.record(
@@ -112,11 +113,18 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       result: stored,
       bytes: count,
       error,
+      next_run_at: timestamp,
+      log: fc.record({ lines: fc.array(fc.string()), dropped: count }),
     },
   ],
   "task.progress": [
     { ...ref, task: name, task_run_id: id, run: count, progress: fc.dictionary(fc.stringMatching(/^[a-z]+$/), count) },
-    { worker: name, iteration: count, step_run_id: id },
+    {
+      worker: name,
+      iteration: count,
+      step_run_id: id,
+      log: fc.record({ lines: fc.array(fc.string()), from: count }),
+    },
   ],
   "call.done": [
     { ...ref, task: name },
@@ -124,7 +132,7 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
   ],
   "call.error": [
     { ...ref, task: name, run: count, error },
-    { worker: name, iteration: count },
+    { worker: name, iteration: count, next_run_at: timestamp },
   ],
   "command.completed": [
     ref,

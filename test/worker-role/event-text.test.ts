@@ -47,6 +47,15 @@ const EVENTS: ReportedEvent[] = [
   { ...done, status: "error", final: true, result: reference, bytes: 1_024, error },
   { ...done, status: "error", final: false, bytes: 0, error },
   { type: "task.progress", at: 1, ...ref, task: "t", task_run_id: "5-0-0", run: 1, progress: { rows: 3 } },
+  {
+    ...done,
+    status: "ok",
+    final: true,
+    result: { value: 1 },
+    bytes: 1,
+    log: { lines: ["a", "\u001b[1mb"], dropped: 9 },
+  },
+  { ...done, status: "error", final: false, error, next_run_at: "2026-01-02T00:00:05.000Z" },
   { type: "call.done", at: 1, ...ref, task: "t", run: 1, child_execution_id: "99" } as ReportedEvent,
   { type: "call.error", at: 1, ...ref, task: "t", iteration: 0, run: 2, error },
   { type: "loop.iteration.completed", at: 1, ...ref, iteration: 3, tasks: ["t"], set: [["x", { y: 1 }]] },
@@ -82,6 +91,17 @@ test("an event that no request has room for is an error that says what to do", (
       return true;
     },
   );
+});
+
+test("a result that has just enough room is sent without the lines that its task wrote", () => {
+  const value = "x".repeat(BATCH_BYTES_MAX - 1_000);
+  const log = { lines: Array<string>(200).fill("0123456789"), dropped: 5 };
+  const { json, bytes } = eventText({ ...done, status: "ok", final: true, result: { value }, log }, "1");
+  assert.ok(bytes <= BATCH_BYTES_MAX);
+  const event = fromInput(v.parse(EventInput, JSON.parse(json)), "w", Date.now());
+  assert.ok(typeof event !== "string" && event.type === "task.done");
+  assert.ok(event.result?.value === value);
+  assert.deepEqual(event.log, { lines: [], dropped: 205 });
 });
 
 test("a failure is shortened until it can be sent: a command must get its end", () => {

@@ -1,41 +1,52 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { Problem, problemOf, unreachable } from "./problem.ts";
 import { addressOf, authorization } from "./session.ts";
-import type { EventRecord } from "./types.ts";
 
 /** How a live stream stands. */
 export type LiveState =
   | { is: "connecting" }
   | { is: "live" }
+  /** It is tried again by itself at `tryAt`, milliseconds since 1970. */
   | { is: "lost"; problem: Problem; tryAt: number }
+  /** Nothing that waiting mends: whoever looks has to log in, may not see it, or it is gone. `at` as above. */
+  | { is: "stopped"; problem: Problem; at: number }
   | { is: "ended" };
+
+/** What is told of a stream. */
+export interface LiveListener {
+  /** Something happened; `last` is the event up to which all is known. */
+  onEvent(last: number): void;
+  onState(state: LiveState): void;
+}
 
 /** First pause after a lost connection, doubled up to the longest, milliseconds. */
 const PAUSE_MS = 500;
 const PAUSE_MAX_MS = 10_000;
 /** The server says something at least each 15 s. */
 const SILENCE_MS = 40_000;
+/** Answers after which asking again by itself is of no use. */
+const FINAL: ReadonlySet<number> = new Set([401, 403, 404]);
 
 /**
  * Follows an execution's events after one of them until its end, over lost connections: it goes on after the last event that
- * was given. `onEvents` gets what came together at once, in order, without doubles. Ends quietly when `signal` aborts.
+ * came. Nothing of an event is kept but its id. Ends quietly when `signal` aborts.
  */
 export async function follow(
   executionId: string,
   after: number,
-  { onEvents, onState }: { onEvents(events: EventRecord[]): void; onState(state: LiveState): void },
+  { onEvent, onState }: LiveListener,
   signal: AbortSignal,
 ): Promise<void> {
   let last = after;
   let pauseMs = PAUSE_MS;
-  const take = (event: EventRecord) => {
+  const take = (eventId: number) => {
     pauseMs = PAUSE_MS;
-    if (event.event_id <= last) return;
-    last = event.event_id;
-    onEvents([event]);
+    if (eventId <= last) return;
+    last = eventId;
+    onEvent(last);
   };
+  onState({ is: "connecting" });
   while (!signal.aborted) {
-    onState({ is: "connecting" });
     try {
       if (await readStream(executionId, last, () => onState({ is: "live" }), take, signal)) {
         onState({ is: "ended" });
@@ -45,9 +56,11 @@ export async function follow(
     } catch (error) {
       if (signal.aborted) return;
       const problem = unreachable(error);
+      if (FINAL.has(problem.status)) {
+        onState({ is: "stopped", problem, at: Date.now() });
+        return;
+      }
       onState({ is: "lost", problem, tryAt: Date.now() + pauseMs });
-      // Nothing that waiting mends.
-      if (problem.status === 401 || problem.status === 403 || problem.status === 404) return;
     }
     await pause(pauseMs, signal);
     pauseMs = Math.min(PAUSE_MAX_MS, pauseMs * 2);
@@ -59,24 +72,25 @@ async function readStream(
   executionId: string,
   after: number,
   onOpen: () => void,
-  take: (event: EventRecord) => void,
+  take: (eventId: number) => void,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const silent = new AbortController();
-  let timer = setTimeout(() => silent.abort(), SILENCE_MS);
+  // Ends the connection when it is silent, and when it was read to its end.
+  const over = new AbortController();
+  let timer = setTimeout(() => over.abort(), SILENCE_MS);
   const heard = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => silent.abort(), SILENCE_MS);
+    timer = setTimeout(() => over.abort(), SILENCE_MS);
   };
+  const stop = () => over.abort();
+  signal.addEventListener("abort", stop);
   try {
-    const response = await fetch(
-      addressOf(`/api/executions/${encodeURIComponent(executionId)}/stream?after=${after}`),
-      {
-        headers: { accept: "text/event-stream", ...authorization() },
-        signal: AbortSignal.any([signal, silent.signal]),
-        credentials: "same-origin",
-      },
-    );
+    const address = `/api/executions/${encodeURIComponent(executionId)}/stream?after=${after}&values=short`;
+    const response = await fetch(addressOf(address), {
+      headers: { accept: "text/event-stream", ...authorization() },
+      signal: over.signal,
+      credentials: "same-origin",
+    });
     if (!response.ok || response.body === null) throw await problemOf(response);
     onOpen();
     const texts = response.body.pipeThrough(textOf(heard));
@@ -85,10 +99,12 @@ async function readStream(
       const { value, done } = await messages.read();
       if (done) return false;
       if (value.event === "end") return true;
-      if (value.event === undefined) take(JSON.parse(value.data) as EventRecord);
+      if (value.event === undefined && value.id !== undefined) take(Number(value.id));
     }
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+    over.abort();
   }
 }
 
@@ -103,12 +119,17 @@ function textOf(heard: () => void): TransformStream<Uint8Array, string> {
   });
 }
 
+/** Waits; a network that comes back ends it. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
+    const done = () => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      removeEventListener("online", done);
       resolve();
-    });
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+    addEventListener("online", done);
   });
 }

@@ -244,6 +244,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/executions/{execution_id}/events/marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How many events there are, and where each so many of them stand: the table of contents of a long log
+         * @description For: worker, operator; a user who may view its path.
+         */
+        get: operations["getApiExecutionsExecutionIdEventsMarks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/executions/{execution_id}/result": {
         parameters: {
             query?: never;
@@ -2197,7 +2217,10 @@ export interface operations {
     };
     getApiExecutionsExecutionId: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `last_event_id` of an answer that the caller has: `steps` are then those to which something happened since. */
+                steps_after?: string;
+            };
             header?: never;
             path: {
                 execution_id: string;
@@ -2234,6 +2257,8 @@ export interface operations {
                         } | null;
                         /** @description Inputs, over the defaults. */
                         workload: Record<string, never>;
+                        /** @description The newest event that this is of: a stream after it tells what comes next. */
+                        last_event_id?: number;
                         /** @description In the order of their first start, then those that were skipped, then those still to come. */
                         steps: {
                             name: string;
@@ -2246,6 +2271,8 @@ export interface operations {
                             attempts: number;
                             /** @description How often it was started. */
                             runs: number;
+                            /** @description Place in the order of first starts, from 1; 0: it never ran. */
+                            order?: number;
                             loop?: {
                                 total: number | null;
                                 done: number;
@@ -2257,6 +2284,31 @@ export interface operations {
                                 retryable?: boolean;
                             } | null;
                         }[];
+                        /** @description How many steps there are: `steps` may be those that changed. */
+                        steps_total?: number;
+                        /** @description The arcs that were taken, each once. */
+                        arcs?: {
+                            from: string;
+                            to: string;
+                            /** @description How often: more than once where the playbook goes around. */
+                            times: number;
+                        }[];
+                        /** @description The soonest run of a task that failed and waits for a back-off; null when none does. */
+                        next_retry?: {
+                            step: string;
+                            task: string;
+                            /** @description Of a loop. */
+                            iteration?: number;
+                            /** @description When it begins, by the worker's clock. */
+                            at: string;
+                            /** @description Which run it will be, from 1. */
+                            run: number;
+                            /** @description Of the run before; null where its policy wants another run of one that went well. */
+                            error: {
+                                code: string;
+                                message: string;
+                            } | null;
+                        } | null;
                         /** @description While it is open: its open commands, 100 at most. */
                         commands?: {
                             command_id: string;
@@ -2264,12 +2316,22 @@ export interface operations {
                             /** @description Claims so far; 0 while it waits for the first. */
                             attempt: number;
                             worker: string | null;
+                            /** @description Since when there is this work. */
+                            issued_at: string;
                             claimed_at: string | null;
+                            /** @description Kinds of task that its worker must run; empty: any worker can. */
+                            kinds: string[];
+                            /** @description Labels that its worker must have. */
+                            labels?: {
+                                [key: string]: string;
+                            };
                             iterations?: {
                                 from: number;
                                 /** @description Exclusive. */
                                 to: number;
                             };
+                            /** @description Open executions that it has called. */
+                            children?: string[];
                         }[];
                     };
                 };
@@ -2296,6 +2358,16 @@ export interface operations {
             };
             /** @description Refused or failed */
             404: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
                 headers: {
                     "x-request-id"?: string;
                     [name: string]: unknown;
@@ -2416,12 +2488,28 @@ export interface operations {
     getApiExecutionsExecutionIdEvents: {
         parameters: {
             query?: {
-                /** @description Events after this one. */
-                after?: string;
-                /** @description `next_cursor` of the page before: the same as `after`. */
-                cursor?: string;
                 /** @description Only of this type. */
                 event_type?: string;
+                /** @description Only of this step; the playbook's path: of the whole run. */
+                step?: string;
+                /** @description Only of this command. */
+                command_id?: string;
+                /** @description Only what this worker did. */
+                worker?: string;
+                /** @description Only what failed. */
+                failed?: "true";
+                /** @description Only where this text is in the type, the step, the task, the worker or the error, in any case. */
+                q?: string;
+                /** @description Events after this one. */
+                after?: string;
+                /** @description Events before this one. */
+                before?: string;
+                /** @description Oldest first, which is the default, or newest. */
+                order?: "asc" | "desc";
+                /** @description `next_cursor` of the page before: the same as `after`; newest first, as `before`. */
+                cursor?: string;
+                /** @description Leaves out values of more than 1 KiB (errors: 4 KiB); `omitted` of an event names what it lacks. */
+                values?: "short";
                 /** @description Items of a page, 100 by default, 500 at most. */
                 limit?: string;
             };
@@ -2456,8 +2544,125 @@ export interface operations {
                             result?: Record<string, never> | null;
                             error?: Record<string, never> | null;
                             meta?: Record<string, never> | null;
+                            /** @description Fields left out because they are long. */
+                            omitted?: string[];
                         }[];
                         next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            404: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getApiExecutionsExecutionIdEventsMarks: {
+        parameters: {
+            query?: {
+                /** @description Only of this type. */
+                event_type?: string;
+                /** @description Only of this step; the playbook's path: of the whole run. */
+                step?: string;
+                /** @description Only of this command. */
+                command_id?: string;
+                /** @description Only what this worker did. */
+                worker?: string;
+                /** @description Only what failed. */
+                failed?: "true";
+                /** @description Only where this text is in the type, the step, the task, the worker or the error, in any case. */
+                q?: string;
+                /** @description `last_event_id` of the answer before, to go on from it. */
+                after?: string;
+                /** @description `count` of the answer before, to go on from it. */
+                counted?: string;
+                /** @description Events from one mark to the next, 500 by default. */
+                every?: string;
+            };
+            header?: never;
+            path: {
+                execution_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Events, with those that were counted before. */
+                        count: number;
+                        every: number;
+                        /** @description The last event that was looked at. */
+                        last_event_id: number;
+                        /** @description Each `every`-th event: page n of a list of so many to a page is what comes after mark n - 1. */
+                        marks: {
+                            event_id: number;
+                            created_at: string;
+                        }[];
+                        /** @description There is more to look at: ask again with `after` and `counted`. */
+                        more: boolean;
                     };
                 };
             };
@@ -2847,6 +3052,8 @@ export interface operations {
             query?: {
                 /** @description Events after this one. The header Last-Event-ID wins. */
                 after?: string;
+                /** @description Leaves out values of more than 1 KiB (errors: 4 KiB); `omitted` of an event names what it lacks. */
+                values?: "short";
             };
             header?: never;
             path: {

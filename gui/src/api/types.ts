@@ -16,6 +16,8 @@ export type Execution = Answer<"getApiExecutionsExecutionId">;
 export type Step = Execution["steps"][number];
 /** A command that is not ended: who has it, since when. */
 export type OpenCommand = NonNullable<Execution["commands"]>[number];
+/** The soonest run of a task that failed and waits to be run again. */
+export type NextRetry = NonNullable<Execution["next_retry"]>;
 /** One event of the log. */
 export type EventRecord = Answer<"getApiExecutionsExecutionIdEvents">["events"][number];
 /** A row of the catalog. */

@@ -1,6 +1,8 @@
 import { infiniteQueryOptions, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import { answerOf, api, isLockedOut } from "../api/client.ts";
+import { readExecution } from "../api/execution.ts";
 import { Problem } from "../api/problem.ts";
+import type { Execution } from "../api/types.ts";
 
 /** Told when a call says that whoever looks has to log in. */
 export const lockedOut = new EventTarget();
@@ -54,27 +56,8 @@ export function executionList(filters: ExecutionFilters) {
 export function executionDetail(executionId: string) {
   return queryOptions({
     queryKey: ["execution", executionId],
-    queryFn: ({ signal }) =>
-      answerOf(api.GET("/api/executions/{execution_id}", { params: { path: { execution_id: executionId } }, signal })),
-  });
-}
-
-/** An execution's log in its order, page by page. */
-export function executionEvents(executionId: string, type: string | undefined) {
-  return infiniteQueryOptions({
-    queryKey: ["execution", executionId, "events", type ?? ""],
-    initialPageParam: "0",
-    queryFn: ({ pageParam, signal }) =>
-      answerOf(
-        api.GET("/api/executions/{execution_id}/events", {
-          params: {
-            path: { execution_id: executionId },
-            query: { after: pageParam, limit: "500", ...(type !== undefined && { event_type: type }) },
-          },
-          signal,
-        }),
-      ),
-    getNextPageParam: (page) => page.next_cursor,
+    queryFn: ({ client, queryKey, signal }) =>
+      readExecution(executionId, client.getQueryData<Execution>(queryKey), signal),
   });
 }
 

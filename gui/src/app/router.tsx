@@ -33,6 +33,20 @@ interface ExecutionSearch {
   step?: string | undefined;
   event?: string | undefined;
   type?: string | undefined;
+  /** A command of the step; two runs of a task, by the events of their ends. */
+  command?: string | undefined;
+  run?: string | undefined;
+  beside?: string | undefined;
+  /** Another execution to compare with. */
+  against?: string | undefined;
+  /** Only what it called that is in this state. */
+  state?: string | undefined;
+  worker?: string | undefined;
+  failed?: true | undefined;
+  q?: string | undefined;
+  /** The stretch of the timeline, milliseconds from the execution's start. */
+  from?: string | undefined;
+  until?: string | undefined;
 }
 
 const index = createRoute({
@@ -58,7 +72,7 @@ const executions = createRoute({
 });
 
 /** What one execution's page can show beneath the answer. */
-export const EXECUTION_TABS = ["steps", "graph", "timeline", "events", "data"] as const;
+export const EXECUTION_TABS = ["steps", "graph", "timeline", "events", "data", "children", "compare"] as const;
 export type ExecutionTab = (typeof EXECUTION_TABS)[number];
 
 const execution = createRoute({
@@ -69,6 +83,16 @@ const execution = createRoute({
     step: text(search["step"]),
     event: id(search["event"]),
     type: text(search["type"]),
+    command: id(search["command"]),
+    run: id(search["run"]),
+    beside: id(search["beside"]),
+    against: id(search["against"]),
+    state: text(search["state"]),
+    worker: text(search["worker"]),
+    failed: search["failed"] === true ? true : undefined,
+    q: text(search["q"]),
+    from: id(search["from"]),
+    until: id(search["until"]),
   }),
   component: lazyRouteComponent(() => import("../execution/page.tsx"), "ExecutionPage"),
 });

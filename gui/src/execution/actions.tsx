@@ -1,12 +1,12 @@
 import { useMutation } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useRef, useState } from "react";
 import { answerOf, api } from "../api/client.ts";
-import { addressOf } from "../api/session.ts";
 import type { Execution } from "../api/types.ts";
 import { queries } from "../app/queries.ts";
 import { CopyButton } from "../parts/copy.tsx";
 import { isFinal } from "../parts/status.tsx";
+import { shellCommands } from "./commands.ts";
 
 /** What can be done with an execution. */
 export function Actions({ execution }: { execution: Execution }): ReactNode {
@@ -25,25 +25,39 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
     onSuccess: ({ execution_id }) =>
       void navigate({ to: "/executions/$executionId", params: { executionId: execution_id } }),
   });
-  const id = execution.execution_id;
   return (
-    <div className="row">
+    <div className="row actions">
       {again.isError && (
         <span role="alert" className="tone-bad">
           {again.error.message}
         </span>
       )}
-      <button type="button" disabled={again.isPending} onClick={() => again.mutate()}>
+      <button
+        type="button"
+        title="With the same version and the same inputs"
+        disabled={again.isPending}
+        onClick={() => again.mutate()}
+      >
         Run again
       </button>
-      {!isFinal(execution.status) && <Cancel executionId={id} />}
+      <Link
+        className="button"
+        to="/entry/$"
+        params={{ _splat: execution.path }}
+        // The form of the run reads it: its inputs begin with those of this execution.
+        search={{ version: String(execution.version), from: execution.execution_id } as { version: string }}
+      >
+        With other inputs …
+      </Link>
+      {!isFinal(execution.status) && <Cancel executionId={execution.execution_id} />}
       <details className="menu">
         <summary className="button">Copy as</summary>
         <div className="panel stack">
-          <CopyButton label="link" text={location.href} />
-          <CopyButton label="JSON" text={JSON.stringify(execution, null, 2)} />
-          <CopyButton label="flow status" text={`flow status ${id}`} />
-          <CopyButton label="curl" text={`curl -s '${location.origin}${addressOf(`/api/executions/${id}`)}'`} />
+          <CopyButton label="link" text={() => location.href} />
+          <CopyButton label="JSON" text={() => JSON.stringify(execution, null, 2)} />
+          {shellCommands(execution).map(({ label, text }) => (
+            <CopyButton key={label} label={label} text={text} />
+          ))}
         </div>
       </details>
     </div>
@@ -72,23 +86,39 @@ function Cancel({ executionId }: { executionId: string }): ReactNode {
         Cancel …
       </button>
       <dialog ref={dialog} aria-labelledby="cancel-one">
-        <div className="stack">
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            cancel.mutate();
+          }}
+        >
           <h1 id="cancel-one">Cancel this execution?</h1>
           <p>What runs is told to stop, and what it has called is cancelled too. This cannot be taken back.</p>
           <label>
             Reason
-            <input value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />
+            <input
+              className="grow"
+              value={reason}
+              maxLength={500}
+              placeholder="Stands in the log"
+              onChange={(event) => setReason(event.target.value)}
+            />
           </label>
-          {cancel.isError && <p role="alert">{cancel.error.message}</p>}
+          {cancel.isError && (
+            <p role="alert" className="tone-bad wrap">
+              {cancel.error.message}
+            </p>
+          )}
           <div className="row">
-            <button type="button" className="risky" disabled={cancel.isPending} onClick={() => cancel.mutate()}>
-              Cancel it
+            <button type="submit" className="risky" disabled={cancel.isPending}>
+              {cancel.isPending ? "Cancelling …" : "Cancel it"}
             </button>
             <button type="button" onClick={() => dialog.current?.close()}>
               Close
             </button>
           </div>
-        </div>
+        </form>
       </dialog>
     </>
   );

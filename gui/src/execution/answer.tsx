@@ -1,37 +1,33 @@
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Execution, OpenCommand, Step } from "../api/types.ts";
-import { Ago } from "../parts/now.tsx";
+import type { Execution, NextRetry, Step } from "../api/types.ts";
+import { Ago, Lasting, useNow } from "../parts/now.tsx";
+import { clockText, durationText } from "../parts/time.ts";
+import { LastError } from "./last-error.tsx";
+import { Waits } from "./waits.tsx";
 
-/** Open commands that are named one by one. */
-const NAMED_MAX = 3;
-
-/** The four things that are asked first: where is it, what does it wait for, what went wrong, how far is it. */
+/** The four things that are asked first: where is it, what does it wait for, what went wrong, when does it try again. */
 export function Answer({ execution }: { execution: Execution }): ReactNode {
   const running = execution.steps.filter(({ status }) => status === "RUNNING");
+  const retry = execution.next_retry ?? undefined;
   return (
     <div className="answer" data-part="answer">
       <section className="panel">
         <h2>Now</h2>
         <Now execution={execution} running={running} />
+        <Progress execution={execution} />
       </section>
       <section className="panel">
         <h2>Waits for</h2>
-        <Waits commands={execution.commands ?? []} isOver={execution.ended_at !== null} />
+        <Waits execution={execution} retry={retry} />
       </section>
-      <section className={execution.error === null && !failedStep(execution) ? "panel" : "panel tone-bad"}>
-        <h2>Last error</h2>
-        <LastError execution={execution} />
-      </section>
-      <section className="panel">
-        <h2>Progress</h2>
-        <p className="big number">{execution.progress} %</p>
-        <div className="bar" role="progressbar" aria-valuenow={execution.progress} aria-label="Progress">
-          <span style={{ width: `${execution.progress}%` }} />
-        </div>
-        <p className="quiet">
-          {execution.steps.filter(({ status }) => status === "COMPLETED").length} of {execution.steps.length} steps
-        </p>
-      </section>
+      <LastError execution={execution} retry={retry} />
+      {retry !== undefined && (
+        <section className="panel tone-warn">
+          <h2>Next retry</h2>
+          <Retry retry={retry} />
+        </section>
+      )}
     </div>
   );
 }
@@ -48,66 +44,95 @@ function Now({ execution, running }: { execution: Execution; running: Step[] }):
     );
   }
   const [first] = running;
-  if (first === undefined) return <p className="big">No step is running</p>;
-  return (
-    <>
-      <p className="big">{first.name}</p>
-      <p className="quiet">
-        {first.started_at !== null && (
-          <>
-            since <Ago at={first.started_at} />
-          </>
-        )}
-        {first.loop !== undefined && `, ${loopText(first.loop)}`}
-        {running.length > 1 && `, and ${running.length - 1} more steps`}
-      </p>
-    </>
-  );
-}
-
-function Waits({ commands, isOver }: { commands: readonly OpenCommand[]; isOver: boolean }): ReactNode {
-  if (isOver) return <p>Nothing: it is over</p>;
-  if (commands.length === 0) return <p>Nothing is open: the server decides what comes next</p>;
-  const free = commands.filter(({ worker }) => worker === null);
+  if (first === undefined) {
+    return (
+      <>
+        <p className="big">No step is running</p>
+        <p className="quiet">The server is deciding what comes next.</p>
+      </>
+    );
+  }
   return (
     <>
       <p className="big">
-        {free.length > 0 ? `${free.length} for a worker` : `${commands.length} at work`}
-        {free.length > 0 && free.length < commands.length && `, ${commands.length - free.length} at work`}
+        <StepLink name={first.name} />
       </p>
-      {commands.slice(0, NAMED_MAX).map((command) => (
-        <p key={command.command_id} className="quiet">
-          {command.step}: {command.worker === null ? "no worker has taken it yet" : `on ${command.worker}`}
-          {command.claimed_at !== null && (
-            <>
-              {" since "}
-              <Ago at={command.claimed_at} />
-            </>
-          )}
-          {command.attempt > 1 && `, attempt ${command.attempt}`}
+      <p className="quiet">
+        {first.started_at !== null && (
+          <>
+            for <Lasting from={first.started_at} to={null} />
+          </>
+        )}
+        {first.loop !== undefined && `, ${loopText(first.loop)}`}
+      </p>
+      {running.length > 1 && (
+        <p className="quiet">
+          and{" "}
+          {running.slice(1, 4).map(({ name }) => (
+            <span key={name}>
+              <StepLink name={name} />{" "}
+            </span>
+          ))}
+          {running.length > 4 && `and ${running.length - 4} more steps`}
         </p>
-      ))}
+      )}
     </>
   );
 }
 
-function LastError({ execution }: { execution: Execution }): ReactNode {
-  const failed = failedStep(execution);
-  const error = execution.error ?? failed?.error;
-  if (error === null || error === undefined) return <p>None</p>;
+function Progress({ execution: { progress, steps } }: { execution: Execution }): ReactNode {
+  const done = steps.filter(({ status }) => status === "COMPLETED").length;
+  const skipped = steps.filter(({ status }) => status === "SKIPPED").length;
   return (
     <>
-      <p className="wrap">{error.message.slice(0, 600)}</p>
+      <div className="bar" role="progressbar" aria-valuenow={progress} aria-label="Progress">
+        <span style={{ width: `${progress}%` }} />
+      </div>
       <p className="quiet">
-        <code>{error.code}</code>
-        {failed !== undefined && ` in step ${failed.name}`}
+        {progress} %, {done} of {steps.length} steps done{skipped > 0 && `, ${skipped} skipped`}
       </p>
     </>
   );
 }
 
-function failedStep(execution: Execution): Step | undefined {
-  return execution.steps.findLast(({ status }) => status === "FAILED");
+function Retry({ retry: { at, step, task, run, iteration, error } }: { retry: NextRetry }): ReactNode {
+  const left = Date.parse(at) - useNow();
+  return (
+    <>
+      <p className="big number" data-part="countdown">
+        {left > 0 ? `in ${durationText(Math.ceil(left / 1_000) * 1_000)}` : "due now"}
+      </p>
+      <p className="quiet">
+        run {run} of {task === step ? "step" : `${task} in`} <StepLink name={step} />
+        {iteration !== undefined && `, iteration ${iteration}`}, at{" "}
+        <time dateTime={at}>{clockText(Date.parse(at)).slice(0, 8)}</time>
+      </p>
+      {error !== null && (
+        <p className="quiet">
+          after <code>{error.code}</code>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** A step's name that leads to it. */
+export function StepLink({ name, failed = false }: { name: string; failed?: boolean }): ReactNode {
+  return (
+    <Link
+      from="/executions/$executionId"
+      to="."
+      search={(before) => ({
+        ...before,
+        tab: "steps" as const,
+        step: name,
+        command: undefined,
+        failed: failed ? (true as const) : undefined,
+      })}
+    >
+      {name}
+    </Link>
+  );
 }
 
 /** `12 of 40, 1 failed`. */

@@ -1,100 +1,109 @@
 import type { EventRecord } from "../api/types.ts";
+import { type TaskRun, takeTask } from "./task-runs.ts";
 
 /** One claim of a command of a step. */
 export interface Attempt {
   key: string;
+  commandId: string;
   attempt: number;
+  /** When it was issued; of one whose beginning was not read, its first event that was. */
   issuedAt: number;
   claimedAt: number | undefined;
   endedAt: number | undefined;
   worker: string | undefined;
   failed: boolean;
+  cancelled: boolean;
+  /** Of its failure. */
+  message: string | undefined;
   /** `0–40`, of a loop. */
   iterations: string | undefined;
+  /** The first of them. */
+  iteration: number | undefined;
   tasks: TaskRun[];
 }
 
-/** One run of a task within an attempt. */
-export interface TaskRun {
-  eventId: number;
-  name: string;
-  run: number;
-  status: string;
-  at: number;
-  durationMs: number;
-  /** Its result, or its error. */
-  shown: unknown;
-}
+/** An event with the fields that only some have. */
+export type Fields = EventRecord & Record<string, unknown>;
 
-type Fields = EventRecord & Record<string, unknown>;
-
-/** The attempts of a step, of every step when none is named, newest first. */
-export function attemptsOf(events: readonly EventRecord[], step: string | undefined): Attempt[] {
-  const issued = new Map<string, { at: number; iterations: string | undefined }>();
+/** The attempts of a step, newest first. `events` in the order of the log. */
+export function attemptsOf(events: readonly EventRecord[], step: string): Attempt[] {
   const attempts = new Map<string, Attempt>();
   for (const event of events as readonly Fields[]) {
     const commandId = event["command_id"];
-    if (typeof commandId !== "string" || (step !== undefined && event.node_id !== step && event.node_type !== "task"))
-      continue;
-    const at = Date.parse(event.created_at);
-    if (event.event_type === "command.issued") {
-      if (step !== undefined && event.node_id !== step) continue;
-      issued.set(commandId, { at, iterations: iterationsOf(event) });
-      attempts.set(`${commandId}/1`, fresh(commandId, 1, at, iterationsOf(event)));
-      continue;
-    }
-    const origin = issued.get(commandId);
-    if (origin === undefined) continue;
+    if (typeof commandId !== "string" || event.node_id !== step) continue;
     const number = typeof event["attempt"] === "number" ? event["attempt"] : 1;
     const key = `${commandId}/${number}`;
-    const attempt = attempts.get(key) ?? fresh(commandId, number, origin.at, origin.iterations);
+    const first = attempts.get(`${commandId}/1`);
+    const attempt = attempts.get(key) ?? fresh(commandId, number, first, Date.parse(event.created_at));
     attempts.set(key, attempt);
-    take(attempt, event, at);
+    take(attempt, event);
   }
   return [...attempts.values()].reverse();
 }
 
-function take(attempt: Attempt, event: Fields, at: number): void {
+function take(attempt: Attempt, event: Fields): void {
+  const at = Date.parse(event.created_at);
   if (typeof event["worker"] === "string") attempt.worker = event["worker"];
-  if (event.event_type === "command.claimed") attempt.claimedAt = at;
-  else if (event.event_type === "task.done") attempt.tasks.push(taskRun(event, at));
-  else if (event.event_type === "command.completed" || event.event_type === "command.failed") {
-    attempt.endedAt = at;
-    attempt.failed = event.event_type === "command.failed";
+  switch (event.event_type) {
+    case "command.issued":
+      attempt.issuedAt = at;
+      takeIterations(attempt, event);
+      return;
+    case "command.claimed":
+      attempt.claimedAt = at;
+      return;
+    case "command.completed":
+    case "command.failed":
+    case "command.cancelled":
+      attempt.endedAt = at;
+      // A command of a loop is completed too when its iteration failed.
+      attempt.failed ||= event.event_type === "command.failed";
+      attempt.cancelled = event.event_type === "command.cancelled";
+      attempt.message = messageOf(event) ?? attempt.message;
+      return;
+    case "loop.iteration.failed":
+      attempt.failed = true;
+      attempt.message = messageOf(event);
+      if (attempt.iteration === undefined && typeof event["iteration"] === "number") {
+        attempt.iteration = event["iteration"];
+        attempt.iterations = String(event["iteration"]);
+      }
+      return;
+    default:
+      takeTask(attempt.tasks, event);
   }
 }
 
-function taskRun(event: Fields, at: number): TaskRun {
-  const given = isRecord(event.result) ? event.result["context"] : undefined;
-  const context: Record<string, unknown> = isRecord(given) ? given : {};
-  return {
-    eventId: event.event_id,
-    name: event.node_name,
-    run: typeof context["run"] === "number" ? context["run"] : 1,
-    status: event.status.toLowerCase(),
-    at,
-    durationMs: typeof event["duration_ms"] === "number" ? event["duration_ms"] : 0,
-    shown: event.error ?? context["value"] ?? event.result?.["reference"] ?? context,
-  };
+function takeIterations(attempt: Attempt, event: Fields): void {
+  const iterations = isRecord(event.meta) ? event.meta["iterations"] : undefined;
+  if (!isRecord(iterations)) return;
+  const [from, to] = [Number(iterations["from"]), Number(iterations["to"])];
+  attempt.iteration = from;
+  attempt.iterations = to - from === 1 ? String(from) : `${from}–${to - 1}`;
 }
 
-function fresh(commandId: string, attempt: number, issuedAt: number, iterations: string | undefined): Attempt {
+function messageOf(event: Fields): string | undefined {
+  if (isRecord(event.error) && typeof event.error["message"] === "string") return event.error["message"];
+  const reason = isRecord(event.meta) ? event.meta["reason"] : undefined;
+  return typeof reason === "string" ? reason : undefined;
+}
+
+function fresh(commandId: string, attempt: number, first: Attempt | undefined, at: number): Attempt {
   return {
     key: `${commandId}/${attempt}`,
+    commandId,
     attempt,
-    issuedAt,
+    issuedAt: first?.issuedAt ?? at,
     claimedAt: undefined,
     endedAt: undefined,
     worker: undefined,
     failed: false,
-    iterations,
+    cancelled: false,
+    message: undefined,
+    iterations: first?.iterations,
+    iteration: first?.iteration,
     tasks: [],
   };
-}
-
-function iterationsOf(event: Fields): string | undefined {
-  const iterations = isRecord(event.meta) ? event.meta["iterations"] : undefined;
-  return isRecord(iterations) ? `${String(iterations["from"])}–${Number(iterations["to"]) - 1}` : undefined;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,81 +1,72 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useMemo, useRef } from "react";
-import type { EventRecord, Execution } from "../api/types.ts";
-import { executionEvents } from "../app/queries.ts";
-import { JsonView } from "../parts/json-view.tsx";
+import { type ReactNode, useEffect, useState } from "react";
+import type { Execution } from "../api/types.ts";
+import { isWriting } from "../app/keys.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
-import { Status } from "../parts/status.tsx";
-import { clockText } from "../parts/time.ts";
-import { eventText } from "./event-text.ts";
+import { EventDetail } from "./event-detail.tsx";
+import { EventFilters } from "./event-filters.tsx";
+import { EventList } from "./event-list.tsx";
+import type { EventLog } from "./event-log.ts";
+import { useEventLog } from "./use-event-log.ts";
+import "../styles/log.css";
 
 const route = getRouteApi("/executions/$executionId");
-const ROW_PX = 28;
 
-/** The log itself, loaded as one scrolls; the event that is looked at stands in the address. */
+/** Where the event that is looked at stands in the list. */
+interface Place {
+  id: string;
+  index: number;
+  /** False where the filter leaves it out. */
+  isThere: boolean;
+}
+
+/** The log itself, however long: what is in sight is loaded. What is looked at stands in the address. */
 export function Events({ execution }: { execution: Execution }): ReactNode {
-  const { event: chosenId, type, step } = route.useSearch();
+  const { event: chosenId, type, step, worker, failed, q } = route.useSearch();
   const navigate = route.useNavigate();
-  const pages = useInfiniteQuery(executionEvents(execution.execution_id, type));
-  const all = useMemo(() => pages.data?.pages.flatMap(({ events }) => events) ?? [], [pages.data]);
-  const events = useMemo(() => (step === undefined ? all : all.filter(({ node_id }) => node_id === step)), [all, step]);
-  const types = useMemo(() => [...new Set(all.map(({ event_type }) => event_type))].sort(), [all]);
-  const chosen = events.find(({ event_id }) => String(event_id) === chosenId);
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
+  const { execution_id: executionId, last_event_id: lastEventId } = execution;
+  const log = useEventLog(executionId, { type, step, worker, isFailed: failed === true, text: q }, lastEventId);
+  const [place, setPlace] = usePlace(log, chosenId);
+  const choose = (index: number) => {
+    const event = log.at(index);
+    if (event === undefined) return;
+    const id = String(event.event_id);
+    setPlace({ id, index, isThere: true });
+    void navigate({ search: (before) => ({ ...before, event: id }), replace: true, resetScroll: false });
+  };
+  useRowKeys((by) => choose(place === undefined ? 0 : place.index + by));
+  const problem = log.problem();
   return (
     <div className="stack">
-      <div className="row">
-        <label>
-          Type
-          <select
-            value={type ?? ""}
-            onChange={(change) =>
-              void navigate({
-                search: (before) => ({ ...before, type: change.target.value || undefined }),
-                replace: true,
-              })
-            }
-          >
-            <option value="">all</option>
-            {type !== undefined && !types.includes(type) && <option value={type}>{type}</option>}
-            {types.map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        {step !== undefined && (
-          <button
-            type="button"
-            onClick={() => void navigate({ search: (before) => ({ ...before, step: undefined }), replace: true })}
-          >
-            Step {step} ✕
-          </button>
-        )}
-        <span className="quiet">
-          {events.length}
-          {hasNextPage ? " loaded" : ""} events
-        </span>
-      </div>
-      {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
-      <div className="split">
-        <EventList
-          events={events}
-          chosenId={chosenId}
-          onChoose={(event) =>
-            void navigate({ search: (before) => ({ ...before, event: String(event.event_id) }), replace: true })
-          }
-          onEnd={() => {
-            if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+      <EventFilters execution={execution} log={log} />
+      {problem !== undefined && (
+        <ProblemPanel
+          error={problem}
+          again={() => {
+            log.grow();
           }}
         />
-        <section className="panel scroll">
-          {chosen === undefined ? (
-            <p className="quiet">Choose an event to see all of it.</p>
+      )}
+      <div className="split log">
+        <EventList
+          log={log}
+          chosen={place?.isThere === true && place.id === chosenId ? place.index : undefined}
+          target={place?.id === chosenId ? place?.index : undefined}
+          isOpen={execution.ended_at === null}
+          onChoose={choose}
+        />
+        <section className="panel scroll detail" aria-label="Event">
+          {chosenId === undefined ? (
+            <p className="quiet">
+              Choose an event to see all of it. <kbd>j</kbd> and <kbd>k</kbd> go through them.
+            </p>
           ) : (
-            <JsonView key={chosen.event_id} label={chosen.event_type} value={chosen} />
+            <>
+              {place?.id === chosenId && !place.isThere && (
+                <p className="quiet">The filter leaves this event out of the list.</p>
+              )}
+              <EventDetail key={chosenId} executionId={executionId} eventId={chosenId} />
+            </>
           )}
         </section>
       </div>
@@ -83,55 +74,43 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
   );
 }
 
-function EventList({
-  events,
-  chosenId,
-  onChoose,
-  onEnd,
-}: {
-  events: readonly EventRecord[];
-  chosenId: string | undefined;
-  onChoose(event: EventRecord): void;
-  onEnd(): void;
-}): ReactNode {
-  const scroller = useRef<HTMLDivElement>(null);
-  const rows = useVirtualizer({
-    count: events.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: 20,
-  });
-  const items = rows.getVirtualItems();
-  const last = items.at(-1)?.index ?? 0;
+/** The place of the event in the address, found again when the list is another one. */
+function usePlace(log: EventLog, chosenId: string | undefined) {
+  const [place, setPlace] = useState<Place>();
+  const [foundIn, setFoundIn] = useState<EventLog>();
+  const isKnown = chosenId === undefined || (place?.id === chosenId && (foundIn === log || foundIn === undefined));
   useEffect(() => {
-    if (last >= events.length - 50) onEnd();
-  }, [last, events.length, onEnd]);
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
-    <section className="list" ref={scroller} aria-label="Events" tabIndex={0}>
-      <div style={{ height: rows.getTotalSize() }}>
-        {items.map(({ index, start }) => {
-          const event = events[index];
-          if (event === undefined) return null;
-          return (
-            <div key={event.event_id} className="at" style={{ top: start }}>
-              <button
-                type="button"
-                className="event-row"
-                aria-pressed={String(event.event_id) === chosenId}
-                onClick={() => onChoose(event)}
-              >
-                <span className="number quiet">{clockText(Date.parse(event.created_at))}</span>
-                <span>
-                  <Status of={event.status} short /> {event.event_type}
-                </span>
-                <span>{event.node_type === "playbook" ? "" : event.node_name}</span>
-                <span className="quiet wide">{eventText(event)}</span>
-              </button>
-            </div>
-          );
-        })}
-      </div>
-    </section>
-  );
+    if (isKnown) return undefined;
+    let isOver = false;
+    log.find(Number(chosenId)).then(
+      ({ index, isThere }) => {
+        if (isOver) return;
+        setPlace({ id: chosenId, index, isThere });
+        setFoundIn(log);
+      },
+      // The log says itself what is wrong with it.
+      () => undefined,
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [log, chosenId, isKnown]);
+  const choose = (chosen: Place) => {
+    setPlace(chosen);
+    setFoundIn(log);
+  };
+  return [place, choose] as const;
+}
+
+/** `j` and `k` go to the next row and to the one before. */
+function useRowKeys(go: (by: 1 | -1) => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
+      if (event.key === "j") go(1);
+      if (event.key === "k") go(-1);
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [go]);
 }

@@ -1,126 +1,113 @@
-import { graphlib, layout } from "@dagrejs/dagre";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
-import {
-  Background,
-  Controls,
-  Handle,
-  MarkerType,
-  type Node,
-  type NodeProps,
-  Position,
-  ReactFlow,
-} from "@xyflow/react";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
-import "@xyflow/react/dist/style.css";
 import type { Execution, Step } from "../api/types.ts";
 import { catalogEntry } from "../app/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
-import { Status } from "../parts/status.tsx";
-import { loopText } from "./answer.tsx";
-import { type Arc, type GraphStep, graphOf } from "./arcs.ts";
+import { graphOf } from "./arcs.ts";
+import { Drawing, type TakenArc } from "./graph-drawing.tsx";
+import { mostTelling } from "./most-telling.ts";
+import { around, WHOLE_MAX } from "./neighbourhood.ts";
 
-const WIDTH = 200;
-const HEIGHT = 54;
-const TONES: Record<string, string> = { COMPLETED: "good", FAILED: "bad", RUNNING: "busy" };
-
-type StepNode = Node<{ step: GraphStep; state: Step | undefined }, "step">;
+const route = getRouteApi("/executions/$executionId");
 
 /** The playbook as it ran: what was taken in full, what was not dimmed. */
 export default function Graph({ execution }: { execution: Execution }): ReactNode {
+  const { step } = route.useSearch();
   const entry = useQuery(catalogEntry(execution.path, String(execution.version)));
   const navigate = useNavigate({ from: "/executions/$executionId" });
   if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
   if (entry.data === undefined) return <p className="quiet">Loading …</p>;
+  const centre = step ?? mostTelling(execution.steps);
   return (
-    <PlaybookGraph
-      payload={entry.data.payload}
-      steps={execution.steps}
-      onStep={(step) => void navigate({ search: (before) => ({ ...before, tab: "steps", step }) })}
-    />
+    <div className="stack">
+      {execution.steps.length > WHOLE_MAX && (
+        <Centres
+          steps={execution.steps}
+          centre={centre}
+          onCentre={(name) => void navigate({ search: (before) => ({ ...before, step: name }), replace: true })}
+        />
+      )}
+      <PlaybookGraph
+        payload={entry.data.payload}
+        steps={execution.steps}
+        taken={execution.arcs}
+        centre={centre}
+        onStep={(name) => void navigate({ search: (before) => ({ ...before, tab: "steps", step: name }) })}
+      />
+    </div>
   );
 }
 
-/** A document's steps and arrows; with `steps`, how far each of them is. */
+/** A document's steps and arrows; with `steps`, how far each of them is. Of a large one what is near `centre`. */
 export function PlaybookGraph({
   payload,
   steps,
+  taken,
+  centre,
   onStep,
 }: {
   payload: Readonly<Record<string, unknown>>;
   steps: readonly Step[];
+  taken?: readonly TakenArc[] | undefined;
+  centre?: string | undefined;
   onStep?: (step: string) => void;
 }): ReactNode {
-  const drawn = useMemo(() => graphOf(payload), [payload]);
-  const places = useMemo(() => placesOf(drawn.steps, drawn.arcs), [drawn]);
-  const states = new Map(steps.map((step) => [step.name, step]));
-  const nodes: StepNode[] = drawn.steps.map((step) => ({
-    id: step.name,
-    type: "step",
-    position: places.get(step.name) ?? { x: 0, y: 0 },
-    data: { step, state: states.get(step.name) },
-    width: WIDTH,
-    height: HEIGHT,
-  }));
-  const began = (name: string) => (states.get(name)?.runs ?? 0) > 0;
-  const hasRun = steps.length > 0;
+  const whole = useMemo(() => graphOf(payload), [payload]);
+  const drawn = useMemo(() => around(whole, centre), [whole, centre]);
+  const states = useMemo(() => new Map(steps.map((step) => [step.name, step])), [steps]);
+  if (whole.steps.length === 0) return <p className="quiet">It has no steps that could be drawn.</p>;
   return (
-    <div className="graph">
-      <ReactFlow
-        nodes={nodes}
-        edges={drawn.arcs.map((arc, index) => ({
-          id: `${arc.from}-${arc.to}-${index}`,
-          source: arc.from,
-          target: arc.to,
-          ...(arc.when !== undefined && { label: arc.when.slice(0, 40) }),
-          markerEnd: { type: MarkerType.ArrowClosed },
-          className: !hasRun ? "" : began(arc.from) && began(arc.to) ? "taken" : "untaken",
-        }))}
-        nodeTypes={NODE_TYPES}
-        onNodeClick={(_, node) => onStep?.(node.id)}
-        nodesDraggable={false}
-        nodesConnectable={false}
-        fitView
-        minZoom={0.05}
-        onlyRenderVisibleElements
+    <>
+      {drawn.steps.length < whole.steps.length && (
+        <p className="quiet">
+          {whole.steps.length.toLocaleString("en")} steps are too many for one picture: these are the{" "}
+          {drawn.steps.length} nearest to <strong>{centre ?? whole.steps[0]?.name}</strong>.
+        </p>
+      )}
+      <Drawing drawn={drawn} states={states} taken={taken} centre={centre} onStep={onStep} />
+    </>
+  );
+}
+
+/** Around which step a large playbook is drawn. */
+function Centres({
+  steps,
+  centre,
+  onCentre,
+}: {
+  steps: readonly Step[];
+  centre: string | undefined;
+  onCentre(name: string): void;
+}): ReactNode {
+  const places = [
+    ["The beginning", steps[0]?.name],
+    ["What runs", steps.find(({ status }) => status === "RUNNING")?.name],
+    ["What failed", steps.findLast(({ status }) => status === "FAILED")?.name],
+    ["What ended last", steps.findLast(({ status }) => status === "COMPLETED")?.name],
+  ] as const;
+  return (
+    <div className="row">
+      <span className="quiet">Around</span>
+      {places.map(
+        ([label, name]) =>
+          name !== undefined && (
+            <button key={label} type="button" aria-pressed={name === centre} onClick={() => onCentre(name)}>
+              {label}
+            </button>
+          ),
+      )}
+      <form
+        className="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const asked = String(new FormData(event.currentTarget).get("step") ?? "").trim();
+          const found = steps.find(({ name }) => name === asked) ?? steps.find(({ name }) => name.includes(asked));
+          if (asked !== "" && found !== undefined) onCentre(found.name);
+        }}
       >
-        <Background />
-        <Controls showInteractive={false} />
-      </ReactFlow>
+        <input name="step" aria-label="Draw around a step of this name" placeholder="Step …" />
+      </form>
     </div>
-  );
-}
-
-const NODE_TYPES = { step: StepBox };
-
-function StepBox({ data: { step, state } }: NodeProps<StepNode>): ReactNode {
-  const isUntaken = state !== undefined && (state.status === "SKIPPED" || state.status === "PENDING");
-  return (
-    <div className={`graph-node tone-${TONES[state?.status ?? ""] ?? "quiet"} ${isUntaken ? "untaken" : ""}`}>
-      <Handle type="target" position={Position.Top} />
-      <div className="name" title={step.name}>
-        {state !== undefined && <Status of={state.status} short />} {step.name}
-      </div>
-      <div className="quiet">
-        {step.kinds.slice(0, 3).join(", ")}
-        {state?.loop !== undefined && ` · ${loopText(state.loop)}`}
-      </div>
-      <Handle type="source" position={Position.Bottom} />
-    </div>
-  );
-}
-
-function placesOf(steps: readonly GraphStep[], arcs: readonly Arc[]): Map<string, { x: number; y: number }> {
-  const graph = new graphlib.Graph();
-  graph.setGraph({ rankdir: "TB", nodesep: 40, ranksep: 60 });
-  graph.setDefaultEdgeLabel(() => ({}));
-  for (const { name } of steps) graph.setNode(name, { width: WIDTH, height: HEIGHT });
-  for (const { from, to } of arcs) graph.setEdge(from, to);
-  layout(graph);
-  return new Map(
-    steps.map(({ name }) => {
-      const { x, y } = graph.node(name) as { x: number; y: number };
-      return [name, { x: x - WIDTH / 2, y: y - HEIGHT / 2 }];
-    }),
   );
 }

@@ -1,4 +1,5 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
+import "../styles/run.css";
 import { lazy, type ReactNode, Suspense } from "react";
 import type { LiveState } from "../api/live.ts";
 import type { Execution } from "../api/types.ts";
@@ -8,8 +9,12 @@ import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
 import { Actions } from "./actions.tsx";
 import { Answer } from "./answer.tsx";
+import { Children } from "./children.tsx";
+import { Compare } from "./compare.tsx";
 import { Data } from "./data.tsx";
 import { Events } from "./events.tsx";
+import { Callers } from "./lineage.tsx";
+import { Live } from "./live-state.tsx";
 import { Steps } from "./steps.tsx";
 import { Timeline } from "./timeline.tsx";
 import { useLiveExecution } from "./use-live.ts";
@@ -22,6 +27,8 @@ const TITLES: Record<ExecutionTab, string> = {
   timeline: "Timeline",
   events: "Event log",
   data: "Inputs and result",
+  children: "What it called",
+  compare: "Compare",
 };
 
 /** One execution: what it does now and why first, then everything that can be looked into. */
@@ -58,6 +65,8 @@ export function ExecutionPage(): ReactNode {
         {tab === "timeline" && <Timeline execution={execution} />}
         {tab === "events" && <Events execution={execution} />}
         {tab === "data" && <Data execution={execution} />}
+        {tab === "children" && <Children execution={execution} />}
+        {tab === "compare" && <Compare execution={execution} />}
       </Suspense>
     </div>
   );
@@ -66,10 +75,17 @@ export function ExecutionPage(): ReactNode {
 function Head({ execution, live }: { execution: Execution; live: LiveState }): ReactNode {
   return (
     <div className="row spread">
-      <div>
+      <div className="title">
+        {execution.parent_execution_id !== null && (
+          <nav aria-label="Who called it">
+            <Callers parentId={execution.parent_execution_id} />
+          </nav>
+        )}
         <h1 className="row">
           <Status of={execution.status} />
-          <span className="wrap">{execution.path}</span>
+          <Link to="/entry/$" params={{ _splat: execution.path }} className="wrap plain-link">
+            {execution.path}
+          </Link>
           <span className="quiet">v{execution.version}</span>
         </h1>
         <p className="quiet row">
@@ -78,28 +94,10 @@ function Head({ execution, live }: { execution: Execution; live: LiveState }): R
             started <Ago at={execution.started_at} />, {execution.ended_at === null ? "for" : "took"}{" "}
             <Lasting from={execution.started_at} to={execution.ended_at} />
           </span>
-          {execution.parent_execution_id !== null && (
-            <span>
-              called by{" "}
-              <Link to="/executions/$executionId" params={{ executionId: execution.parent_execution_id }}>
-                {execution.parent_execution_id}
-              </Link>
-            </span>
-          )}
-          <Link to="/executions" search={{ parent: execution.execution_id }}>
-            what it called
-          </Link>
           <Live state={live} />
         </p>
       </div>
       <Actions execution={execution} />
     </div>
   );
-}
-
-function Live({ state }: { state: LiveState }): ReactNode {
-  if (state.is === "ended") return null;
-  const text =
-    state.is === "live" ? "live" : state.is === "connecting" ? "connecting …" : `not live: ${state.problem.message}`;
-  return <span role="status">{text}</span>;
 }

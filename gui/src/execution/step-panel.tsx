@@ -1,74 +1,98 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import type { Execution, Step } from "../api/types.ts";
-import { executionEvents } from "../app/queries.ts";
-import { JsonView } from "../parts/json-view.tsx";
+import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
-import { durationText, momentText } from "../parts/time.ts";
+import { AttemptCard } from "./attempt-card.tsx";
+import { AttemptList } from "./attempt-list.tsx";
 import { attemptsOf } from "./attempts.ts";
+import { ErrorText } from "./error-text.tsx";
+import { RunDiff } from "./run-diff.tsx";
+import { inOrder, stepEvents } from "./step-events.ts";
+
+const route = getRouteApi("/executions/$executionId");
+
+/** Attempts that are shown beneath each other; more of them are a list from which one is chosen. */
+const STACKED_MAX = 12;
 
 /** One step: its attempts above each other, newest first, with what each task gave. */
 export function StepPanel({ execution, step }: { execution: Execution; step: Step }): ReactNode {
-  const pages = useInfiniteQuery(executionEvents(execution.execution_id, undefined));
-  const events = useMemo(() => pages.data?.pages.flatMap((page) => page.events) ?? [], [pages.data]);
-  const attempts = useMemo(() => attemptsOf(events, step.name), [events, step.name]);
+  const { command, failed, run, beside } = route.useSearch();
+  const isFailed = failed === true;
+  const asked = { executionId: execution.execution_id, step: step.name };
+  const pages = useInfiniteQuery({ ...stepEvents({ ...asked, isFailed }), placeholderData: keepPreviousData });
+  const attempts = useMemo(() => attemptsOf(inOrder(pages.data?.pages), step.name), [pages.data, step.name]);
+  const isList = isFailed || step.loop !== undefined || attempts.length > STACKED_MAX;
   return (
     <div className="stack">
-      <h2 className="row">
-        <Status of={step.status} /> <span className="wrap">{step.name}</span>
-      </h2>
-      {step.error != null && (
-        <p className="wrap tone-bad">
-          <code>{step.error.code}</code> {step.error.message}
-        </p>
-      )}
-      {attempts.map((attempt) => (
-        <article
-          key={attempt.key}
-          className={`attempt tone-${attempt.failed ? "bad" : attempt.endedAt === undefined ? "busy" : "good"}`}
+      <div className="row spread">
+        <h2 className="row">
+          <Status of={step.status} /> <span className="wrap">{step.name}</span>
+        </h2>
+        <Link
+          from="/executions/$executionId"
+          to="."
+          search={(before) => ({ ...before, tab: "events" as const, step: step.name })}
         >
-          <h3>
-            Attempt {attempt.attempt}
-            {attempt.iterations !== undefined && `, iterations ${attempt.iterations}`}
-          </h3>
-          <dl className="facts">
-            <dt>Waited</dt>
-            <dd>
-              {attempt.claimedAt === undefined ? "still waits" : durationText(attempt.claimedAt - attempt.issuedAt)}
-            </dd>
-            {attempt.worker !== undefined && (
-              <>
-                <dt>Worker</dt>
-                <dd>{attempt.worker}</dd>
-              </>
-            )}
-            <dt>Issued</dt>
-            <dd>{momentText(attempt.issuedAt)}</dd>
-            {attempt.claimedAt !== undefined && attempt.endedAt !== undefined && (
-              <>
-                <dt>Ran</dt>
-                <dd>{durationText(attempt.endedAt - attempt.claimedAt)}</dd>
-              </>
-            )}
-          </dl>
-          {attempt.tasks.map((task) => (
-            <JsonView key={task.eventId} label={`${task.name}, run ${task.run}: ${task.status}`} value={task.shown} />
-          ))}
-        </article>
-      ))}
+          Its events
+        </Link>
+      </div>
+      {step.error != null && <ErrorText error={step.error} isShort />}
+      {run !== undefined && beside !== undefined && (
+        <RunDiff executionId={execution.execution_id} before={Number(beside)} after={Number(run)} />
+      )}
+      {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
+      {pages.isPending && <p className="quiet">Loading …</p>}
+      {pages.data !== undefined && attempts.length === 0 && <p className="quiet">{nothingText(step, isFailed)}</p>}
+      {isList ? (
+        <>
+          <AttemptList attempts={attempts} chosen={command} step={step} isFailed={isFailed} />
+          {command !== undefined && <ChosenAttempt key={command} execution={execution} step={step} command={command} />}
+        </>
+      ) : (
+        attempts.map((attempt, index) => (
+          <AttemptCard
+            key={attempt.key}
+            executionId={execution.execution_id}
+            attempt={attempt}
+            isOpen={index === 0}
+            isOver={execution.ended_at !== null}
+          />
+        ))
+      )}
       {pages.hasNextPage && (
-        <button type="button" onClick={() => void pages.fetchNextPage()}>
-          Look further in the log
+        <button type="button" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+          {pages.isFetchingNextPage ? "Reading …" : "Earlier ones"}
         </button>
       )}
-      <Link
-        from="/executions/$executionId"
-        to="."
-        search={(before) => ({ ...before, tab: "events" as const, step: step.name })}
-      >
-        Its events
-      </Link>
     </div>
   );
+}
+
+function ChosenAttempt({ execution, step, command }: { execution: Execution; step: Step; command: string }): ReactNode {
+  const asked = { executionId: execution.execution_id, step: step.name, commandId: command };
+  const pages = useInfiniteQuery(stepEvents(asked));
+  const attempts = useMemo(
+    () => attemptsOf(inOrder(pages.data?.pages), step.name).filter(({ commandId }) => commandId === command),
+    [pages.data, step.name, command],
+  );
+  if (pages.isError) return <ProblemPanel error={pages.error} again={() => void pages.refetch()} />;
+  if (pages.data === undefined) return <p className="quiet">Loading …</p>;
+  if (attempts.length === 0) return <p className="quiet">The log has no such attempt of this step.</p>;
+  return attempts.map((attempt) => (
+    <AttemptCard
+      key={attempt.key}
+      executionId={execution.execution_id}
+      attempt={attempt}
+      isOpen
+      isOver={execution.ended_at !== null}
+    />
+  ));
+}
+
+function nothingText(step: Step, isFailed: boolean): string {
+  if (isFailed) return "No iteration failed.";
+  if (step.status === "SKIPPED") return "It was skipped: no path led here, or its condition said no.";
+  return step.status === "PENDING" ? "It has not begun." : "The log has no command of this step.";
 }

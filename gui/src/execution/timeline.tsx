@@ -1,85 +1,145 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useMemo, useRef } from "react";
-import type { Execution } from "../api/types.ts";
-import { executionEvents } from "../app/queries.ts";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import type { EventRecord, Execution, Step } from "../api/types.ts";
 import { useNow } from "../parts/now.tsx";
-import { durationText } from "../parts/time.ts";
-import { attemptsOf } from "./attempts.ts";
-import { type Lane, lanesOf } from "./lanes.ts";
+import type { EventLog } from "./event-log.ts";
+import { PAGE } from "./event-pages.ts";
+import { LaneRow, Legend, laneText } from "./lane-row.tsx";
+import { type Lane, laneOf, spanOf, wholeLane } from "./lanes.ts";
+import { Ruler, type Stretch } from "./ruler.tsx";
+import { useEventLog } from "./use-event-log.ts";
+import { useZoom } from "./use-zoom.ts";
+import "../styles/log.css";
 
 const ROW_PX = 28;
+/** Pages of events that are looked into for what is in sight: 3,000 events. A longer stretch is drawn as whole bars. */
+const PAGES_MAX = 6;
+/** Workers tell when a task ended by their own clocks, milliseconds. */
+const CLOCKS_MS = 2_000;
 
-/** When what ran: waiting for a worker light, running full, between two runs of a task striped. */
+/** When what ran, step by step. Of a long log only the events of what is in sight are loaded. */
 export function Timeline({ execution }: { execution: Execution }): ReactNode {
-  const pages = useInfiniteQuery(executionEvents(execution.execution_id, undefined));
-  const now = useNow();
-  const from = Date.parse(execution.started_at);
-  const to = Math.max(from + 1, execution.ended_at === null ? now : Date.parse(execution.ended_at));
-  const events = useMemo(() => pages.data?.pages.flatMap((page) => page.events) ?? [], [pages.data]);
-  const lanes = useMemo(
-    () => lanesOf(execution.steps, attemptsOf(events, undefined), events, to),
-    [execution.steps, events, to],
+  const { execution_id: executionId, last_event_id: lastEventId } = execution;
+  const tick = useNow();
+  const start = Date.parse(execution.started_at);
+  const end = Math.max(start + 1, execution.ended_at === null ? tick : Date.parse(execution.ended_at));
+  const { view, zoom, by, all, isZoomed } = useZoom(start, end);
+  const log = useEventLog(executionId, {}, lastEventId);
+  const steps = useMemo(
+    () =>
+      execution.steps.filter((step) => {
+        const span = spanOf(step, end);
+        return span !== undefined && span.to >= view.from && span.from <= view.to;
+      }),
+    [execution.steps, end, view.from, view.to],
   );
+  return (
+    <div className="stack timeline">
+      <div className="row spread">
+        <Legend />
+        <div className="row">
+          <button type="button" aria-label="Zoom in" onClick={() => by(0.5)}>
+            +
+          </button>
+          <button type="button" aria-label="Zoom out" disabled={!isZoomed} onClick={() => by(2)}>
+            −
+          </button>
+          <button type="button" disabled={!isZoomed} onClick={all}>
+            All of it
+          </button>
+        </div>
+      </div>
+      <Lanes steps={steps} log={log} view={view} start={start} end={end} onZoom={zoom} onZoomBy={by} />
+    </div>
+  );
+}
+
+interface LanesProps {
+  steps: readonly Step[];
+  log: EventLog;
+  view: Stretch;
+  start: number;
+  end: number;
+  onZoom(stretch: Stretch): void;
+  onZoomBy(factor: number, move?: number): void;
+}
+
+function Lanes({ steps, log, view, start, end, onZoom, onZoomBy }: LanesProps): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
+  const [told, setTold] = useState<Lane>();
   const rows = useVirtualizer({
-    count: lanes.length,
+    count: steps.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    overscan: 15,
+    overscan: 10,
   });
+  const items = rows.getVirtualItems();
+  const shown = items.map(({ index }) => steps[index]).filter((step) => step !== undefined);
+  const { events, isTooLong } = useEventsOf(log, shown, view, end);
   return (
-    <div className="stack">
-      <p className="quiet row">
-        <span>0</span>
-        <span>{durationText(to - from)}</span>
-        <span>light: waits for a worker; full: runs; red: failed; striped: waits to try again</span>
-        {pages.hasNextPage && (
-          <button type="button" onClick={() => void pages.fetchNextPage()}>
-            Details of more events
-          </button>
-        )}
-      </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
-      <section className="list" ref={scroller} aria-label="Timeline" tabIndex={0}>
+    <>
+      <Ruler view={view} start={start} onZoom={onZoom} />
+      <section
+        className="list"
+        ref={scroller}
+        aria-label="Timeline"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
+        tabIndex={0}
+        onKeyDown={({ key }) => {
+          if (key === "+") onZoomBy(0.5);
+          if (key === "-") onZoomBy(2);
+          if (key === "ArrowLeft") onZoomBy(1, -0.25);
+          if (key === "ArrowRight") onZoomBy(1, 0.25);
+        }}
+      >
         <div style={{ height: rows.getTotalSize() }}>
-          {rows.getVirtualItems().map(({ index, start }) => {
-            const lane = lanes[index];
-            return lane === undefined ? null : (
-              <div key={lane.step} className="at" style={{ top: start }}>
-                <LaneRow lane={lane} from={from} to={to} />
+          {items.map(({ index, start: top }) => {
+            const step = steps[index];
+            if (step === undefined) return null;
+            const own = isTooLong ? undefined : events.get(step.name);
+            const lane = own === undefined ? wholeLane(step, end) : laneOf(step, own, view, end);
+            return (
+              <div key={step.name} className="at" style={{ top }}>
+                <LaneRow lane={lane} view={view} onTold={setTold} onZoom={onZoom} />
               </div>
             );
           })}
         </div>
       </section>
-    </div>
+      <p className="quiet" role="status">
+        {told !== undefined ? laneText(told) : steps.length === 0 ? "No step was under way here." : ""}
+        {told === undefined &&
+          steps.length > 0 &&
+          (isTooLong
+            ? "Too many events for this stretch: zoom in to see what each step waited for."
+            : "Point at a bar to read it; choose it to look closer. + and − zoom, ← and → move.")}
+      </p>
+    </>
   );
 }
 
-function LaneRow({ lane, from, to }: { lane: Lane; from: number; to: number }): ReactNode {
-  const share = (ms: number) => `${(100 * ms) / (to - from)}%`;
-  return (
-    <div className="lane">
-      <Link
-        from="/executions/$executionId"
-        to="."
-        search={(before) => ({ ...before, tab: "steps" as const, step: lane.step })}
-        className="name"
-      >
-        {lane.step}
-      </Link>
-      <div className="track">
-        {lane.pieces.map((piece) => (
-          <span
-            key={`${piece.kind}${piece.from}`}
-            className={`piece ${piece.kind} tone-${piece.tone}`}
-            title={`${piece.kind}, ${durationText(piece.to - piece.from)}`}
-            style={{ left: share(piece.from - from), width: share(piece.to - piece.from) }}
-          />
-        ))}
-      </div>
-    </div>
-  );
+/** The events of the steps in sight, loaded where they are few enough. */
+function useEventsOf(log: EventLog, shown: readonly Step[], view: Stretch, end: number) {
+  const spans = shown.map((step) => spanOf(step, end)).filter((span) => span !== undefined);
+  const from = Math.max(view.from, Math.min(...spans.map((span) => span.from))) - CLOCKS_MS;
+  const to = Math.min(view.to, Math.max(...spans.map((span) => span.to))) + CLOCKS_MS;
+  const { first, last } = log.pagesBetween(from, to);
+  const isTooLong = last - first >= PAGES_MAX || !log.isCounted();
+  const version = log.version();
+  useEffect(() => {
+    if (!isTooLong) log.show(first * PAGE + PAGE / 2, last * PAGE + PAGE / 2 - 1);
+  }, [log, first, last, isTooLong]);
+  const events = useMemo(() => {
+    const byStep = new Map<string, EventRecord[]>();
+    if (isTooLong || version < 0) return byStep;
+    for (let index = first * PAGE; index < (last + 1) * PAGE; index += 1) {
+      const event = log.at(index);
+      if (event === undefined || event.node_type === "playbook") continue;
+      const list = byStep.get(event.node_id);
+      if (list === undefined) byStep.set(event.node_id, [event]);
+      else list.push(event);
+    }
+    return byStep;
+  }, [log, version, first, last, isTooLong]);
+  return { events, isTooLong };
 }

@@ -1,11 +1,11 @@
 import { type ReactNode, useState } from "react";
 
-/** Puts a text on the clipboard, and says that it did. */
-export function CopyButton({ label, text }: { label: string; text: string }): ReactNode {
+/** Puts a text on the clipboard, and says that it did. A text that is costly to make is given as a function. */
+export function CopyButton({ label, text }: { label: string; text: string | (() => string) }): ReactNode {
   const [said, setSaid] = useState("");
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
       setSaid("copied");
     } catch {
       // Pages that do not come over https or from this machine have no clipboard.

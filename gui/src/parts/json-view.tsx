@@ -1,73 +1,58 @@
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
+import "../styles/values.css";
 import { CopyButton } from "./copy.tsx";
+import { JsonTable, tableOf } from "./json-table.tsx";
+import { JsonText } from "./json-text.tsx";
+import { JsonTree } from "./json-tree.tsx";
+import { ManifestView } from "./manifest-view.tsx";
+import { isManifest, isReference } from "./reference.ts";
+import { ReferenceView } from "./reference-view.tsx";
 
-/** Children of a node that are shown before somebody asks for more. */
-const SHOWN = 100;
-/** Characters of a text that are shown before somebody asks for more. */
-const TEXT_SHOWN = 2_000;
+const MODES = { tree: "Tree", table: "Table", text: "Text" } as const;
+type Mode = keyof typeof MODES;
 
-/** A JSON value as a tree that opens where one looks. It is only ever text: nothing in it is markup. */
+/**
+ * A JSON value: as a tree that opens where one looks, as a table where it has rows, as text; what is kept elsewhere is loaded
+ * when it is asked for. It is only ever text: nothing in it is markup.
+ */
 export function JsonView({ value, label }: { value: unknown; label: string }): ReactNode {
+  if (isReference(value)) return <ReferenceView reference={value} label={label} />;
+  if (isManifest(value)) return <ManifestView manifest={value} label={label} />;
+  return <ValueView value={value} label={label} />;
+}
+
+/** A value that is here. */
+function ValueView({ value, label }: { value: unknown; label: string }): ReactNode {
+  const table = useMemo(() => tableOf(value), [value]);
+  const [asked, setMode] = useState<Mode>("tree");
+  // The value may have come to be another one under the same label.
+  const mode = asked === "table" && table === undefined ? "tree" : asked;
+  const modes = (["tree", "table", "text"] as const).filter((name) => name !== "table" || table !== undefined);
+  const isPlain = typeof value !== "object" || value === null;
   return (
     <section className="json" aria-label={label}>
       <div className="row spread">
         <h3>{label}</h3>
-        <CopyButton label="Copy" text={JSON.stringify(value, null, 2) ?? ""} />
-      </div>
-      <Node value={value} depth={0} />
-    </section>
-  );
-}
-
-function Node({ value, depth, name }: { value: unknown; depth: number; name?: string }): ReactNode {
-  const isTree = typeof value === "object" && value !== null;
-  const [isOpen, setIsOpen] = useState(depth < 2);
-  const [shown, setShown] = useState(SHOWN);
-  const key = name === undefined ? null : <span className="key">{name}: </span>;
-  if (!isTree) {
-    return (
-      <div className="leaf">
-        {key}
-        <Leaf value={value} />
-      </div>
-    );
-  }
-  const entries = Object.entries(value);
-  const size = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
-  return (
-    <details open={isOpen} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
-      <summary>
-        {key}
-        <span className="quiet">{size}</span>
-      </summary>
-      {isOpen && (
-        <div className="nest">
-          {entries.slice(0, shown).map(([child, inner]) => (
-            <Node key={child} name={child} value={inner} depth={depth + 1} />
-          ))}
-          {entries.length > shown && (
-            <button type="button" className="plain" onClick={() => setShown(shown + 1_000)}>
-              {entries.length - shown} more
-            </button>
+        <div className="row">
+          {!isPlain && (
+            <fieldset className="modes" aria-label={`Show ${label} as`}>
+              {modes.map((name) => (
+                <button key={name} type="button" aria-pressed={mode === name} onClick={() => setMode(name)}>
+                  {MODES[name]}
+                </button>
+              ))}
+            </fieldset>
           )}
+          <CopyButton label="Copy" text={() => JSON.stringify(value, null, 2) ?? ""} />
         </div>
+      </div>
+      {mode === "table" && table !== undefined ? (
+        <JsonTable table={table} label={label} />
+      ) : mode === "text" ? (
+        <JsonText value={value} />
+      ) : (
+        <JsonTree value={value} />
       )}
-    </details>
-  );
-}
-
-function Leaf({ value }: { value: unknown }): ReactNode {
-  const [isWhole, setIsWhole] = useState(false);
-  if (typeof value !== "string") return <span className="mono tone-busy atom">{JSON.stringify(value) ?? "–"}</span>;
-  const isLong = value.length > TEXT_SHOWN && !isWhole;
-  return (
-    <span className="mono wrap">
-      {isLong ? value.slice(0, TEXT_SHOWN) : value}
-      {isLong && (
-        <button type="button" className="plain" onClick={() => setIsWhole(true)}>
-          … all {value.length} characters
-        </button>
-      )}
-    </span>
+    </section>
   );
 }

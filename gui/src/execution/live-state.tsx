@@ -1,0 +1,31 @@
+import type { ReactNode } from "react";
+import type { LiveState } from "../api/live.ts";
+import { useNow } from "../parts/now.tsx";
+
+/** Whether what is shown is what is; nothing where it does not change any more. */
+export function Live({ state }: { state: LiveState }): ReactNode {
+  if (state.is === "ended") return null;
+  const { text, tone } = looks(state);
+  return (
+    <span className={`live-state tone-${tone}`} data-live={state.is}>
+      <span role="status">{text}</span>
+      {state.is === "lost" && <Countdown to={state.tryAt} />}
+    </span>
+  );
+}
+
+function looks(state: Exclude<LiveState, { is: "ended" }>): { text: string; tone: string } {
+  if (state.is === "live") return { text: "live", tone: "good" };
+  if (state.is === "connecting") return { text: "connecting …", tone: "quiet" };
+  if (state.is === "lost") return { text: "connection lost, trying again", tone: "warn" };
+  const { status, message } = state.problem;
+  if (status === 401) return { text: "not live: log in again", tone: "bad" };
+  if (status === 403) return { text: "not live: you may not follow it", tone: "bad" };
+  return { text: `not live: ${status === 404 ? "it is gone" : message}`, tone: "bad" };
+}
+
+/** Out of the status, so that nobody is read a number each second. */
+function Countdown({ to }: { to: number }): ReactNode {
+  const seconds = Math.ceil((to - useNow()) / 1_000);
+  return <span> {seconds > 0 ? `in ${seconds} s` : "now"}</span>;
+}

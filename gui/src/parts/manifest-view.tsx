@@ -1,0 +1,43 @@
+import { type ReactNode, useState } from "react";
+import { bytesText, type Manifest } from "./reference.ts";
+import { ReferenceView } from "./reference-view.tsx";
+
+/** Parts that are listed before somebody asks for more. */
+const SHOWN = 20;
+
+/** Results in parts, each of which is loaded when somebody asks for it. */
+export function ManifestView({ manifest, label }: { manifest: Manifest; label: string }): ReactNode {
+  const [shown, setShown] = useState(SHOWN);
+  const { parts, ref, total_parts: count = parts?.length ?? 0, total_bytes: bytes } = manifest;
+  if (parts === undefined) {
+    // A long list of parts is kept elsewhere itself.
+    return <ReferenceView reference={{ kind: "result_ref", ref: ref ?? "" }} label={`${label}: list of its parts`} />;
+  }
+  return (
+    <section className="json" aria-label={label}>
+      <h3>{label}</h3>
+      <p className="quiet">
+        {count.toLocaleString("en")} parts{bytes !== undefined && `, ${bytesText(bytes)} together`}
+        {manifest.strategy !== undefined && `, joined by ${manifest.strategy}`}
+      </p>
+      <div className="stack">
+        {parts.slice(0, shown).map((part, index) => (
+          <ReferenceView
+            key={part.ref}
+            label={`Part ${index + 1}${part.count === undefined ? "" : `, ${part.count} results`}`}
+            reference={{
+              kind: "result_ref",
+              ref: part.ref,
+              ...(part.bytes !== undefined && { meta: { bytes: part.bytes } }),
+            }}
+          />
+        ))}
+      </div>
+      {parts.length > shown && (
+        <button type="button" onClick={() => setShown(shown + 100)}>
+          {(parts.length - shown).toLocaleString("en")} parts more
+        </button>
+      )}
+    </section>
+  );
+}
