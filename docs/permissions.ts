@@ -82,6 +82,7 @@ Who may call which route of the server: by the token, and behind a gateway by th
 - *session over*: expired, unused for too long, revoked, of a user who was switched off, or never there.
 - With a token that is nobody's a call is one without a token. A session that comes with another token than the operator's is
   refused whatever its user may.
+- Everybody with a session may ask what registering a text would say of it (\`/api/catalog/validate\`): it looks at nothing else.
 - A worker starts and cancels children of what it runs, and nothing else.
 
 This page is generated (\`npm run generate\`).

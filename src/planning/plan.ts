@@ -1,5 +1,6 @@
 import { itemsOf } from "../engine/activate.ts";
 import { calledTask, type ProgramStep, type ProgramTask } from "../engine/program.ts";
+import { credentialNames } from "../language/credential-names.ts";
 import type { Condition } from "../language/template.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { messageOf } from "../schema/errors.ts";
@@ -8,7 +9,7 @@ import type { PolicyRule } from "../schema/playbook.ts";
 import { type Inputs, knowledgeAt, masked, readInputs, type Spot } from "./knowledge.ts";
 import type { Plan, PlannedCondition, PlannedLoop, PlannedStep, PlannedTask } from "./planned.ts";
 import { type Knowledge, type Rendered, renderKnown } from "./render.ts";
-import { credentialNames, type Machine, requirements } from "./requirements.ts";
+import { type Machine, requirements } from "./requirements.ts";
 import { type ArcVerdict, type Reach, walkSteps } from "./walk.ts";
 
 /** Plans a run of `playbook` with the request's inputs. Calls nothing: `machine` only answers what there is. */

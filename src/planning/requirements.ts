@@ -1,3 +1,4 @@
+import { credentialNames } from "../language/credential-names.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { isJsonObject, type Json, own } from "../schema/json.ts";
 import type { KeychainDefinition } from "../schema/playbook.ts";
@@ -87,18 +88,4 @@ function scriptCredentials(config: Json): string[] {
   const script = isJsonObject(config) ? (own(config, "script") as Json | undefined) : undefined;
   const source = isJsonObject(script) ? (own(script, "source") as Json | undefined) : undefined;
   return isJsonObject(source) ? credentialNames(own(source, "auth") as Json | undefined) : [];
-}
-
-/** Names of the credentials of an `auth` (language document, section 9); an inline one has none. */
-export function credentialNames(auth: Json | undefined): string[] {
-  if (typeof auth === "string") return auth === "" ? [] : [auth];
-  if (!isJsonObject(auth)) return [];
-  const name = own(auth, "credential") ?? own(auth, "name");
-  if (typeof name === "string") return [name];
-  if (typeof own(auth, "type") === "string" || own(auth, "source") !== undefined) return [];
-  return Object.values(auth).flatMap((entry) => {
-    if (typeof entry === "string") return [entry];
-    const inner = isJsonObject(entry) ? (own(entry, "credential") ?? own(entry, "name")) : undefined;
-    return typeof inner === "string" ? [inner] : [];
-  });
 }

@@ -10,6 +10,8 @@ import {
   RegisterBody,
   ResourceAnswer,
   ResourceQuery,
+  ValidateAnswer,
+  ValidateBody,
   VersionsAnswer,
 } from "../schema/catalog-api.ts";
 import { isJsonObject, type JsonObject, own } from "../schema/json.ts";
@@ -73,6 +75,18 @@ const REGISTER = contract({
   refusals: [413, 422],
 });
 
+const VALIDATE = contract({
+  method: "post",
+  path: "/api/catalog/validate",
+  summary: "What registering a document would say of it, with lines and columns; nothing is written",
+  access: "worker",
+  // It looks at nothing but the text: whoever may log in may ask.
+  user: "session",
+  body: ValidateBody,
+  answer: ValidateAnswer,
+  refusals: [413, 422],
+});
+
 const AGENTS = contract({
   method: "post",
   path: "/api/catalog/agents/list",
@@ -86,7 +100,7 @@ const AGENTS = contract({
 });
 
 /** Contracts of {@link catalogRoutes}. */
-export const CATALOG_CONTRACTS = [LIST, RESOURCE, VERSIONS, ENTRY, REGISTER, AGENTS];
+export const CATALOG_CONTRACTS = [LIST, RESOURCE, VERSIONS, ENTRY, REGISTER, VALIDATE, AGENTS];
 
 /** The catalog (interface specification, Catalog). */
 export function catalogRoutes(catalog: Catalog) {
@@ -126,6 +140,10 @@ export function catalogRoutes(catalog: Catalog) {
       const { path, kind, catalogId, version, unchanged, warnings } = registered;
       const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
       return c.json((unchanged ? { ...answer, unchanged: true } : answer) satisfies RegisterAnswer);
+    })
+    .post(VALIDATE.path, jsonBody(VALIDATE.body), (c) => {
+      const { kind = null, path = null, messages } = catalog.validate(c.req.valid("json").content);
+      return c.json({ valid: path !== null, kind, path, messages } satisfies ValidateAnswer);
     })
     .post(AGENTS.path, jsonBody(AGENTS.body, AGENTS.bodyOptional), async (c) => {
       const { limit, ...body } = c.req.valid("json");

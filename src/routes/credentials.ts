@@ -7,6 +7,8 @@ import {
   CredentialRecord,
   CredentialsAnswer,
   CredentialsQuery,
+  CredentialUsesAnswer,
+  CredentialUsesQuery,
   DeletedCredential,
   ReplaceCredentialBody,
 } from "../schema/credential-api.ts";
@@ -39,6 +41,17 @@ const READ = contract({
   answer: CredentialAnswer,
   audit: { action: "credential.read", resource: "credential/:identifier" },
   refusals: [404, 422],
+});
+
+const USES = contract({
+  method: "get",
+  path: "/api/credentials/:identifier/uses",
+  summary: "What names a credential: newest versions in the catalog, with the places in their documents",
+  access: "worker",
+  user: { permission: "manage_credentials" },
+  query: CredentialUsesQuery,
+  answer: CredentialUsesAnswer,
+  refusals: [422],
 });
 
 const SAVE = contract({
@@ -80,7 +93,7 @@ const REMOVE = contract({
 });
 
 /** Contracts of {@link credentialRoutes}. */
-export const CREDENTIAL_CONTRACTS = [LIST, READ, SAVE, REPLACE, REMOVE];
+export const CREDENTIAL_CONTRACTS = [LIST, READ, USES, SAVE, REPLACE, REMOVE];
 
 /** Credentials (interface specification, Credentials). */
 export function credentialRoutes(credentials: Credentials) {
@@ -102,6 +115,20 @@ export function credentialRoutes(credentials: Credentials) {
         ...(execution_id !== undefined && { executionId: execution_id }),
       });
       return c.json({ ...recordOf(record), data } satisfies CredentialAnswer);
+    })
+    .get(USES.path, queryOf(USES.query), async (c) => {
+      const { limit, cursor } = c.req.valid("query");
+      const { items, hidden, nextCursor } = await credentials.users(c.req.param("identifier"), {
+        limit: pageSize(limit),
+        ...(cursor !== undefined && { cursor }),
+        visible: c.var.visible("view"),
+      });
+      const answered = items.map(({ catalogId, places, ...entry }) => ({
+        ...entry,
+        catalog_id: catalogId,
+        places: places.map(({ place, byDefault }) => ({ place, by_default: byDefault })),
+      }));
+      return c.json({ items: answered, hidden, next_cursor: nextCursor } satisfies CredentialUsesAnswer);
     })
     .post(SAVE.path, jsonBody(SAVE.body), async (c) => {
       const { record, created } = await credentials.save(c.req.valid("json"), callerOf(c, SAVE));

@@ -48,6 +48,23 @@ export const DocumentProblems = v.object({
 });
 export type DocumentProblems = v.InferOutput<typeof DocumentProblems>;
 
+/** Body of `POST /api/catalog/validate`. */
+export const ValidateBody = v.object({
+  content: v.pipe(v.string(), v.description("Text of the document, YAML, 1 MiB at most.")),
+});
+
+/** Answer of `POST /api/catalog/validate`, of a document with errors too. */
+export const ValidateAnswer = v.object({
+  valid: v.pipe(v.boolean(), v.description("Registering it would succeed: it has no error. It may have warnings.")),
+  kind: v.pipe(v.nullable(kind), v.description("Null where it is not valid, as `path`.")),
+  path: v.nullable(v.string()),
+  messages: v.pipe(
+    v.array(v.object({ severity: v.picklist(["error", "warning"]), ...DocumentProblem.entries })),
+    v.description("In the order of the text, 100 and a last one that says how many more at most."),
+  ),
+});
+export type ValidateAnswer = v.InferOutput<typeof ValidateAnswer>;
+
 /** Answer to a registration. */
 export const RegisterAnswer = v.object({
   status: v.literal("success"),

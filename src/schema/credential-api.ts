@@ -1,9 +1,19 @@
 import * as v from "valibot";
+import { RESOURCE_KINDS } from "./catalog-api.ts";
 import { CREDENTIAL_TYPES } from "./credential-types.ts";
 import { FlowError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 import { SecretSchema } from "./secret-schema.ts";
-import { IdText, isStorable, JsonObjectValue, NextCursor, PageQuery, storableText, Timestamp } from "./wire.ts";
+import {
+  IdText,
+  isStorable,
+  JsonObjectValue,
+  NextCursor,
+  PageQuery,
+  storableText,
+  Timestamp,
+  VersionNumber,
+} from "./wire.ts";
 
 /*
  * Bodies, queries and answers of the routes of credentials (interface specification, Credentials). Nothing here shows data but
@@ -106,6 +116,40 @@ const filterText = v.pipe(
   v.maxLength(NAME_MAX),
   v.check(isStorable, "must not hold U+0000 or half a character"),
 );
+
+/** Query of `GET /api/credentials/{identifier}/uses`. */
+export const CredentialUsesQuery = PageQuery;
+
+/** Answer of `GET /api/credentials/{identifier}/uses`, in the order of paths. */
+export const CredentialUsesAnswer = v.object({
+  items: v.pipe(
+    v.array(
+      v.object({
+        path: v.string(),
+        version: VersionNumber,
+        kind: v.picklist(RESOURCE_KINDS),
+        catalog_id: IdText,
+        places: v.array(
+          v.object({
+            place: v.pipe(v.string(), v.description("Where in the document, as `workflow[0].tool.auth`.")),
+            by_default: v.pipe(
+              v.boolean(),
+              v.description("The name is a default of the workload: a run may be given another."),
+            ),
+          }),
+        ),
+      }),
+    ),
+    v.description("Newest versions whose documents name it. A page may be short, or empty, and not the last."),
+  ),
+  hidden: v.pipe(
+    v.number(),
+    v.integer(),
+    v.description("How many more of this page name it, which the caller may not see."),
+  ),
+  next_cursor: NextCursor,
+});
+export type CredentialUsesAnswer = v.InferOutput<typeof CredentialUsesAnswer>;
 
 /** Query of `GET /api/credentials`. */
 export const CredentialsQuery = v.object({

@@ -62,6 +62,19 @@ function schemaFor(type: CredentialType, data: JsonObject): SecretSchema {
   return { ...rest, required: isInstead ? required.filter((name) => name !== "password") : required };
 }
 
+/** A field that data of a type have. */
+export interface CredentialField {
+  name: string;
+  type: SecretType;
+  required: boolean;
+}
+
+/** The fields that a type speaks of, for whoever asks a person for them; others are allowed. */
+export function credentialFields(type: CredentialType): CredentialField[] {
+  const { required = [], types = {} } = BUILT_IN[type];
+  return Object.entries(types).map(([name, of]) => ({ name, type: of, required: required.includes(name) }));
+}
+
 /** The type that a field of a credential must have, as far as its type of credential or the caller's schema says. */
 export function fieldType(type: CredentialType, field: string, schema: SecretSchema = {}): SecretType | undefined {
   const plain = Object.entries(SQLDB_SPELLING).find(([, prefixed]) => type === "sqldb" && prefixed === field)?.[0];

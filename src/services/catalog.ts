@@ -41,6 +41,14 @@ export interface Registered {
   warnings: DocumentProblem[];
 }
 
+/** What is to be said of a text. */
+export interface Validated {
+  /** Undefined where it has an error; `path` too. */
+  kind: ResourceKind | undefined;
+  path: string | undefined;
+  messages: (DocumentProblem & Pick<Diagnostic, "severity">)[];
+}
+
 /** A page of a list; `nextCursor` is null on the last one. */
 export interface Listed<T> {
   items: T[];
@@ -57,6 +65,8 @@ export interface PageAsked {
 export interface Catalog {
   /** Throws `FlowError` INVALID_PLAYBOOK with every problem of the document, or INVALID_INPUT for an unexpected kind. */
   register(registration: Registration): Promise<Registered>;
+  /** What registering the text would say of it. Reads and writes nothing, and never throws. */
+  validate(content: string): Validated;
   /** The newest version of each path, in the order of paths. */
   list(page: PageAsked & Visible & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
   /** One version, the newest by default. Throws `FlowError` NOT_FOUND. */
@@ -77,6 +87,14 @@ export function createCatalog(deps: { database: Database; onRegistered(registere
       const registered = await register(database, registration);
       deps.onRegistered(registered);
       return registered;
+    },
+    validate: (content) => {
+      const { document, diagnostics } = loadCatalogDocument(content, "document");
+      const messages = diagnostics.map((diagnostic) => ({
+        severity: diagnostic.severity,
+        ...problemOf(diagnostic),
+      }));
+      return { kind: document?.kind, path: document?.path, messages };
     },
     list: async ({ cursor, ...rest }) =>
       listed(

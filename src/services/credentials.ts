@@ -20,6 +20,7 @@ import { type SecretSchema, secretRefused } from "../schema/secret-schema.ts";
 import { type Audit, audited, type Caller } from "./audit.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
 import { type CredentialUse, checkCredentialUse } from "./credential-use.ts";
+import { listCredentialUsers } from "./credential-uses.ts";
 import { encodeCursor, textCursor } from "./cursor.ts";
 
 /** A credential as it is to be kept. What is left out is empty: a replacement replaces. */
@@ -51,6 +52,8 @@ export interface Credentials {
   read(identifier: string, caller: Caller, use?: CredentialUse): Promise<{ record: CredentialRow; data: JsonObject }>;
   /** In the order of names, without data. `q` is a text in name, description or a tag. */
   list(page: PageAsked & { type?: string; tag?: string; q?: string }): Promise<Listed<CredentialRow>>;
+  /** What names it in the catalog. */
+  users: ReturnType<typeof listCredentialUsers>;
   /** Throws `FlowError` NOT_FOUND. */
   remove(name: string, caller: Caller): Promise<void>;
   /** Keeps it if there is none of that name; false when there is one. Throws as {@link save} does. */
@@ -81,6 +84,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
       const page = await listCredentials(database, { ...rest, ...after });
       return { items: page.items, nextCursor: page.next === undefined ? null : encodeCursor(page.next) };
     },
+    users: listCredentialUsers(database),
     async remove(name, caller) {
       const entry = audited(caller, "credential.delete", resourceOf(name));
       if (isStorable(name) && (await deleteCredential(database, name, entry))) return;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { accessibility, LIMIT_MS, startGui } from "../support/gui.ts";
+import { writeDocument } from "../support/gui-editor.ts";
 
 /*
  * The browser's page in a real browser against a real `flow serve` with a worker: one service and one browser for all of these.
@@ -85,13 +86,12 @@ test("a playbook is started from its form, and its page shows how it ends", asyn
 
 test("a document with a fault is refused with messages at their lines, and registered when it is mended", async () => {
   const page = await opened("/register");
-  page.removeAllListeners("console");
-  const editor = page.getByRole("textbox", { name: "Document" });
-  await editor.fill(HELLO.replace("step: part }", "step: nowhere }").replace("gui/hello", "gui/written"));
-  await page.getByRole("button", { name: "Register" }).click();
+  await writeDocument(page, HELLO.replace("step: part }", "step: nowhere }").replace("gui/hello", "gui/written"));
+  await page.getByRole("button", { name: "Register …" }).click();
   await page.getByRole("alert").getByText("11:").first().waitFor();
-  await editor.fill(HELLO.replace("gui/hello", "gui/written"));
-  await page.getByRole("button", { name: "Register" }).click();
+  await writeDocument(page, HELLO.replace("gui/hello", "gui/written"));
+  await page.getByRole("button", { name: "Register …" }).click();
+  await page.getByRole("button", { name: "Register version 1" }).click();
   await page.waitForURL(/\/entry\/gui\/written/);
   await page.close();
 });

@@ -289,3 +289,29 @@ test("metrics count requests by the route that is declared, and registrations by
   assert.doesNotMatch(text, /any\/path/);
   assert.match(text, /flow_catalog_registrations_total\{kind="agent",outcome="created"\} \d/);
 });
+
+test("a text is validated as registering it would, and nothing is written", async () => {
+  const validate = async (content: unknown) => {
+    const response = await api.open.request("/api/catalog/validate", posted({ content }));
+    return { status: response.status, body: (await response.json()) as Body };
+  };
+  const good = await validate(playbook("val/one"));
+  assert.deepEqual(good, { status: 200, body: { valid: true, kind: "playbook", path: "val/one", messages: [] } });
+  const warned = await validate(playbook("val/two").replace("workload:", "nonsense: 1\nworkload:"));
+  const [warning] = warned.body["messages"] as Body[];
+  assert.deepEqual([warned.body["valid"], warning?.["severity"], warning?.["code"]], [true, "warning", "unknown-key"]);
+  const refused = await register("kind: Playbook\nworkflow: []\n");
+  const bad = await validate("kind: Playbook\nworkflow: []\n");
+  assert.deepEqual([bad.status, bad.body["valid"], bad.body["kind"], bad.body["path"]], [200, false, null, null]);
+  const errors = (bad.body["messages"] as Body[]).filter(({ severity }) => severity === "error");
+  assert.deepEqual(
+    errors.map(({ severity: _severity, ...problem }) => problem),
+    (refused.body["detail"] as Body)["errors"],
+  );
+  for (const text of ["", "\u0000", "- a", "a: [", "{{", `a: ${"[".repeat(5_000)}`]) {
+    const { status, body } = await validate(text);
+    assert.deepEqual([status, body["valid"]], [200, false], text.slice(0, 20));
+  }
+  assert.equal((await validate(7)).status, 422);
+  assert.equal((await get("/api/catalog/resource/val/one")).status, 404);
+});

@@ -1,52 +1,130 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
 import { answerOf, api } from "../api/client.ts";
-import type { CatalogItem } from "../api/types.ts";
-import { catalogEntry } from "../app/queries.ts";
+import { useIdempotencyKey } from "../api/idempotency.ts";
+import { executionDetail } from "../app/queries.ts";
+import { ConfirmDialog } from "../parts/confirm-dialog.tsx";
+import { JsonView } from "../parts/json-view.tsx";
+import { ProblemPanel } from "../parts/problem.tsx";
+import { isFinal, Status } from "../parts/status.tsx";
+import type { McpServer } from "./servers.ts";
 
-/** MCP servers of the catalog, with a button for each playbook that looks after one. */
-export function Lifecycle({ servers }: { servers: readonly CatalogItem[] }): ReactNode {
-  if (servers.length === 0) return null;
+/** An MCP server of the catalog, with a button for each playbook that looks after it. */
+export function ServerPanel({ server, agents }: { server: McpServer; agents: readonly string[] }): ReactNode {
   return (
-    <section className="panel stack">
-      <h2>MCP servers</h2>
-      {servers.map((server) => (
-        <Server key={server.path} server={server} />
-      ))}
+    <section className="panel stack" aria-labelledby="server-title">
+      <div>
+        <h2 id="server-title" className="wrap">
+          {server.path}
+        </h2>
+        {server.description !== "" && <p className="wrap">{server.description}</p>}
+        <p className="row">
+          <code className="wrap">{server.endpoint}</code>
+          <Link to="/entry/$" params={{ _splat: server.path }} search={{ tab: "document" }}>
+            Its document
+          </Link>
+        </p>
+      </div>
+      <Lifecycle server={server} />
+      <div>
+        <h3>Agents</h3>
+        {agents.length === 0 ? (
+          <p>
+            No agent has it in its scopes. An agent with the input <code>server</code> can be given it.
+          </p>
+        ) : (
+          <ul className="plain-list">
+            {agents.map((agent) => (
+              <li key={agent}>
+                <Link to="/agents" search={{ agent, server: server.path }}>
+                  {agent}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
     </section>
   );
 }
 
-function Server({ server }: { server: CatalogItem }): ReactNode {
-  const entry = useQuery(catalogEntry(server.path, String(server.version)));
-  const navigate = useNavigate();
+function Lifecycle({ server }: { server: McpServer }): ReactNode {
+  const [asked, setAsked] = useState<readonly [action: string, playbook: string]>();
+  const key = useIdempotencyKey();
   const dispatch = useMutation({
-    mutationFn: (action: string) =>
-      answerOf(
-        api.POST("/api/mcp/mcp/{resource_path}/lifecycle/{action}", {
-          params: { path: { resource_path: server.path, action } },
-          body: {},
-        }),
-      ),
-    onSuccess: ({ execution_id }) =>
-      void navigate({ to: "/executions/$executionId", params: { executionId: execution_id } }),
+    mutationFn: ([action]: readonly [string, string]) => {
+      const path = { resource_path: server.path, action };
+      const headers = key.of(path);
+      return answerOf(
+        api.POST("/api/mcp/mcp/{resource_path}/lifecycle/{action}", { params: { path }, body: {}, headers }),
+      );
+    },
+    onSuccess: () => key.answered(),
+    onSettled: () => setAsked(undefined),
   });
-  const spec = entry.data?.payload["spec"] as Record<string, unknown> | undefined;
-  const actions = Object.keys((spec?.["lifecycle"] as Record<string, unknown> | undefined) ?? {});
+  if (server.lifecycle.length === 0) {
+    return (
+      <p className="quiet">
+        It has no <code>spec.lifecycle</code>: nothing here deploys or stops it.
+      </p>
+    );
+  }
   return (
-    <div className="row spread">
-      <div>
-        {server.path} <span className="quiet mono">{String(spec?.["endpoint"] ?? "")}</span>
-      </div>
+    <div className="stack tight">
+      <h3>Lifecycle</h3>
       <div className="row">
-        {actions.map((action) => (
-          <button key={action} type="button" disabled={dispatch.isPending} onClick={() => dispatch.mutate(action)}>
-            {action}
+        {server.lifecycle.map((one) => (
+          <button key={one[0]} type="button" disabled={dispatch.isPending} onClick={() => setAsked(one)}>
+            {one[0]} …
           </button>
         ))}
-        {dispatch.isError && <span role="alert">{dispatch.error.message}</span>}
       </div>
+      {asked !== undefined && (
+        <ConfirmDialog
+          title={`Run '${asked[0]}' for ${server.path}?`}
+          action={`Run ${asked[0]}`}
+          isBusy={dispatch.isPending}
+          onConfirm={() => dispatch.mutate(asked)}
+          onClose={() => setAsked(undefined)}
+        >
+          <p>
+            It starts the playbook <code className="wrap">{asked[1]}</code> with the server's path and address.
+          </p>
+        </ConfirmDialog>
+      )}
+      {dispatch.isError && <ProblemPanel error={dispatch.error} />}
+      {dispatch.data !== undefined && (
+        <Dispatched
+          action={dispatch.data.action}
+          executionId={dispatch.data.execution_id}
+          key={dispatch.data.execution_id}
+        />
+      )}
     </div>
+  );
+}
+
+/** How often an action's execution is looked at until it ends, milliseconds. */
+const LOOK_MS = 1_500;
+
+function Dispatched({ action, executionId }: { action: string; executionId: string }): ReactNode {
+  const execution = useQuery({
+    ...executionDetail(executionId),
+    refetchInterval: ({ state }) => (state.data !== undefined && isFinal(state.data.status) ? false : LOOK_MS),
+  });
+  return (
+    <section className="stack tight" aria-live="polite">
+      <p className="row">
+        {action} <Status of={execution.data?.status ?? "PENDING"} />
+        <Link to="/executions/$executionId" params={{ executionId }}>
+          Execution {executionId}
+        </Link>
+      </p>
+      {execution.data?.error != null && <p className="problem wrap">{execution.data.error.message}</p>}
+      {execution.data !== undefined && isFinal(execution.data.status) && (
+        <JsonView label="Result" value={execution.data.result ?? null} />
+      )}
+    </section>
   );
 }

@@ -1,72 +1,94 @@
-import { answerOf, api } from "../api/client.ts";
+import { isJsonObject, own } from "../../../src/schema/json.ts";
 
 /** A tool that an MCP server offers, as its list says. */
 export interface McpTool {
   name: string;
+  title: string;
   description: string;
   /** JSON Schema of its arguments. */
   inputSchema: Readonly<Record<string, unknown>>;
+  /** What its author says that it does: changes nothing, destroys. */
+  hints: readonly string[];
 }
 
-/** How a call through an agent's playbook ended. */
-export interface AgentCall {
-  executionId: string;
-  status: string;
-  result: unknown;
-  error: string | undefined;
+/** A piece of a tool's answer. */
+export interface McpContent {
+  type: string;
+  /** What can be read of it. */
+  text: string;
 }
 
-/** How long one request waits for an execution's end, milliseconds. */
-const WAIT_MS = 25_000;
-
-/** Runs an agent's playbook and waits for its end as long as it takes, or until the signal aborts. */
-export async function callAgent(
-  path: string,
-  workload: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
-): Promise<AgentCall> {
-  const started = await answerOf(
-    api.POST("/api/execute", {
-      body: { path, resource_kind: "agent", workload: workload as Record<string, never>, wait_ms: WAIT_MS },
-      signal,
-    }),
-  );
-  let { status, result, error } = started;
-  while (status === "PENDING" || status === "RUNNING" || status === "PAUSED") {
-    const answer = await answerOf(
-      api.GET("/api/executions/{execution_id}/result", {
-        params: { path: { execution_id: started.execution_id }, query: { wait_ms: String(WAIT_MS) } },
-        signal,
-      }),
-    );
-    status = answer.status;
-    error = answer.error;
-    result = isRecord(answer.result) ? answer.result["value"] : undefined;
-  }
-  return { executionId: started.execution_id, status, result, error: error?.message };
-}
+/** Values within each other that are looked at: an agent may put the answer anywhere in its result. */
+const DEPTH_MAX = 5;
 
 /** The tools within what an agent gave for `tools/list`, wherever in it they stand. */
-export function toolsOf(result: unknown, depth = 0): McpTool[] {
-  if (!isRecord(result) || depth > 4) return [];
-  const listed = result["tools"];
-  if (Array.isArray(listed)) return listed.filter(isRecord).map(toolOf);
-  for (const inner of Object.values(result)) {
-    const tools = toolsOf(inner, depth + 1);
-    if (tools.length > 0) return tools;
-  }
-  return [];
+export function toolsOf(result: unknown): McpTool[] {
+  const list = within(result, "tools", DEPTH_MAX);
+  return Array.isArray(list) ? list.filter(isJsonObject).map(toolOf) : [];
 }
 
+/** What a tool answered, piece by piece; undefined where the result holds no answer of a tool. */
+export function contentOf(result: unknown): { isError: boolean; pieces: McpContent[] } | undefined {
+  const holder = holderOf(result, "content", DEPTH_MAX);
+  const content = holder === undefined ? undefined : own(holder, "content");
+  if (holder === undefined || !Array.isArray(content)) return undefined;
+  return { isError: own(holder, "isError") === true, pieces: content.filter(isJsonObject).map(pieceOf) };
+}
+
+const HINTS: readonly (readonly [key: string, told: string])[] = [
+  ["readOnlyHint", "changes nothing"],
+  ["destructiveHint", "may destroy"],
+  ["idempotentHint", "may be repeated"],
+  ["openWorldHint", "reaches others"],
+];
+
 function toolOf(tool: Record<string, unknown>): McpTool {
-  const schema = tool["inputSchema"] ?? tool["input_schema"];
+  const schema = own(tool, "inputSchema") ?? own(tool, "input_schema");
+  const annotations = own(tool, "annotations");
+  const text = (key: string) => {
+    const value = own(tool, key);
+    return typeof value === "string" ? value : "";
+  };
   return {
-    name: String(tool["name"]),
-    description: typeof tool["description"] === "string" ? tool["description"] : "",
-    inputSchema: isRecord(schema) ? schema : {},
+    name: text("name"),
+    title: text("title"),
+    description: text("description"),
+    inputSchema: isJsonObject(schema) ? schema : {},
+    hints: HINTS.flatMap(([key, told]) => (isJsonObject(annotations) && own(annotations, key) === true ? [told] : [])),
   };
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function pieceOf(piece: Record<string, unknown>): McpContent {
+  const type = String(own(piece, "type") ?? "");
+  const resource = own(piece, "resource");
+  const [text, data] = [own(piece, "text"), own(piece, "data")];
+  if (typeof text === "string") return { type, text };
+  if (typeof data === "string") {
+    const mime = String(own(piece, "mimeType") ?? "data");
+    return {
+      type,
+      text: `${mime}, ${Math.round((data.length * 3) / 4).toLocaleString("en")} bytes; it is in the whole answer.`,
+    };
+  }
+  if (isJsonObject(resource)) {
+    const inner = own(resource, "text");
+    return { type, text: typeof inner === "string" ? inner : String(own(resource, "uri") ?? "") };
+  }
+  return { type, text: String(own(piece, "uri") ?? own(piece, "name") ?? "") };
+}
+
+function within(value: unknown, key: string, depth: number): unknown {
+  const holder = holderOf(value, key, depth);
+  return holder === undefined ? undefined : own(holder, key);
+}
+
+/** The map that has a list under this key, the outermost first. */
+function holderOf(value: unknown, key: string, depth: number): Record<string, unknown> | undefined {
+  if (!isJsonObject(value) || depth === 0) return undefined;
+  if (Array.isArray(own(value, key))) return value;
+  for (const inner of Object.values(value)) {
+    const found = holderOf(inner, key, depth - 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

@@ -1,63 +1,145 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
-import type { Agent } from "../api/types.ts";
-import { agentList, catalogList } from "../app/queries.ts";
+import { type ReactNode, useMemo, useState } from "react";
+import "../styles/catalog.css";
+import "../styles/agents.css";
+import { agentList, catalogEntry, catalogList } from "../app/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
-import { Lifecycle } from "./lifecycle.tsx";
+import { ServerPanel } from "./lifecycle.tsx";
+import { PastCalls } from "./past-calls.tsx";
+import { type AgentTerminal, agentTerminal, isNamed, type McpServer, mcpServer } from "./servers.ts";
 import { Terminal } from "./terminal.tsx";
 
 const route = getRouteApi("/agents");
+/** MCP servers whose documents are read for this page. The catalog lists any number. */
+const SERVERS_MAX = 50;
 
 /** Agents and MCP servers: what they offer, called through playbooks, so that every call is an execution. */
 export function AgentsPage(): ReactNode {
-  const { agent: chosenPath } = route.useSearch();
+  const { agent: agentPath, server: serverPath } = route.useSearch();
   const agents = useQuery(agentList());
-  const servers = useInfiniteQuery(catalogList({ kind: "mcp" }));
-  const entries = agents.data?.entries ?? [];
-  const chosen = entries.find(({ path }) => path === chosenPath);
+  const servers = useServers();
+  const [, setEnded] = useState(0);
+  const entries = useMemo(() => (agents.data?.entries ?? []).map(agentTerminal), [agents.data]);
+  const agent = agents.data?.entries.find(({ path }) => path === agentPath);
+  const server = servers.find(({ path }) => path === serverPath);
+  const isEmpty = agents.isSuccess && entries.length === 0 && servers.length === 0;
   return (
     <div className="stack">
       <h1>Agents</h1>
       {agents.isError && <ProblemPanel error={agents.error} again={() => void agents.refetch()} />}
       {agents.isPending && <p className="quiet">Loading …</p>}
-      {agents.isSuccess && entries.length === 0 && (
+      {isEmpty && (
         <section className="panel">
           <h2>No agent is shown here</h2>
           <p>
             An agent is a playbook with <code>metadata.agent: true</code>; <code>metadata.terminal.visible: false</code>{" "}
-            hides one.
+            hides one. <Link to="/register">Register one</Link>, such as <code>playbooks/examples/mcp_agent.yaml</code>.
           </p>
         </section>
       )}
-      <div className="split agents">
-        <nav aria-label="Agents" className="panel stack">
-          {entries.map((entry) => (
-            <Link
-              key={entry.path}
-              to="/agents"
-              search={{ agent: entry.path }}
-              aria-current={entry.path === chosenPath ? "true" : undefined}
-            >
-              {entry.path}
-              <span className="quiet"> {descriptionOf(entry)}</span>
-            </Link>
-          ))}
-        </nav>
-        <div className="stack">
-          {chosen === undefined ? (
-            entries.length > 0 && <p className="quiet">Choose an agent.</p>
-          ) : (
-            <Terminal key={chosen.catalog_id} agent={chosen} />
-          )}
+      {!isEmpty && agents.isSuccess && (
+        <div className="agents-split">
+          <Choice agents={entries} servers={servers} />
+          <div className="stack">
+            {agent !== undefined && (
+              <Terminal key={agent.catalog_id} agent={agent} servers={servers} onEnd={() => setEnded(Date.now())} />
+            )}
+            {agent === undefined && server !== undefined && (
+              <ServerPanel key={server.path} server={server} agents={agentsOf(server, entries)} />
+            )}
+            {agent === undefined && server === undefined && (
+              <section className="panel">
+                {agentPath === undefined && serverPath === undefined ? (
+                  <p>Choose an agent to list and call its tools, or an MCP server to look after it.</p>
+                ) : (
+                  <p className="wrap">
+                    No agent or server that you may see is called {agentPath ?? serverPath}. It may be hidden from
+                    terminals.
+                  </p>
+                )}
+              </section>
+            )}
+            <PastCalls />
+          </div>
         </div>
-      </div>
-      <Lifecycle servers={servers.data?.pages.flatMap(({ resources }) => resources) ?? []} />
+      )}
     </div>
   );
 }
 
-function descriptionOf({ payload }: Agent): string {
-  const metadata = payload["metadata"] as Record<string, unknown> | undefined;
-  return typeof metadata?.["description"] === "string" ? metadata["description"] : "";
+/** The MCP servers that terminals may show. */
+function useServers(): readonly McpServer[] {
+  const pages = useInfiniteQuery(catalogList({ kind: "mcp" }));
+  const rows = pages.data?.pages.flatMap(({ resources }) => resources) ?? [];
+  const documents = useQueries({
+    queries: rows.slice(0, SERVERS_MAX).map(({ path, version }) => catalogEntry(path, String(version))),
+  });
+  return documents
+    .flatMap(({ data }) => (data === undefined ? [] : [mcpServer(data)]))
+    .filter(({ isVisible }) => isVisible);
+}
+
+function agentsOf(server: McpServer, agents: readonly AgentTerminal[]): string[] {
+  return agents.filter(({ servers }) => servers.some((name) => isNamed(server.path, name))).map(({ path }) => path);
+}
+
+function Choice({ agents, servers }: { agents: readonly AgentTerminal[]; servers: readonly McpServer[] }): ReactNode {
+  const { agent, server } = route.useSearch();
+  const [text, setText] = useState("");
+  const isLike = (words: string) => words.toLowerCase().includes(text.trim().toLowerCase());
+  const shown = agents.filter(({ path, description, scopes }) => isLike(`${path} ${description} ${scopes.join(" ")}`));
+  const shownServers = servers.filter(({ path, description }) => isLike(`${path} ${description}`));
+  const workspaces = [...new Set(shown.map(({ workspace }) => workspace))].sort();
+  return (
+    <nav aria-label="Agents and MCP servers" className="panel stack agent-list">
+      <label>
+        <span className="unseen">Filter</span>
+        <input data-filter placeholder="Filter" value={text} onChange={(event) => setText(event.target.value)} />
+      </label>
+      {workspaces.map((workspace) => (
+        <div key={workspace}>
+          <h2 className="wrap">{workspace === "" ? "Agents" : workspace}</h2>
+          <ul className="plain-list">
+            {shown
+              .filter((one) => one.workspace === workspace)
+              .map(({ path, description }) => (
+                <li key={path}>
+                  <Link
+                    to="/agents"
+                    search={{ agent: path }}
+                    activeOptions={{ exact: true }}
+                    aria-current={path === agent ? "true" : undefined}
+                  >
+                    <span className="wrap">{path}</span>
+                    <span className="quiet wrap">{description}</span>
+                  </Link>
+                </li>
+              ))}
+          </ul>
+        </div>
+      ))}
+      {shownServers.length > 0 && (
+        <div>
+          <h2>MCP servers</h2>
+          <ul className="plain-list">
+            {shownServers.map(({ path, description }) => (
+              <li key={path}>
+                <Link
+                  to="/agents"
+                  search={{ server: path }}
+                  activeOptions={{ exact: true }}
+                  aria-current={agent === undefined && path === server ? "true" : undefined}
+                >
+                  <span className="wrap">{path}</span>
+                  <span className="quiet wrap">{description}</span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {shown.length + shownServers.length === 0 && <p className="quiet">None is like this.</p>}
+    </nav>
+  );
 }

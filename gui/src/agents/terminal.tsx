@@ -1,96 +1,174 @@
-import { useMutation } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { type ReactNode, useMemo, useState } from "react";
+import type { JsonObject } from "../../../src/schema/json.ts";
 import type { Agent } from "../api/types.ts";
-import { fieldsOf } from "../catalog/inputs.ts";
-import { JsonView } from "../parts/json-view.tsx";
-import { Status } from "../parts/status.tsx";
-import { type AgentCall, callAgent, type McpTool, toolsOf } from "./mcp-tools.ts";
+import { queries } from "../app/queries.ts";
+import { ProblemPanel } from "../parts/problem.tsx";
+import { Outcome, Running } from "./call-view.tsx";
+import { type McpTool, toolsOf } from "./mcp-tools.ts";
+import { agentTerminal, type McpServer, serverChoices } from "./servers.ts";
 import { ToolForm } from "./tool-form.tsx";
+import { type Asked, useAgentCall } from "./use-agent-call.ts";
+
+const route = getRouteApi("/agents");
+
+/** What was listed stays known while the page is open: each list is an execution. */
+function knownTools(agent: string, server: string) {
+  return {
+    queryKey: ["tools", agent, server],
+    queryFn: () => Promise.resolve<McpTool[] | null>(null),
+    enabled: false,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+  };
+}
 
 /** An agent with inputs `method`, `tool` and `arguments` wraps an MCP server: its tools are listed and called through it. */
-export function Terminal({ agent }: { agent: Agent }): ReactNode {
-  const names = useMemo(() => new Set(fieldsOf(agent.payload).map(({ name }) => name)), [agent.payload]);
-  const wraps = names.has("tool") || names.has("method");
-  const leaving = useRef(new AbortController());
-  useEffect(() => {
-    leaving.current = new AbortController();
-    const { current } = leaving;
-    return () => current.abort();
-  }, []);
-  const [tools, setTools] = useState<McpTool[]>();
-  const [tool, setTool] = useState<McpTool>();
-  const call = useMutation({
-    mutationFn: (workload: Record<string, unknown>) => callAgent(agent.path, workload, leaving.current.signal),
-    onSuccess: ({ result }, workload) => {
-      if (workload["method"] === "tools/list") setTools(toolsOf(result));
-    },
+export function Terminal({
+  agent,
+  servers,
+  onEnd,
+}: {
+  agent: Agent;
+  servers: readonly McpServer[];
+  /** A call has ended. */
+  onEnd(): void;
+}): ReactNode {
+  const about = useMemo(() => agentTerminal(agent), [agent]);
+  const choices = useMemo(() => serverChoices(about, servers), [about, servers]);
+  const { server: asked, tool: toolName } = route.useSearch();
+  const navigate = route.useNavigate();
+  const server = about.takesServer ? (asked ?? choices.own[0] ?? choices.others[0] ?? "") : "";
+  const known = knownTools(agent.catalog_id, server);
+  const tools = useQuery(known).data ?? undefined;
+  const tool = tools?.find(({ name }) => name === toolName);
+  const [shown, setShown] = useState("");
+  const { call, cancel, progress } = useAgentCall(agent.path, ({ workload }, { result, status }) => {
+    onEnd();
+    if (workload["method"] !== "tools/list" || status !== "COMPLETED") return;
+    queries.setQueryData(knownTools(agent.catalog_id, String(workload["server"] ?? "")).queryKey, toolsOf(result));
   });
+  const ask = (what: string, workload: JsonObject) => {
+    const named = server === "" ? {} : { server };
+    const one: Asked = { what, server: server === "" ? undefined : server, workload: { ...named, ...workload } };
+    setShown(`${server} ${what}`);
+    call.mutate(one);
+  };
+  const choose = (change: { server?: string; tool?: string | undefined }) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   return (
-    <section className="panel stack">
-      <h2>{agent.path}</h2>
-      {wraps ? (
+    <section className="panel stack" aria-labelledby="agent-title">
+      <div>
+        <h2 id="agent-title" className="wrap">
+          {agent.path}
+        </h2>
+        {about.description !== "" && <p className="wrap">{about.description}</p>}
+        <p className="row">
+          {about.scopes.map((scope) => (
+            <code key={scope} className="tag wrap">
+              {scope}
+            </code>
+          ))}
+          <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "document" }}>
+            Its document
+          </Link>
+          <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "run" }}>
+            Run it with other inputs
+          </Link>
+        </p>
+      </div>
+      {!about.wraps && <p>It has inputs of its own and wraps no MCP server: run it with its form.</p>}
+      {about.wraps && about.takesServer && (
+        <ServerChoice {...choices} chosen={server} onChoose={(one) => choose({ server: one, tool: undefined })} />
+      )}
+      {about.wraps && (
         <div className="row">
-          <button type="button" disabled={call.isPending} onClick={() => call.mutate({ method: "tools/list" })}>
-            List tools
+          <button type="button" disabled={call.isPending} onClick={() => ask("tools/list", { method: "tools/list" })}>
+            {tools === undefined ? "List tools" : "List tools again"}
           </button>
-          <button type="button" disabled={call.isPending} onClick={() => call.mutate({ method: "health" })}>
+          <button type="button" disabled={call.isPending} onClick={() => ask("health", { method: "health" })}>
             Health
           </button>
         </div>
-      ) : (
-        <p>
-          It has inputs of its own:{" "}
-          <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "run" }}>
-            run it
-          </Link>
-        </p>
       )}
       {tools?.length === 0 && <p>The server offers no tool.</p>}
       {tools !== undefined && tools.length > 0 && (
-        <label>
-          Tool
-          <select
-            value={tool?.name ?? ""}
-            onChange={(event) => setTool(tools.find(({ name }) => name === event.target.value))}
-          >
-            <option value="">choose one of {tools.length}</option>
-            {tools.map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
+        <ToolChoice tools={tools} chosen={tool?.name ?? ""} onChoose={(name) => choose({ tool: name })} />
       )}
       {tool !== undefined && (
         <ToolForm
-          key={tool.name}
+          key={`${server} ${tool.name}`}
           tool={tool}
           isBusy={call.isPending}
-          onCall={(values) => call.mutate({ method: "tools/call", tool: tool.name, arguments: values })}
+          onCall={(values) => ask(tool.name, { method: "tools/call", tool: tool.name, arguments: values })}
         />
       )}
-      {call.isPending && <p role="status">The agent is at work …</p>}
-      {call.isError && (
-        <p role="alert" className="wrap">
-          {call.error.message}
-        </p>
+      {call.isPending && (
+        <Running
+          progress={progress}
+          isCancelling={cancel.isPending}
+          onCancel={(executionId) => cancel.mutate(executionId)}
+        />
       )}
-      {call.data !== undefined && <Outcome call={call.data} />}
+      {cancel.isError && <ProblemPanel error={cancel.error} />}
+      {call.isError && <ProblemPanel error={call.error} />}
+      {call.data !== undefined && !call.isPending && (
+        <div className="stack">
+          <h3 className="wrap">Answer of {shown.trim()}</h3>
+          <Outcome call={call.data} isBrief={call.variables?.what === "tools/list" && tools !== undefined} />
+        </div>
+      )}
     </section>
   );
 }
 
-function Outcome({ call }: { call: AgentCall }): ReactNode {
+function ServerChoice({
+  own,
+  others,
+  chosen,
+  onChoose,
+}: {
+  own: readonly string[];
+  others: readonly string[];
+  chosen: string;
+  onChoose(server: string): void;
+}): ReactNode {
+  const isKnown = own.includes(chosen) || others.includes(chosen);
+  const options = (paths: readonly string[]) => paths.map((path) => <option key={path}>{path}</option>);
+  if (own.length + others.length === 0) return <p>No MCP server is registered, and its scopes name none.</p>;
   return (
-    <section className="stack" aria-live="polite">
-      <p className="row">
-        <Status of={call.status} />
-        <Link to="/executions/$executionId" params={{ executionId: call.executionId }}>
-          its execution
-        </Link>
-      </p>
-      {call.error !== undefined && <p className="wrap">{call.error}</p>}
-      <JsonView key={call.executionId} label="Result" value={call.result ?? null} />
-    </section>
+    <div className="row">
+      <label htmlFor="mcp-server">MCP server</label>
+      <select id="mcp-server" value={chosen} onChange={(event) => onChoose(event.target.value)}>
+        {!isKnown && <option>{chosen}</option>}
+        {own.length > 0 && <optgroup label="of its scopes">{options(own)}</optgroup>}
+        {others.length > 0 && <optgroup label="others of the catalog">{options(others)}</optgroup>}
+      </select>
+    </div>
+  );
+}
+
+function ToolChoice({
+  tools,
+  chosen,
+  onChoose,
+}: {
+  tools: readonly McpTool[];
+  chosen: string;
+  onChoose(name: string | undefined): void;
+}): ReactNode {
+  return (
+    <div className="row">
+      <label htmlFor="mcp-tool">Tool</label>
+      <select id="mcp-tool" value={chosen} onChange={(event) => onChoose(event.target.value || undefined)}>
+        <option value="">choose one of {tools.length}</option>
+        {tools.map(({ name, title }) => (
+          <option key={name} value={name}>
+            {title === "" || title === name ? name : `${name}: ${title}`}
+          </option>
+        ))}
+      </select>
+    </div>
   );
 }

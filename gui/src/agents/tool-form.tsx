@@ -1,8 +1,10 @@
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
+import type { JsonObject } from "../../../src/schema/json.ts";
 import { Field } from "../catalog/field.tsx";
-import { parsedInput, textOf } from "../catalog/inputs.ts";
+import { readInputs, readMap, type Texts, textOf } from "../catalog/input-values.ts";
+import { fieldsOfSchema } from "../catalog/inputs.ts";
+import { useFocusOnProblem } from "../catalog/use-focus-on-problem.ts";
 import type { McpTool } from "./mcp-tools.ts";
-import { schemaFields } from "./schema-fields.ts";
 
 /** A field for each argument of a tool. An argument that is not needed and left empty is not sent. */
 export function ToolForm({
@@ -12,44 +14,66 @@ export function ToolForm({
 }: {
   tool: McpTool;
   isBusy: boolean;
-  onCall(values: Record<string, unknown>): void;
+  onCall(values: JsonObject): void;
 }): ReactNode {
-  const fields = useMemo(() => schemaFields(tool.inputSchema), [tool.inputSchema]);
-  const [texts, setTexts] = useState<Record<string, string>>(() =>
-    Object.fromEntries(
-      fields.map(({ name, kind, initial }) => [name, initial === undefined ? "" : textOf(kind, initial)]),
-    ),
+  const fields = useMemo(() => fieldsOfSchema(tool.inputSchema), [tool.inputSchema]);
+  const [texts, setTexts] = useState<Texts>(() =>
+    Object.fromEntries(fields.map((field) => [field.name, textOf(field, field.initial)])),
   );
-  const [problem, setProblem] = useState("");
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    try {
-      const values: Record<string, unknown> = {};
-      for (const field of fields) {
-        const text = texts[field.name] ?? "";
-        if (text === "" && !field.required) continue;
-        values[field.name] = parsedInput(field, text);
-      }
-      setProblem("");
-      onCall(values);
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
-    }
+  const [more, setMore] = useState("");
+  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
+  const form = useFocusOnProblem(problems);
+  const isOpen = tool.inputSchema["additionalProperties"] !== false && fields.length === 0;
+  const submit = async () => {
+    const { values, problems: found } = await readInputs(fields, texts);
+    const others = await readMap(more).catch((error: Error) => error);
+    const all = others instanceof Error ? { ...found, "": others.message } : found;
+    setProblems(all);
+    if (others instanceof Error || Object.keys(all).length > 0) return;
+    onCall({ ...others, ...values });
   };
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isBusy) void submit();
+  };
+  const count = Object.keys(problems).length;
   return (
-    <form className="stack" onSubmit={submit}>
-      {tool.description !== "" && <p className="wrap">{tool.description}</p>}
+    <form ref={form} className="stack" onSubmit={onSubmit} noValidate>
+      <div>
+        <h3 className="wrap">{tool.title || tool.name}</h3>
+        {tool.description !== "" && <p className="wrap">{tool.description}</p>}
+        {tool.hints.length > 0 && <p className="quiet">Its author says: {tool.hints.join(", ")}.</p>}
+      </div>
       {fields.map((field) => (
         <Field
           key={field.name}
           field={field}
-          hint={field.description}
-          choices={field.choices}
+          problem={Object.hasOwn(problems, field.name) ? problems[field.name] : undefined}
           text={texts[field.name] ?? ""}
           onText={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
         />
       ))}
-      {problem !== "" && <p role="alert">{problem}</p>}
+      {fields.length === 0 && !isOpen && <p className="quiet">It takes no arguments.</p>}
+      {isOpen && (
+        <div className="field">
+          <label htmlFor="more-arguments">Arguments, as YAML or JSON</label>
+          <textarea
+            id="more-arguments"
+            className="mono"
+            rows={3}
+            spellCheck={false}
+            value={more}
+            aria-invalid={problems[""] !== undefined}
+            onChange={(event) => setMore(event.target.value)}
+          />
+          {problems[""] !== undefined && <p className="problem wrap">It {problems[""]}</p>}
+        </div>
+      )}
+      {count > 0 && (
+        <p role="alert" className="problem">
+          Nothing was called: {count === 1 ? "one argument is" : `${count} arguments are`} wrong.
+        </p>
+      )}
       <div>
         <button type="submit" className="main" disabled={isBusy}>
           Call {tool.name}

@@ -140,6 +140,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/catalog/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What registering a document would say of it, with lines and columns; nothing is written
+         * @description For: worker, operator; a user with a session.
+         */
+        post: operations["postApiCatalogValidate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/catalog/agents/list": {
         parameters: {
             query?: never;
@@ -767,6 +787,26 @@ export interface paths {
          * @description For: operator; a user with the permission manage_credentials.
          */
         delete: operations["deleteApiCredentialsIdentifier"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/credentials/{identifier}/uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What names a credential: newest versions in the catalog, with the places in their documents
+         * @description For: worker, operator; a user with the permission manage_credentials.
+         */
+        get: operations["getApiCredentialsIdentifierUses"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1806,6 +1846,111 @@ export interface operations {
                         /** @constant */
                         unchanged?: true;
                         warnings: {
+                            line: number;
+                            column: number;
+                            path: string;
+                            code: string;
+                            message: string;
+                            hint?: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            413: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postApiCatalogValidate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Text of the document, YAML, 1 MiB at most. */
+                    content: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Registering it would succeed: it has no error. It may have warnings. */
+                        valid: boolean;
+                        /** @description Null where it is not valid, as `path`. */
+                        kind: ("playbook" | "agent" | "mcp") | null;
+                        path: string | null;
+                        /** @description In the order of the text, 100 and a last one that says how many more at most. */
+                        messages: {
+                            /** @enum {string} */
+                            severity: "error" | "warning";
                             line: number;
                             column: number;
                             path: string;
@@ -6190,6 +6335,102 @@ export interface operations {
             };
             /** @description Refused or failed */
             404: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getApiCredentialsIdentifierUses: {
+        parameters: {
+            query?: {
+                /** @description Items of a page, 100 by default, 500 at most. */
+                limit?: string;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                identifier: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest versions whose documents name it. A page may be short, or empty, and not the last. */
+                        items: {
+                            path: string;
+                            version: number;
+                            /** @enum {string} */
+                            kind: "playbook" | "agent" | "mcp";
+                            catalog_id: string;
+                            places: {
+                                /** @description Where in the document, as `workflow[0].tool.auth`. */
+                                place: string;
+                                /** @description The name is a default of the workload: a run may be given another. */
+                                by_default: boolean;
+                            }[];
+                        }[];
+                        /** @description How many more of this page name it, which the caller may not see. */
+                        hidden: number;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
                 headers: {
                     "x-request-id"?: string;
                     [name: string]: unknown;

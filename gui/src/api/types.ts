@@ -24,6 +24,10 @@ export type EventRecord = Answer<"getApiExecutionsExecutionIdEvents">["events"][
 export type CatalogItem = Answer<"getApiCatalog">["resources"][number];
 /** One version of a catalog entry with its text. */
 export type Resource = Answer<"getApiCatalogResourcePath">;
+/** What registering a text would say of it. */
+export type Validation = Answer<"postApiCatalogValidate">;
+/** A credential without its data. */
+export type Credential = Answer<"getApiCredentials">["items"][number];
 /** A worker with its capacity and heartbeat. */
 export type Worker = Answer<"getApiWorkerPools">["items"][number];
 /** What the doctor found, each with its remedy. */

@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
+import type { CredentialType } from "../../../src/schema/credential-types.ts";
 import { answerOf, api, isLockedOut } from "../api/client.ts";
 import { readExecution } from "../api/execution.ts";
 import { Problem } from "../api/problem.ts";
@@ -134,14 +135,17 @@ export function diagnosis() {
 }
 
 /** Credentials without their data. */
-export function credentialList(filters: { q?: string | undefined }) {
-  const { q } = filters;
+export function credentialList(filters: {
+  q?: string | undefined;
+  type?: CredentialType | undefined;
+  tag?: string | undefined;
+}) {
   return infiniteQueryOptions({
     queryKey: ["credentials", filters],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) => {
       const query = {
-        ...(q !== undefined && { q }),
+        ...defined(filters),
         ...(pageParam !== null && { cursor: pageParam }),
       };
       return answerOf(api.GET("/api/credentials", { params: { query }, signal }));

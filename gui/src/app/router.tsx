@@ -11,6 +11,10 @@ const text = (value: unknown): string | undefined => (typeof value === "string" 
 const id = (value: unknown): string | undefined =>
   typeof value === "number" ? String(value) : typeof value === "string" && /^\d+$/.test(value) ? value : undefined;
 
+/** A name that looks like a number or a truth value arrives as one. */
+const name = (value: unknown): string | undefined =>
+  typeof value === "number" || typeof value === "boolean" ? String(value) : text(value);
+
 const root = createRootRoute({
   component: Shell,
   errorComponent: ({ error, reset }) => <ProblemPanel error={error} again={reset} />,
@@ -98,13 +102,14 @@ const execution = createRoute({
 });
 
 /** What a catalog entry's page can show. */
-export const ENTRY_TABS = ["run", "document", "graph", "versions", "executions"] as const;
+export const ENTRY_TABS = ["run", "document", "graph", "versions", "executions", "credentials", "keychain"] as const;
 export type EntryTab = (typeof ENTRY_TABS)[number];
 
 /** What the catalog is narrowed to. */
 interface CatalogSearch {
   kind?: "playbook" | "agent" | "mcp" | undefined;
   prefix?: string | undefined;
+  q?: string | undefined;
 }
 
 /** Which version of an entry is looked at, and how. */
@@ -112,6 +117,8 @@ interface EntrySearch {
   tab?: EntryTab | undefined;
   version?: string | undefined;
   against?: string | undefined;
+  /** The execution whose inputs the form begins with. */
+  from?: string | undefined;
 }
 
 const catalog = createRoute({
@@ -119,7 +126,8 @@ const catalog = createRoute({
   path: "/catalog",
   validateSearch: (search: Record<string, unknown>): CatalogSearch => ({
     kind: (["playbook", "agent", "mcp"] as const).find((kind) => kind === search["kind"]),
-    prefix: text(search["prefix"]),
+    prefix: name(search["prefix"]),
+    q: name(search["q"]),
   }),
   component: lazyRouteComponent(() => import("../catalog/page.tsx"), "CatalogPage"),
 });
@@ -138,6 +146,7 @@ const entry = createRoute({
     tab: ENTRY_TABS.find((tab) => tab === search["tab"]),
     version: id(search["version"]),
     against: id(search["against"]),
+    from: id(search["from"]),
   }),
   component: lazyRouteComponent(() => import("../catalog/entry-page.tsx"), "EntryPage"),
 });
@@ -151,23 +160,41 @@ const operations = createRoute({
 /** Which credentials are looked at. */
 interface CredentialSearch {
   q?: string | undefined;
+  type?: string | undefined;
+  tag?: string | undefined;
+  /** The one that is looked at. */
+  name?: string | undefined;
+  /** What is done: a new one is made, or the one of that name replaced. */
+  form?: "new" | "replace" | undefined;
 }
 
 const credentials = createRoute({
   getParentRoute: () => root,
   path: "/credentials",
   validateSearch: (search: Record<string, unknown>): CredentialSearch => ({
-    q: text(search["q"]),
+    q: name(search["q"]),
+    type: text(search["type"]),
+    tag: name(search["tag"]),
+    name: name(search["name"]),
+    form: (["new", "replace"] as const).find((form) => form === search["form"]),
   }),
   component: lazyRouteComponent(() => import("../credentials/page.tsx"), "CredentialsPage"),
 });
 
+/** What of the terminal is looked at. */
+interface AgentsSearch {
+  agent?: string | undefined;
+  server?: string | undefined;
+  tool?: string | undefined;
+}
+
 const agents = createRoute({
   getParentRoute: () => root,
   path: "/agents",
-  validateSearch: (search: Record<string, unknown>): { agent?: string | undefined; server?: string | undefined } => ({
-    agent: text(search["agent"]),
-    server: text(search["server"]),
+  validateSearch: (search: Record<string, unknown>): AgentsSearch => ({
+    agent: name(search["agent"]),
+    server: name(search["server"]),
+    tool: name(search["tool"]),
   }),
   component: lazyRouteComponent(() => import("../agents/page.tsx"), "AgentsPage"),
 });

@@ -1,10 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
+import "../styles/catalog.css";
+import type { Resource } from "../api/types.ts";
 import { catalogEntry } from "../app/queries.ts";
 import { ENTRY_TABS, type EntryTab } from "../app/router.tsx";
+import { CopyButton } from "../parts/copy.tsx";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
+import { descriptionOf } from "./catalog-table.tsx";
+import { EntryCredentials } from "./entry-credentials.tsx";
+import { EntryExecutions } from "./entry-executions.tsx";
+import { EntryKeychain } from "./entry-keychain.tsx";
+import { kindText } from "./kinds.ts";
 import { RunForm } from "./run-form.tsx";
 import { Versions } from "./versions.tsx";
 
@@ -17,44 +25,26 @@ const TITLES: Record<EntryTab, string> = {
   graph: "Graph",
   versions: "Versions",
   executions: "Executions",
+  credentials: "Credentials",
+  keychain: "Keychain",
 };
+/** What there is of an MCP server: it does not run by itself. */
+const OF_SERVER: readonly EntryTab[] = ["document", "versions", "credentials"];
 
 /** One entry of the catalog: run it, read it, see how it came to be. */
 export function EntryPage(): ReactNode {
   const { _splat: path = "" } = route.useParams();
-  const { version, tab, against } = route.useSearch();
+  const { version, tab, against, from } = route.useSearch();
   const entry = useQuery(catalogEntry(path, version ?? "latest"));
   if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
   if (entry.data === undefined) return <p className="quiet">Loading …</p>;
-  const canRun = entry.data.kind !== "mcp";
-  const shown = tab ?? (canRun ? "run" : "document");
-  const description = entry.data.metadata["description"];
+  const tabs = entry.data.kind === "mcp" ? OF_SERVER : ENTRY_TABS;
+  const shown = tab !== undefined && tabs.includes(tab) ? tab : (tabs[0] ?? "document");
   return (
     <div className="stack">
-      <div className="row spread">
-        <div>
-          <h1 className="row">
-            <span className="wrap">{entry.data.path}</span> <span className="quiet">v{entry.data.version}</span>
-          </h1>
-          <p className="quiet">
-            {entry.data.kind}, registered <Ago at={entry.data.created_at} />
-            {version !== undefined && (
-              <>
-                {" · "}
-                <Link to="." search={{ tab }}>
-                  to the newest version
-                </Link>
-              </>
-            )}
-          </p>
-          {typeof description === "string" && <p className="wrap">{description}</p>}
-        </div>
-        <Link to="/register" search={{ from: entry.data.path }} className="button">
-          Edit …
-        </Link>
-      </div>
+      <Head entry={entry.data} isOld={version !== undefined} />
       <nav className="tabs" aria-label="Views">
-        {ENTRY_TABS.filter((name) => canRun || name === "document" || name === "versions").map((name) => (
+        {tabs.map((name) => (
           <Link
             key={name}
             from="/entry/$"
@@ -67,18 +57,45 @@ export function EntryPage(): ReactNode {
         ))}
       </nav>
       <Suspense fallback={<p className="quiet">Loading …</p>}>
-        {shown === "run" && <RunForm key={entry.data.catalog_id} entry={entry.data} />}
+        {shown === "run" && <RunForm key={entry.data.catalog_id} entry={entry.data} from={from} />}
         {shown === "document" && <Editor label="Document" value={entry.data.content} />}
         {shown === "graph" && <PlaybookGraph payload={entry.data.payload} steps={[]} />}
         {shown === "versions" && <Versions path={path} current={entry.data} against={against} />}
-        {shown === "executions" && (
-          <p>
-            <Link to="/executions" search={{ path }}>
-              Executions of {path}
-            </Link>
-          </p>
-        )}
+        {shown === "executions" && <EntryExecutions path={path} />}
+        {shown === "credentials" && <EntryCredentials payload={entry.data.payload} />}
+        {shown === "keychain" && <EntryKeychain entry={entry.data} />}
       </Suspense>
+    </div>
+  );
+}
+
+function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode {
+  const description = descriptionOf(entry.metadata);
+  return (
+    <div className="row spread">
+      <div className="stack tight">
+        <h1 className="row">
+          <span className="wrap">{entry.path}</span> <span className="quiet">v{entry.version}</span>
+        </h1>
+        <p className="quiet">
+          {kindText(entry.kind)}, registered <Ago at={entry.created_at} />, catalog id <code>{entry.catalog_id}</code>
+          {isOld && (
+            <>
+              {" · "}
+              <Link from="/entry/$" to="." search={(before) => ({ ...before, version: undefined })}>
+                to the newest version
+              </Link>
+            </>
+          )}
+        </p>
+        {description !== "" && <p className="wrap">{description}</p>}
+      </div>
+      <div className="row">
+        <CopyButton label="Copy text" text={entry.content} />
+        <Link to="/register" search={{ from: entry.path }} className="button">
+          Edit …
+        </Link>
+      </div>
     </div>
   );
 }

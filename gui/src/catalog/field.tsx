@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import type { InputField } from "./inputs.ts";
 
 /** One field of a form whose fields come from a document or a schema. */
@@ -6,75 +6,120 @@ export function Field({
   field,
   text,
   onText,
-  hint = "",
-  choices,
+  problem,
 }: {
   field: InputField;
   text: string;
   onText(text: string): void;
-  hint?: string;
-  choices?: readonly string[] | undefined;
+  problem?: string | undefined;
 }): ReactNode {
   const id = `input-${field.name}`;
-  if (field.kind === "boolean") {
-    return (
-      <label>
-        <input type="checkbox" checked={text === "true"} onChange={(event) => onText(String(event.target.checked))} />
-        {field.name}
-        <span className="quiet">{hint}</span>
-      </label>
-    );
-  }
+  const about = [field.description !== "" && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean);
   return (
-    <div className="field">
+    <div className="field" data-invalid={problem !== undefined}>
       <label htmlFor={id}>
-        {field.name} <span className="quiet">{hint}</span>
+        <span className="mono">{field.name}</span>
+        <span className="quiet">{kindText(field)}</span>
       </label>
-      <Control id={id} field={field} text={text} onText={onText} choices={choices} />
+      {field.description !== "" && (
+        <p id={`${id}-hint`} className="quiet wrap hint">
+          {field.description}
+        </p>
+      )}
+      <Control
+        id={id}
+        field={field}
+        text={text}
+        onText={onText}
+        about={about.join(" ")}
+        isWrong={problem !== undefined}
+      />
+      {problem !== undefined && (
+        <p id={`${id}-problem`} className="problem wrap">
+          {field.name} {problem}
+        </p>
+      )}
     </div>
   );
 }
 
-function Control({
-  id,
-  field,
-  text,
-  onText,
-  choices,
-}: {
+function kindText({ kind, required, schema, secret }: InputField): string {
+  const type = kind === "data" ? (schema["type"] === "array" ? "list, as YAML or JSON" : "YAML or JSON") : "";
+  if (secret) return required ? "secret, required" : "secret";
+  const words = { text: "", number: "number", boolean: "", data: type, any: "any value, as YAML" }[kind];
+  return [words, required ? "required" : ""].filter(Boolean).join(", ");
+}
+
+interface ControlProps {
   id: string;
   field: InputField;
   text: string;
   onText(text: string): void;
-  choices: readonly string[] | undefined;
-}): ReactNode {
-  if (choices !== undefined) {
+  about: string;
+  isWrong: boolean;
+}
+
+function Control(props: ControlProps): ReactNode {
+  const { id, field, text, onText, about, isWrong } = props;
+  const common = {
+    id,
+    value: text,
+    "aria-describedby": about === "" ? undefined : about,
+    "aria-invalid": isWrong,
+    "aria-required": field.required,
+    onChange: (event: { target: { value: string } }) => onText(event.target.value),
+  };
+  if (field.choices !== undefined || field.kind === "boolean") {
+    const choices = field.choices ?? [true, false];
+    const isOptional = field.initial === undefined || field.initial === null;
     return (
-      <select id={id} value={text} onChange={(event) => onText(event.target.value)}>
-        <option value="">none</option>
-        {choices.map((choice) => (
-          <option key={choice}>{choice}</option>
-        ))}
+      <select {...common}>
+        {isOptional && <option value="">{field.required ? "choose" : "not set"}</option>}
+        {choices.map((choice) => {
+          const value = typeof choice === "string" ? choice : JSON.stringify(choice);
+          return (
+            <option key={value} value={value}>
+              {value}
+            </option>
+          );
+        })}
       </select>
     );
   }
-  if (field.kind === "json" || text.includes("\n")) {
-    return (
-      <textarea
-        id={id}
-        className="mono"
-        rows={Math.min(12, text.split("\n").length + 1)}
-        value={text}
-        onChange={(event) => onText(event.target.value)}
-      />
-    );
+  if (field.secret) return <Secret {...props} />;
+  if (field.kind === "data" || text.includes("\n") || text.length > 120) {
+    const rows = Math.max(2, Math.min(14, text.split("\n").length + 1));
+    return <textarea {...common} className={field.kind === "text" ? "" : "mono"} rows={rows} spellCheck={false} />;
   }
+  const placeholder = field.kind === "any" && field.initial === null ? "null" : undefined;
   return (
     <input
-      id={id}
+      {...common}
+      placeholder={placeholder}
       inputMode={field.kind === "number" ? "decimal" : "text"}
-      value={text}
-      onChange={(event) => onText(event.target.value)}
+      autoComplete="off"
     />
+  );
+}
+
+/** Dots instead of characters, until somebody wants to see what was typed. */
+function Secret({ id, text, onText, about, isWrong }: ControlProps): ReactNode {
+  const [isShown, setIsShown] = useState(false);
+  return (
+    <span className="row">
+      <input
+        id={id}
+        type={isShown ? "text" : "password"}
+        autoComplete="new-password"
+        spellCheck={false}
+        value={text}
+        aria-describedby={about === "" ? undefined : about}
+        aria-invalid={isWrong}
+        onChange={(event) => onText(event.target.value)}
+      />
+      <button type="button" aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
+        {isShown ? "Hide" : "Show"}
+      </button>
+    </span>
   );
 }

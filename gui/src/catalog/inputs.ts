@@ -1,68 +1,103 @@
-/** A field of the form: a key of `workload`, with the type that its default has. */
+import { isJsonObject, type Json, type JsonObject, own } from "../../../src/schema/json.ts";
+
+/** A field of a form whose fields come from a document or a schema. */
 export interface InputField {
   name: string;
-  kind: "text" | "number" | "boolean" | "json";
-  initial: unknown;
+  /** `data` is a list or a map, `any` may be everything: both are written as YAML. */
+  kind: "text" | "number" | "boolean" | "data" | "any";
+  /** Its default; undefined where it has none. */
+  initial: Json | undefined;
+  required: boolean;
+  description: string;
+  /** The values that it can have, where there are few. */
+  choices: readonly Json[] | undefined;
+  /** Shown as dots and never remembered. */
+  secret: boolean;
+  /** What its value is held to. */
+  schema: JsonObject;
 }
 
-/** The inputs that a document declares by its workload's defaults. */
+/**
+ * The inputs of a playbook: the keys of its workload with the types of their defaults, and what `metadata.exposes_as_mcp` says
+ * of them, where an agent describes its inputs.
+ */
 export function fieldsOf(payload: Readonly<Record<string, unknown>>): InputField[] {
-  const workload = payload["workload"];
-  if (typeof workload !== "object" || workload === null || Array.isArray(workload)) return [];
-  return Object.entries(workload).map(([name, initial]) => ({ name, kind: kindOf(initial), initial }));
+  const workload = own(payload, "workload");
+  const metadata = own(payload, "metadata");
+  const exposed = isJsonObject(metadata) ? own(metadata, "exposes_as_mcp") : undefined;
+  const declared = isJsonObject(exposed) ? own(exposed, "input_schema") : undefined;
+  const described = isJsonObject(declared) ? fieldsOfSchema(declared) : [];
+  const defaults = isJsonObject(workload) ? workload : {};
+  const named = new Set(described.map(({ name }) => name));
+  return [
+    ...described.map((field) => {
+      const initial = (own(defaults, field.name) as Json | undefined) ?? field.initial;
+      return initial === undefined ? field : { ...field, initial };
+    }),
+    ...Object.entries(defaults).flatMap(([name, initial]) => (named.has(name) ? [] : [fieldOfDefault(name, initial)])),
+  ];
 }
 
-function kindOf(value: unknown): InputField["kind"] {
+/** The fields in the order in which the document names them: the database's JSON has lost it. */
+export function inTextOrder(fields: readonly InputField[], text: string): InputField[] {
+  const section = text.slice(Math.max(0, text.search(/^["']?workload["']?\s*:/m)));
+  const placed = fields.map((field) => {
+    const name = field.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const at = section.search(new RegExp(`(^|[\\s{,])["']?${name}["']?\\s*:`, "m"));
+    return { field, at: at === -1 ? section.length : at };
+  });
+  return placed.sort((one, other) => one.at - other.at).map(({ field }) => field);
+}
+
+/** Fields for the properties of a JSON Schema of an object. */
+export function fieldsOfSchema(schema: Readonly<Record<string, unknown>>): InputField[] {
+  const properties = own(schema, "properties");
+  if (!isJsonObject(properties)) return [];
+  const required = own(schema, "required");
+  return Object.entries(properties).map(([name, written]) => {
+    const property = isJsonObject(written) ? written : {};
+    const choices = own(property, "enum");
+    const description = own(property, "description");
+    return {
+      name,
+      kind: kindOfType(own(property, "type")),
+      initial: own(property, "default") as Json | undefined,
+      required: Array.isArray(required) && required.includes(name),
+      description: typeof description === "string" ? description : "",
+      choices: Array.isArray(choices) && choices.length > 0 ? (choices as Json[]) : undefined,
+      secret: isSecret(name) || own(property, "format") === "password" || own(property, "writeOnly") === true,
+      schema: property,
+    };
+  });
+}
+
+function fieldOfDefault(name: string, initial: Json): InputField {
+  const kind = kindOf(initial);
+  const secret = isSecret(name) && (kind === "text" || kind === "any");
+  return { name, kind, initial, required: false, description: "", choices: undefined, secret, schema: {} };
+}
+
+function kindOf(value: Json): InputField["kind"] {
+  if (value === null) return "any";
+  if (typeof value === "string") return "text";
   if (typeof value === "number") return "number";
-  if (typeof value === "boolean") return "boolean";
-  return typeof value === "string" ? "text" : "json";
+  return typeof value === "boolean" ? "boolean" : "data";
 }
 
-/** What stands in a field for a value. */
-export function textOf(kind: InputField["kind"], value: unknown): string {
-  if (kind === "json") return JSON.stringify(value, null, 2) ?? "";
-  return value === null || value === undefined ? "" : String(value);
+function kindOfType(type: unknown): InputField["kind"] {
+  const types = [type].flat().filter((one) => one !== "null");
+  const [only] = types;
+  if (types.length !== 1) return "any";
+  if (only === "string") return "text";
+  if (only === "number" || only === "integer") return "number";
+  if (only === "boolean") return "boolean";
+  return only === "array" || only === "object" ? "data" : "any";
 }
 
-/** The value of a field's text. Throws an `Error` that says what is wrong with it. */
-export function parsedInput({ kind, name }: InputField, text: string): unknown {
-  if (kind === "text") return text;
-  if (kind === "boolean") return text === "true";
-  if (kind === "number") {
-    const value = Number(text);
-    // A template may stand where a number is: it is text then.
-    if (text.includes("{{")) return text;
-    if (text.trim() === "" || !Number.isFinite(value)) throw new Error(`${name} must be a number`);
-    return value;
-  }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${name} must be JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
+/** Names that people give to what nobody else is to read; `access_token` is sealed by the server too. */
+const SECRET_NAME = /(^|[_-])(pass(word|wd|phrase)?|secret|token|api_?key|private_?key)$/i;
 
-const KEY = "flow.inputs.";
-/** Longest set of inputs that is remembered, characters. */
-const KEPT_MAX = 20_000;
-
-/** The inputs of the last run of a path from this browser. */
-export function lastInputs(path: string): Record<string, unknown> {
-  try {
-    const kept: unknown = JSON.parse(localStorage.getItem(KEY + path) ?? "{}");
-    return typeof kept === "object" && kept !== null ? (kept as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
-
-/** Remembers the inputs of a run. What is too long is not remembered. */
-export function keepInputs(path: string, inputs: Readonly<Record<string, unknown>>): void {
-  const text = JSON.stringify(inputs);
-  if (text.length > KEPT_MAX) return;
-  try {
-    localStorage.setItem(KEY + path, text);
-  } catch {
-    // The browser's store is full: the form begins with the defaults next time.
-  }
+/** Whether a name is one that people give to secrets. */
+export function isSecret(name: string): boolean {
+  return SECRET_NAME.test(name);
 }

@@ -1,13 +1,15 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { type ReactNode, useMemo } from "react";
-import type { Resource } from "../api/types.ts";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { CatalogItem, Resource } from "../api/types.ts";
 import { catalogEntry, catalogVersions } from "../app/queries.ts";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
-import { lineDiff } from "./line-diff.ts";
+import { DiffView } from "./diff-view.tsx";
 
-/** The versions of a path, and how one differs from another. */
+const route = getRouteApi("/entry/$");
+
+/** The versions of a path, and how any of them differs from any other. */
 export function Versions({
   path,
   current,
@@ -21,9 +23,16 @@ export function Versions({
   const rows = pages.data?.pages.flatMap(({ versions }) => versions) ?? [];
   const other = against ?? (current.version > 1 ? String(current.version - 1) : undefined);
   return (
-    <div className="split">
-      <section className="panel scroll">
-        {other === undefined ? <p>This is the first version.</p> : <Diff path={path} from={other} to={current} />}
+    <div className="split versions">
+      <section className="panel stack">
+        {other === undefined ? (
+          <p>This is the first version.</p>
+        ) : (
+          <>
+            <Choice rows={rows} from={other} to={current.version} />
+            <Diff path={path} from={other} to={current} />
+          </>
+        )}
       </section>
       <section className="panel scroll">
         {pages.isError && <ProblemPanel error={pages.error} />}
@@ -32,7 +41,6 @@ export function Versions({
             <tr>
               <th>Version</th>
               <th>Registered</th>
-              <th>Compare</th>
             </tr>
           </thead>
           <tbody>
@@ -46,19 +54,12 @@ export function Versions({
                 <td>
                   <Ago at={row.created_at} />
                 </td>
-                <td>
-                  {row.version !== current.version && (
-                    <Link from="/entry/$" to="." search={(before) => ({ ...before, against: String(row.version) })}>
-                      with v{current.version}
-                    </Link>
-                  )}
-                </td>
               </tr>
             ))}
           </tbody>
         </table>
         {pages.hasNextPage && (
-          <button type="button" onClick={() => void pages.fetchNextPage()}>
+          <button type="button" disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
             Older ones
           </button>
         )}
@@ -67,29 +68,46 @@ export function Versions({
   );
 }
 
+/** Which two are compared. A version that is not loaded yet stays among the choices. */
+function Choice({ rows, from, to }: { rows: readonly CatalogItem[]; from: string; to: number }): ReactNode {
+  const navigate = route.useNavigate();
+  const known = new Set([...rows.map(({ version }) => version), Number(from), to]);
+  const options = [...known].sort((one, other) => other - one);
+  const choose = (change: { version?: string; against?: string }) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+  return (
+    <div className="row">
+      <label>
+        From
+        <select value={from} onChange={(event) => choose({ against: event.target.value })}>
+          {options.map((version) => (
+            <option key={version} value={version}>
+              v{version}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        to
+        <select value={to} onChange={(event) => choose({ version: event.target.value, against: from })}>
+          {options.map((version) => (
+            <option key={version} value={version}>
+              v{version}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="button" onClick={() => choose({ version: from, against: String(to) })}>
+        Swap
+      </button>
+    </div>
+  );
+}
+
 function Diff({ path, from, to }: { path: string; from: string; to: Resource }): ReactNode {
   const entry = useQuery(catalogEntry(path, from));
-  const lines = useMemo(
-    () => (entry.data === undefined ? undefined : lineDiff(entry.data.content, to.content)),
-    [entry.data, to.content],
-  );
   if (entry.isError) return <ProblemPanel error={entry.error} />;
-  if (lines === undefined) return <p className="quiet">Loading …</p>;
-  const count = (kind: string) => lines.filter((line) => line.kind === kind).length;
-  return (
-    <>
-      <h2>
-        From v{from} to v{to.version}: {count("added")} lines more, {count("removed")} less
-      </h2>
-      <div className="diff">
-        {lines.map((line, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and the list is made anew as a whole
-          <div key={index} className={line.kind}>
-            {line.kind === "added" ? "+ " : line.kind === "removed" ? "- " : "  "}
-            {line.text}
-          </div>
-        ))}
-      </div>
-    </>
-  );
+  if (entry.data === undefined) return <p className="quiet">Loading …</p>;
+  const label = `From version ${from} to version ${to.version}`;
+  return <DiffView before={entry.data.content} after={to.content} label={label} />;
 }

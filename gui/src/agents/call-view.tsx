@@ -1,0 +1,106 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { JsonView } from "../parts/json-view.tsx";
+import { useNow } from "../parts/now.tsx";
+import { Status } from "../parts/status.tsx";
+import { durationText } from "../parts/time.ts";
+import type { AgentCall, CallProgress } from "./call-agent.ts";
+import { contentOf } from "./mcp-tools.ts";
+
+/** A call that no worker takes for so long is told to be one, milliseconds. */
+const UNTAKEN_MS = 5_000;
+
+/** A call that is under way: how far it is, and the way to end it. */
+export function Running({
+  progress,
+  isCancelling,
+  onCancel,
+}: {
+  progress: (CallProgress & { since: number }) | undefined;
+  isCancelling: boolean;
+  onCancel(executionId: string): void;
+}): ReactNode {
+  const now = useNow();
+  if (progress === undefined) return <p role="status">Starting …</p>;
+  const waited = Math.max(0, now - progress.since);
+  return (
+    <section className="stack tight">
+      <p className="row" role="status">
+        <Status of={progress.isTaken ? "RUNNING" : "PENDING"} />
+        <span className="wrap">{progress.isTaken ? progress.text : "waits for a worker"}</span>
+      </p>
+      <p className="row">
+        <span className="number quiet">{durationText(waited)}</span>
+        <ExecutionLink executionId={progress.executionId} />
+        <button type="button" disabled={isCancelling} onClick={() => onCancel(progress.executionId)}>
+          {isCancelling ? "Cancelling …" : "Cancel the call"}
+        </button>
+      </p>
+      {!progress.isTaken && waited > UNTAKEN_MS && (
+        <p className="tone-warn problem">
+          No worker has taken it yet. <Link to="/operations">Operations</Link> says which workers there are and what
+          keeps them.
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** How a call ended, what the tool said, and the whole answer. */
+export function Outcome({
+  call,
+  isBrief,
+}: {
+  call: AgentCall;
+  /** What it gave is shown elsewhere. */
+  isBrief: boolean;
+}): ReactNode {
+  const content = contentOf(call.result);
+  return (
+    <section className="stack" aria-live="polite" aria-label="Answer">
+      <p className="row">
+        <Status of={call.status} />
+        <ExecutionLink executionId={call.executionId} />
+      </p>
+      {call.error !== null && (
+        <div className="panel tone-bad">
+          <p className="wrap">{call.error.message}</p>
+          <p className="quiet">
+            <code>{call.error.code}</code> {hintOf(call.error.code)}
+          </p>
+        </div>
+      )}
+      {content?.isError === true && <p className="problem">The tool says that it failed.</p>}
+      {content?.pieces.map((piece, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no names and their order does not change
+        <pre key={index} className="piece">
+          {piece.text}
+        </pre>
+      ))}
+      {!(isBrief && call.status === "COMPLETED") && (
+        <JsonView
+          key={call.executionId}
+          label={content === undefined ? "Result" : "Whole answer"}
+          value={call.result ?? null}
+        />
+      )}
+    </section>
+  );
+}
+
+function ExecutionLink({ executionId }: { executionId: string }): ReactNode {
+  return (
+    <Link to="/executions/$executionId" params={{ executionId }}>
+      Execution {executionId}
+    </Link>
+  );
+}
+
+function hintOf(code: string): string {
+  if (/^(ECONN|ENOTFOUND|EAI|CONNECT|NETWORK|UND_ERR)/.test(code)) {
+    return "The server cannot be reached: is it deployed, and may the workers reach its address?";
+  }
+  if (code === "HTTP_401" || code === "HTTP_403") return "The server refused: see the credential of its document.";
+  if (code === "NOT_FOUND") return "Something that the call names is not registered.";
+  return "";
+}

@@ -1,0 +1,58 @@
+import { useMutation } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import type { JsonObject } from "../../../src/schema/json.ts";
+import { answerOf, api } from "../api/client.ts";
+import { useIdempotencyKey } from "../api/idempotency.ts";
+import { type AgentCall, type CallProgress, callAgent } from "./call-agent.ts";
+import { keepCall, type PastCall } from "./history.ts";
+
+/** What is asked of an agent. */
+export interface Asked {
+  /** For people: `tools/list`, or the name of the tool. */
+  what: string;
+  server: string | undefined;
+  workload: JsonObject;
+}
+
+/** Calls an agent, tells how far the call is, and notes it in the tab's history. Leaving the page stops the waiting, not the call. */
+export function useAgentCall(path: string, onEnd: (asked: Asked, call: AgentCall) => void) {
+  const key = useIdempotencyKey();
+  const [progress, setProgress] = useState<CallProgress & { since: number }>();
+  const leaving = useRef(new AbortController());
+  useEffect(() => {
+    leaving.current = new AbortController();
+    const { current } = leaving;
+    return () => current.abort();
+  }, []);
+  const call = useMutation({
+    mutationFn: async (asked: Asked) => {
+      const since = Date.now();
+      let kept: PastCall | undefined;
+      const onProgress = (now: CallProgress) => {
+        setProgress({ ...now, since });
+        if (kept !== undefined) return;
+        const { what, server } = asked;
+        const at = new Date(since).toISOString();
+        kept = { executionId: now.executionId, agent: path, what, server, at, status: "RUNNING" };
+        keepCall(kept);
+      };
+      setProgress(undefined);
+      const { signal } = leaving.current;
+      const ended = await callAgent(path, asked.workload, key.of(asked.workload), onProgress, signal);
+      key.answered();
+      if (kept !== undefined) keepCall({ ...kept, status: ended.status });
+      return ended;
+    },
+    onSuccess: (ended, asked) => onEnd(asked, ended),
+  });
+  const cancel = useMutation({
+    mutationFn: (executionId: string) =>
+      answerOf(
+        api.POST("/api/executions/{execution_id}/cancel", {
+          params: { path: { execution_id: executionId } },
+          body: { reason: "cancelled in the terminal" },
+        }),
+      ),
+  });
+  return { call, cancel, progress };
+}

@@ -1,0 +1,26 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { answerOf, api } from "../api/client.ts";
+
+/** The version that has a catalog id, as logs and keychain entries speak of it. Nothing where there is none. */
+export function ById({ catalogId }: { catalogId: string }): ReactNode {
+  const entry = useQuery({
+    queryKey: ["catalog", "id", catalogId],
+    queryFn: ({ signal }) =>
+      answerOf(api.GET("/api/catalog/entries/{catalog_id}", { params: { path: { catalog_id: catalogId } }, signal })),
+  });
+  if (entry.data === undefined) return null;
+  const { path, version } = entry.data;
+  return (
+    <p className="panel row">
+      Catalog id <code>{catalogId}</code> is
+      <Link to="/entry/$" params={{ _splat: path }} search={{ version: String(version) }}>
+        {path} v{version}
+      </Link>
+      <Link to="/entry/$" params={{ _splat: path }} search={{ version: String(version), tab: "keychain" }}>
+        its keychain
+      </Link>
+    </p>
+  );
+}

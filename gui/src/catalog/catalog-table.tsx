@@ -1,0 +1,59 @@
+import { Link, useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useCallback } from "react";
+import type { CatalogItem } from "../api/types.ts";
+import { Ago } from "../parts/now.tsx";
+import { useRowKeys } from "../parts/use-row-keys.ts";
+import { kindText } from "./kinds.ts";
+
+/** The rows of the catalog. */
+export function CatalogTable({ rows }: { rows: readonly CatalogItem[] }): ReactNode {
+  const navigate = useNavigate();
+  const open = useCallback(
+    (position: number) => {
+      const row = rows[position];
+      if (row !== undefined) void navigate({ to: "/entry/$", params: { _splat: row.path } });
+    },
+    [rows, navigate],
+  );
+  const [at, body] = useRowKeys(rows.length, open);
+  return (
+    <div className="panel scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Path</th>
+            <th>Kind</th>
+            <th>Version</th>
+            <th>Registered</th>
+            <th className="wide">Description</th>
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {rows.map((row, position) => (
+            <tr key={row.path} aria-selected={position === at}>
+              <td className="wrap">
+                <Link to="/entry/$" params={{ _splat: row.path }}>
+                  {row.path}
+                </Link>
+              </td>
+              <td>{kindText(row.kind)}</td>
+              <td className="number">{row.version}</td>
+              <td className="number">
+                <Ago at={row.created_at} />
+              </td>
+              <td className="one wide" title={descriptionOf(row.metadata)}>
+                {descriptionOf(row.metadata)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What a document says of itself. */
+export function descriptionOf(metadata: Readonly<Record<string, unknown>>): string {
+  const description = metadata["description"];
+  return typeof description === "string" ? description : "";
+}

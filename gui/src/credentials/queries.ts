@@ -1,0 +1,38 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { answerOf, api } from "../api/client.ts";
+
+/** One credential without its data: no browser asks for them. */
+export function credentialRecord(name: string) {
+  return queryOptions({
+    queryKey: ["credentials", "one", name],
+    queryFn: ({ signal }) =>
+      answerOf(api.GET("/api/credentials/{identifier}", { params: { path: { identifier: name } }, signal })),
+  });
+}
+
+/** What names a credential in the catalog, page by page: one may be empty and not the last. */
+export function credentialUses(name: string) {
+  return infiniteQueryOptions({
+    queryKey: ["credentials", "uses", name],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam, signal }) =>
+      answerOf(
+        api.GET("/api/credentials/{identifier}/uses", {
+          params: { path: { identifier: name }, query: pageParam === null ? {} : { cursor: pageParam } },
+          signal,
+        }),
+      ),
+    getNextPageParam: (page) => page.next_cursor,
+  });
+}
+
+/** What was done with a credential, newest first, for those who may read the audit log. */
+export function credentialAudit(name: string) {
+  return queryOptions({
+    queryKey: ["credentials", "audit", name],
+    queryFn: ({ signal }) =>
+      answerOf(
+        api.GET("/api/auth/audit", { params: { query: { resource: `credential/${name}`, limit: "50" } }, signal }),
+      ),
+  });
+}

@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { accessibility, startGui } from "../support/gui.ts";
+import { startHttpServer } from "../support/http-server.ts";
+import { startMcpServer } from "../support/mcp-server.ts";
+
+/* The terminal of agents in a real browser, against a real `flow serve` with a worker and the reference server of MCP. */
+
+const MARKUP = "<img src=x onerror=alert(1)>";
+const HOSTILE_TOOL = {
+  name: `${MARKUP} tool`,
+  title: "<script>alert(2)</script>",
+  description: MARKUP,
+  inputSchema: {
+    type: "object",
+    properties: {
+      [MARKUP]: { type: "string", description: "<b>bold</b>", default: MARKUP },
+      pick: { enum: [MARKUP, "b"] },
+    },
+  },
+};
+
+const gui = await startGui();
+after(() => gui.close());
+const mcp = await startMcpServer();
+after(() => mcp.close());
+// A server of JSON-RPC that offers what nobody should.
+const hostile = await startHttpServer(({ body }, response) => {
+  const { id, method } = JSON.parse(body === "" ? "{}" : body) as { id?: number; method?: string };
+  if (id === undefined) return void response.writeHead(202).end();
+  const results: Record<string, object> = {
+    initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "h", version: "1" } },
+    "tools/list": { tools: [HOSTILE_TOOL] },
+    "tools/call": { content: [{ type: "text", text: "<script>alert(3)</script>" }] },
+  };
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method ?? ""] ?? {} }));
+});
+after(() => hostile.close());
+const { serving, post, opened } = gui;
+
+const register = (content: string) => post("/api/catalog/register", { content });
+const AGENT = await readFile(join(import.meta.dirname, "../../../playbooks/examples/mcp_agent.yaml"), "utf8");
+await register(AGENT);
+const server = (path: string, endpoint: string, more = "") =>
+  register(
+    `apiVersion: flow/v2\nkind: Mcp\nmetadata: { name: n, path: ${path}, description: "A server." }\nspec:\n  endpoint: "${endpoint}"\n${more}`,
+  );
+await server("mcp/example", mcp.endpoint, "  lifecycle: { deploy: ops/deploy, broken: ops/missing }\n");
+await server("mcp/gone", "http://127.0.0.1:1/mcp");
+await server("mcp/hostile", `${hostile.origin}/mcp`);
+await server("mcp/unseen", mcp.endpoint, "  terminal: { visible: false }\n");
+await register(`apiVersion: flow/v2
+kind: Playbook
+metadata: { name: deploy, path: ops/deploy }
+workload: { action: null, server: null }
+workflow:
+  - { step: start, tool: { kind: noop, result: { did: "{{ workload.action }} of {{ workload.server }}" } } }
+`);
+await register(`apiVersion: flow/v2
+kind: Playbook
+metadata: { name: plain, path: agents/plain, description: "${MARKUP}", agent: true, terminal: { workspace: "<i>w</i>" } }
+workload: { a: 1 }
+workflow: [{ step: start, tool: { kind: noop } }]
+`);
+await register(`apiVersion: flow/v2
+kind: Playbook
+metadata: { name: unseen, path: agents/unseen, agent: true, terminal: { visible: false } }
+workflow: [{ step: start, tool: { kind: noop } }]
+`);
+
+async function listed(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "List tools" }).click();
+  await page.getByRole("combobox", { name: "Tool" }).waitFor();
+}
+
+const AT_AGENT = "/agents?agent=examples%2Fmcp_agent";
+
+for (const [address, sign] of [
+  ["/agents", "Choose an agent"],
+  [AT_AGENT, "List tools"],
+  ["/agents?server=mcp%2Fexample", "Lifecycle"],
+] as const) {
+  test(`${address} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+    for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
+      const page = await opened(address, look);
+      await page.getByText(sign).first().waitFor();
+      assert.deepEqual(await accessibility(page), []);
+      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
+      await page.close();
+    }
+  });
+}
+
+test("agents and servers that terminals may show are listed, by workspace, and found by a text", async () => {
+  const page = await opened("/agents");
+  const list = page.getByRole("navigation", { name: "Agents and MCP servers" });
+  await list.getByRole("link", { name: "mcp/gone" }).waitFor();
+  await list.getByRole("heading", { name: "mcp", exact: true }).waitFor();
+  await list.getByRole("link", { name: "examples/mcp_agent" }).waitFor();
+  assert.equal(await list.getByText("unseen").count(), 0);
+  await list.getByPlaceholder("Filter").fill("example");
+  await list.getByRole("link", { name: "mcp/gone" }).waitFor({ state: "detached" });
+  await list.getByRole("link", { name: "examples/mcp_agent" }).click();
+  await page.getByRole("heading", { name: "examples/mcp_agent" }).waitFor();
+  await page.goto(`${serving.url}/agents?agent=agents%2Funseen`);
+  await page.getByText("No agent or server that you may see is called agents/unseen").waitFor();
+  await page.close();
+});
+
+test("tools of the server of its scopes are listed, and one is called with arguments of its schema's types", async () => {
+  const page = await opened(AT_AGENT);
+  await listed(page);
+  assert.equal(await page.getByRole("combobox", { name: "MCP server" }).inputValue(), "mcp/example");
+  await page.getByRole("combobox", { name: "Tool" }).selectOption("get-sum");
+  await page.locator("#input-a").fill("nineteen");
+  await page.getByRole("button", { name: "Call get-sum" }).click();
+  await page.getByText("Nothing was called: 2 arguments are wrong.").waitFor();
+  await page.getByText("a must be a number").waitFor();
+  await page.getByText("b is required").waitFor();
+  assert.deepEqual(await accessibility(page), []);
+  await page.locator("#input-a").fill("19");
+  await page.locator("#input-b").fill("23");
+  await page.getByRole("button", { name: "Call get-sum" }).click();
+  await page.getByText("The sum of 19 and 23 is 42.").first().waitFor();
+  assert.deepEqual(await accessibility(page), []);
+  const calls = page.locator("section", { has: page.getByRole("heading", { name: "Calls of this tab" }) }).last();
+  await calls.getByText("get-sum").waitFor();
+  await calls.getByText("tools/list").waitFor();
+  const link = page.getByRole("region", { name: "Answer" }).getByRole("link", { name: /^Execution/ });
+  await link.click();
+  await page.waitForURL(/\/executions\/\d+/);
+  await page.getByText("It has ended: completed").waitFor();
+  await page.close();
+});
+
+test("a long call tells how far it is, and can be cancelled", async () => {
+  const page = await opened(AT_AGENT);
+  await listed(page);
+  await page.getByRole("combobox", { name: "Tool" }).selectOption("trigger-long-running-operation");
+  await page.locator("#input-duration").fill("110");
+  await page.locator("#input-steps").fill("5");
+  await page.getByRole("button", { name: /^Call trigger/ }).click();
+  await page.getByRole("status").getByText("running").waitFor();
+  await page.getByRole("button", { name: "Cancel the call" }).click();
+  await page.getByRole("region", { name: "Answer" }).getByText("cancelled").first().waitFor();
+  await page.close();
+});
+
+test("a server that cannot be reached, and one that is not registered, are told with the execution that found out", async () => {
+  for (const [name, sign] of [
+    ["mcp/gone", /127\.0\.0\.1/],
+    ["mcp/never", /there is no MCP resource/],
+  ] as const) {
+    const page = await opened(`${AT_AGENT}&server=${encodeURIComponent(name)}`);
+    await page.getByRole("button", { name: "Health" }).click();
+    const answer = page.getByRole("region", { name: "Answer" });
+    await answer.getByText("failed").first().waitFor();
+    await answer.getByText(sign).first().waitFor();
+    await answer.getByRole("link", { name: /^Execution/ }).waitFor();
+    await page.close();
+  }
+});
+
+test("a call that is refused is told as such, and starts nothing", async () => {
+  const page = await opened(AT_AGENT);
+  page.removeAllListeners("console");
+  await page.route("**/api/execute", (route) =>
+    route.fulfill({
+      status: 403,
+      json: { error: "No role of yours may execute it", code: "FORBIDDEN", request_id: "7" },
+    }),
+  );
+  await page.getByRole("button", { name: "List tools" }).click();
+  await page.getByText("No role of yours may execute it").waitFor();
+  await page.close();
+});
+
+test("an action of a server's life is asked for before it runs, and its execution is followed to its end", async () => {
+  const page = await opened("/agents?server=mcp%2Fexample");
+  page.removeAllListeners("console");
+  await page.getByRole("button", { name: "deploy …" }).click();
+  assert.deepEqual(await accessibility(page), []);
+  await page.getByRole("dialog").getByText("ops/deploy").waitFor();
+  await page.getByRole("button", { name: "No" }).click();
+  await page.getByRole("button", { name: "deploy …" }).click();
+  await page.getByRole("button", { name: "Run deploy" }).click();
+  await page.getByText("deploy of mcp/example").waitFor();
+  await page.getByRole("link", { name: /^Execution/ }).waitFor();
+  await page.getByRole("button", { name: "broken …" }).click();
+  await page.getByRole("button", { name: "Run broken" }).click();
+  await page.getByRole("alert").getByText("ops/missing").waitFor();
+  await page.close();
+});
+
+test("markup in agents, tools, schemas and answers is only ever text", async () => {
+  const page = await opened(`${AT_AGENT}&server=mcp%2Fhostile`);
+  page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
+  await listed(page);
+  await page.getByRole("combobox", { name: "Tool" }).selectOption(HOSTILE_TOOL.name);
+  await page.getByText("<b>bold</b>").waitFor();
+  await page.getByRole("button", { name: "Call", exact: false }).last().click();
+  await page.getByText("<script>alert(3)</script>").first().waitFor();
+  assert.equal(await page.locator("main script, main img, main i, main b").count(), 0);
+  await page.goto(`${serving.url}/agents?agent=agents%2Fplain`);
+  await page.getByText("It has inputs of its own").waitFor();
+  assert.equal(await page.locator("main script, main img, main i, main b").count(), 0);
+  await page.close();
+});
