@@ -81,6 +81,7 @@ function build(database: Database, resultsFolder: string) {
     ...service,
     reaper: { sweepNow: () => Promise.reject(new Error("Nothing is swept here")) },
     diagnose: createDiagnosis({ database, keyIds: undefined }),
+    overview: () => Promise.reject(new Error("nobody looks on")),
     catalog: createCatalog({ database, onRegistered: nothing }),
     limits: config,
     stopping: new AbortController().signal,

@@ -18,6 +18,8 @@ export interface NatsLink {
   current(): NatsSession | undefined;
   /** Called with each session, the present one included. It must not throw. */
   onSession(open: (session: NatsSession) => void): void;
+  /** How long an answer takes, milliseconds; undefined where none comes within {@link LATENCY_MAX_MS}. */
+  latencyMs(): Promise<number | undefined>;
   /** Ends the session and the attempts to make another. May be called more than once. */
   close(): Promise<void>;
 }
@@ -27,6 +29,9 @@ const CONNECT_MS = 3_000;
 /** A server that is frozen, or a network that swallows packets, is noticed after two unanswered pings: 10–15 s. */
 const PING_MS = 5_000;
 const PINGS_MAX = 2;
+
+/** Longest wait for one answer. */
+const LATENCY_MAX_MS = 2_000;
 
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
@@ -96,6 +101,10 @@ export function openNatsLink(url: Secret, logger: Logger): NatsLink {
     onSession(open) {
       openers.push(open);
       if (session !== undefined) open(session);
+    },
+    async latencyMs() {
+      const late = systemClock.sleep(LATENCY_MAX_MS, stopping.signal).then(() => undefined);
+      return await Promise.race([session?.connection.rtt(), late]).catch(() => undefined);
     },
     async close() {
       stopping.abort();

@@ -6,7 +6,7 @@ import { type Ready, ROLES, serve } from "../roles/serve.ts";
 import { type CliInput, EXIT, textOption } from "./command.ts";
 import { cleanText } from "./text.ts";
 
-/** `flow serve`: a role until SIGINT or SIGTERM, which is its ordinary end. One line on standard output, the log on standard error. */
+/** `flow serve`: a role until SIGINT or SIGTERM, which is its ordinary end. Standard output says where it is, the log is on standard error. */
 export async function runServe({ options, io }: CliInput): Promise<number> {
   const config = loadConfig(io.environment);
   const role = ROLES.find((name) => name === textOption(options, "role")) ?? "all";
@@ -35,5 +35,11 @@ function readyLine(ready: Ready): string {
     return `flow gateway is ready at ${url}, callbacks: ${callbackUrl}, server: ${serverUrl}\n`;
   }
   const gateway = ready.gatewayUrl === undefined ? "" : `, gateway: ${ready.gatewayUrl}`;
-  return `flow is ready at ${ready.url}, data: ${cleanText(ready.data)}${gateway}\n`;
+  return `flow is ready at ${ready.url}, data: ${cleanText(ready.data)}${gateway}\n${pageLine(ready)}`;
+}
+
+/** Where a person looks: a server that listens on every address is on this machine too. */
+function pageLine({ url, hasPage }: { url: string; hasPage: boolean }): string {
+  if (!hasPage) return "page: none, this installation was built without one ('npm run build' makes it)\n";
+  return `page: ${url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")}/\n`;
 }

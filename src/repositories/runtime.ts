@@ -194,6 +194,12 @@ export async function touchServer({ sql }: Database, name: string): Promise<bool
   return count > 0;
 }
 
+/** Signs a server off. */
+export async function signOffServer({ sql }: Database, name: string): Promise<void> {
+  await sql`
+    update flow.runtime set status = 'offline', heartbeat_at = now() where kind = 'server' and name = ${name}`;
+}
+
 /** Deletes rows of processes that were not heard of for so long; gives how many. What they hold is claimable without them. */
 export async function deleteSilentRuntimes({ sql }: Database, silentMs: number): Promise<number> {
   const { count } = await sql`

@@ -5,13 +5,20 @@ import type { Logger } from "../platform/logger.ts";
 import type { Broker } from "../ports/broker.ts";
 import type { KeyValueStore } from "../ports/key-value.ts";
 
+/** The connection to the broker. */
+export interface BrokerLink {
+  isUp(): boolean;
+  /** How long its answer takes, milliseconds; undefined while it is not connected, or does not answer. */
+  latencyMs(): Promise<number | undefined>;
+}
+
 /** The broker, and what else comes with its connection. */
 export interface OpenBroker {
   broker: Broker;
   /** Small results; undefined without NATS. Its buckets keep values until they are deleted. */
   resultValues: KeyValueStore | undefined;
-  /** Whether it is connected at the moment; undefined without NATS, where there is nothing to be connected to. */
-  isUp: (() => boolean) | undefined;
+  /** How the connection is at the moment; undefined without NATS, where there is nothing to be connected to. */
+  link: BrokerLink | undefined;
 }
 
 /**
@@ -26,7 +33,7 @@ export async function openBroker(
   if (config.brokerUrl === undefined) {
     const broker = createInProcessBroker(logger);
     lifecycle.add("the broker", () => broker.close());
-    return { broker, resultValues: undefined, isUp: undefined };
+    return { broker, resultValues: undefined, link: undefined };
   }
   const { openNatsLink } = await import("../adapters/nats-connection.ts");
   const { createNatsBroker } = await import("../adapters/nats-broker.ts");
@@ -36,5 +43,9 @@ export async function openBroker(
   const broker = createNatsBroker({ link, logger });
   lifecycle.add("the broker", () => broker.close());
   const resultValues = createNatsKeyValue({ link, now: Date.now, maxAgeMs: 0 });
-  return { broker, resultValues, isUp: () => link.current() !== undefined };
+  return {
+    broker,
+    resultValues,
+    link: { isUp: () => link.current() !== undefined, latencyMs: () => link.latencyMs() },
+  };
 }

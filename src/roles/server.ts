@@ -43,6 +43,8 @@ export interface RunningServer {
   url: string;
   /** Where its data is, for people. */
   data: string;
+  /** It serves the browser's page; an installation may have been built without. */
+  hasPage: boolean;
 }
 
 /**
@@ -64,7 +66,11 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
   if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
   await ensureEventPartitions(database);
-  const { service, metrics, reaper, diagnose } = await startService(deps, { database, url: databaseUrl, keys });
+  const { service, metrics, reaper, diagnose, overview } = await startService(deps, {
+    database,
+    url: databaseUrl,
+    keys,
+  });
   await registerGivenCredentials(config, service.credentials, logger);
   await warnOfUnknownKeys(database, keys, logger);
   const catalog = createCatalog({
@@ -80,10 +86,13 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   setMaxListeners(0, stopping.signal);
   const loopback = isLoopback(host);
   const newRequestId = createIds(Date.now);
+  const gui = readGuiFiles(packagePath("dist/page"), "/api");
+  if (gui === undefined) logger.warn({}, "this installation has no page for browsers: it was built without");
   const app = createApp({
     ...service,
     reaper,
     diagnose,
+    overview,
     catalog,
     limits: config,
     stopping: stopping.signal,
@@ -91,7 +100,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
     metrics,
     tokens,
     loopback,
-    gui: readGuiFiles(packagePath("dist/page"), "/api"),
+    gui,
     version: deps.version,
     newRequestId,
     unavailable,
@@ -103,7 +112,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   lifecycle.add("the HTTP server", () => listener.close());
   // First of all: who waits for something is answered, so that the HTTP server can end.
   lifecycle.add("whoever waits", () => stopping.abort());
-  return { url: listener.url, data };
+  return { url: listener.url, data, hasPage: gui !== undefined };
 }
 
 /** Whoever can reach the port can run anything that playbooks can. So an open server stays on this machine. */

@@ -12,6 +12,7 @@ import { hearSessionChanges } from "../repositories/session-changes.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { createDiagnosis } from "../services/doctor/diagnose.ts";
 import { createEchoes, type Echoes } from "../services/echoes.ts";
+import { createOverview } from "../services/overview/overview.ts";
 import { createReaper, type Reaper } from "../services/reaper.ts";
 import { createRetention } from "../services/retention.ts";
 import { diskRoom } from "./disk-room.ts";
@@ -19,6 +20,7 @@ import { createExecutionTraces } from "./execution-traces.ts";
 import { createObserver } from "./observer.ts";
 import { openBroker } from "./open-broker.ts";
 import { openProcessTracing } from "./open-tracing.ts";
+import { openPresence } from "./presence.ts";
 import { openResultStores } from "./result-stores.ts";
 import { createResultsObserver } from "./results-observer.ts";
 import { createService, type Service } from "./service.ts";
@@ -40,6 +42,7 @@ export interface StartedService {
   metrics: Metrics;
   reaper: Reaper;
   diagnose: ReturnType<typeof createDiagnosis>;
+  overview: ReturnType<typeof createOverview>;
 }
 
 /**
@@ -50,7 +53,7 @@ export async function startService(
   { config, folder, version, logger, lifecycle }: StartServiceDeps,
   { database, url, keys }: { database: Database; url: string; keys: KeyRing },
 ): Promise<StartedService> {
-  const { broker, resultValues, isUp } = await openBroker(config, logger, lifecycle);
+  const { broker, resultValues, link } = await openBroker(config, logger, lifecycle);
   const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
   const flushDatabase = openDatabase(url, {
     // One for each round that is under way; shared with nothing that could hold them up.
@@ -114,15 +117,34 @@ export async function startService(
     onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
   });
   const reaperWork = config.reaperEnabled ? { reaper, intervalMs: config.reaperIntervalMs } : undefined;
-  startUpkeep({ ...service, upkeep: advance.upkeep, database, reaper: reaperWork, retention, logger, lifecycle });
+  const presence = openPresence(database, { name: processor, version });
+  startUpkeep({
+    ...service,
+    upkeep: advance.upkeep,
+    database,
+    presence,
+    reaper: reaperWork,
+    retention,
+    logger,
+    lifecycle,
+  });
   const diagnose = createDiagnosis({
     database,
     keyIds: keys.ids,
     disk: async () => (config.databaseUrl === undefined ? await diskRoom(resolve(folder, config.home)) : undefined),
-    ...(isUp !== undefined && { brokerIsUp: isUp }),
+    ...(link !== undefined && { brokerIsUp: link.isUp }),
     limits: { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs: config.reaperHardTimeoutMs },
   });
-  return { service, metrics, reaper, diagnose };
+  const overview = createOverview({
+    database,
+    embedded: config.databaseUrl === undefined,
+    ...(link !== undefined && { broker: link }),
+    reaper: { ...reaper, enabled: config.reaperEnabled, intervalMs: config.reaperIntervalMs },
+    server: processor,
+    staleMs: config.reaperWorkerStaleMs,
+    now: Date.now,
+  });
+  return { service, metrics, reaper, diagnose, overview };
 }
 
 /** What other servers tell of is looked up: a notice is a hint, and may be forged. */
@@ -152,6 +174,7 @@ function openReaper(
     },
     maxPerRun: reaperMaxPerRun,
     intervalMs: reaperIntervalMs,
+    now: Date.now,
     onSwept(swept) {
       deps.metrics.reaperSwept(swept);
       if (swept !== undefined && swept.pending + swept.worker + swept.timeout > 0) {

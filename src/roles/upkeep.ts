@@ -13,6 +13,7 @@ import type { Reaper } from "../services/reaper.ts";
 import type { Results } from "../services/results.ts";
 import type { Retention } from "../services/retention.ts";
 import type { TransientValues } from "../services/transient.ts";
+import type { Presence } from "./presence.ts";
 
 /** What is looked after beside the requests. */
 export interface UpkeepDeps {
@@ -21,6 +22,7 @@ export interface UpkeepDeps {
   audit: Audit;
   keychainUpkeep: KeychainUpkeep;
   transient: Pick<TransientValues, "sweep">;
+  presence: Presence;
   /** Undefined: switched off. */
   reaper: { reaper: Reaper; intervalMs: number } | undefined;
   retention: Retention;
@@ -32,6 +34,8 @@ export interface UpkeepDeps {
 /** A server that takes this long to work out what follows from a batch is taken for dead, and another one does it too. */
 const BATCH_IDLE_MS = 5_000;
 const DAY_MS = 86_400_000;
+/** Time between two signs of life. */
+const PRESENCE_MS = 10_000;
 /** Expired rows deleted in one run. */
 const EXPIRED_MAX = 1_000;
 /** How long people can look at sessions that are over. */
@@ -44,12 +48,14 @@ export const RETENTION_INTERVAL_MS = 300_000;
  * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
  */
 export function startUpkeep(deps: UpkeepDeps): void {
-  const { upkeep, database, audit, keychainUpkeep, transient, results, reaper, retention, logger, lifecycle } = deps;
+  const { upkeep, database, presence, audit, keychainUpkeep, transient, results, reaper, retention } = deps;
+  const { logger, lifecycle } = deps;
   const work: BackgroundWork[] = [
     { name: "poll for commands", intervalMs: 1_000, runOnce: () => upkeep.poll() },
     { name: "recover batches", intervalMs: 1_000, runOnce: () => upkeep.recover(BATCH_IDLE_MS) },
     { name: "end overdue executions", intervalMs: 1_000, runOnce: () => upkeep.expire() },
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => upkeep.sweep() },
+    { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => ensureEventPartitions(database) },
     {
       name: "delete expired values",
@@ -89,5 +95,6 @@ export function startUpkeep(deps: UpkeepDeps): void {
     // Another server may do the same at once. Without the database it waits for the end of the lease.
     await Promise.all([stop(), retention.end().catch(() => undefined)]);
     await reaper?.reaper.release().catch(() => undefined);
+    await presence.end().catch(() => undefined);
   });
 }

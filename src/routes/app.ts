@@ -113,6 +113,7 @@ export interface AppDeps {
   rotate: ReturnType<typeof rotateSecrets>;
   reaper: DoctorAdminDeps["reaper"];
   diagnose: DoctorAdminDeps["diagnose"];
+  overview: DoctorAdminDeps["overview"];
   runSql: ReturnType<typeof runSql>;
   audit: Audit;
   access: Access;

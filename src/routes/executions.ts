@@ -13,6 +13,7 @@ import {
   ExecutionsQuery,
   ResultAnswer,
   ResultQuery,
+  statesIn,
 } from "../schema/execution-api.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { PAGE_MAX, pageSize } from "../schema/wire.ts";
@@ -108,9 +109,10 @@ export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, MARKS, RESULT, CANCEL,
 export function executionRoutes(executions: Executions, stopping: AbortSignal) {
   return new Hono<RouteEnvironment>()
     .get(LIST.path, queryOf(LIST.query), async (c) => {
-      const { limit, cursor, parent_execution_id, since, until, ...filter } = c.req.valid("query");
+      const { limit, cursor, status, parent_execution_id, since, until, ...filter } = c.req.valid("query");
       const asked = {
         ...filter,
+        ...(status !== undefined && { statuses: statesIn(status) }),
         ...(parent_execution_id !== undefined && { parentExecutionId: parent_execution_id }),
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),

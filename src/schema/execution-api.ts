@@ -133,10 +133,27 @@ export const ExecutionItem = v.object({
 });
 export type ExecutionItem = v.InferOutput<typeof ExecutionItem>;
 
+/** The states that a text names with commas, each once; none where one of them is no state. */
+export function statesIn(text: string): ExecutionStateName[] {
+  const names = text.split(",").map((one) => one.trim());
+  const known = EXECUTION_STATES.filter((state) => names.includes(state));
+  return names.every((one) => (EXECUTION_STATES as readonly string[]).includes(one)) ? known : [];
+}
+
 /** Query of `GET /api/executions`. */
 export const ExecutionsQuery = v.object({
   ...PageQuery.entries,
-  status: v.exactOptional(v.pipe(v.string(), v.toUpperCase(), v.picklist(EXECUTION_STATES))),
+  status: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.toUpperCase(),
+      v.check(
+        (text) => statesIn(text).length > 0,
+        `must be one of ${EXECUTION_STATES.join(", ")}, or several of them with commas`,
+      ),
+      v.description("In one of these states; several with commas: `PENDING,RUNNING`."),
+    ),
+  ),
   path: v.exactOptional(name),
   parent_execution_id: v.exactOptional(IdInput),
   since: v.exactOptional(v.pipe(TimeInput, v.description("Started then or later (RFC 3339)."))),

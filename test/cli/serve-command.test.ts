@@ -38,7 +38,7 @@ test("with nothing set up: serve starts its own database, registers, lists, stop
   assert.equal(code, 0, stderr);
   assert.match(
     stdout,
-    /^flow is ready at http:\/\/127\.0\.0\.1:\d+, data: embedded PostgreSQL in .*\.flow\/postgres\n$/,
+    /^flow is ready at http:\/\/127\.0\.0\.1:\d+, data: embedded PostgreSQL in .*\.flow\/postgres\npage: http:\/\/127\.0\.0\.1:\d+\/\n$/,
   );
   for (const line of stderr.trim().split("\n")) JSON.parse(line);
   assert.deepEqual(await processesOf(join(folder, ".flow")), [], "no process of the database is left");

@@ -61,6 +61,26 @@ test("a failed step is shown with its error, and so is the execution", async () 
   assert.equal((step["error"] as Body)["code"], "HTTP_500");
 });
 
+test("a list may be of several states at once, over all its pages", async () => {
+  await work.register("states", ONE_STEP);
+  const done = await work.execute("states");
+  await work.runToEnd(done);
+  const open = await work.execute("states");
+  const stopped = await work.execute("states");
+  await work.post(`/api/executions/${stopped}/cancel`);
+  const listed = async (query: string) => idsOf((await work.get(`/api/executions?path=states&${query}`)).body);
+  assert.deepEqual(await listed("status=running,completed"), [open, done]);
+  assert.deepEqual(await listed("status=CANCELLED,RUNNING,CANCELLED"), [stopped, open]);
+  assert.deepEqual(await listed("status=COMPLETED"), [done]);
+  const first = (await work.get("/api/executions?path=states&status=COMPLETED,RUNNING,CANCELLED&limit=2")).body;
+  assert.deepEqual(idsOf(first), [stopped, open]);
+  assert.deepEqual(await listed(`status=COMPLETED,RUNNING,CANCELLED&limit=2&cursor=${first["next_cursor"]}`), [done]);
+  for (const status of ["", "RUNNING,", "running,gone"]) {
+    assert.equal((await work.get(`/api/executions?status=${status}`)).status, 422, status);
+  }
+  await work.post(`/api/executions/${open}/cancel`);
+});
+
 test("lists are newest first, in pages that neither repeat nor leave out, by path, status and time", async () => {
   const before = new Date().toISOString();
   const ids: string[] = [];

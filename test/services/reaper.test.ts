@@ -23,7 +23,7 @@ function reaperOf(holder: string, maxPerRun = 100): { reaper: Reaper; told: stri
   };
   const policy = { ...POLICY, pendingMs: 60_000 };
   const onSwept = (found: Swept) => void swept.push(found);
-  const deps = { database, broker: { publish }, holder, policy, maxPerRun, intervalMs: 60_000, onSwept };
+  const deps = { database, broker: { publish }, holder, policy, maxPerRun, intervalMs: 60_000, onSwept, now: () => 0 };
   return { reaper: createReaper(deps), told, swept };
 }
 

@@ -17,6 +17,7 @@ import { createApp } from "../../src/routes/app.ts";
 import type { AdvanceObserver } from "../../src/services/advance.ts";
 import { createCatalog } from "../../src/services/catalog.ts";
 import { createDiagnosis } from "../../src/services/doctor/diagnose.ts";
+import { createOverview } from "../../src/services/overview/overview.ts";
 import { createReaper } from "../../src/services/reaper.ts";
 import { keyRing } from "./key-ring.ts";
 import { createServiceDatabase } from "./postgres.ts";
@@ -137,8 +138,17 @@ function doctorParts(database: Database, broker: Broker) {
     maxPerRun: 100,
     intervalMs: 60_000,
     onSwept,
+    now: Date.now,
   });
-  return { reaper, diagnose: createDiagnosis({ database, keyIds: keyRing().ids }) };
+  const overview = createOverview({
+    database,
+    embedded: false,
+    reaper: { ...reaper, enabled: true, intervalMs: 60_000 },
+    server: "test",
+    staleMs: policy.staleMs,
+    now: Date.now,
+  });
+  return { reaper, diagnose: createDiagnosis({ database, keyIds: keyRing().ids }), overview };
 }
 
 /** What an answer's body may be read as in a test. */

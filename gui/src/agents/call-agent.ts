@@ -40,14 +40,25 @@ export async function callAgent(
   let progress: CallProgress = { executionId, isTaken: false, text: "" };
   onProgress(progress);
   const watching = new AbortController();
-  const onEvents = (events: EventRecord[]) => {
+  let read = 0;
+  let reading = Promise.resolve();
+  const readOn = async () => {
+    const params = { path: { execution_id: executionId }, query: { after: String(read), limit: "500" } };
+    const { events } = await answerOf(
+      api.GET("/api/executions/{execution_id}/events", { params, signal: watching.signal }),
+    );
     for (const event of events) {
       const isTaken = progress.isTaken || event.event_type === "command.claimed" || event.event_type === "step.started";
       progress = { executionId, isTaken, text: progressText(event) || progress.text };
+      read = event.event_id;
     }
     onProgress(progress);
   };
-  void follow(executionId, 0, { onEvents, onState: () => undefined }, AbortSignal.any([signal, watching.signal]));
+  // What comes while events are read is read with the next ones; the answer itself does not depend on them.
+  const onEvent = (last: number) => {
+    reading = reading.then(() => (last > read ? readOn() : undefined)).catch(() => undefined);
+  };
+  void follow(executionId, 0, { onEvent, onState: () => undefined }, AbortSignal.any([signal, watching.signal]));
   try {
     return callOf(await ended(executionId, signal));
   } finally {

@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch";
 import { Problem, problemOf, unreachable } from "./problem.ts";
+import { missed, reached } from "./reach.ts";
 import type { paths } from "./schema.d.ts";
 import { addressOf, authorization } from "./session.ts";
 
@@ -15,15 +16,20 @@ async function send(request: Request): Promise<Response> {
   for (const [name, value] of Object.entries(authorization())) headers.set(name, value);
   const body = request.method === "GET" ? null : await request.text();
   try {
-    return await fetch(addressOf(url.pathname) + url.search, {
+    const response = await fetch(addressOf(url.pathname) + url.search, {
       method: request.method,
       headers,
       body: body === "" ? null : body,
       signal: AbortSignal.any([request.signal, AbortSignal.timeout(CALL_MS)]),
       credentials: "same-origin",
     });
+    // Something on the way answers for a server that does not.
+    if (response.status === 502 || response.status === 504) missed();
+    else reached();
+    return response;
   } catch (error) {
     request.signal.throwIfAborted();
+    missed();
     throw unreachable(error);
   }
 }

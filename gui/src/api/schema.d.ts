@@ -863,7 +863,7 @@ export interface paths {
         put?: never;
         /**
          * Publishes the notification of stranded commands again, now; changes no status
-         * @description For: operator.
+         * @description For: operator; a user with the permission view_operations.
          */
         post: operations["postApiAdminCommandReaperSweep"];
         delete?: never;
@@ -884,6 +884,26 @@ export interface paths {
          * @description For: operator; a user with the permission view_operations.
          */
         get: operations["getApiAdminDiagnosis"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Why is nothing running: workers and what they run, the queue, batches, the reaper, the database, the broker
+         * @description For: operator; a user with the permission view_operations.
+         */
+        get: operations["getApiAdminOverview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2261,6 +2281,7 @@ export interface operations {
                 limit?: string;
                 /** @description `next_cursor` of the page before. */
                 cursor?: string;
+                /** @description In one of these states; several with commas: `PENDING,RUNNING`. */
                 status?: string;
                 path?: string;
                 parent_execution_id?: string | number;
@@ -6848,6 +6869,238 @@ export interface operations {
             };
             /** @description Refused or failed */
             422: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            500: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            503: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getApiAdminOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        at: string;
+                        verdict: {
+                            /**
+                             * @description `bad`: something stands still.
+                             * @enum {string}
+                             */
+                            level: "good" | "warn" | "bad";
+                            what: string;
+                            /** @description The one to mend first stands first. */
+                            causes: {
+                                /** @description Which check found it, for programs. */
+                                check: string;
+                                /** @enum {string} */
+                                level: "anomaly" | "notice";
+                                /** @description What is so, with names and numbers. */
+                                what: string;
+                                /** @description Since when; null where nobody knows. */
+                                since: string | null;
+                                why_it_matters: string;
+                                what_to_do: string;
+                                /** @description To be copied into a shell; null where there is none. */
+                                command: string | null;
+                                /** @description How many there are of it. */
+                                count?: number;
+                                /** @description Executions that it is about, 20 at most. */
+                                execution_ids?: string[];
+                                action: "sweep" | null;
+                            }[];
+                        };
+                        missing: {
+                            part: string;
+                            why: string;
+                        }[];
+                        workers: {
+                            items: {
+                                name: string;
+                                /**
+                                 * @description `stale`: ready or draining by its own word, but silent for too long.
+                                 * @enum {string}
+                                 */
+                                status: "ready" | "draining" | "offline" | "stale";
+                                capacity: number;
+                                running: number;
+                                kinds: string[];
+                                labels: Record<string, never>;
+                                /** @description Process id, host name, version. */
+                                about: Record<string, never>;
+                                heartbeat_age_ms: number;
+                                registered_at: string;
+                                /** @description 20 at most, the oldest first. */
+                                commands: {
+                                    command_id: string;
+                                    execution_id: string;
+                                    path: string;
+                                    step: string;
+                                    attempt: number;
+                                    claimed_at: string;
+                                    /** @description Others may take it from then on, unless its worker renews it. */
+                                    lease_expires_at: string;
+                                }[];
+                            }[];
+                            more: boolean;
+                        } | null;
+                        queue: {
+                            /** @description Commands that no worker has; those of paused executions are not counted. */
+                            waiting: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            oldest_ms: number | null;
+                            groups: {
+                                kinds: string[];
+                                labels: Record<string, never> | null;
+                                count: number;
+                                /** @description How long the oldest has waited. */
+                                oldest_ms: number;
+                                /** @enum {string} */
+                                why: "no_worker" | "no_kind" | "no_labels" | "no_both" | "busy" | "unnoticed" | "soon";
+                                execution_ids: string[];
+                            }[];
+                        } | null;
+                        executions: {
+                            running: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            pending: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            paused: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                        } | null;
+                        batches: {
+                            accepted: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            processing: {
+                                count: number;
+                                /** @description There are more than these 500. */
+                                more: boolean;
+                            };
+                            /** @description Age of the oldest that is not worked out. */
+                            oldest_ms: number | null;
+                            /** @description How many of the newest batches failed, and why the last did; null: none. */
+                            failed: {
+                                count: number;
+                                of: number;
+                                code: string | null;
+                                message: string | null;
+                                at: string;
+                            } | null;
+                        } | null;
+                        reaper: {
+                            enabled: boolean;
+                            interval_seconds: number;
+                            /** @description The server that sweeps by the clock; null: none at the moment. */
+                            holder: string | null;
+                            /** @description The last sweep of the server that answers. */
+                            last: {
+                                at: string;
+                                /** @description Somebody asked for it; else it was made by the clock. */
+                                asked: boolean;
+                                pending: number;
+                                worker: number;
+                                timeout: number;
+                            } | null;
+                            /** @description Its last sweeps that found something, the newest first. */
+                            found: {
+                                at: string;
+                                /** @description Somebody asked for it; else it was made by the clock. */
+                                asked: boolean;
+                                pending: number;
+                                worker: number;
+                                timeout: number;
+                            }[];
+                        } | null;
+                        database: {
+                            latency_ms: number;
+                            embedded: boolean;
+                            bytes: number;
+                            connections: number;
+                            connections_max: number;
+                            version: string;
+                        } | null;
+                        broker: {
+                            /**
+                             * @description `process`: none is set up; one server needs none.
+                             * @enum {string}
+                             */
+                            kind: "nats" | "process";
+                            connected: boolean;
+                            latency_ms: number | null;
+                        };
+                        servers: {
+                            name: string;
+                            /** @description It is the one that answers this call. */
+                            answers: boolean;
+                            version: string | null;
+                            started_at: string;
+                            heartbeat_age_ms: number;
+                        }[] | null;
+                    };
+                };
+            };
+            /** @description Refused or failed */
+            401: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            403: {
                 headers: {
                     "x-request-id"?: string;
                     [name: string]: unknown;

@@ -30,6 +30,8 @@ export type Validation = Answer<"postApiCatalogValidate">;
 export type Credential = Answer<"getApiCredentials">["items"][number];
 /** A worker with its capacity and heartbeat. */
 export type Worker = Answer<"getApiWorkerPools">["items"][number];
+/** Why nothing is running, and what there is. */
+export type Overview = Answer<"getApiAdminOverview">;
 /** What the doctor found, each with its remedy. */
 export type Diagnosis = Answer<"getApiAdminDiagnosis">;
 /** An agent or MCP server that may be called. */

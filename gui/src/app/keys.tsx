@@ -1,24 +1,33 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 
-/** What one key, or `g` and a letter, does. */
-const HELP: readonly (readonly [keys: string, what: string])[] = [
-  ["/", "to the filter"],
-  ["j  k", "next and previous row"],
-  ["Enter", "open the row"],
-  ["x", "mark the row"],
-  ["g e", "executions"],
-  ["g c", "catalog"],
-  ["g a", "agents"],
-  ["g o", "operations"],
-  ["?", "this help"],
+/** Pages by the letter that follows `g`. */
+const PAGES = {
+  e: { to: "/executions", name: "executions" },
+  c: { to: "/catalog", name: "catalog" },
+  r: { to: "/register", name: "register a document" },
+  a: { to: "/agents", name: "agents" },
+  o: { to: "/operations", name: "operations" },
+  k: { to: "/credentials", name: "credentials" },
+  u: { to: "/access", name: "access: users, roles, audit" },
+} as const;
+
+/** What the keys do, for people. */
+const HELP: readonly { title: string; keys: readonly (readonly [keys: string, what: string])[] }[] = [
+  { title: "Go to", keys: Object.entries(PAGES).map(([key, { name }]) => [`g ${key}`, name] as const) },
+  {
+    title: "In lists",
+    keys: [
+      ["/", "to the filter"],
+      ["j", "next row"],
+      ["k", "previous row"],
+      ["Enter", "open the row"],
+      ["x", "mark the row, to cancel it with others"],
+      ["Esc", "leave the rows, or the filter"],
+    ],
+  },
+  { title: "Everywhere", keys: [["?", "this help"]] },
 ];
-const PAGES: Readonly<Record<string, "/executions" | "/catalog" | "/agents" | "/operations">> = {
-  e: "/executions",
-  c: "/catalog",
-  a: "/agents",
-  o: "/operations",
-};
 /** A second key counts for so long. */
 const SECOND_MS = 1_200;
 
@@ -29,11 +38,12 @@ export function KeyHelp(): ReactNode {
   useEffect(() => {
     let gAt = 0;
     const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && isFilter(event.target)) event.target.blur();
       if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
       const isSecond = Date.now() - gAt < SECOND_MS;
       gAt = 0;
-      const page = isSecond ? PAGES[event.key] : undefined;
-      if (page !== undefined) void navigate({ to: page });
+      const page = isSecond ? Object.entries(PAGES).find(([key]) => key === event.key)?.[1] : undefined;
+      if (page !== undefined) void navigate({ to: page.to });
       else if (event.key === "g") gAt = Date.now();
       else if (event.key === "?") dialog.current?.showModal();
       else if (event.key === "/") {
@@ -48,26 +58,53 @@ export function KeyHelp(): ReactNode {
     return () => document.removeEventListener("keydown", onKey);
   }, [navigate]);
   return (
-    <dialog ref={dialog} aria-labelledby="keys-title">
-      <h1 id="keys-title">Keys</h1>
-      <dl className="facts">
-        {HELP.map(([keys, what]) => (
-          <div key={keys} className="row">
-            <dt>
-              <kbd>{keys}</kbd>
-            </dt>
-            <dd>{what}</dd>
+    <>
+      <button
+        type="button"
+        className="help"
+        aria-label="Keys"
+        title="Keys (?)"
+        onClick={() => dialog.current?.showModal()}
+      >
+        <kbd>?</kbd>
+      </button>
+      <dialog ref={dialog} aria-labelledby="keys-title">
+        <div className="stack">
+          <h1 id="keys-title">Keys</h1>
+          <div className="help-list">
+            {HELP.map(({ title, keys }) => (
+              <section key={title}>
+                <h2>{title}</h2>
+                <dl className="facts">
+                  {keys.map(([key, what]) => (
+                    <div key={key} className="fact">
+                      <dt>
+                        <kbd>{key}</kbd>
+                      </dt>
+                      <dd>{what}</dd>
+                    </div>
+                  ))}
+                </dl>
+              </section>
+            ))}
           </div>
-        ))}
-      </dl>
-      <form method="dialog">
-        <button type="submit">Close</button>
-      </form>
-    </dialog>
+          <form method="dialog">
+            <button type="submit">Close</button>
+          </form>
+        </div>
+      </dialog>
+    </>
   );
 }
 
-/** Whether keys are text here. */
+/** Whether keys are text here. A box that is ticked takes none but the space. */
 export function isWriting(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable], dialog") !== null;
+  return (
+    target instanceof HTMLElement &&
+    target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], dialog") !== null
+  );
+}
+
+function isFilter(target: EventTarget | null): target is HTMLInputElement {
+  return target instanceof HTMLInputElement && target.dataset["filter"] !== undefined;
 }

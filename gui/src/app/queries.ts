@@ -107,33 +107,6 @@ export function catalogEntry(path: string, version: string) {
   });
 }
 
-function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== "")) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-}
-
-/** The workers, with what each says of itself. */
-export function workerPool() {
-  return queryOptions({
-    queryKey: ["workers"],
-    queryFn: ({ signal }) => answerOf(api.GET("/api/worker/pools", { params: { query: { limit: "500" } }, signal })),
-    refetchInterval: LIST_MS,
-  });
-}
-
-/** How often the service is examined while somebody looks, milliseconds: it reads whole tables' figures. */
-const DIAGNOSIS_MS = 15_000;
-
-/** What is wrong with the service, and what to do. */
-export function diagnosis() {
-  return queryOptions({
-    queryKey: ["diagnosis"],
-    queryFn: ({ signal }) => answerOf(api.GET("/api/admin/diagnosis", { signal })),
-    refetchInterval: DIAGNOSIS_MS,
-  });
-}
-
 /** Credentials without their data. */
 export function credentialList(filters: {
   q?: string | undefined;
@@ -168,5 +141,20 @@ export function me() {
     queryKey: ["me"],
     staleTime: 60_000,
     queryFn: ({ signal }) => answerOf(api.GET("/api/auth/me", { signal })),
+  });
+}
+
+function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== "")) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
+/** The workers, with what each says of itself. */
+export function workerPool() {
+  return queryOptions({
+    queryKey: ["workers"],
+    queryFn: ({ signal }) => answerOf(api.GET("/api/worker/pools", { params: { query: { limit: "500" } }, signal })),
+    refetchInterval: LIST_MS,
   });
 }

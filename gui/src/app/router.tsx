@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
-import { ProblemPanel } from "../parts/problem.tsx";
+import { FaultPage, NoSuchPage } from "./fault.tsx";
 import { Shell } from "./shell.tsx";
 
 /*
@@ -7,7 +7,9 @@ import { Shell } from "./shell.tsx";
  * graph or the editor is loaded when it is opened.
  */
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+/* A text that looks like a number is read as one. */
+const text = (value: unknown): string | undefined =>
+  typeof value === "number" ? String(value) : typeof value === "string" && value !== "" ? value : undefined;
 const id = (value: unknown): string | undefined =>
   typeof value === "number" ? String(value) : typeof value === "string" && /^\d+$/.test(value) ? value : undefined;
 
@@ -17,8 +19,8 @@ const name = (value: unknown): string | undefined =>
 
 const root = createRootRoute({
   component: Shell,
-  errorComponent: ({ error, reset }) => <ProblemPanel error={error} again={reset} />,
-  notFoundComponent: () => <ProblemPanel error={new Error("No page has this address.")} />,
+  errorComponent: FaultPage,
+  notFoundComponent: NoSuchPage,
 });
 
 /** What a list of executions is narrowed to. */
@@ -257,6 +259,9 @@ export const router = createRouter({
     access,
     login,
   ]),
+  // Beneath the shell: whoever comes to a page that fails can still go to another one.
+  defaultErrorComponent: FaultPage,
+  defaultNotFoundComponent: NoSuchPage,
   defaultPreload: "intent",
   scrollRestoration: true,
 });

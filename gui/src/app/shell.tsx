@@ -1,10 +1,12 @@
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, Suspense, useEffect, useState } from "react";
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
+import { type ReactNode, Suspense, useEffect, useLayoutEffect, useState } from "react";
 import { HAS_LOGIN } from "../api/session.ts";
 import { NoRoleYet, Who } from "../login/who.tsx";
 import { useSections } from "../parts/allowed.ts";
+import { titleText } from "../parts/title.ts";
 import { KeyHelp } from "./keys.tsx";
 import { lockedOut } from "./queries.ts";
+import { ReachBand } from "./reach-band.tsx";
 import { chooseScheme, chosenScheme, type Scheme } from "./scheme.ts";
 import { TokenDialog } from "./token-dialog.tsx";
 
@@ -13,6 +15,9 @@ export function Shell(): ReactNode {
   const [asksToken, setAsksToken] = useState(false);
   const navigate = useNavigate();
   const sections = useSections();
+  // Before the login there is nowhere to go.
+  const isLogin = useLocation().pathname === "/login";
+  useTitleOfAddress();
   useEffect(() => {
     const ask = () => {
       if (!HAS_LOGIN) setAsksToken(true);
@@ -31,28 +36,63 @@ export function Shell(): ReactNode {
           flow
         </Link>
         <nav aria-label="Pages">
-          <Link to="/executions" activeOptions={{ includeSearch: false }}>
-            Executions
-          </Link>
-          <Link to="/catalog">Catalog</Link>
-          <Link to="/agents">Agents</Link>
-          {sections.operations && <Link to="/operations">Operations</Link>}
-          {sections.credentials && <Link to="/credentials">Credentials</Link>}
-          {sections.access && <Link to="/access">Access</Link>}
+          {!isLogin && (
+            <>
+              <Link to="/executions" activeOptions={{ includeSearch: false }}>
+                Executions
+              </Link>
+              <Link to="/catalog">Catalog</Link>
+              <Link to="/agents">Agents</Link>
+              {sections.operations && <Link to="/operations">Operations</Link>}
+              {sections.credentials && <Link to="/credentials">Credentials</Link>}
+              {sections.access && <Link to="/access">Access</Link>}
+            </>
+          )}
         </nav>
         {HAS_LOGIN && <Who />}
         <SchemeChoice />
+        <KeyHelp />
       </header>
+      <ReachBand />
       <main id="content" tabIndex={-1}>
         {HAS_LOGIN && <NoRoleYet />}
         <Suspense fallback={<p className="quiet">Loading …</p>}>
           <Outlet />
         </Suspense>
       </main>
-      <KeyHelp />
       {asksToken && <TokenDialog onDone={() => setAsksToken(false)} />}
     </>
   );
+}
+
+/** Names in the browser's tab, by the first segment of the address and what follows it. */
+const TITLES: Readonly<Record<string, string>> = {
+  executions: "Executions",
+  catalog: "Catalog",
+  register: "Register",
+  agents: "Agents",
+  operations: "Operations",
+  credentials: "Credentials",
+  access: "Access",
+  login: "Log in",
+};
+
+/** A page's name before it knows more of itself: it names itself after this, and what is left of another page goes. */
+function useTitleOfAddress(): void {
+  const { pathname } = useLocation();
+  useLayoutEffect(() => {
+    const [, page = "", ...rest] = pathname.split("/");
+    const about = rest.map(decoded).join("/");
+    document.title = titleText(about === "" ? (TITLES[page] ?? "") : about);
+  }, [pathname]);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function SchemeChoice(): ReactNode {

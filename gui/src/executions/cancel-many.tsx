@@ -1,86 +1,171 @@
-import { type ReactNode, useRef, useState } from "react";
-import { answerOf, api } from "../api/client.ts";
-import type { ExecutionItem } from "../api/types.ts";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { queries } from "../app/queries.ts";
+import { Ago } from "../parts/now.tsx";
+import { ProblemPanel } from "../parts/problem.tsx";
+import { carryOut, PLAN_MAX, type Plan, type Progress, planOf } from "./cancel-plan.ts";
+import type { ExecutionFilters } from "./queries.ts";
 
-/** Calls under way at once. */
-const AT_ONCE = 4;
+type Asked = "marked" | "all";
 
-/** Cancels what is marked, after saying how many that are. */
+/** Cancels what is marked, or everything open that the filter names: counted first, then confirmed, then told one by one. */
 export function CancelMany({
-  rows,
+  filters,
   marked,
   onDone,
 }: {
-  rows: readonly ExecutionItem[];
+  filters: ExecutionFilters;
   marked: ReadonlySet<string>;
   onDone(): void;
 }): ReactNode {
+  const [asked, setAsked] = useState<Asked | undefined>();
+  return (
+    <div className="row">
+      {marked.size > 0 && (
+        <button type="button" className="risky" onClick={() => setAsked("marked")}>
+          Cancel {marked.size} marked …
+        </button>
+      )}
+      <button type="button" onClick={() => setAsked("all")}>
+        Cancel all of these …
+      </button>
+      {asked !== undefined && (
+        <CancelDialog
+          filters={filters}
+          only={asked === "marked" ? marked : undefined}
+          onClose={(isDone) => {
+            setAsked(undefined);
+            if (isDone) onDone();
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function CancelDialog({
+  filters,
+  only,
+  onClose,
+}: {
+  filters: ExecutionFilters;
+  only: ReadonlySet<string> | undefined;
+  onClose(isDone: boolean): void;
+}): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [state, setState] = useState<{ done: number; refused: string[] } | undefined>();
-  const paths = new Set(rows.filter(({ execution_id }) => marked.has(execution_id)).map(({ path }) => path));
-  const run = async () => {
-    const left = [...marked];
-    const refused: string[] = [];
-    let done = 0;
-    setState({ done, refused });
-    const one = async () => {
-      for (let id = left.pop(); id !== undefined; id = left.pop()) {
-        const call = api.POST("/api/executions/{execution_id}/cancel", {
-          params: { path: { execution_id: id } },
-          body: { reason: "cancelled in the browser, together with others" },
-        });
-        try {
-          await answerOf(call);
-        } catch (error) {
-          refused.push(`${id}: ${error instanceof Error ? error.message : String(error)}`);
-        }
-        done += 1;
-        setState({ done, refused });
-      }
+  const stop = useRef(new AbortController());
+  const [plan, setPlan] = useState<Plan | undefined>();
+  const [counted, setCounted] = useState(0);
+  const [error, setError] = useState<unknown>();
+  const [progress, setProgress] = useState<Progress | undefined>();
+  const [isOver, setOver] = useState(false);
+  // What is asked about is what stood there when the dialog was opened.
+  const asked = useRef({ filters, only });
+  useEffect(() => {
+    const ended = new AbortController();
+    stop.current = new AbortController();
+    dialog.current?.showModal();
+    planOf(asked.current.filters, asked.current.only, setCounted, ended.signal).then(setPlan, (problem: unknown) => {
+      if (!ended.signal.aborted) setError(problem);
+    });
+    return () => {
+      ended.abort();
+      stop.current.abort();
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, one));
+  }, []);
+  const run = async () => {
+    if (plan === undefined) return;
+    setProgress({ asked: 0, cancelled: 0, ended: 0, refused: new Map() });
+    await carryOut(plan, setProgress, stop.current.signal);
+    setOver(true);
     void queries.invalidateQueries({ queryKey: ["executions"] });
-    if (refused.length > 0) return;
-    dialog.current?.close();
-    onDone();
   };
-  if (marked.size === 0) return null;
+  const isUnderWay = progress !== undefined && !isOver;
+  return (
+    <dialog ref={dialog} aria-labelledby="cancel-title" onClose={() => onClose(progress !== undefined)}>
+      <div className="stack">
+        <h1 id="cancel-title">{titleOf(plan)}</h1>
+        {error !== undefined && <ProblemPanel error={error} />}
+        {plan === undefined && error === undefined && <p role="status">{counted} counted so far …</p>}
+        {plan !== undefined && <PlanText plan={plan} />}
+        {progress !== undefined && plan !== undefined && (
+          <ProgressText progress={progress} total={plan.ids.length} isOver={isOver} />
+        )}
+        <div className="row">
+          {plan !== undefined && plan.ids.length > 0 && progress === undefined && (
+            <button type="button" className="risky" onClick={() => void run()}>
+              Cancel {executionsText(plan.ids.length)}
+            </button>
+          )}
+          {isUnderWay && (
+            <button type="button" onClick={() => stop.current.abort()}>
+              Stop
+            </button>
+          )}
+          <button type="button" disabled={isUnderWay} onClick={() => dialog.current?.close()}>
+            {progress === undefined ? "Leave them" : "Close"}
+          </button>
+        </div>
+      </div>
+    </dialog>
+  );
+}
+
+function titleOf(plan: Plan | undefined): string {
+  if (plan === undefined) return "Counting what is open …";
+  return plan.ids.length === 0 ? "Nothing of this is open" : `Cancel ${executionsText(plan.ids.length)}?`;
+}
+
+/** What is meant: of which playbooks, how many, since when. */
+function PlanText({ plan }: { plan: Plan }): ReactNode {
+  if (plan.ids.length === 0) return <p>What the filter names has ended already: there is nothing to cancel.</p>;
+  const named = plan.paths.slice(0, 6);
   return (
     <>
-      <button type="button" className="risky" onClick={() => dialog.current?.showModal()}>
-        Cancel {marked.size} …
-      </button>
-      <dialog ref={dialog} aria-labelledby="cancel-title" onClose={() => setState(undefined)}>
-        <div className="stack">
-          <h1 id="cancel-title">
-            Cancel {marked.size} execution{marked.size === 1 ? "" : "s"}?
-          </h1>
-          <p className="wrap">
-            Of {[...paths].slice(0, 5).join(", ")}
-            {paths.size > 5 && ` and ${paths.size - 5} more playbooks`}. What they have called is cancelled too. This
-            cannot be taken back.
-          </p>
-          {state !== undefined && (
-            <p role="status">
-              {state.done} of {marked.size} asked{state.refused.length > 0 && `, ${state.refused.length} refused:`}
-            </p>
-          )}
-          {state?.refused.slice(0, 10).map((text) => (
-            <p key={text} className="wrap tone-bad">
-              {text}
-            </p>
-          ))}
-          <div className="row">
-            <button type="button" className="risky" disabled={state !== undefined} onClick={() => void run()}>
-              Cancel {marked.size}
-            </button>
-            <button type="button" onClick={() => dialog.current?.close()}>
-              Close
-            </button>
-          </div>
-        </div>
-      </dialog>
+      <ul className="plan">
+        {named.map(({ path, count }) => (
+          <li key={path} className="wrap">
+            <strong className="number">{count.toLocaleString("en")}</strong> of {path}
+          </li>
+        ))}
+        {plan.paths.length > named.length && <li>and of {plan.paths.length - named.length} more playbooks</li>}
+      </ul>
+      <p className="wrap">
+        {plan.oldest !== undefined && (
+          <>
+            The oldest began <Ago at={plan.oldest} />.{" "}
+          </>
+        )}
+        What they have called is cancelled too. This cannot be taken back. What starts from now on is not touched.
+      </p>
+      {plan.more && (
+        <p>There are more: these are the newest {PLAN_MAX.toLocaleString("en")}. Do it again for the others.</p>
+      )}
     </>
   );
+}
+
+function ProgressText({ progress, total, isOver }: { progress: Progress; total: number; isOver: boolean }): ReactNode {
+  const { asked, cancelled, ended, refused } = progress;
+  const failed = [...refused.values()].reduce((sum, ids) => sum + ids.length, 0);
+  return (
+    <>
+      <progress value={asked} max={total} aria-label="Asked so far" />
+      <p role="status">
+        {isOver ? (asked < total ? "Stopped: " : "Done: ") : `${asked} of ${total} asked: `}
+        {cancelled} cancelled
+        {ended > 0 && `, ${ended} had ended by themselves`}
+        {failed > 0 && `, ${failed} refused`}
+        {isOver && asked < total && `, ${total - asked} left as they are`}
+      </p>
+      {[...refused].slice(0, 5).map(([why, ids]) => (
+        <p key={why} className="wrap refusal tone-bad">
+          <strong>{ids.length} ×</strong> {why} <span className="quiet mono">({ids.slice(0, 5).join(", ")})</span>
+        </p>
+      ))}
+    </>
+  );
+}
+
+function executionsText(count: number): string {
+  return `${count.toLocaleString("en")} execution${count === 1 ? "" : "s"}`;
 }

@@ -1,41 +1,122 @@
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
-import type { ExecutionItem } from "../api/types.ts";
+import { type ReactNode, useEffect, useState } from "react";
 import { Ago } from "../parts/now.tsx";
-import { errorGroups } from "./groups.ts";
+import { ProblemPanel } from "../parts/problem.tsx";
+import { useTitle } from "../parts/title.ts";
+import { type ErrorGroup, withFailures } from "./groups.ts";
+import { type ExecutionFilters, executionPage } from "./queries.ts";
 
-/** How many of a group are named. */
-const NAMED_MAX = 5;
+/** Failures that are looked at, and how many of one call. */
+const LOOKED_MAX = 5_000;
+const LOOKED_AT_ONCE = 500;
 
-/** What goes wrong, and how often, over the executions that are loaded. */
-export function ErrorGroups({ rows }: { rows: readonly ExecutionItem[] }): ReactNode {
-  const groups = errorGroups(rows);
-  if (groups.length === 0) return <p className="panel">None of these {rows.length} executions has failed.</p>;
+interface Found {
+  groups: ErrorGroup[];
+  looked: number;
+  /** All failures were looked at, or as many as there may be. */
+  end: "all" | "most" | undefined;
+  error?: unknown;
+}
+
+/** What goes wrong, and how often, over the newest failures of the filter. */
+export function ErrorGroups({ filters }: { filters: ExecutionFilters }): ReactNode {
+  const [round, setRound] = useState(0);
+  const found = useFailures(filters, round);
+  const { groups, looked, end, error } = found;
+  useTitle(end === undefined ? "Errors" : `${groups.length} kinds of error`);
   return (
     <div className="stack">
-      <p className="quiet">
-        {groups.length} kinds of error in the {rows.length} newest executions of this filter
-      </p>
+      <div className="row">
+        <p className="quiet" role="status">
+          {end === undefined && error === undefined
+            ? `Looking … ${looked.toLocaleString("en")} failures so far`
+            : `${groups.length} kinds of error in ${end === "most" ? "the newest " : ""}${looked.toLocaleString("en")} failed executions`}
+        </p>
+        <button
+          type="button"
+          disabled={end === undefined && error === undefined}
+          onClick={() => setRound((before) => before + 1)}
+        >
+          Look again
+        </button>
+      </div>
+      {error !== undefined && <ProblemPanel error={error} again={() => setRound((before) => before + 1)} />}
+      {end !== undefined && groups.length === 0 && (
+        <p className="panel">No execution of this filter has failed. Good.</p>
+      )}
       {groups.map((group) => (
-        <section key={group.code + group.shape} className="panel tone-bad">
-          <h2>
-            {group.rows.length} × <code>{group.code}</code>
-          </h2>
-          <p className="wrap">{group.rows[0]?.error?.message}</p>
-          <p className="quiet">{group.paths.join(", ")}</p>
-          <ul>
-            {group.rows.slice(0, NAMED_MAX).map((row) => (
-              <li key={row.execution_id}>
-                <Link to="/executions/$executionId" params={{ executionId: row.execution_id }} className="mono">
-                  {row.execution_id}
-                </Link>{" "}
-                <Ago at={row.started_at} />
-              </li>
-            ))}
-            {group.rows.length > NAMED_MAX && <li className="quiet">and {group.rows.length - NAMED_MAX} more</li>}
-          </ul>
-        </section>
+        <Group key={group.key} group={group} />
       ))}
     </div>
   );
+}
+
+function Group({ group }: { group: ErrorGroup }): ReactNode {
+  const { code, step, message, count, first, last, samples, paths } = group;
+  return (
+    <section className="panel tone-bad error-group" data-part="error-group">
+      <h2 className="wrap">
+        <span className="number">{count.toLocaleString("en")} ×</span> <code>{code}</code>
+        {step !== undefined && <> in {step}</>}
+      </h2>
+      <p className="wrap clipped">{message}</p>
+      <p className="quiet wrap">
+        {count === 1 ? "Began " : "Last began "}
+        <Ago at={last} />
+        {count > 1 && (
+          <>
+            , first <Ago at={first} />
+          </>
+        )}
+        {" · "}
+        {[...paths]
+          .slice(0, 4)
+          .map(([path, of]) => (paths.size === 1 ? path : `${path} (${of})`))
+          .join(", ")}
+        {paths.size > 4 && ` and ${paths.size - 4} more`}
+      </p>
+      <p className="row">
+        <span className="quiet">{count === 1 ? "Open it" : "The newest"}</span>
+        {samples.map(({ id, startedAt, path }) => (
+          <span key={id} title={path}>
+            <Link to="/executions/$executionId" params={{ executionId: id }} className="mono">
+              {id}
+            </Link>{" "}
+            <span className="quiet">
+              <Ago at={startedAt} />
+            </span>
+          </span>
+        ))}
+      </p>
+    </section>
+  );
+}
+
+/** Reads failures page by page and keeps their groups alone. */
+function useFailures(filters: ExecutionFilters, round: number): Found {
+  const [found, setFound] = useState<Found>({ groups: [], looked: 0, end: undefined });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a further round reads the same again
+  useEffect(() => {
+    const ended = new AbortController();
+    const read = async () => {
+      let groups: ErrorGroup[] = [];
+      let looked = 0;
+      let cursor: string | null = null;
+      do {
+        const page = await executionPage({ ...filters, status: "FAILED" }, cursor, LOOKED_AT_ONCE, ended.signal);
+        groups = withFailures(groups, page.executions);
+        looked += page.executions.length;
+        cursor = page.next_cursor;
+        const end = cursor === null ? "all" : looked >= LOOKED_MAX ? "most" : undefined;
+        setFound({ groups, looked, end });
+        if (end === "most") return;
+      } while (cursor !== null);
+    };
+    setFound({ groups: [], looked: 0, end: undefined });
+    read().catch((error: unknown) => {
+      if (!ended.signal.aborted) setFound((before) => ({ ...before, error }));
+    });
+    return () => ended.abort();
+  }, [filters, round]);
+  return found;
 }

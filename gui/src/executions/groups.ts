@@ -2,34 +2,59 @@ import type { ExecutionItem } from "../api/types.ts";
 
 /** Failures that are the same but for their numbers, ids and names in quotes. */
 export interface ErrorGroup {
-  /** What they have in common. */
-  shape: string;
+  /** Code and what the messages have in common. */
+  key: string;
   code: string;
-  /** Newest first. */
-  rows: ExecutionItem[];
-  paths: string[];
+  /** The step that failed, where the error names it. */
+  step: string | undefined;
+  /** The newest one's, as it is. */
+  message: string;
+  count: number;
+  /** When the newest and the oldest of them began. */
+  last: string;
+  first: string;
+  /** The newest of them. */
+  samples: { id: string; startedAt: string; path: string }[];
+  /** How many of which playbook. */
+  paths: ReadonlyMap<string, number>;
 }
 
-/** Failed executions by what went wrong, the most frequent first. */
-export function errorGroups(rows: readonly ExecutionItem[]): ErrorGroup[] {
-  const groups = new Map<string, ErrorGroup>();
-  for (const row of rows) {
-    if (row.error === null) continue;
-    const shape = shapeOf(row.error.message);
-    const key = `${row.error.code} ${shape}`;
-    const group = groups.get(key) ?? { shape, code: row.error.code, rows: [], paths: [] };
-    group.rows.push(row);
-    if (!group.paths.includes(row.path)) group.paths.push(row.path);
-    groups.set(key, group);
+/** Executions of a group that are named. */
+const SAMPLES_MAX = 5;
+
+/** The groups with further failures in them, which are older than those before; the most frequent first. */
+export function withFailures(groups: readonly ErrorGroup[], rows: readonly ExecutionItem[]): ErrorGroup[] {
+  const all = new Map(groups.map((group) => [group.key, group]));
+  for (const { execution_id: id, path, started_at: startedAt, error } of rows) {
+    if (error === null) continue;
+    const { step: named } = error as { step?: unknown };
+    const step = typeof named === "string" ? named : undefined;
+    const key = JSON.stringify([error.code, step ?? "", shapeOf(error.message)]);
+    const known = all.get(key);
+    const paths = new Map(known?.paths);
+    paths.set(path, (paths.get(path) ?? 0) + 1);
+    const samples = known?.samples ?? [];
+    all.set(key, {
+      key,
+      code: error.code,
+      step,
+      message: known?.message ?? error.message,
+      count: (known?.count ?? 0) + 1,
+      last: known?.last ?? startedAt,
+      first: startedAt,
+      samples: samples.length < SAMPLES_MAX ? [...samples, { id, startedAt, path }] : samples,
+      paths,
+    });
   }
-  return [...groups.values()].sort((one, other) => other.rows.length - one.rows.length);
+  return [...all.values()].sort((one, other) => other.count - one.count);
 }
 
-/** A message without what differs from run to run. */
+/** A message without what differs from run to run: ids, numbers, what stands in quotes. */
 export function shapeOf(message: string): string {
   return message
     .slice(0, 2_000)
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/gi, "…")
     .replaceAll(/"[^"]*"|'[^']*'/g, "'…'")
+    .replaceAll(/\b[0-9a-f]{12,}\b/gi, "…")
     .replaceAll(/\d+(?:[.:]\d+)*/g, "#");
 }

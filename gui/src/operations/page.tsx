@@ -1,31 +1,52 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { diagnosis, workerPool } from "../app/queries.ts";
+import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
+import { useTitle } from "../parts/title.ts";
+import "../styles/operations.css";
 import { Findings } from "./findings.tsx";
-import { SweepButton } from "./sweep-button.tsx";
+import { diagnosis, overview } from "./queries.ts";
+import { Queue } from "./queue.tsx";
+import { ReaperPart } from "./reaper.tsx";
+import { Parts } from "./state.tsx";
+import { VerdictPanel } from "./verdict.tsx";
 import { Workers } from "./workers.tsx";
 
-/** Why is nothing running: what is wrong first, then how much there is of what, then who works. */
+/** Why is nothing running: the answer and its remedy first, then who works at what, what waits, and the parts beneath. */
 export function OperationsPage(): ReactNode {
+  const seen = useQuery(overview());
   const examined = useQuery(diagnosis());
-  const workers = useQuery(workerPool());
+  const { data } = seen;
+  useTitle(data === undefined ? "Operations" : `${SIGNS[data.verdict.level]} Operations`);
+  const isOld = seen.isError && data !== undefined;
   return (
-    <div className="stack">
+    <div className="stack operations">
       <div className="row spread">
         <h1>Operations</h1>
-        <div className="row">
-          <SweepButton />
-          <button type="button" disabled={examined.isFetching} onClick={() => void examined.refetch()}>
-            {examined.isFetching ? "Examining …" : "Examine again"}
-          </button>
-        </div>
+        {data !== undefined && (
+          <p className="quiet" role={isOld ? "status" : undefined}>
+            {isOld ? "What was so " : "As of "}
+            <Ago at={new Date(seen.dataUpdatedAt).toISOString()} />
+            {isOld && ": the server does not answer now"}
+          </p>
+        )}
       </div>
-      {examined.isError && <ProblemPanel error={examined.error} again={() => void examined.refetch()} />}
-      {examined.isPending && <p className="quiet">Examining the service …</p>}
-      {examined.data !== undefined && <Findings diagnosis={examined.data} />}
-      {workers.isError && <ProblemPanel error={workers.error} again={() => void workers.refetch()} />}
-      {workers.data !== undefined && <Workers workers={workers.data.items} />}
+      {seen.isError && data === undefined && <ProblemPanel error={seen.error} again={() => void seen.refetch()} />}
+      {seen.isPending && <p className="quiet">Asking the server …</p>}
+      {data !== undefined && (
+        <div className={isOld ? "stack old" : "stack"}>
+          <VerdictPanel verdict={data.verdict} executions={data.executions} />
+          <Workers workers={data.workers} />
+          <Queue queue={data.queue} />
+          <div className="cards">
+            <ReaperPart reaper={data.reaper} />
+            <Parts overview={data} />
+          </div>
+        </div>
+      )}
+      <Findings examined={examined} />
     </div>
   );
 }
+
+const SIGNS = { good: "✓", warn: "!", bad: "✕" } as const;

@@ -1,24 +1,45 @@
-import { useMutation } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type ReactNode, useId } from "react";
 import { answerOf, api } from "../api/client.ts";
-import { queries } from "../app/queries.ts";
+import { me, queries } from "../app/queries.ts";
+
+/** What the server asks of a user for this. */
+const NEEDS = "view_operations";
 
 /** Has the reaper look for stranded commands now. It publishes them again and changes no status. */
 export function SweepButton(): ReactNode {
+  const who = useQuery(me());
+  const why = useId();
+  const lacks = who.data?.kind === "user" && !who.data.permissions.includes(NEEDS);
   const sweep = useMutation({
     mutationFn: () => answerOf(api.POST("/api/admin/command_reaper/sweep", {})),
-    onSuccess: () => void queries.invalidateQueries({ queryKey: ["diagnosis"] }),
+    onSettled: () => {
+      void queries.invalidateQueries({ queryKey: ["overview"] });
+      void queries.invalidateQueries({ queryKey: ["diagnosis"] });
+    },
   });
   return (
     <>
-      <span role="status">
+      <button
+        type="button"
+        disabled={sweep.isPending || lacks}
+        aria-describedby={lacks ? why : undefined}
+        onClick={() => sweep.mutate()}
+      >
+        {sweep.isPending ? "Sweeping …" : "Sweep now"}
+      </button>
+      {lacks && (
+        <span id={why} className="quiet">
+          needs the permission {NEEDS}
+        </span>
+      )}
+      <span role="status" className={sweep.isError ? "tone-bad status wrap" : "quiet"}>
         {sweep.isSuccess &&
-          `${sweep.data.total} commands published again${sweep.data.more ? ", there may be more" : ""}`}
+          (sweep.data.total === 0
+            ? "Nothing was stranded"
+            : `${sweep.data.total} told again${sweep.data.more ? ", there may be more: sweep again" : ""}`)}
         {sweep.isError && sweep.error.message}
       </span>
-      <button type="button" disabled={sweep.isPending} onClick={() => sweep.mutate()}>
-        Sweep stranded commands
-      </button>
     </>
   );
 }

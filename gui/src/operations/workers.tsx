@@ -1,55 +1,148 @@
-import type { ReactNode } from "react";
-import type { Worker } from "../api/types.ts";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import type { Overview } from "../api/types.ts";
+import { Ago } from "../parts/now.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
 
-/** Who works, how busy they are, and when they last said so. */
-export function Workers({ workers }: { workers: readonly Worker[] }): ReactNode {
-  if (workers.length === 0) {
+type Worker = NonNullable<Overview["workers"]>["items"][number];
+type Command = Worker["commands"][number];
+/** Commands of a worker that are shown before somebody asks for the others. */
+const SHOWN_MAX = 5;
+
+/** Who works, how busy they are, when they last said so, and what each runs. */
+export function Workers({ workers }: { workers: Overview["workers"] }): ReactNode {
+  if (workers === null) return <NotRead name="The workers" />;
+  if (workers.items.length === 0) {
     return (
-      <section className="panel tone-warn">
-        <h2>No worker has ever registered here</h2>
+      <section className="panel">
+        <h2>No worker is registered</h2>
         <p>
-          Nothing can run. Start one: <code>flow serve --role worker</code>
+          Nothing can run. Start one: <code>flow serve --role=worker</code>
         </p>
       </section>
     );
   }
   return (
-    <section className="panel scroll">
-      <h2>Workers</h2>
-      <table>
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>State</th>
-            <th>Running</th>
-            <th>Heartbeat</th>
-            <th className="wide">Kinds</th>
-            <th className="wide">Labels</th>
-            <th className="wide">Runs on</th>
-          </tr>
-        </thead>
-        <tbody>
-          {workers.map((worker) => (
-            <tr key={worker.runtime_id}>
-              <td>{worker.name}</td>
-              <td>
-                <Status of={worker.status} />
-              </td>
-              <td className="number">
-                {worker.running} of {worker.capacity}
-              </td>
-              <td className="number">{durationText(worker.heartbeat_age_ms)} ago</td>
-              <td className="wide">{worker.capabilities.join(", ")}</td>
-              <td className="wide mono">{pairs(worker.labels)}</td>
-              <td className="wide mono">{pairs(worker.runtime)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <section className="panel stack" data-part="workers">
+      <h2>
+        Workers <span className="quiet">{workers.items.length + (workers.more ? "+" : "")}</span>
+      </h2>
+      <ul className="workers">
+        {workers.items.map((worker) => (
+          <WorkerRow key={worker.name} worker={worker} />
+        ))}
+      </ul>
+      {workers.more && <p className="quiet">There are more; those that are busy are shown.</p>}
     </section>
   );
+}
+
+function WorkerRow({ worker }: { worker: Worker }): ReactNode {
+  const [all, setAll] = useState(false);
+  const { commands, running } = worker;
+  const shown = all ? commands : commands.slice(0, SHOWN_MAX);
+  return (
+    <li className="worker" data-worker={worker.name}>
+      <div className="row spread">
+        <span className="row">
+          <Status of={worker.status} />
+          <strong className="wrap">{worker.name}</strong>
+        </span>
+        <span className="row quiet">
+          <Slots running={running} capacity={worker.capacity} />
+          <span className="number">heard of {durationText(worker.heartbeat_age_ms)} ago</span>
+          <span>{text(worker.about["version"])}</span>
+        </span>
+      </div>
+      <p className="quiet wrap">
+        {worker.kinds.length === 0 ? "no kinds of task" : worker.kinds.join(", ")}
+        {Object.keys(worker.labels).length > 0 && <span className="mono"> · {pairs(worker.labels)}</span>}
+        {text(worker.about["hostname"]) !== "" && (
+          <span className="mono">
+            {" "}
+            · {text(worker.about["hostname"])} {text(worker.about["pid"])}
+          </span>
+        )}
+      </p>
+      {shown.length > 0 && <Commands commands={shown} name={worker.name} />}
+      {!all && commands.length > SHOWN_MAX && (
+        <button type="button" className="plain" onClick={() => setAll(true)}>
+          {commands.length - SHOWN_MAX} more
+        </button>
+      )}
+      {all && running > commands.length && (
+        <p className="quiet">{running - commands.length} younger ones are not listed.</p>
+      )}
+    </li>
+  );
+}
+
+/** How full a worker is: a bar and its numbers. */
+function Slots({ running, capacity }: { running: number; capacity: number }): ReactNode {
+  const share = capacity === 0 ? 0 : Math.min(100, (100 * running) / capacity);
+  return (
+    <span className="row slots" title={`${running} of ${capacity} slots`}>
+      <span className="bar" aria-hidden="true">
+        <span style={{ width: `${share}%` }} />
+      </span>
+      <span className="number">
+        {running} of {capacity} slots
+      </span>
+    </span>
+  );
+}
+
+function Commands({ commands, name }: { commands: readonly Command[]; name: string }): ReactNode {
+  return (
+    <table aria-label={`What ${name} runs`}>
+      <thead>
+        <tr>
+          <th>Step</th>
+          <th>Playbook</th>
+          <th>Since</th>
+          <th className="wide">Attempt</th>
+          <th className="wide">Lease</th>
+        </tr>
+      </thead>
+      <tbody>
+        {commands.map((command) => (
+          <tr key={command.command_id}>
+            <td className="wrap">
+              <Link
+                to="/executions/$executionId"
+                params={{ executionId: command.execution_id }}
+                search={{ step: command.step }}
+              >
+                {command.step}
+              </Link>
+            </td>
+            <td className="wrap">{command.path}</td>
+            <td>
+              <Ago at={command.claimed_at} />
+            </td>
+            <td className="wide number">{command.attempt}</td>
+            <td className="wide number">
+              ends <Ago at={command.lease_expires_at} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Where a part could not be read: the verdict says why. */
+export function NotRead({ name }: { name: string }): ReactNode {
+  return (
+    <section className="panel quiet">
+      <p>{name} could not be read now.</p>
+    </section>
+  );
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }
 
 function pairs(values: Readonly<Record<string, unknown>>): string {

@@ -1,32 +1,71 @@
 import type { ReactNode } from "react";
 import { Problem } from "../api/problem.ts";
+import { CopyButton } from "./copy.tsx";
 
 /** Why a part of the page has nothing to show, and what to do. */
 export function ProblemPanel({ error, again }: { error: unknown; again?: () => void }): ReactNode {
   const problem = error instanceof Problem ? error : undefined;
+  const [title, todo] = wordsOf(problem);
+  const message = error instanceof Error ? error.message : String(error);
   return (
-    <section className="panel tone-bad" role="alert">
-      <h2>{titleOf(problem)}</h2>
-      <p className="wrap">{error instanceof Error ? error.message : String(error)}</p>
+    <section className="panel stack tone-bad" role="alert" data-part="problem">
+      <h2>{title}</h2>
+      <p className="wrap clipped">{message}</p>
+      <p>{todo}</p>
       {problem?.requestId !== undefined && (
         <p className="quiet">
           Request <code>{problem.requestId}</code>: the server's log has it under this number.
         </p>
       )}
-      {again !== undefined && (
-        <button type="button" onClick={again}>
-          Try again
-        </button>
-      )}
+      <div className="row">
+        {again !== undefined && (
+          <button type="button" onClick={again}>
+            Try again
+          </button>
+        )}
+        <CopyButton label="Copy the details" text={detailsOf(error, problem, title)} />
+      </div>
     </section>
   );
 }
 
-function titleOf(problem: Problem | undefined): string {
-  if (problem === undefined) return "This page has a fault";
-  if (problem.status === 0) return "The server does not answer";
-  if (problem.status === 401) return "You are not logged in";
-  if (problem.status === 403) return "You may not see this";
-  if (problem.status === 404) return "There is nothing here";
-  return problem.status >= 500 ? "The server could not answer" : "The server refused this";
+/** What happened, and what to do. */
+function wordsOf(problem: Problem | undefined): [title: string, todo: string] {
+  if (problem === undefined) {
+    return [
+      "This page has a fault",
+      "Try again, or load the page anew. If it comes back, report it with these details.",
+    ];
+  }
+  switch (problem.status) {
+    case 0:
+      return ["The server does not answer", "Nothing has to be done here: the page goes on by itself when it does."];
+    case 401:
+      return ["You are not logged in", "Log in again; the page comes back to where you are."];
+    case 403:
+      return ["You may not see this", "Ask an administrator for what is named above; a new role counts at once."];
+    case 404:
+      return ["There is nothing here", "It was deleted, or the address is not right."];
+    case 503:
+      return ["The server cannot work at the moment", "It is asked again by itself. Operations shows what is wrong."];
+    default:
+      return problem.status >= 500
+        ? ["The server could not answer", "Try again. If it comes back, its log has the reason."]
+        : ["The server refused this", "Change what it names, and try again."];
+  }
+}
+
+/** What to send to whoever runs the service. No token and no body is in it. */
+function detailsOf(error: unknown, problem: Problem | undefined, title: string): string {
+  const lines = [
+    title,
+    error instanceof Error ? `${error.name}: ${error.message}` : String(error),
+    ...(problem === undefined ? [] : [`status ${problem.status}, code ${problem.code}`]),
+    ...(problem?.requestId === undefined ? [] : [`request ${problem.requestId}`]),
+    `page ${location.pathname}${location.search}`,
+    `at ${new Date().toISOString()}`,
+    navigator.userAgent,
+    ...(problem === undefined && error instanceof Error && error.stack !== undefined ? [error.stack] : []),
+  ];
+  return lines.join("\n");
 }

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 const LOOKS: Record<string, { sign: string; tone: string }> = {
   PENDING: { sign: "○", tone: "quiet" },
   RUNNING: { sign: "◐", tone: "busy" },
-  PAUSED: { sign: "❚❚", tone: "warn" },
+  PAUSED: { sign: "‖", tone: "warn" },
   COMPLETED: { sign: "✓", tone: "good" },
   FAILED: { sign: "✕", tone: "bad" },
   CANCELLED: { sign: "⊘", tone: "warn" },

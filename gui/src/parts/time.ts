@@ -9,11 +9,17 @@ export function durationText(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** `12 s ago`, `in 3 min 04 s`. */
+/** `12 s ago`, `16 min ago`, `in 3 min 04 s`: what is over is told roughly, so that a page is not full of running digits. */
 export function agoText(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < 1_000) return "now";
-  return ms > 0 ? `${durationText(ms)} ago` : `in ${durationText(-ms)}`;
+  return ms > 0 ? `${roughText(ms)} ago` : `in ${durationText(-ms)}`;
+}
+
+function roughText(ms: number): string {
+  if (ms < 60_000) return `${Math.floor(ms / 1_000)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min`;
+  return ms < 172_800_000 ? `${Math.floor(ms / 3_600_000)} h` : `${Math.floor(ms / 86_400_000)} d`;
 }
 
 /** The moment to the millisecond in the reader's own zone, as logs sort. */

@@ -11,14 +11,15 @@ export type WaitingReason = "no_worker" | "no_kind" | "no_labels" | "no_both" | 
  */
 export function whyWaiting(
   { kinds, labels }: Pick<WaitingCommands, "kinds" | "labels">,
-  workers: readonly SeenWorker[],
+  workers: readonly Pick<SeenWorker, "status" | "isSilent" | "capabilities" | "labels" | "held" | "capacity">[],
 ): WaitingReason {
   const ready = workers.filter(({ status, isSilent }) => status === "ready" && !isSilent);
   if (ready.length === 0) return "no_worker";
   const ofKind = ready.filter(({ capabilities }) => kinds.every((kind) => capabilities.includes(kind)));
   if (ofKind.length === 0) return "no_kind";
   const wanted = Object.entries(labels ?? {});
-  const hasLabels = (worker: SeenWorker) => wanted.every(([name, value]) => worker.labels[name] === value);
+  const hasLabels = (worker: Pick<SeenWorker, "labels">) =>
+    wanted.every(([name, value]) => worker.labels[name] === value);
   if (!ready.some(hasLabels)) return "no_labels";
   const able = ofKind.filter(hasLabels);
   if (able.length === 0) return "no_both";

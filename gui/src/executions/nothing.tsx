@@ -1,0 +1,34 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { ExecutionFilters } from "./queries.ts";
+
+/** Where the list is empty: what to do next. */
+export function NoExecutions({ filters }: { filters: ExecutionFilters }): ReactNode {
+  const isNarrowed = Object.values(filters).some((value) => value !== undefined);
+  return (
+    <section className="panel stack" data-part="nothing">
+      {isNarrowed ? (
+        <>
+          <h2>No execution is like this</h2>
+          <p>
+            Take a filter away, or{" "}
+            <Link to="/executions" search={{}}>
+              show all of them
+            </Link>
+            . A path is meant whole: <code>examples/hello</code>, not a part of it.
+          </p>
+        </>
+      ) : (
+        <>
+          <h2>No executions yet</h2>
+          <p>
+            Start one from the <Link to="/catalog">catalog</Link>, or in a terminal:
+          </p>
+          <p>
+            <code>flow run playbooks/examples/hello.yaml --runtime server</code>
+          </p>
+        </>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,46 @@
+import { queryOptions } from "@tanstack/react-query";
+import { answerOf, api } from "../api/client.ts";
+import { sinceOf } from "./spans.ts";
+
+/** Filters of a list of executions, as they stand in the address. */
+export interface ExecutionFilters {
+  /** States with commas: `PENDING,RUNNING`. */
+  status?: string | undefined;
+  path?: string | undefined;
+  /** A moment, or a span before now: see {@link sinceOf}. */
+  since?: string | undefined;
+  until?: string | undefined;
+  parent?: string | undefined;
+}
+
+/** How often the list looks for news, milliseconds: it has no stream. */
+const LIST_MS = 3_000;
+/** Executions of one page of the list. */
+export const PAGE = 100;
+
+/** One page of the executions that a filter names, newest first. */
+export function executionPage(filters: ExecutionFilters, cursor: string | null, limit: number, signal?: AbortSignal) {
+  const { parent, since, ...rest } = filters;
+  const query = Object.entries({
+    ...rest,
+    since: sinceOf(since, Date.now()),
+    parent_execution_id: parent,
+    cursor: cursor ?? undefined,
+  }).filter(([, value]) => value !== undefined && value !== "");
+  return answerOf(
+    api.GET("/api/executions", {
+      params: { query: { ...Object.fromEntries(query), limit: String(limit) } },
+      ...(signal !== undefined && { signal }),
+    }),
+  );
+}
+
+/** A page that is read again and again: the newest (`cursor` null), or the one that is looked at. */
+export function livePage(filters: ExecutionFilters, cursor: string | null) {
+  return queryOptions({
+    queryKey: ["executions", filters, cursor],
+    queryFn: ({ signal }) => executionPage(filters, cursor, PAGE, signal),
+    refetchInterval: LIST_MS,
+    gcTime: 10_000,
+  });
+}

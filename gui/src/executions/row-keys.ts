@@ -1,0 +1,53 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import type { ExecutionItem } from "../api/types.ts";
+import { isWriting } from "../app/keys.tsx";
+import { isFinal } from "../parts/status.tsx";
+
+/** What the keys work on. */
+export interface RowKeys {
+  rows: readonly ExecutionItem[];
+  /** The row that the keys are at. */
+  at: string | undefined;
+  onAt(executionId: string | undefined): void;
+  toggle(executionId: string): void;
+  /** Brings a row into sight. */
+  show(index: number): void;
+}
+
+/** `j` and `k` go through the rows, Enter opens one, `x` marks it, Escape leaves them. The row is known by its id: rows that come do not move it. */
+export function useRowKeys(keys: RowKeys): void {
+  const navigate = useNavigate();
+  const current = useRef(keys);
+  current.current = keys;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
+      const { rows, at, onAt, toggle, show } = current.current;
+      const index = rows.findIndex(({ execution_id: id }) => id === at);
+      const row = rows[index];
+      if (event.key === "j" || event.key === "k") {
+        const next = index === -1 ? 0 : Math.max(0, Math.min(rows.length - 1, index + (event.key === "j" ? 1 : -1)));
+        onAt(rows[next]?.execution_id);
+        show(next);
+      } else if (row === undefined) return;
+      else if (event.key === "Escape") onAt(undefined);
+      else if (event.key === "x" && !isFinal(row.status)) toggle(row.execution_id);
+      else if (event.key === "Enter" && !isControl(event.target)) {
+        void navigate({ to: "/executions/$executionId", params: { executionId: row.execution_id } });
+      }
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [navigate]);
+  const { at } = keys;
+  useEffect(() => {
+    // Whoever hears the page instead of seeing it is at the row too.
+    if (at !== undefined) document.querySelector<HTMLElement>(`[data-row="${at}"] a`)?.focus({ preventScroll: true });
+  }, [at]);
+}
+
+/** Whether Enter means something here already. */
+function isControl(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest("a, button, summary") !== null;
+}

@@ -1,0 +1,152 @@
+import type { Database } from "../../repositories/database.ts";
+import { databaseNumbers } from "../../repositories/doctor-database.ts";
+import { type Reading, readOnly } from "../../repositories/doctor-reading.ts";
+import { waitingCommands } from "../../repositories/doctor-work.ts";
+import { unreachable } from "../../repositories/failure.ts";
+import {
+  batchNumbers,
+  databaseClock,
+  leaseHolder,
+  listedServers,
+  listedWorkers,
+  openExecutions,
+} from "../../repositories/overview.ts";
+import { EXECUTIONS_NAMED_MAX } from "../../schema/doctor-api.ts";
+import { FlowError, messageOf } from "../../schema/errors.ts";
+import {
+  OVERVIEW_COMMANDS_MAX,
+  OVERVIEW_COUNT_MAX,
+  OVERVIEW_WORKERS_MAX,
+  type Overview,
+  type OverviewWorker,
+} from "../../schema/overview-api.ts";
+import { REAPER_LEASE } from "../reaper.ts";
+import { batchesPart, bounded, queuePart, reaperPart, type SeenReaper, workerPart } from "./parts.ts";
+import { verdictOf } from "./verdict.ts";
+
+/** What is looked at. */
+export interface OverviewDeps {
+  database: Database;
+  /** The database is this server's own. */
+  embedded: boolean;
+  /** Undefined: none is set up. */
+  broker?: { isUp(): boolean; latencyMs(): Promise<number | undefined> };
+  reaper: SeenReaper;
+  /** This process among the servers. */
+  server: string;
+  /** Silence after which a worker counts as gone. */
+  staleMs: number;
+  now(): number;
+}
+
+/** Longest statement, and longest look at one part: somebody waits for the page. */
+const STATEMENT_MS = 2_000;
+const PART_MS = 4_000;
+/** Of so many newest batches it is told how many failed. */
+const BATCHES_LOOKED = 1_000;
+/** Servers that are named, and their silence after which they are not. */
+const SERVERS_MAX = 50;
+const SERVER_SILENT_MS = 120_000;
+
+/**
+ * Why is nothing running, from what is so now. Each part is read for itself: one that cannot be read is null, and told in
+ * `missing`. Never throws for a database that is away: that is an answer too.
+ */
+export function createOverview(deps: OverviewDeps): () => Promise<Overview> {
+  const { database, staleMs } = deps;
+  return async () => {
+    const missing: Overview["missing"] = [];
+    let away: string | undefined;
+    const part = async <T>(name: string, look: () => Promise<T>): Promise<T | null> => {
+      try {
+        if (away !== undefined) throw new Error(away);
+        return await inTime(look());
+      } catch (error) {
+        const gone = unreachable(error) ?? (error instanceof FlowError ? error : undefined);
+        if (gone !== undefined) away = gone.message;
+        missing.push({ part: name, why: gone?.message ?? messageOf(error) });
+        return null;
+      }
+    };
+    const read = <T>(name: string, look: (reading: Reading) => Promise<T>) =>
+      part(name, () => readOnly(database, STATEMENT_MS, look));
+    const state = await part("the database", () => databasePart(deps));
+    const nowMs = state?.nowMs ?? deps.now();
+    const listed = await read("workers", (reading) =>
+      listedWorkers(reading, { limit: OVERVIEW_WORKERS_MAX + 1, commandsMax: OVERVIEW_COMMANDS_MAX }),
+    );
+    const workers = listed && {
+      items: listed.slice(0, OVERVIEW_WORKERS_MAX).map((worker): OverviewWorker => workerPart(worker, staleMs)),
+      more: listed.length > OVERVIEW_WORKERS_MAX,
+    };
+    const waiting = await read("the queue", (reading) =>
+      waitingCommands(reading, { staleMs: 0, rowsMax: OVERVIEW_COUNT_MAX + 1, executionsMax: EXECUTIONS_NAMED_MAX }),
+    );
+    const open = await read("executions", (reading) => openExecutions(reading, OVERVIEW_COUNT_MAX + 1));
+    const batches = await read("batches", (reading) => batchNumbers(reading, OVERVIEW_COUNT_MAX + 1, BATCHES_LOOKED));
+    const holder = await read("the reaper", (reading) => leaseHolder(reading, REAPER_LEASE));
+    const servers = await read("servers", (reading) => listedServers(reading, SERVER_SILENT_MS, SERVERS_MAX));
+    const seen = {
+      missing,
+      workers,
+      queue: waiting && queuePart(waiting, workers?.items ?? [], nowMs),
+      executions: open && {
+        running: bounded(open.running),
+        pending: bounded(open.pending),
+        paused: bounded(open.paused),
+      },
+      batches: batches && batchesPart(batches),
+      reaper: missing.some(({ part: name }) => name === "the reaper") ? null : reaperPart(deps.reaper, holder),
+      database: state?.shown ?? null,
+      broker: await brokerPart(deps),
+      servers:
+        servers?.map((server) => ({
+          name: server.name,
+          answers: server.name === deps.server,
+          version: typeof server.about["version"] === "string" ? server.about["version"] : null,
+          started_at: server.createdAt.toISOString(),
+          heartbeat_age_ms: server.heartbeatAgeMs,
+        })) ?? null,
+    };
+    return { at: new Date(nowMs).toISOString(), verdict: verdictOf(seen), ...seen };
+  };
+}
+
+async function databasePart({ database, embedded }: OverviewDeps) {
+  const from = performance.now();
+  const { now: moment, version } = await databaseClock(database);
+  const latencyMs = performance.now() - from;
+  const { bytes, connections, connectionsMax } = await readOnly(database, STATEMENT_MS, databaseNumbers);
+  return {
+    nowMs: moment.getTime(),
+    shown: {
+      latency_ms: Math.round(Math.max(0, latencyMs) * 100) / 100,
+      embedded,
+      bytes,
+      connections,
+      connections_max: connectionsMax,
+      version,
+    },
+  };
+}
+
+async function brokerPart({ broker }: OverviewDeps): Promise<Overview["broker"]> {
+  if (broker === undefined) return { kind: "process", connected: true, latency_ms: null };
+  const latencyMs = await broker.latencyMs().catch(() => undefined);
+  return { kind: "nats", connected: broker.isUp(), latency_ms: latencyMs ?? null };
+}
+
+/** The driver waits for a connection as long as it takes, and whoever looks wants to know that it does. */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new FlowError("UNAVAILABLE", `the database did not answer within ${PART_MS / 1_000} s`);
+    timer = setTimeout(() => reject(error), PART_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => undefined);
+  }
+}

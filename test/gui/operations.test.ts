@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { accessibility, type Look, startGui } from "../support/gui.ts";
+
+/*
+ * Operations and the list of executions, in a real browser against a real `flow serve` with a worker: one service and one
+ * browser for all of these.
+ */
+
+const playbook = (path: string, workflow: string, workload = "{ n: 1 }") => `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: one, path: ${path} }
+workload: ${workload}
+workflow:
+${workflow}`;
+const QUICK = "  - step: quick\n    tool: { kind: noop }\n";
+const WAITS = "  - step: waits_here\n    tool: { kind: shell, command: sleep 600 }\n";
+/** Fails at once, with another number and markup in each message. */
+const FAILS = `  - step: calls
+    tool: { kind: http, url: "http://127.0.0.1:1/<img src=x onerror=alert(1)>/{{ workload.n }}" }
+`;
+const LONG_PATH = `gui/${"long-name/".repeat(48)}end`;
+/** More than two pages of the list. */
+const MANY = 230;
+
+const gui = await startGui();
+after(() => gui.close());
+const { serving, post, opened } = gui;
+for (const [path, workflow] of [
+  ["gui/quick", QUICK],
+  ["gui/live", QUICK],
+  ["gui/waits", WAITS],
+  ["gui/fails", FAILS],
+  [LONG_PATH, QUICK],
+] as const) {
+  await post("/api/catalog/register", { content: playbook(path, workflow) });
+}
+const start = async (path: string, more = {}) =>
+  String((await post("/api/execute", { path, ...more }))["execution_id"]);
+for (let n = 0; n < MANY; n += 1) await start("gui/quick");
+for (let n = 0; n < 6; n += 1) await start("gui/fails", { workload: { n }, wait_ms: 30_000 });
+await start(LONG_PATH);
+const running = await start("gui/waits");
+
+const LOOKS: readonly Look[] = [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }];
+const rows = (page: Page) => page.locator("tr[data-row]");
+
+for (const [path, sign] of [
+  ["/operations", "Nothing waits for a worker."],
+  ["/executions", "gui/waits"],
+  ["/executions?status=PENDING,RUNNING,PAUSED&since=1h", "gui/waits"],
+  ["/executions?path=none%2Fsuch", "No execution is like this"],
+  ["/executions?view=errors", "6 ×"],
+  ["/executions/1/2/3", "There is nothing here"],
+] as const) {
+  test(`${path} is readable light, dark and narrow, and nothing sticks out`, async () => {
+    for (const look of LOOKS) {
+      const page = await opened(path, look);
+      await page.getByText(sign).first().waitFor();
+      assert.deepEqual(await accessibility(page), []);
+      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
+      await page.close();
+    }
+  });
+}
+
+test("operations say that all is well, and what each worker runs, with a way to its execution", async () => {
+  const page = await opened("/operations");
+  await page.locator('[data-part="verdict"][data-level="good"]').waitFor();
+  const command = page.locator("[data-worker]").getByRole("link", { name: "waits_here" });
+  assert.match((await command.getAttribute("href")) ?? "", new RegExp(`^/executions/${running}`));
+  await page.getByText("embedded in this server").waitFor();
+  await page.getByText("This one").waitFor();
+  await page.getByRole("button", { name: "Sweep now" }).click();
+  await page.getByText(/Nothing was stranded|told again/).waitFor();
+  await page
+    .getByText(/asked for/)
+    .first()
+    .waitFor();
+  await page.getByText(/^Nothing is wrong that its \d+ checks know of/).waitFor();
+  assert.match(await page.title(), /^. Operations · flow$/);
+  await page.close();
+});
+
+test("filters stand in the address, and come back with it", async () => {
+  const page = await opened("/executions");
+  await page.getByRole("button", { name: "failed" }).click();
+  await page.waitForURL(/status=FAILED/);
+  await page.getByText("6 shown, 0 open").waitFor();
+  await page.getByRole("button", { name: "running" }).click();
+  await page.waitForURL(/status=RUNNING(,|%2C)FAILED/);
+  await page.getByText("7 shown, 1 open").waitFor();
+  await page.getByLabel("Started").selectOption("1h");
+  await page.waitForURL(/since=1h/);
+  await page.getByLabel("Path").fill("gui/fails");
+  await page.getByLabel("Path").press("Enter");
+  await page.waitForURL(/path=gui/);
+  await page.getByText("6 shown, 0 open").waitFor();
+  await page.reload();
+  await page.getByText("6 shown, 0 open").waitFor();
+  assert.equal(await page.getByLabel("Path").inputValue(), "gui/fails");
+  assert.equal(await page.getByLabel("Started").inputValue(), "1h");
+  await page.close();
+});
+
+test("what starts is shown by itself; while somebody is at a row it waits to be shown", async () => {
+  const page = await opened("/executions?path=gui%2Flive");
+  await page.getByText("No execution is like this").waitFor();
+  const first = await start("gui/live");
+  await page.locator(`tr[data-row="${first}"]`).waitFor();
+  await page.keyboard.press("j");
+  await page.locator(`tr[data-row="${first}"][aria-selected="true"]`).waitFor();
+  const second = await start("gui/live");
+  await page.getByRole("button", { name: "1 new: show" }).waitFor();
+  assert.equal(await rows(page).count(), 1);
+  await page.getByRole("button", { name: "1 new: show" }).click();
+  await page.locator(`tr[data-row="${second}"]`).waitFor();
+  assert.equal(await rows(page).first().getAttribute("data-row"), second);
+  await page.close();
+});
+
+test("older ones come while one scrolls, and only those that are seen are in the page", async () => {
+  const page = await opened("/executions?path=gui%2Fquick");
+  await page.getByText("100+ shown").waitFor();
+  for (const shown of ["200+ shown", `${MANY} shown`]) {
+    await page.evaluate("window.scrollTo(0, document.body.scrollHeight)");
+    await page.getByText(shown).waitFor();
+  }
+  await page.evaluate("window.scrollTo(0, document.body.scrollHeight)");
+  await page.locator(`tr[aria-rowindex="${MANY + 1}"]`).waitFor();
+  assert.ok((await rows(page).count()) < 90);
+  await page.close();
+});
+
+test("all that a filter names is counted and named before it is cancelled, and nothing else is", async () => {
+  const mine = await Promise.all([1, 2, 3].map((n) => start("gui/waits", { workload: { n } })));
+  const page = await opened("/executions?path=gui%2Fwaits");
+  await page.getByText("4 open").waitFor();
+  await page.getByLabel(`Mark ${running}`).waitFor();
+  await page.getByRole("button", { name: "Cancel all of these …" }).click();
+  await page.getByRole("heading", { name: "Cancel 4 executions?" }).waitFor();
+  await page.getByText("4 of gui/waits").waitFor();
+  await page.getByRole("button", { name: "Leave them" }).click();
+  for (const id of mine) await page.getByLabel(`Mark ${id}`).check();
+  await page.getByRole("button", { name: "Cancel 3 marked …" }).click();
+  await page.getByRole("button", { name: "Cancel 3 executions" }).click();
+  await page.getByText("Done: 3 cancelled").waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.locator(`tr[data-row="${mine[0]}"] [data-status="CANCELLED"]`).waitFor();
+  assert.equal(await page.locator(`tr[data-row="${running}"] [data-status="RUNNING"]`).count(), 1);
+  await page.close();
+});
+
+test("where nothing is open there is nothing to cancel, and what is refused is told with why", async () => {
+  const page = await opened("/executions?status=FAILED");
+  await page.getByRole("button", { name: "Cancel all of these …" }).click();
+  await page.getByRole("heading", { name: "Nothing of this is open" }).waitFor();
+  await page.getByRole("button", { name: "Leave them" }).click();
+  await page.goto(`${serving.url}/executions?status=RUNNING`);
+  page.removeAllListeners("console");
+  await page.route("**/cancel", (route) =>
+    route.fulfill({ status: 403, json: { error: "You may not execute gui/waits", code: "FORBIDDEN" } }),
+  );
+  await page.getByRole("button", { name: "Cancel all of these …" }).click();
+  await page.getByRole("button", { name: /^Cancel \d+ execution/ }).click();
+  await page.getByText(/^Done: 0 cancelled, \d+ refused/).waitFor();
+  await page.getByText("You may not execute gui/waits").waitFor();
+  await page.close();
+});
+
+test("failures that differ in their numbers alone are one kind, told with step, playbook and examples", async () => {
+  const page = await opened("/executions?view=errors");
+  page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
+  const group = page.locator('[data-part="error-group"]');
+  await group.getByText("6 ×").waitFor();
+  assert.equal(await group.count(), 1);
+  await group.getByText("in calls").waitFor();
+  assert.equal(await group.locator("img").count(), 0);
+  assert.equal(await group.getByRole("link").count(), 5);
+  await page.goto(`${serving.url}/executions?view=errors&path=gui%2Fquick`);
+  await page.getByText("No execution of this filter has failed").waitFor();
+  await page.close();
+});
+
+test("keys go between the pages, mark rows, and are listed", async () => {
+  const page = await opened("/executions?status=RUNNING");
+  await rows(page).first().waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await page.getByRole("button", { name: "Cancel 1 marked …" }).waitFor();
+  await page.keyboard.press("x");
+  await page.getByRole("button", { name: "Cancel 1 marked …" }).waitFor({ state: "detached" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("o");
+  await page.waitForURL(/\/operations$/);
+  await page.keyboard.press("?");
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("e");
+  await page.waitForURL(/\/executions$/);
+  await page.close();
+});
