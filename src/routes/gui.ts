@@ -46,6 +46,8 @@ export function guiFiles(files: GuiFiles): MiddlewareHandler<RouteEnvironment> {
 function found(files: GuiFiles, path: string): GuiFile | undefined {
   const file = path === "/index.html" ? undefined : files.get(path);
   if (file !== undefined) return file;
+  // `//flow/health` is no page, but another spelling of an address that is for the routes.
+  if (path.startsWith("//")) return undefined;
   return PAGES.has(path.split("/")[1] ?? "") ? files.get("/index.html") : undefined;
 }
 

@@ -47,7 +47,7 @@ export async function startGuiLogin(settings: NodeJS.ProcessEnv = {}): Promise<G
       context.on("page", (page) => {
         page.on("pageerror", (error) => said.push(error.message));
         page.on("console", (message) => {
-          if (message.type() === "error" && !/status of (401|403|404|409)/.test(message.text()))
+          if (message.type() === "error" && !/status of (401|403|404|409|422)/.test(message.text()))
             said.push(message.text());
         });
       });

@@ -1,67 +1,76 @@
 import { useMutation } from "@tanstack/react-query";
-import { type ReactNode, useId, useRef } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import type { Allowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { accessChanged } from "./queries.ts";
 
-/** A button that asks before it does what cannot be taken back, or locks somebody out. A refusal is said where it was asked. */
+/** What is asked before it is done. */
+interface Question {
+  title: string;
+  children: ReactNode;
+  /** What the button says that does it. */
+  action: string;
+  run(): Promise<unknown>;
+}
+
+/** A button that asks before it does what cannot be taken back, or locks somebody out. */
 export function Confirm({
   label,
   name,
-  title,
-  children,
-  action,
   may,
-  run,
-}: {
+  ...question
+}: Question & {
   label: ReactNode;
   /** What the button is called where `label` alone does not say what it is about. */
   name?: string;
-  title: string;
-  children: ReactNode;
-  action: string;
   may: Allowed;
-  run(): Promise<unknown>;
 }): ReactNode {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <>
+      <AllowedButton may={may} aria-label={name} onClick={() => setIsOpen(true)}>
+        {label}
+      </AllowedButton>
+      {isOpen && <Asking {...question} onClose={() => setIsOpen(false)} />}
+    </>
+  );
+}
+
+/** A refusal is said where it was asked. */
+function Asking({ title, children, action, run, onClose }: Question & { onClose(): void }): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
+  useEffect(() => {
+    if (dialog.current?.open === false) dialog.current.showModal();
+  }, []);
   const act = useMutation({
     mutationFn: run,
     onSuccess: async () => {
-      dialog.current?.close();
       await accessChanged();
+      dialog.current?.close();
     },
   });
-  const open = () => {
-    act.reset();
-    dialog.current?.showModal();
-  };
   return (
-    <>
-      <AllowedButton may={may} aria-label={name} onClick={open}>
-        {label}
-      </AllowedButton>
-      <dialog ref={dialog} aria-labelledby={heading}>
-        <div className="stack">
-          <h1 id={heading} className="wrap">
-            {title}
-          </h1>
-          <div className="wrap">{children}</div>
-          {act.isError && (
-            <p role="alert" className="panel tone-bad wrap">
-              {act.error.message}
-            </p>
-          )}
-          <div className="row">
-            <button type="button" className="risky" disabled={act.isPending} onClick={() => act.mutate()}>
-              {action}
-            </button>
-            <button type="button" onClick={() => dialog.current?.close()}>
-              Close
-            </button>
-          </div>
+    <dialog ref={dialog} aria-labelledby={heading} onClose={onClose}>
+      <div className="stack">
+        <h1 id={heading} className="wrap">
+          {title}
+        </h1>
+        <div className="wrap">{children}</div>
+        {act.isError && (
+          <p role="alert" className="panel tone-bad wrap">
+            {act.error.message}
+          </p>
+        )}
+        <div className="row">
+          <button type="button" className="risky" disabled={act.isPending} onClick={() => act.mutate()}>
+            {action}
+          </button>
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Close
+          </button>
         </div>
-      </dialog>
-    </>
+      </div>
+    </dialog>
   );
 }

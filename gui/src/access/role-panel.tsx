@@ -82,6 +82,8 @@ function RolePermissions({ role, may }: { role: Role; may: Allowed }): ReactNode
       answerOf(api.PUT("/api/auth/roles/{role}", { params: { path: { role: role.name } }, body: { permissions } })),
     onSuccess: accessChanged,
   });
+  // What was just chosen stands until the answer is there.
+  const given = change.isPending ? change.variables : role.permissions;
   const toggle = (name: string, isGiven: boolean) => {
     const others = role.permissions.filter((each) => each !== name);
     change.mutate(isGiven ? [...others, name] : others);
@@ -99,7 +101,7 @@ function RolePermissions({ role, may }: { role: Role; may: Allowed }): ReactNode
         <label key={name} className="choice" title={may.why}>
           <input
             type="checkbox"
-            checked={role.permissions.includes(name)}
+            checked={given.includes(name)}
             disabled={!may.allowed || change.isPending}
             onChange={(event) => toggle(name, event.target.checked)}
           />

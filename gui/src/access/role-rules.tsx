@@ -39,10 +39,10 @@ export function RoleRules({ role, may }: { role: Role; may: Allowed }): ReactNod
                   <td className="mono wrap">{rule.playbook_path ?? rule.allow_pattern}</td>
                   <td className="mono wrap">{rule.deny_pattern}</td>
                   <td>{actionsOf(rule).join(", ")}</td>
-                  <td>
+                  <td className="actions">
                     <Confirm
-                      label="Remove …"
-                      name={`Remove ${ruleText(rule)} …`}
+                      label="Remove"
+                      name={`Remove ${ruleText(rule)}`}
                       title={`Remove this from ${role.name}?`}
                       action="Remove"
                       may={may}

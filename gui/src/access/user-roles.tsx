@@ -45,10 +45,10 @@ export function UserRoles({ user }: { user: User }): ReactNode {
                   <td className="wide">
                     <Ago at={granted_at} />
                   </td>
-                  <td>
+                  <td className="actions">
                     <Confirm
-                      label="Take away …"
-                      name={`Take ${role} away …`}
+                      label="Take away"
+                      name={`Take away ${role}`}
                       title={`Take the role ${role} from ${user.email}?`}
                       action="Take it away"
                       may={may}

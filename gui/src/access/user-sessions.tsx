@@ -81,10 +81,10 @@ function Row({ session, may }: { session: Session; may: Allowed }): ReactNode {
       <td className="wide">
         <Ago at={session.expires_at} />
       </td>
-      <td>
+      <td className="actions">
         <Confirm
-          label="End …"
-          name={`End the session from ${session.address ?? "an unknown address"} …`}
+          label="End"
+          name={`End the session from ${session.address ?? "an unknown address"}`}
           title="End this session?"
           action="End it"
           may={may}

@@ -14,8 +14,10 @@ import { TokenDialog } from "./token-dialog.tsx";
 export function Shell(): ReactNode {
   const [asksToken, setAsksToken] = useState(false);
   const navigate = useNavigate();
-  useTitleOfAddress();
   const sections = useSections();
+  // Before the login there is nowhere to go.
+  const isLogin = useLocation().pathname === "/login";
+  useTitleOfAddress();
   useEffect(() => {
     const ask = () => {
       if (!HAS_LOGIN) setAsksToken(true);
@@ -34,14 +36,18 @@ export function Shell(): ReactNode {
           flow
         </Link>
         <nav aria-label="Pages">
-          <Link to="/executions" activeOptions={{ includeSearch: false }}>
-            Executions
-          </Link>
-          <Link to="/catalog">Catalog</Link>
-          <Link to="/agents">Agents</Link>
-          {sections.operations && <Link to="/operations">Operations</Link>}
-          {sections.credentials && <Link to="/credentials">Credentials</Link>}
-          {sections.access && <Link to="/access">Access</Link>}
+          {!isLogin && (
+            <>
+              <Link to="/executions" activeOptions={{ includeSearch: false }}>
+                Executions
+              </Link>
+              <Link to="/catalog">Catalog</Link>
+              <Link to="/agents">Agents</Link>
+              {sections.operations && <Link to="/operations">Operations</Link>}
+              {sections.credentials && <Link to="/credentials">Credentials</Link>}
+              {sections.access && <Link to="/access">Access</Link>}
+            </>
+          )}
         </nav>
         {HAS_LOGIN && <Who />}
         <SchemeChoice />

@@ -40,6 +40,8 @@ test("the page stands in nobody's way: the gateway's routes are what they were",
     ["/index.html", 404],
     ["/assets/../package.json", 404],
     ["/nothing", 404],
+    ["//flow/health", 404],
+    ["//executions", 404],
   ] as const) {
     assert.equal((await app.request(path)).status, status, path);
   }
