@@ -83,6 +83,28 @@ Examples
   load: async () => (await import("./events.ts")).showEvents,
 };
 
+const LOGS: CliCommand = {
+  name: "logs",
+  summary: "Print what the tasks of an execution wrote",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "step", value: "STEP", summary: "Only what the tasks of this step wrote" },
+    { name: "follow", short: "f", summary: "Print lines as they are told, until the execution has ended" },
+    { name: "json", summary: "Print each line as one line of JSON" },
+    ...WHICH_SERVER,
+    NO_COLOR,
+  ],
+  details: `What python prints, a shell's output, a database's notices: the last 200 lines and 8 KiB of each run of a task, and while it
+runs new ones every two seconds. Secrets are [secret]; of a task whose result is sensitive no line is kept.
+
+Examples
+  flow logs 7211
+  flow logs --last --step load -f
+  flow logs 7211 --json | jq -r .text`,
+  load: async () => (await import("./logs.ts")).showLogs,
+};
+
 const CANCEL: CliCommand = {
   name: "cancel",
   summary: "Cancel an execution, and the sub-playbooks that it called",
@@ -115,4 +137,4 @@ Examples
 };
 
 /** The commands that look at what a server executes. */
-export const EXECUTION_COMMANDS: readonly CliCommand[] = [EXECUTIONS, STATUS, EVENTS, CANCEL, WORKERS];
+export const EXECUTION_COMMANDS: readonly CliCommand[] = [EXECUTIONS, STATUS, EVENTS, LOGS, CANCEL, WORKERS];

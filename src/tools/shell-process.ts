@@ -118,12 +118,22 @@ export function captureOutput(bytesMax: number, onLine: (line: string) => void):
 
   function emitLines(text: string): void {
     const lines = (rest + text).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) onLine(line.endsWith("\r") ? line.slice(0, -1) : line);
-    if (rest.length > LINE_CHARS_MAX) {
-      onLine(rest);
-      rest = "";
+    const unfinished = lines.pop() ?? "";
+    for (const line of lines) {
+      const last = emitLong(line);
+      onLine(last.endsWith("\r") ? last.slice(0, -1) : last);
     }
+    rest = emitLong(unfinished);
+  }
+
+  /** Emits what is too long in pieces, always the same ones however the text arrives; gives the last, which is not. */
+  function emitLong(line: string): string {
+    let left = line;
+    while (left.length > LINE_CHARS_MAX) {
+      onLine(left.slice(0, LINE_CHARS_MAX));
+      left = left.slice(LINE_CHARS_MAX);
+    }
+    return left;
   }
 
   return {

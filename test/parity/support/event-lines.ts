@@ -42,7 +42,7 @@ function linesOf(records: readonly EventRecord[]): string[] {
 
 /** Fields that differ from run to run, or from runtime to runtime, and may. */
 const INCIDENTAL: ReadonlySet<string> = new Set([
-  ...["event_id", "created_at", "duration_ms", "worker", "catalog_id", "parent_execution_id"],
+  ...["event_id", "created_at", "next_run_at", "duration_ms", "worker", "catalog_id", "parent_execution_id"],
   // An error's text has the name of its document.
   "bytes",
   // Where payloads lie and how long they stay there is a matter of settings.
@@ -65,7 +65,7 @@ export function cleaner(ids: ReadonlySet<string>, without: ReadonlySet<string> =
     }
     if (Array.isArray(value)) return value.map(clean);
     if (!isJsonObject(value)) return value;
-    const fields = Object.entries(withoutHints(value)).filter(([key]) => !without.has(key));
+    const fields = Object.entries(withoutNotices(withoutHints(value))).filter(([key]) => !without.has(key));
     return Object.fromEntries(fields.map(([key, field]) => [key, clean(field)]));
   };
   return clean;
@@ -81,6 +81,18 @@ function withoutHints(value: JsonObject): JsonObject {
   const isOnce = ref.endsWith("/manifest") || (isJsonObject(preview) && preview["bytes"] === 0);
   const { content_type = null, bytes = null, sha256 = null } = meta;
   return { ...value, meta: isOnce ? { content_type } : { content_type, bytes, sha256 } };
+}
+
+/**
+ * What a database notices depends on what the run before has left in it, and which line of two streams comes first on which is
+ * read first.
+ */
+function withoutNotices(value: JsonObject): JsonObject {
+  const { log, ...rest } = value;
+  const lines = isJsonObject(log) ? log["lines"] : undefined;
+  if (!isJsonObject(log) || !Array.isArray(lines)) return value;
+  const isNotice = (line: Json) => typeof line === "string" && line.startsWith("NOTICE: ");
+  return lines.every(isNotice) ? rest : { ...value, log: { ...log, lines: [...lines].sort() } };
 }
 
 /** Without the ids of references and of messages, and without where a document lies. */
