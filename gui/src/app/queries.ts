@@ -151,9 +151,3 @@ export function me() {
     queryFn: ({ signal }) => answerOf(api.GET("/api/auth/me", { signal })),
   });
 }
-
-function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== "")) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-}
