@@ -112,6 +112,8 @@ interface EntrySearch {
   tab?: EntryTab | undefined;
   version?: string | undefined;
   against?: string | undefined;
+  /** The execution whose inputs the form begins with. */
+  from?: string | undefined;
 }
 
 const catalog = createRoute({
@@ -138,6 +140,7 @@ const entry = createRoute({
     tab: ENTRY_TABS.find((tab) => tab === search["tab"]),
     version: id(search["version"]),
     against: id(search["against"]),
+    from: id(search["from"]),
   }),
   component: lazyRouteComponent(() => import("../catalog/entry-page.tsx"), "EntryPage"),
 });
