@@ -84,7 +84,7 @@ test("what a running task writes is shown as it comes, and callers and called le
   const page = await opened(`/executions/${id}`);
   await page.getByText("An execution that it called").waitFor();
   await page.getByRole("link", { name: "What it called" }).click();
-  await page.getByLabel("What it called").getByRole("link").first().click();
+  await page.getByLabel("What it called", { exact: true }).getByRole("link").first().click();
   await page.getByLabel("Log of the task").getByText("tick 2").waitFor();
   await page.getByLabel("Who called it").getByRole("link", { name: "page/parent" }).click();
   await page.waitForURL(new RegExp(`/executions/${id}`));
@@ -279,7 +279,7 @@ test("it is run again with other inputs: the form is told which execution they c
   const page = await opened(`/executions/${other}`);
   await page.getByRole("link", { name: "With other inputs …" }).click();
   await page.waitForURL(/\/entry\/page\/plain/);
-  assert.match(page.url(), new RegExp(`from=\\D*${other}`));
+  assert.match(decodeURIComponent(page.url()), new RegExp(`from="?${other}`));
   await page.close();
 });
 
