@@ -45,7 +45,7 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
         to="/entry/$"
         params={{ _splat: execution.path }}
         // The form of the run reads it: its inputs begin with those of this execution.
-        search={{ version: String(execution.version), from: execution.execution_id } as { version: string }}
+        search={{ version: String(execution.version), from: execution.execution_id }}
       >
         With other inputs …
       </Link>

@@ -46,7 +46,14 @@ export function AttemptCard({
         <div className="stack">
           <Facts attempt={attempt} isOver={isOver} />
           {attempt.message !== undefined && attempt.tasks.length === 0 && <p className="wrap">{attempt.message}</p>}
-          <RenderedView executionId={executionId} commandId={attempt.commandId} iteration={attempt.iteration} />
+          <RenderedView
+            asked={{
+              executionId,
+              commandId: attempt.commandId,
+              attempt: attempt.attempt,
+              iteration: attempt.iteration,
+            }}
+          />
           {attempt.tasks.length > count && (
             <button type="button" onClick={() => setCount(count + 100)}>
               {attempt.tasks.length - count} earlier runs of tasks

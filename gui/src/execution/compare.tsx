@@ -38,7 +38,7 @@ function Chooser({ execution, against }: { execution: Execution; against: string
   const isListed = against === undefined || others.some((row) => row.execution_id === against);
   return (
     <div className="row">
-      <label>
+      <label className="chooser">
         Compare with
         <select
           value={against ?? ""}

@@ -6,7 +6,7 @@ export interface RenderedRow {
   written: unknown;
   rendered: unknown;
   isChanged: boolean;
-  /** Said in the place of a value that is not there, or not shown. */
+  /** What is to be known of the value. */
   note: string | undefined;
   isFault: boolean;
 }
@@ -17,12 +17,16 @@ const ROWS_MAX = 2_000;
 /** The inputs of a task place by place, as far down as the playbook has maps and lists. */
 export function rowsOf(task: RenderedTask): RenderedRow[] {
   const notes = new Map<string, { note: string; isFault: boolean }>();
-  for (const path of task.secret ?? []) notes.set(path, { note: "****, a secret", isFault: false });
+  for (const path of task.secret ?? []) notes.set(path, { note: "holds a secret", isFault: false });
   for (const { path, waits_for } of task.unknown ?? []) {
-    notes.set(path, { note: `not known before ${waits_for}`, isFault: false });
+    notes.set(path, { note: `not known here: ${waits_for.join(", ")}`, isFault: false });
   }
   for (const { path, message } of task.errors ?? []) notes.set(path, { note: message, isFault: true });
   const rows: RenderedRow[] = [];
+  if (task.rendered === null) {
+    const note = "Too long to be shown here";
+    return [{ path: "all", written: task.template, rendered: undefined, isChanged: true, note, isFault: false }];
+  }
   walk(task.template, task.rendered, "", notes, rows);
   return rows;
 }
@@ -35,7 +39,7 @@ function walk(
   rows: RenderedRow[],
 ): void {
   const note = notes.get(path);
-  if (note === undefined && rows.length < ROWS_MAX) {
+  if (rows.length < ROWS_MAX) {
     if (isRecord(written) && isRecord(rendered) && Object.keys(written).length > 0) {
       for (const key of Object.keys(written)) {
         walk(written[key], rendered[key], path === "" ? key : `${path}.${key}`, notes, rows);

@@ -1,24 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { JsonView } from "../parts/json-view.tsx";
-import { type RenderedTask, renderedInputs } from "./rendered.ts";
+import { type RenderedAsked, type RenderedTask, renderedInputs } from "./rendered.ts";
 import { type RenderedRow, rowsOf } from "./rendered-rows.ts";
 
 /** Rows of a task that are shown before somebody asks for more. */
 const SHOWN = 60;
 
 /** What each task was given: as the playbook has it, and as it was after its templates were rendered. */
-export function RenderedView({
-  executionId,
-  commandId,
-  iteration,
-}: {
-  executionId: string;
-  commandId: string;
-  iteration: number | undefined;
-}): ReactNode {
+export function RenderedView({ asked }: { asked: RenderedAsked }): ReactNode {
   const [isOpen, setIsOpen] = useState(false);
-  const answer = useQuery({ ...renderedInputs(executionId, commandId, iteration), enabled: isOpen });
+  const answer = useQuery({ ...renderedInputs(asked), enabled: isOpen });
   return (
     <details className="rendered" open={isOpen} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>Inputs: as written and as rendered</summary>
@@ -78,8 +70,11 @@ function InputRow({ row }: { row: RenderedRow }): ReactNode {
       </td>
       <td>
         {row.note !== undefined && <p className={row.isFault ? "tone-bad note" : "quiet"}>{row.note}</p>}
-        {row.note === undefined &&
-          (isTree ? <JsonView label={row.path} value={row.rendered} /> : <pre>{textOf(row.rendered)}</pre>)}
+        {isTree ? (
+          <JsonView label={row.path} value={row.rendered} />
+        ) : (
+          row.rendered !== undefined && <pre>{textOf(row.rendered)}</pre>
+        )}
       </td>
     </tr>
   );

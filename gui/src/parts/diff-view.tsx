@@ -5,7 +5,7 @@ import { type Change, jsonDiff } from "./json-diff.ts";
 /** Differences that are shown before somebody asks for more. */
 const SHOWN = 50;
 /** Characters of a value that are shown in a difference. */
-const TEXT_MAX = 4_000;
+const TEXT_MAX = 1_500;
 const TONES = { added: "good", removed: "bad", changed: "warn" } as const;
 const SIGNS = { added: "+", removed: "−", changed: "≠" } as const;
 

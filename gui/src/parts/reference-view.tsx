@@ -56,7 +56,10 @@ export function ReferenceView({ reference, label }: { reference: Reference; labe
       {sample !== undefined && (
         <>
           <p className="quiet">It begins with</p>
-          <pre className="sample">{typeof sample === "string" ? sample : JSON.stringify(sample, null, 2)}</pre>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
+          <section className="sample" tabIndex={0} aria-label={`How ${label} begins`}>
+            <pre>{typeof sample === "string" ? sample : JSON.stringify(sample, null, 2)}</pre>
+          </section>
         </>
       )}
     </section>
