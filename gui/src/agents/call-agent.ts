@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../src/schema/json.ts";
+import { isJsonObject, type JsonObject } from "../../../src/schema/json.ts";
 import { answerOf, api } from "../api/client.ts";
 import { follow } from "../api/live.ts";
 import type { EventRecord, Execution } from "../api/types.ts";
@@ -71,7 +71,14 @@ function callOf({ execution_id, status, result, error }: Execution): AgentCall {
 }
 
 function progressText(event: EventRecord): string {
-  const { event_type: type, node_name: step, message } = event as EventRecord & Record<string, unknown>;
+  const { event_type: type, node_name: step, meta } = event as EventRecord & Record<string, unknown>;
   const about = typeof step === "string" && step !== "" ? `${step}: ` : "";
-  return about + (typeof message === "string" && message !== "" ? message : type);
+  const numbers = isJsonObject(meta) ? meta["progress"] : undefined;
+  if (!isJsonObject(numbers)) return about + type;
+  return (
+    about +
+    Object.entries(numbers)
+      .map(([name, value]) => `${name} ${String(value)}`)
+      .join(", ")
+  );
 }

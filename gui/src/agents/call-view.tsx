@@ -77,7 +77,7 @@ export function Outcome({
           {piece.text}
         </pre>
       ))}
-      {!(isBrief && call.status === "COMPLETED") && (
+      {!(isBrief && call.status === "COMPLETED") && (call.error === null || call.result != null) && (
         <JsonView
           key={call.executionId}
           label={content === undefined ? "Result" : "Whole answer"}
