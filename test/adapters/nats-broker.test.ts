@@ -31,6 +31,15 @@ async function streamMade(end: NatsEnd, count: number): Promise<void> {
   await end.log.until(() => end.log.matching("made the stream").length >= count);
 }
 
+test("how long an answer takes is known while there is a connection, and only then", LIMIT, async () => {
+  const there = openEnd(shared.url);
+  await connected(there);
+  const ms = await there.link.latencyMs();
+  assert.ok(ms !== undefined && ms >= 0, String(ms));
+  await there.link.close();
+  assert.equal(await there.link.latencyMs(), undefined);
+});
+
 test("without NATS at the start the process hears itself, and the others once NATS is there", LIMIT, async () => {
   const nats = await startTestNats({ started: false });
   const [here, there] = [openEnd(nats.url), openEnd(nats.url)];

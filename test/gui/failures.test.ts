@@ -18,12 +18,19 @@ const folder = await folderWith({ after: (close: () => void) => closers.push(clo
 const browser = await startBrowser();
 closers.push(() => browser.close());
 
+/** The workers of these tests say once that they live. */
+const PATIENT = { FLOW_COMMAND_REAPER_WORKER_STALE_SECONDS: "3600" };
+
 let server: CliProcess | undefined;
 let url = "";
 /** Starts the server, on the port that it had before. */
 async function startServer(environment: Record<string, string> = {}): Promise<void> {
   const port = url === "" ? "0" : new URL(url).port;
-  const started = startFlow(folder, ["serve", "--role", "server", "--port", port], { HOME: folder, ...environment });
+  const started = startFlow(folder, ["serve", "--role", "server", "--port", port], {
+    HOME: folder,
+    ...PATIENT,
+    ...environment,
+  });
   server = started;
   let said = "";
   url = await new Promise<string>((resolve, reject) => {
