@@ -27,8 +27,8 @@ const { service, url, fresh, enter } = gui;
 const LOG_IN = { name: `Log in with ${DOMAIN}` };
 
 /** Answers when a test says so: a step that lasts as long as it is needed. */
-const held: ServerResponse[] = [];
-const holder = createServer((_, response) => void held.push(response));
+const holder = createServer();
+const asked = new Promise<ServerResponse>((resolve) => holder.once("request", (_, response) => resolve(response)));
 await new Promise<void>((listening) => holder.listen(0, "127.0.0.1", listening));
 after(() => {
   holder.close();
@@ -222,23 +222,23 @@ test("two tabs that ask for a login go on when one of them has logged in", async
 test("an execution is followed live through the gateway, also over a connection that was lost", async () => {
   const context = await fresh();
   const page = await enter(context, ADA, "/entry/team/slow");
-  const streams: string[] = [];
-  await page.route(/\/flow\/executions\/\d+\/stream/, async (route) => {
-    streams.push(new URL(route.request().url()).pathname);
-    // The first connection is gone as soon as it is there.
-    if (streams.length === 1)
-      await route.fulfill({ status: 200, contentType: "text/event-stream", body: ": hello\n\n" });
-    else await route.continue();
+  let streams = 0;
+  const isAgain = new Promise<void>((resolve) => {
+    void page.route(/\/flow\/executions\/\d+\/stream/, async (route) => {
+      streams += 1;
+      // The first connection is gone as soon as it is there.
+      if (streams === 1)
+        return await route.fulfill({ status: 200, contentType: "text/event-stream", body: ": hello\n\n" });
+      resolve();
+      await route.continue();
+    });
   });
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await page.waitForURL(/\/executions\/\d+/);
   await page.locator('[data-status="RUNNING"]').first().waitFor();
-  const again = page.waitForResponse((response) => response.url().includes("/stream") && streams.length > 1);
-  await again;
-  while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
-  held.shift()?.setHeader("content-type", "application/json").end("{}");
+  await isAgain;
+  (await asked).setHeader("content-type", "application/json").end("{}");
   await page.getByText("It has ended: completed").waitFor();
-  assert.ok(streams.length > 1);
   assertQuiet(context);
   await context.close();
 });
@@ -263,6 +263,18 @@ test("a viewer is not shown what is not for them, reads why they may not run, an
   const pages = page.getByRole("navigation", { name: "Pages" });
   await pages.getByRole("link", { name: "Access" }).waitFor({ state: "detached" });
   assert.deepEqual(await pages.getByRole("link").allTextContents(), ["Executions", "Catalog", "Agents"]);
+  const why = /^Your role \(viewer\) does not let you run team\/slow\. An administrator can change that\.$/;
+  const run = page.getByRole("button", { name: "Run", exact: true });
+  await page.getByText(why).first().waitFor();
+  assert.equal(await run.getAttribute("aria-disabled"), "true");
+  await run.press("Enter");
+  const { executions } = await service.operator<{ executions: unknown[] }>("GET", "/api/executions?path=team/slow");
+  await page.goto(`${url}/catalog`);
+  await page.locator('[aria-disabled="true"]').getByText("Register …").waitFor();
+  await page.goto(`${url}/executions?path=team%2Fslow`);
+  await page.locator('[aria-disabled="true"]').getByText("Cancel all of these …").waitFor();
+  const later = await service.operator<{ executions: unknown[] }>("GET", "/api/executions?path=team/slow");
+  assert.equal(later.executions.length, executions.length, "nothing was started");
   await page.goto(`${url}/access`);
   await page.getByRole("heading", { name: "You may not see this" }).first().waitFor();
   assertQuiet(context);

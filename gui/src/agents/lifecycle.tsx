@@ -4,6 +4,8 @@ import { type ReactNode, useState } from "react";
 import { answerOf, api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
 import { executionDetail } from "../app/queries.ts";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedButton } from "../parts/allowed-button.tsx";
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx";
 import { JsonView } from "../parts/json-view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
@@ -75,9 +77,7 @@ function Lifecycle({ server }: { server: McpServer }): ReactNode {
       <h3>Lifecycle</h3>
       <div className="row">
         {server.lifecycle.map((one) => (
-          <button key={one[0]} type="button" disabled={dispatch.isPending} onClick={() => setAsked(one)}>
-            {one[0]} …
-          </button>
+          <ActionButton key={one[0]} one={one} isBusy={dispatch.isPending} onAsk={setAsked} />
         ))}
       </div>
       {asked !== undefined && (
@@ -113,6 +113,17 @@ function Lifecycle({ server }: { server: McpServer }): ReactNode {
         />
       )}
     </div>
+  );
+}
+
+type Action = readonly [action: string, playbook: string];
+
+function ActionButton({ one, isBusy, onAsk }: { one: Action; isBusy: boolean; onAsk(one: Action): void }): ReactNode {
+  const may = useAllowed("execute", { path: one[1] });
+  return (
+    <AllowedButton may={may} disabled={isBusy} onClick={() => onAsk(one)}>
+      {one[0]} …
+    </AllowedButton>
   );
 }
 

@@ -4,6 +4,8 @@ import { type ReactNode, useMemo, useState } from "react";
 import type { JsonObject } from "../../../src/schema/json.ts";
 import type { Agent } from "../api/types.ts";
 import { queries } from "../app/queries.ts";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedButton } from "../parts/allowed-button.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Outcome, Running } from "./call-view.tsx";
 import { type McpTool, toolsOf } from "./mcp-tools.ts";
@@ -44,6 +46,7 @@ export function Terminal({
   const tools = useQuery(known).data ?? undefined;
   const tool = tools?.find(({ name }) => name === toolName);
   const [shown, setShown] = useState("");
+  const may = useAllowed("execute", { path: agent.path });
   const { call, cancel, progress } = useAgentCall(agent.path, ({ workload }, { result, status }) => {
     onEnd();
     if (workload["method"] !== "tools/list" || status !== "COMPLETED") return;
@@ -84,12 +87,16 @@ export function Terminal({
       )}
       {about.wraps && (
         <div className="row">
-          <button type="button" disabled={call.isPending} onClick={() => ask("tools/list", { method: "tools/list" })}>
+          <AllowedButton
+            may={may}
+            disabled={call.isPending}
+            onClick={() => ask("tools/list", { method: "tools/list" })}
+          >
             {tools === undefined ? "List tools" : "List tools again"}
-          </button>
-          <button type="button" disabled={call.isPending} onClick={() => ask("health", { method: "health" })}>
+          </AllowedButton>
+          <AllowedButton may={may} disabled={call.isPending} onClick={() => ask("health", { method: "health" })}>
             Health
-          </button>
+          </AllowedButton>
         </div>
       )}
       {tools?.length === 0 && <p>The server offers no tool.</p>}
@@ -100,6 +107,7 @@ export function Terminal({
         <ToolForm
           key={`${server} ${tool.name}`}
           tool={tool}
+          may={may}
           isBusy={call.isPending}
           onCall={(values) => ask(tool.name, { method: "tools/call", tool: tool.name, arguments: values })}
         />

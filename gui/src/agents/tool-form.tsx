@@ -4,15 +4,20 @@ import { Field } from "../catalog/field.tsx";
 import { readInputs, readMap, type Texts, textOf } from "../catalog/input-values.ts";
 import { fieldsOfSchema } from "../catalog/inputs.ts";
 import { useFocusOnProblem } from "../catalog/use-focus-on-problem.ts";
+import type { Allowed } from "../parts/allowed.ts";
+import { AllowedButton } from "../parts/allowed-button.tsx";
 import type { McpTool } from "./mcp-tools.ts";
 
 /** A field for each argument of a tool. An argument that is not needed and left empty is not sent. */
 export function ToolForm({
   tool,
+  may,
   isBusy,
   onCall,
 }: {
   tool: McpTool;
+  /** Whether its agent may be run. */
+  may: Allowed;
   isBusy: boolean;
   onCall(values: JsonObject): void;
 }): ReactNode {
@@ -75,9 +80,9 @@ export function ToolForm({
         </p>
       )}
       <div>
-        <button type="submit" className="main" disabled={isBusy}>
+        <AllowedButton may={may} type="submit" className="main" disabled={isBusy}>
           Call {tool.name}
-        </button>
+        </AllowedButton>
       </div>
     </form>
   );

@@ -5,6 +5,8 @@ import "../styles/catalog.css";
 import type { Resource } from "../api/types.ts";
 import { catalogEntry } from "../app/queries.ts";
 import { ENTRY_TABS, type EntryTab } from "../app/router.tsx";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedLink } from "../parts/allowed-link.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
@@ -71,6 +73,7 @@ export function EntryPage(): ReactNode {
 
 function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode {
   const description = descriptionOf(entry.metadata);
+  const may = useAllowed("modify", { path: entry.path });
   return (
     <div className="row spread">
       <div className="stack tight">
@@ -92,9 +95,11 @@ function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode 
       </div>
       <div className="row">
         <CopyButton label="Copy text" text={entry.content} />
-        <Link to="/register" search={{ from: entry.path }} className="button">
-          Edit …
-        </Link>
+        <AllowedLink may={may} label="Edit …">
+          <Link to="/register" search={{ from: entry.path }} className="button">
+            Edit …
+          </Link>
+        </AllowedLink>
       </div>
     </div>
   );

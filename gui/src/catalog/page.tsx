@@ -4,6 +4,8 @@ import { type ReactNode, useEffect, useMemo, useState } from "react";
 import "../styles/catalog.css";
 import type { CatalogItem } from "../api/types.ts";
 import { catalogList } from "../app/queries.ts";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedLink } from "../parts/allowed-link.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { ById } from "./by-id.tsx";
 import { CatalogTable, descriptionOf } from "./catalog-table.tsx";
@@ -26,14 +28,17 @@ export function CatalogPage(): ReactNode {
   useEffect(() => {
     if (searchesOn && !isFetching && !isError) void fetchNextPage();
   }, [searchesOn, isFetching, isError, fetchNextPage]);
+  const may = useAllowed("modify", { to: "register playbooks" });
   const isFiltered = q !== undefined || kind !== undefined || prefix !== undefined;
   return (
     <div className="stack">
       <div className="row spread">
         <h1>Catalog</h1>
-        <Link to="/register" className="button">
-          Register …
-        </Link>
+        <AllowedLink may={may} label="Register …">
+          <Link to="/register" className="button">
+            Register …
+          </Link>
+        </AllowedLink>
       </div>
       <Filters />
       {q !== undefined && /^\d{6,16}$/.test(q) && <ById catalogId={q} />}

@@ -5,6 +5,8 @@ import "../styles/catalog.css";
 import { answerOf, api } from "../api/client.ts";
 import type { Validation } from "../api/types.ts";
 import { catalogEntry, queries } from "../app/queries.ts";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedButton } from "../parts/allowed-button.tsx";
 import type { EditorProblem, EditorTarget } from "../parts/editor.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { playbookSchema } from "./document-schema.ts";
@@ -54,6 +56,7 @@ function Writing({
 }): ReactNode {
   const [text, setText] = useState(initial);
   const [goTo, setGoTo] = useState<EditorTarget>();
+  const may = useAllowed("modify", { path: from, to: from === undefined ? "register playbooks" : "change" });
   const schema = useQuery({
     queryKey: ["playbook-schema"],
     queryFn: playbookSchema,
@@ -79,9 +82,9 @@ function Writing({
               Back
             </Link>
           )}
-          <button type="button" className="main" disabled={check.isPending} onClick={() => check.mutate()}>
+          <AllowedButton may={may} className="main" disabled={check.isPending} onClick={() => check.mutate()}>
             {check.isPending ? "Checking …" : "Register …"}
-          </button>
+          </AllowedButton>
         </div>
       </div>
       <Suspense fallback={<p className="quiet">Loading the editor …</p>}>

@@ -6,6 +6,8 @@ import { answerOf, api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
 import type { Resource } from "../api/types.ts";
 import { executionDetail } from "../app/queries.ts";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedButton } from "../parts/allowed-button.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Field } from "./field.tsx";
 import { readInputs, readMap, type Texts, textOf } from "./input-values.ts";
@@ -33,6 +35,7 @@ function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; fr
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
   const form = useFocusOnProblem(problems);
   const run = useRun(entry, fields);
+  const may = useAllowed("execute", { path: entry.path });
   const submit = async () => {
     const { values, problems: found } = await readInputs(fields, texts);
     const others = await readMap(more).catch((error: Error) => error);
@@ -68,6 +71,7 @@ function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; fr
         />
       ))}
       <MoreInputs text={more} onText={setMore} problem={problems[""]} />
+      {!may.allowed && <p className="quiet wrap">{may.why}</p>}
       {(count > 0 || run.isError) && (
         <p role="alert" className="problem wrap">
           {count > 0
@@ -76,9 +80,9 @@ function Form({ entry, filled, from }: { entry: Resource; filled: JsonObject; fr
         </p>
       )}
       <div className="row">
-        <button type="submit" className="main" disabled={run.isPending}>
+        <AllowedButton may={may} type="submit" className="main" disabled={run.isPending}>
           {run.isPending ? "Starting …" : "Run"}
-        </button>
+        </AllowedButton>
         <button type="button" onClick={() => [setTexts(startTexts(fields, {})), setMore(""), setProblems({})]}>
           Defaults
         </button>

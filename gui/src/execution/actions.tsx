@@ -4,6 +4,8 @@ import { type ReactNode, useRef, useState } from "react";
 import { answerOf, api } from "../api/client.ts";
 import type { Execution } from "../api/types.ts";
 import { queries } from "../app/queries.ts";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedButton } from "../parts/allowed-button.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { isFinal } from "../parts/status.tsx";
 import { shellCommands } from "./commands.ts";
@@ -11,6 +13,7 @@ import { shellCommands } from "./commands.ts";
 /** What can be done with an execution. */
 export function Actions({ execution }: { execution: Execution }): ReactNode {
   const navigate = useNavigate();
+  const mayRun = useAllowed("execute", { path: execution.path });
   const again = useMutation({
     mutationFn: () =>
       answerOf(
@@ -32,14 +35,14 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
           {again.error.message}
         </span>
       )}
-      <button
-        type="button"
+      <AllowedButton
+        may={mayRun}
         title="With the same version and the same inputs"
         disabled={again.isPending}
         onClick={() => again.mutate()}
       >
         Run again
-      </button>
+      </AllowedButton>
       <Link
         className="button"
         to="/entry/$"
@@ -49,7 +52,7 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
       >
         With other inputs …
       </Link>
-      {!isFinal(execution.status) && <Cancel executionId={execution.execution_id} />}
+      {!isFinal(execution.status) && <Cancel executionId={execution.execution_id} path={execution.path} />}
       <details className="menu">
         <summary className="button">Copy as</summary>
         <div className="panel stack">
@@ -64,7 +67,8 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
   );
 }
 
-function Cancel({ executionId }: { executionId: string }): ReactNode {
+function Cancel({ executionId, path }: { executionId: string; path: string }): ReactNode {
+  const may = useAllowed("execute", { path, to: "cancel" });
   const dialog = useRef<HTMLDialogElement>(null);
   const [reason, setReason] = useState("");
   const cancel = useMutation({
@@ -82,9 +86,9 @@ function Cancel({ executionId }: { executionId: string }): ReactNode {
   });
   return (
     <>
-      <button type="button" className="risky" onClick={() => dialog.current?.showModal()}>
+      <AllowedButton may={may} className="risky" onClick={() => dialog.current?.showModal()}>
         Cancel …
-      </button>
+      </AllowedButton>
       <dialog ref={dialog} aria-labelledby="cancel-one">
         <form
           className="stack"

@@ -1,5 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { queries } from "../app/queries.ts";
+import { useAllowed } from "../parts/allowed.ts";
+import { AllowedButton } from "../parts/allowed-button.tsx";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { carryOut, PLAN_MAX, type Plan, type Progress, planOf } from "./cancel-plan.ts";
@@ -18,16 +20,17 @@ export function CancelMany({
   onDone(): void;
 }): ReactNode {
   const [asked, setAsked] = useState<Asked | undefined>();
+  const may = useAllowed("execute", { to: "cancel executions" });
   return (
     <div className="row">
       {marked.size > 0 && (
-        <button type="button" className="risky" onClick={() => setAsked("marked")}>
+        <AllowedButton may={may} className="risky" onClick={() => setAsked("marked")}>
           Cancel {marked.size} marked …
-        </button>
+        </AllowedButton>
       )}
-      <button type="button" onClick={() => setAsked("all")}>
+      <AllowedButton may={may} onClick={() => setAsked("all")}>
         Cancel all of these …
-      </button>
+      </AllowedButton>
       {asked !== undefined && (
         <CancelDialog
           filters={filters}
