@@ -32,7 +32,7 @@ metadata: { name: wide, path: scale/wide }
 workflow:
   - step: begin
     tool: { kind: noop }
-    next: { mode: inclusive, arcs: [${Array.from({ length: STEPS }, (_, at) => `{ step: s${at} }`).join(", ")}] }
+    next: { spec: { mode: inclusive }, arcs: [${Array.from({ length: STEPS }, (_, at) => `{ step: s${at} }`).join(", ")}] }
 ${Array.from({ length: STEPS }, (_, at) => `  - step: s${at}\n    tool: { kind: noop }\n`).join("")}`;
 
 const gui = await startGui();
