@@ -15,7 +15,16 @@ const route = getRouteApi("/executions/$executionId");
 const KEPT_MS = 30_000;
 
 /** One event with everything in it, and the ways to take it elsewhere. */
-export function EventDetail({ executionId, eventId }: { executionId: string; eventId: string }): ReactNode {
+export function EventDetail({
+  executionId,
+  eventId,
+  isListed,
+}: {
+  executionId: string;
+  eventId: string;
+  /** False where the filter leaves it out of the list beside it. */
+  isListed: boolean;
+}): ReactNode {
   const found = useQuery(oneEvent(executionId, eventId));
   if (found.isError) return <ProblemPanel error={found.error} again={() => void found.refetch()} />;
   if (found.data === undefined) return <p className="quiet">Loading …</p>;
@@ -30,6 +39,7 @@ export function EventDetail({ executionId, eventId }: { executionId: string; eve
         <span className="number">{momentText(Date.parse(event.created_at))}</span>
         {event.node_type !== "playbook" && <StepLink step={event.node_id} />}
       </p>
+      {!isListed && <p className="quiet">The filter leaves this event out of the list.</p>}
       <Copies executionId={executionId} event={event} />
       <JsonView label="All of it" value={event} />
     </div>

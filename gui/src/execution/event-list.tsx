@@ -15,6 +15,7 @@ export function EventList({
   log,
   chosen,
   target,
+  isJump,
   isOpen,
   onChoose,
 }: {
@@ -23,6 +24,8 @@ export function EventList({
   chosen: number | undefined;
   /** Number of the row that is to be in sight. */
   target: number | undefined;
+  /** It is shown in the middle; otherwise nothing moves that need not. */
+  isJump: boolean;
   /** More may come: at the end of the list the end is followed. */
   isOpen: boolean;
   onChoose(index: number): void;
@@ -45,8 +48,8 @@ export function EventList({
     if (element !== null && isAtEnd.current && size > 0) element.scrollTop = element.scrollHeight;
   }, [size]);
   useEffect(() => {
-    if (target !== undefined) rows.scrollToIndex(target, { align: "auto" });
-  }, [rows, target]);
+    if (target !== undefined) rows.scrollToIndex(target, { align: isJump ? "center" : "auto" });
+  }, [rows, target, isJump]);
   const go = (top: number) => {
     isAtEnd.current = top > 0;
     if (scroller.current !== null) scroller.current.scrollTop = top;
@@ -63,6 +66,9 @@ export function EventList({
           isAtEnd.current = scrollTop + clientHeight >= scrollHeight - ROW_PX;
         }}
       >
+        {size === 0 && (
+          <p className="quiet none">{log.isCounted() ? "No event is like this: change the filter." : "Loading …"}</p>
+        )}
         <div style={{ height: rows.getTotalSize() }}>
           {items.map(({ index, start }) => (
             <div key={index} className="at" style={{ top: start }}>

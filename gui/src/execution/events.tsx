@@ -18,6 +18,8 @@ interface Place {
   index: number;
   /** False where the filter leaves it out. */
   isThere: boolean;
+  /** It was looked for, not chosen in the list: it may be far away. */
+  isJump: boolean;
 }
 
 /** The log itself, however long: what is in sight is loaded. What is looked at stands in the address. */
@@ -31,7 +33,7 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
     const event = log.at(index);
     if (event === undefined) return;
     const id = String(event.event_id);
-    setPlace({ id, index, isThere: true });
+    setPlace({ id, index, isThere: true, isJump: false });
     void navigate({ search: (before) => ({ ...before, event: id }), replace: true, resetScroll: false });
   };
   useRowKeys((by) => choose(place === undefined ? 0 : place.index + by));
@@ -52,6 +54,7 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
           log={log}
           chosen={place?.isThere === true && place.id === chosenId ? place.index : undefined}
           target={place?.id === chosenId ? place?.index : undefined}
+          isJump={place?.isJump === true}
           isOpen={execution.ended_at === null}
           onChoose={choose}
         />
@@ -61,12 +64,12 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
               Choose an event to see all of it. <kbd>j</kbd> and <kbd>k</kbd> go through them.
             </p>
           ) : (
-            <>
-              {place?.id === chosenId && !place.isThere && (
-                <p className="quiet">The filter leaves this event out of the list.</p>
-              )}
-              <EventDetail key={chosenId} executionId={executionId} eventId={chosenId} />
-            </>
+            <EventDetail
+              key={chosenId}
+              executionId={executionId}
+              eventId={chosenId}
+              isListed={place?.id !== chosenId || place.isThere}
+            />
           )}
         </section>
       </div>
@@ -85,7 +88,7 @@ function usePlace(log: EventLog, chosenId: string | undefined) {
     log.find(Number(chosenId)).then(
       ({ index, isThere }) => {
         if (isOver) return;
-        setPlace({ id: chosenId, index, isThere });
+        setPlace({ id: chosenId, index, isThere, isJump: true });
         setFoundIn(log);
       },
       // The log says itself what is wrong with it.

@@ -70,11 +70,19 @@ export function Ruler({
   );
 }
 
-/** Round moments between two others: 1, 2 or 5 times a power of ten apart. */
+/** Distances that a person reads easily, milliseconds: up to days of hours, minutes and seconds. */
+const STEPS: readonly number[] = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
+  ...[1, 2, 6, 12].map((hours) => hours * 3_600_000),
+];
+const DAY_MS = 86_400_000;
+
+/** Round moments between two others. */
 function ticksOf(from: number, to: number): number[] {
   const rough = (to - from) / TICKS;
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough) ?? power;
+  const step = STEPS.find((each) => each >= rough) ?? Math.ceil(rough / DAY_MS) * DAY_MS;
   const ticks: number[] = [];
   for (let at = Math.ceil(from / step) * step; at < to - step / 4; at += step) ticks.push(at);
   return ticks;

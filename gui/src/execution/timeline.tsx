@@ -75,9 +75,22 @@ function Lanes({ steps, log, view, start, end, onZoom, onZoomBy }: LanesProps): 
   });
   const items = rows.getVirtualItems();
   const shown = items.map(({ index }) => steps[index]).filter((step) => step !== undefined);
-  const { events, isTooLong } = useEventsOf(log, shown, view, end);
+  const { events, isTooLong, hull } = useEventsOf(log, shown, view, end);
   return (
     <>
+      <div className="row spread">
+        <p className="quiet told" role="status">
+          {told !== undefined ? laneText(told) : steps.length === 0 ? "No step was under way here." : ""}
+          {told === undefined &&
+            steps.length > 0 &&
+            (isTooLong
+              ? "Too many events for this stretch: zoom in to see what each step waited for."
+              : "Point at a bar to read it; choose it to look closer. + and − zoom, ← and → move.")}
+        </p>
+        <button type="button" disabled={shown.length === 0} onClick={() => onZoom(hull)}>
+          Fit the rows in sight
+        </button>
+      </div>
       <Ruler view={view} start={start} onZoom={onZoom} />
       <section
         className="list"
@@ -106,14 +119,6 @@ function Lanes({ steps, log, view, start, end, onZoom, onZoomBy }: LanesProps): 
           })}
         </div>
       </section>
-      <p className="quiet" role="status">
-        {told !== undefined ? laneText(told) : steps.length === 0 ? "No step was under way here." : ""}
-        {told === undefined &&
-          steps.length > 0 &&
-          (isTooLong
-            ? "Too many events for this stretch: zoom in to see what each step waited for."
-            : "Point at a bar to read it; choose it to look closer. + and − zoom, ← and → move.")}
-      </p>
     </>
   );
 }
@@ -121,8 +126,9 @@ function Lanes({ steps, log, view, start, end, onZoom, onZoomBy }: LanesProps): 
 /** The events of the steps in sight, loaded where they are few enough. */
 function useEventsOf(log: EventLog, shown: readonly Step[], view: Stretch, end: number) {
   const spans = shown.map((step) => spanOf(step, end)).filter((span) => span !== undefined);
-  const from = Math.max(view.from, Math.min(...spans.map((span) => span.from))) - CLOCKS_MS;
-  const to = Math.min(view.to, Math.max(...spans.map((span) => span.to))) + CLOCKS_MS;
+  const hull = { from: Math.min(...spans.map((span) => span.from)), to: Math.max(...spans.map((span) => span.to)) };
+  const from = Math.max(view.from, hull.from) - CLOCKS_MS;
+  const to = Math.min(view.to, hull.to) + CLOCKS_MS;
   const { first, last } = log.pagesBetween(from, to);
   const isTooLong = last - first >= PAGES_MAX || !log.isCounted();
   const version = log.version();
@@ -141,5 +147,5 @@ function useEventsOf(log: EventLog, shown: readonly Step[], view: Stretch, end: 
     }
     return byStep;
   }, [log, version, first, last, isTooLong]);
-  return { events, isTooLong };
+  return { events, isTooLong, hull };
 }

@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Page } from "playwright-core";
+import { accessibility, startGui } from "../support/gui.ts";
+
+/*
+ * A log that is too long to be held by a page, and many steps: only what is in sight is loaded and drawn. Times are measured
+ * elsewhere; here it is counted.
+ */
+
+/** Rows that a list may have in the document: those in sight and some beyond the edges. */
+const ROWS_MAX = 120;
+const ITERATIONS = 1_600;
+const STEPS = 300;
+const LOOP = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: long, path: scale/long }
+workflow:
+  - step: each
+    loop: { in: "{{ range(${ITERATIONS}) | list }}", iterator: n, spec: { mode: parallel } }
+    tool: { kind: noop, result: { n: "{{ n }}" } }
+    next: { arcs: [{ step: flaky }] }
+  - step: flaky
+    tool:
+      kind: http
+      url: "http://127.0.0.1:1/"
+      spec: { policy: { rules: [{ else: { do: retry, attempts: 3, delay: 0.3 } }] } }
+`;
+const WIDE = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: wide, path: scale/wide }
+workflow:
+  - step: begin
+    tool: { kind: noop }
+    next: { spec: { mode: inclusive }, arcs: [${Array.from({ length: STEPS }, (_, at) => `{ step: s${at} }`).join(", ")}] }
+${Array.from({ length: STEPS }, (_, at) => `  - step: s${at}\n    tool: { kind: noop }\n`).join("")}`;
+
+const gui = await startGui();
+after(() => gui.close());
+const { post, opened } = gui;
+let long = "";
+let wide = "";
+before(async () => {
+  for (const content of [LOOP, WIDE]) await post("/api/catalog/register", { content });
+  const run = async (path: string) =>
+    String((await post("/api/execute", { path, workload: {}, wait_ms: 30_000 }))["execution_id"]);
+  [long, wide] = await Promise.all([run("scale/long"), run("scale/wide")]);
+});
+
+/** Calls to the API from now on whose address holds `part`. */
+function callsOf(page: Page, part: string): string[] {
+  const calls: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().includes(part)) calls.push(request.url());
+  });
+  return calls;
+}
+
+/** There are rows, and none of them waits for its event. */
+const settled = async (page: Page) => {
+  await page.locator("[data-event]").first().waitFor();
+  await page.locator("[data-waiting]").first().waitFor({ state: "detached" });
+};
+const scrollTo = (page: Page, share: number) =>
+  page.evaluate(
+    `{ const list = document.querySelector("section.list"); list.scrollTop = list.scrollHeight * ${share}; }`,
+  );
+
+test("of a long log what is in sight is loaded, wherever one goes, and no more", async () => {
+  const page = await opened(`/executions/${long}?tab=events`);
+  const pages = callsOf(page, "/events?");
+  await page.getByText("It has ended").waitFor();
+  await settled(page);
+  const count = Number((await page.getByText(/^[\d,]+ events$/).textContent())?.replaceAll(/\D/g, ""));
+  assert.ok(count > 5 * ITERATIONS, `${count} events`);
+  await scrollTo(page, 0.5);
+  await settled(page);
+  await page.locator("[data-event]").first().waitFor();
+  assert.ok((await page.locator(".event-row").count()) <= ROWS_MAX);
+  await page.getByRole("button", { name: "To the end" }).click();
+  await page.locator("[data-event]", { hasText: "playbook.failed" }).waitFor();
+  await settled(page);
+  assert.ok((await page.locator(".event-row").count()) <= ROWS_MAX);
+  // The beginning, the middle and the end, with a page to either side: of some 16 pages.
+  assert.ok(pages.length < count / 500, `${pages.length} pages were loaded of ${count / 500}`);
+  assert.ok(pages.every((address) => address.includes("values=short")));
+  await page.close();
+});
+
+test("what is scrolled past is let go, and there again when one comes back", async () => {
+  const page = await opened(`/executions/${long}?tab=events`);
+  await settled(page);
+  const begin = await page.locator("[data-event]").first().getAttribute("data-event");
+  for (let part = 0; part <= 20; part += 1) {
+    await scrollTo(page, part / 20);
+    await settled(page);
+  }
+  const again = callsOf(page, "/events?");
+  await page.getByRole("button", { name: "To the start" }).click();
+  await page.locator(`[data-event="${begin}"]`).waitFor();
+  assert.equal(again.length > 0, true, "the first page was not held all the time");
+  await page.close();
+});
+
+test("no row in sight is blank while one scrolls", async () => {
+  const page = await opened(`/executions/${long}?tab=events`);
+  await settled(page);
+  await page.locator("section.list").hover();
+  for (let turn = 0; turn < 30; turn += 1) {
+    await page.mouse.wheel(0, 700);
+    const blank = await page.evaluate<number>(`new Promise((resolve) => requestAnimationFrame(() => {
+      const { left, top, bottom } = document.querySelector("section.list").getBoundingClientRect();
+      let blank = 0;
+      for (let y = top + 14; y < Math.min(bottom, innerHeight) - 2; y += 28) {
+        if (document.elementFromPoint(left + 60, y)?.closest(".event-row") === null) blank += 1;
+      }
+      resolve(blank);
+    }))`);
+    assert.equal(blank, 0);
+  }
+  await page.close();
+});
+
+test("the timeline of a long log loads a stretch when one looks closer, and says what each step waited for", async () => {
+  const page = await opened(`/executions/${long}?tab=timeline`);
+  const pages = callsOf(page, "/events?");
+  await page.getByText("Too many events for this stretch").waitFor();
+  assert.equal(pages.length <= 1, true, "a stretch that is too long is not loaded");
+  await page.getByRole("button", { name: /^flaky: under way/ }).click();
+  await page
+    .getByRole("button", { name: /^flaky: .*waited .* for a worker, ran .*, waited .* to try again/ })
+    .waitFor();
+  assert.match(page.url(), /from=.*until=/);
+  assert.deepEqual(await accessibility(page), []);
+  await page.locator(".piece.pauses.tone-quiet").first().waitFor();
+  await page.getByRole("button", { name: "All of it" }).click();
+  await page.waitForURL((address) => !address.search.includes("until="));
+  await page.getByRole("region", { name: "Timeline" }).focus();
+  await page.keyboard.press("+");
+  await page.waitForURL(/until=/);
+  await page.close();
+});
+
+test("of many steps those in sight are drawn, in every view", async () => {
+  for (const [tab, row] of [
+    ["steps", ".step-row"],
+    ["timeline", ".lane"],
+  ] as const) {
+    const page = await opened(`/executions/${wide}?tab=${tab}`);
+    await page.getByText("It has ended").waitFor();
+    await page.locator(row).first().waitFor();
+    assert.ok((await page.locator(row).count()) <= ROWS_MAX);
+    await scrollTo(page, 1);
+    await page.locator(row, { hasText: `s${STEPS - 1}` }).waitFor();
+    assert.ok((await page.locator(row).count()) <= ROWS_MAX);
+    await page.close();
+  }
+});
+
+test("the timeline is readable light, dark and narrow", async () => {
+  for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
+    const page = await opened(`/executions/${wide}?tab=timeline`, look);
+    await page.getByRole("button", { name: /^begin: / }).waitFor();
+    assert.deepEqual(await accessibility(page), []);
+    const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+    assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
+    await page.close();
+  }
+});
