@@ -58,7 +58,8 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
           isOpen={execution.ended_at === null}
           onChoose={choose}
         />
-        <section className="panel scroll detail" aria-label="Event">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
+        <section className="panel scroll detail" aria-label="Event" tabIndex={0}>
           {chosenId === undefined ? (
             <p className="quiet">
               Choose an event to see all of it. <kbd>j</kbd> and <kbd>k</kbd> go through them.

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useMemo } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import type { Execution, Step } from "../api/types.ts";
 import { catalogEntry } from "../app/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
@@ -14,11 +14,13 @@ const route = getRouteApi("/executions/$executionId");
 /** The playbook as it ran: what was taken in full, what was not dimmed. */
 export default function Graph({ execution }: { execution: Execution }): ReactNode {
   const { step } = route.useSearch();
+  // A picture that moved on by itself would be taken from whoever looks around in it.
+  const [first] = useState(() => mostTelling(execution.steps));
   const entry = useQuery(catalogEntry(execution.path, String(execution.version)));
   const navigate = useNavigate({ from: "/executions/$executionId" });
   if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
   if (entry.data === undefined) return <p className="quiet">Loading …</p>;
-  const centre = step ?? mostTelling(execution.steps);
+  const centre = step ?? first;
   return (
     <div className="stack">
       {execution.steps.length > WHOLE_MAX && (
