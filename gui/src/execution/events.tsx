@@ -49,7 +49,7 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
           }}
         />
       )}
-      <div className="split log">
+      <div className="split event-log">
         <EventList
           log={log}
           chosen={place?.isThere === true && place.id === chosenId ? place.index : undefined}

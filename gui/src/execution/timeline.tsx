@@ -14,8 +14,11 @@ import "../styles/log.css";
 const ROW_PX = 28;
 /** Pages of events that are looked into for what is in sight: 3,000 events. A longer stretch is drawn as whole bars. */
 const PAGES_MAX = 6;
-/** Workers tell when a task ended by their own clocks, milliseconds. */
-const CLOCKS_MS = 2_000;
+/**
+ * Workers tell when a task ended by their own clocks: so many milliseconds around a stretch are looked into as well, the most
+ * of these that are few enough events. A busy log has thousands in a second.
+ */
+const CLOCKS_MS = [2_000, 200, 20];
 
 /** When what ran, step by step. Of a long log only the events of what is in sight are loaded. */
 export function Timeline({ execution }: { execution: Execution }): ReactNode {
@@ -127,10 +130,12 @@ function Lanes({ steps, log, view, start, end, onZoom, onZoomBy }: LanesProps): 
 function useEventsOf(log: EventLog, shown: readonly Step[], view: Stretch, end: number) {
   const spans = shown.map((step) => spanOf(step, end)).filter((span) => span !== undefined);
   const hull = { from: Math.min(...spans.map((span) => span.from)), to: Math.max(...spans.map((span) => span.to)) };
-  const from = Math.max(view.from, hull.from) - CLOCKS_MS;
-  const to = Math.min(view.to, hull.to) + CLOCKS_MS;
-  const { first, last } = log.pagesBetween(from, to);
-  const isTooLong = last - first >= PAGES_MAX || !log.isCounted();
+  const from = Math.max(view.from, hull.from);
+  const to = Math.min(view.to, hull.to);
+  const stretches = CLOCKS_MS.map((clocksMs) => log.pagesBetween(from - clocksMs, to + clocksMs));
+  const found = stretches.find(({ first, last }) => last - first < PAGES_MAX);
+  const { first, last } = found ?? { first: 0, last: 0 };
+  const isTooLong = found === undefined || !log.isCounted();
   const version = log.version();
   useEffect(() => {
     if (!isTooLong) log.show(first * PAGE + PAGE / 2, last * PAGE + PAGE / 2 - 1);
