@@ -1,5 +1,6 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { Problem, problemOf, unreachable } from "./problem.ts";
+import { missed, reached } from "./reach.ts";
 import { addressOf, authorization } from "./session.ts";
 
 /** How a live stream stands. */
@@ -60,6 +61,7 @@ export async function follow(
         onState({ is: "stopped", problem, at: Date.now() });
         return;
       }
+      if (problem.status === 0) missed();
       onState({ is: "lost", problem, tryAt: Date.now() + pauseMs });
     }
     await pause(pauseMs, signal);
@@ -92,6 +94,7 @@ async function readStream(
       credentials: "same-origin",
     });
     if (!response.ok || response.body === null) throw await problemOf(response);
+    reached();
     onOpen();
     const texts = response.body.pipeThrough(textOf(heard));
     const messages = texts.pipeThrough(new EventSourceParserStream()).getReader();

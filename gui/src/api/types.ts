@@ -46,3 +46,5 @@ export type Me = Answer<"getApiAuthMe">;
 export type Session = Answer<"getApiAuthSessions">["sessions"][number];
 /** A row of the audit log. */
 export type AuditEntry = Answer<"getApiAuthAudit">["entries"][number];
+/** What a task of a command was given. */
+export type RenderedTask = Answer<"getApiExecutionsExecutionIdRendered">["tasks"][number];

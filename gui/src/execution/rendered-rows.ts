@@ -1,4 +1,4 @@
-import type { RenderedTask } from "./rendered.ts";
+import type { RenderedTask } from "../api/types.ts";
 
 /** One input of a task: as it is written, and what it came to. */
 export interface RenderedRow {

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import type { RenderedTask } from "../api/types.ts";
 import { JsonView } from "../parts/json-view.tsx";
-import { type RenderedAsked, type RenderedTask, renderedInputs } from "./rendered.ts";
+import { type RenderedAsked, renderedInputs } from "./rendered.ts";
 import { type RenderedRow, rowsOf } from "./rendered-rows.ts";
 
 /** Rows of a task that are shown before somebody asks for more. */
