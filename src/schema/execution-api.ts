@@ -210,9 +210,12 @@ export const OpenCommandAnswer = v.object({
   step: v.string(),
   attempt: v.pipe(count, v.description("Claims so far; 0 while it waits for the first.")),
   worker: v.nullable(v.string()),
-  issued_at: v.pipe(Timestamp, v.description("Since when there is this work.")),
+  // Absent: an older server's answer.
+  issued_at: v.exactOptional(v.pipe(Timestamp, v.description("Since when there is this work."))),
   claimed_at: v.nullable(v.pipe(Timestamp, v.description("Of the first claim."))),
-  kinds: v.pipe(v.array(v.string()), v.description("Kinds of task that its worker must run; empty: any worker can.")),
+  kinds: v.exactOptional(
+    v.pipe(v.array(v.string()), v.description("Kinds of task that its worker must run; empty: any worker can.")),
+  ),
   labels: v.exactOptional(v.pipe(v.record(v.string(), v.string()), v.description("Labels that its worker must have."))),
   iterations: v.exactOptional(v.object({ from: count, to: v.pipe(count, v.description("Exclusive.")) })),
   children: v.exactOptional(v.pipe(v.array(IdText), v.description("Open executions that it has called."))),

@@ -2503,10 +2503,10 @@ export interface operations {
                             attempt: number;
                             worker: string | null;
                             /** @description Since when there is this work. */
-                            issued_at: string;
+                            issued_at?: string;
                             claimed_at: string | null;
                             /** @description Kinds of task that its worker must run; empty: any worker can. */
-                            kinds: string[];
+                            kinds?: string[];
                             /** @description Labels that its worker must have. */
                             labels?: {
                                 [key: string]: string;

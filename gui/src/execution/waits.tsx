@@ -69,7 +69,7 @@ function WhyFree({ commands }: { commands: readonly OpenCommand[] }): ReactNode 
     return isFull ? <Hint>All workers that could take it are busy.</Hint> : null;
   }
   if (ready.length === 0) return <Hint>No worker is ready.</Hint>;
-  return <Hint>No worker that is ready runs {orphan.kinds.join(" and ")}.</Hint>;
+  return <Hint>No worker that is ready runs {orphan.kinds?.join(" and ") ?? "this"}.</Hint>;
 }
 
 function Hint({ children }: { children: ReactNode }): ReactNode {
