@@ -90,6 +90,20 @@ const TABLE = {
   },
 };
 
+/** Folder of the page → folders of it that it may import besides itself. Of `src/` it may take what is pure: words and rules. */
+const PAGE_TABLE = {
+  api: [],
+  parts: ["api"],
+  execution: ["api", "parts"],
+  executions: ["api", "parts"],
+  catalog: ["api", "parts", "execution"],
+  credentials: ["api", "parts", "catalog"],
+  agents: ["api", "parts", "catalog"],
+  operations: ["api", "parts"],
+  access: ["api", "parts"],
+  login: ["api", "parts"],
+};
+
 const literally = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
 const rules = Object.entries(TABLE).flatMap(([folder, { folders, packages, node }]) => {
@@ -117,14 +131,30 @@ const rules = Object.entries(TABLE).flatMap(([folder, { folders, packages, node 
   return list;
 });
 
+const pageRules = Object.entries(PAGE_TABLE).map(([folder, folders]) => ({
+  name: `page-${folder}-imports`,
+  comment: `gui/src/${folder}/ may import only: ${[folder, ...folders, "src/schema", "src/language"].join(", ")}`,
+  severity: "error",
+  from: { path: `^gui/src/${folder}/` },
+  to: {
+    path: "^(gui|src)/",
+    pathNot: [
+      ...[folder, ...folders].map((name) => `^gui/src/${name}/`),
+      "^gui/src/styles/",
+      "^src/(schema|language)/",
+    ],
+  },
+}));
+
 module.exports = {
   forbidden: [
     ...rules,
+    ...pageRules,
     {
       name: "no-cycles",
-      comment: "A cycle has no bottom to start reading at",
+      comment: "A cycle has no bottom to start reading at; only what shows values shows values within values",
       severity: "error",
-      from: {},
+      from: { pathNot: "^gui/src/parts/(json|reference|manifest)-" },
       to: { circular: true },
     },
     {

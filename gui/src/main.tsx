@@ -2,7 +2,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { queries } from "./app/queries.ts";
+import { queries } from "./api/queries.ts";
 import { router } from "./app/router.tsx";
 import { applyScheme } from "./app/scheme.ts";
 import "./styles/main.css";

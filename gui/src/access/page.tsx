@@ -1,12 +1,12 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { ACCESS_TABS, type AccessTab } from "../app/router.tsx";
 import { type Allowed, useAllowed } from "../parts/allowed.ts";
 import { AuditLog } from "./audit-log.tsx";
 import { Check } from "./check.tsx";
 import { Permissions } from "./permissions.tsx";
 import { RolePanel } from "./role-panel.tsx";
 import { Roles } from "./roles.tsx";
+import { ACCESS_TABS, type AccessTab } from "./tabs.ts";
 import { UserPanel } from "./user-panel.tsx";
 import { Users } from "./users.tsx";
 import "../styles/access.css";

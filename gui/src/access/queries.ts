@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answerOf, api } from "../api/client.ts";
-import { queries } from "../app/queries.ts";
+import { queries } from "../api/queries.ts";
 
 const page = (cursor: string | null) => (cursor === null ? {} : { cursor });
 

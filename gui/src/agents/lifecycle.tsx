@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { answerOf, api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
-import { executionDetail } from "../app/queries.ts";
+import { executionDetail } from "../api/queries.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx";

@@ -3,7 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import "../styles/catalog.css";
 import "../styles/agents.css";
-import { agentList, catalogEntry, catalogList } from "../app/queries.ts";
+import { agentList, catalogEntry, catalogList } from "../api/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { ServerPanel } from "./lifecycle.tsx";
 import { PastCalls } from "./past-calls.tsx";

@@ -1,5 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
+import { isWriting } from "../parts/writing.ts";
 
 /** Pages by the letter that follows `g`. */
 const PAGES = {
@@ -97,14 +98,6 @@ function HelpDialog({ onClose }: { onClose(): void }): ReactNode {
         </form>
       </div>
     </dialog>
-  );
-}
-
-/** Whether keys are text here. A box that is ticked takes none but the space. */
-export function isWriting(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement &&
-    target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], dialog") !== null
   );
 }
 

@@ -1,9 +1,9 @@
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from "react";
+import { queries } from "../api/queries.ts";
 import { missed, onReach, reached, unreachableSince } from "../api/reach.ts";
 import { addressOf } from "../api/session.ts";
 import { useNow } from "../parts/now.tsx";
 import { clockText, durationText } from "../parts/time.ts";
-import { queries } from "./queries.ts";
 
 /** Time to the first try, and the longest between two, milliseconds. */
 const FIRST_MS = 1_000;

@@ -1,4 +1,7 @@
 import { createRootRoute, createRoute, createRouter, redirect } from "@tanstack/react-router";
+import { ACCESS_TABS, type AccessTab } from "../access/tabs.ts";
+import { ENTRY_TABS, type EntryTab } from "../catalog/tabs.ts";
+import { EXECUTION_TABS, type ExecutionTab } from "../execution/tabs.ts";
 import { FaultPage, NoSuchPage } from "./fault.tsx";
 import { lazyRouteComponent } from "./lazy-page.ts";
 import { Shell } from "./shell.tsx";
@@ -80,10 +83,6 @@ const executions = createRoute({
   component: lazyRouteComponent(() => import("../executions/page.tsx"), "ExecutionsPage"),
 });
 
-/** What one execution's page can show beneath the answer. */
-export const EXECUTION_TABS = ["steps", "graph", "timeline", "events", "data", "children", "compare"] as const;
-export type ExecutionTab = (typeof EXECUTION_TABS)[number];
-
 const execution = createRoute({
   getParentRoute: () => root,
   path: "/executions/$executionId",
@@ -105,10 +104,6 @@ const execution = createRoute({
   }),
   component: lazyRouteComponent(() => import("../execution/page.tsx"), "ExecutionPage"),
 });
-
-/** What a catalog entry's page can show. */
-export const ENTRY_TABS = ["run", "document", "graph", "versions", "executions", "credentials", "keychain"] as const;
-export type EntryTab = (typeof ENTRY_TABS)[number];
 
 /** What the catalog is narrowed to. */
 interface CatalogSearch {
@@ -203,10 +198,6 @@ const agents = createRoute({
   }),
   component: lazyRouteComponent(() => import("../agents/page.tsx"), "AgentsPage"),
 });
-
-/** What can be seen of access. */
-export const ACCESS_TABS = ["users", "roles", "permissions", "check", "audit"] as const;
-export type AccessTab = (typeof ACCESS_TABS)[number];
 
 /** Who, which role, or which entries of the audit log are looked at. */
 export interface AccessSearch {

@@ -1,11 +1,11 @@
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, Suspense, useEffect, useLayoutEffect, useState } from "react";
+import { lockedOut } from "../api/queries.ts";
 import { HAS_LOGIN } from "../api/session.ts";
 import { NoRoleYet, Who } from "../login/who.tsx";
 import { useSections } from "../parts/allowed.ts";
 import { titleText } from "../parts/title.ts";
 import { KeyHelp } from "./keys.tsx";
-import { lockedOut } from "./queries.ts";
 import { ReachBand } from "./reach-band.tsx";
 import { chooseScheme, chosenScheme, type Scheme } from "./scheme.ts";
 import { TokenDialog } from "./token-dialog.tsx";

@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { queries } from "../api/queries.ts";
 import { keepToken } from "../api/session.ts";
-import { queries } from "./queries.ts";
 
 /** Asks for the token of a server that has one. It stays in this tab and goes with it. */
 export function TokenDialog({ onDone }: { onDone(): void }): ReactNode {

@@ -2,9 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
 import "../styles/catalog.css";
+import { catalogEntry } from "../api/queries.ts";
 import type { Resource } from "../api/types.ts";
-import { catalogEntry } from "../app/queries.ts";
-import { ENTRY_TABS, type EntryTab } from "../app/router.tsx";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedLink } from "../parts/allowed-link.tsx";
 import { CopyButton } from "../parts/copy.tsx";
@@ -16,6 +15,7 @@ import { EntryExecutions } from "./entry-executions.tsx";
 import { EntryKeychain } from "./entry-keychain.tsx";
 import { kindText } from "./kinds.ts";
 import { RunForm } from "./run-form.tsx";
+import { ENTRY_TABS, type EntryTab } from "./tabs.ts";
 import { Versions } from "./versions.tsx";
 
 const route = getRouteApi("/entry/$");

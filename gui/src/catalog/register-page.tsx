@@ -3,8 +3,8 @@ import { getRouteApi, Link, useBlocker, useNavigate } from "@tanstack/react-rout
 import { lazy, type ReactNode, Suspense, useMemo, useRef, useState } from "react";
 import "../styles/catalog.css";
 import { answerOf, api } from "../api/client.ts";
+import { catalogEntry, queries } from "../api/queries.ts";
 import type { Validation } from "../api/types.ts";
-import { catalogEntry, queries } from "../app/queries.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import type { EditorProblem, EditorTarget } from "../parts/editor.tsx";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Problem } from "../api/problem.ts";
-import { catalogEntry } from "../app/queries.ts";
+import { catalogEntry } from "../api/queries.ts";
 import { DiffView } from "./diff-view.tsx";
 
 /** What registering a text would change, and the way to do it. A path that is new is told, and has nothing to compare with. */

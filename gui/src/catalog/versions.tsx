@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { catalogEntry, catalogVersions } from "../api/queries.ts";
 import type { CatalogItem, Resource } from "../api/types.ts";
-import { catalogEntry, catalogVersions } from "../app/queries.ts";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { DiffView } from "./diff-view.tsx";

@@ -5,8 +5,8 @@ import { CREDENTIAL_TYPES, type CredentialType } from "../../../src/schema/crede
 import type { JsonObject } from "../../../src/schema/json.ts";
 import { answerOf, api } from "../api/client.ts";
 import { Problem } from "../api/problem.ts";
+import { queries } from "../api/queries.ts";
 import type { Credential } from "../api/types.ts";
-import { queries } from "../app/queries.ts";
 import { type DataField, dataOf, dataOfJson, problemsOf, startFields } from "./data-fields.ts";
 import { DataFields } from "./data-fields-view.tsx";
 

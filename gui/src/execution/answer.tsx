@@ -1,9 +1,9 @@
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Execution, NextRetry, Step } from "../api/types.ts";
 import { Ago, Lasting, useNow } from "../parts/now.tsx";
 import { clockText, durationText } from "../parts/time.ts";
 import { LastError } from "./last-error.tsx";
+import { StepLink } from "./step-link.tsx";
 import { Waits } from "./waits.tsx";
 
 /** The four things that are asked first: where is it, what does it wait for, what went wrong, when does it try again. */
@@ -113,25 +113,6 @@ function Retry({ retry: { at, step, task, run, iteration, error } }: { retry: Ne
         </p>
       )}
     </>
-  );
-}
-
-/** A step's name that leads to it. */
-export function StepLink({ name, failed = false }: { name: string; failed?: boolean }): ReactNode {
-  return (
-    <Link
-      from="/executions/$executionId"
-      to="."
-      search={(before) => ({
-        ...before,
-        tab: "steps" as const,
-        step: name,
-        command: undefined,
-        failed: failed ? (true as const) : undefined,
-      })}
-    >
-      {name}
-    </Link>
   );
 }
 

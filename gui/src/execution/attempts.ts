@@ -1,5 +1,5 @@
 import type { EventRecord } from "../api/types.ts";
-import { type TaskRun, takeTask } from "./task-runs.ts";
+import { type Fields, type TaskRun, takeTask } from "./task-runs.ts";
 
 /** One claim of a command of a step. */
 export interface Attempt {
@@ -21,9 +21,6 @@ export interface Attempt {
   iteration: number | undefined;
   tasks: TaskRun[];
 }
-
-/** An event with the fields that only some have. */
-export type Fields = EventRecord & Record<string, unknown>;
 
 /** The attempts of a step, newest first. `events` in the order of the log. */
 export function attemptsOf(events: readonly EventRecord[], step: string): Attempt[] {

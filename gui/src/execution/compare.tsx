@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { executionDetail, executionList } from "../api/queries.ts";
 import type { Execution } from "../api/types.ts";
-import { executionDetail, executionList } from "../app/queries.ts";
 import { DiffView } from "../parts/diff-view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { momentText } from "../parts/time.ts";

@@ -1,8 +1,8 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
 import type { Execution } from "../api/types.ts";
-import { isWriting } from "../app/keys.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
+import { isWriting } from "../parts/writing.ts";
 import { EventDetail } from "./event-detail.tsx";
 import { EventFilters } from "./event-filters.tsx";
 import { EventList } from "./event-list.tsx";

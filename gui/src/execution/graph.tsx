@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
+import { catalogEntry } from "../api/queries.ts";
 import type { Execution, Step } from "../api/types.ts";
-import { catalogEntry } from "../app/queries.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { graphOf } from "./arcs.ts";
 import { Drawing, type TakenArc } from "./graph-drawing.tsx";

@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Execution, NextRetry, Step } from "../api/types.ts";
-import { StepLink } from "./answer.tsx";
 import { ErrorText } from "./error-text.tsx";
+import { StepLink } from "./step-link.tsx";
 import type { TaskFailure } from "./task-runs.ts";
 
 /** What went wrong last, where, and what led to it. */

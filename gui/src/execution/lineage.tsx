@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { executionDetail } from "../app/queries.ts";
+import { executionDetail } from "../api/queries.ts";
 
 /** Callers that are named: a chain of them is rarely longer, and each costs a call. */
 const CALLERS_MAX = 5;

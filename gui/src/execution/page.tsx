@@ -3,7 +3,6 @@ import "../styles/run.css";
 import { lazy, type ReactNode, Suspense } from "react";
 import type { LiveState } from "../api/live.ts";
 import type { Execution } from "../api/types.ts";
-import { EXECUTION_TABS, type ExecutionTab } from "../app/router.tsx";
 import { Ago, Lasting } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
@@ -16,6 +15,7 @@ import { Events } from "./events.tsx";
 import { Callers } from "./lineage.tsx";
 import { Live } from "./live-state.tsx";
 import { Steps } from "./steps.tsx";
+import { EXECUTION_TABS, type ExecutionTab } from "./tabs.ts";
 import { Timeline } from "./timeline.tsx";
 import { useLiveExecution } from "./use-live.ts";
 

@@ -1,4 +1,7 @@
-import type { Fields } from "./attempts.ts";
+import type { EventRecord } from "../api/types.ts";
+
+/** An event with the fields that only some have. */
+export type Fields = EventRecord & Record<string, unknown>;
 
 /** Why a task failed, as far as the page reads it. */
 export interface TaskFailure {

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { follow, type LiveState } from "../api/live.ts";
-import { executionDetail } from "../app/queries.ts";
+import { executionDetail } from "../api/queries.ts";
 import { isFinal } from "../parts/status.tsx";
 
 /** However fast events come, the page is read again no more often than this, milliseconds. */

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { workerPool } from "../api/queries.ts";
 import type { Execution, NextRetry, OpenCommand, Worker } from "../api/types.ts";
-import { workerPool } from "../app/queries.ts";
 import { Ago } from "../parts/now.tsx";
-import { StepLink } from "./answer.tsx";
+import { StepLink } from "./step-link.tsx";
 
 /** Open commands, and executions that were called, that are named one by one. */
 const NAMED_MAX = 3;

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { queries } from "../app/queries.ts";
+import { queries } from "../api/queries.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { Ago } from "../parts/now.tsx";

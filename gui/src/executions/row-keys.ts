@@ -1,8 +1,8 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import type { ExecutionItem } from "../api/types.ts";
-import { isWriting } from "../app/keys.tsx";
 import { isFinal } from "../parts/status.tsx";
+import { isWriting } from "../parts/writing.ts";
 
 /** What the keys work on. */
 export interface RowKeys {

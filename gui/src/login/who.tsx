@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
-import { me, queries } from "../app/queries.ts";
+import { me, queries } from "../api/queries.ts";
 import { momentText } from "../parts/time.ts";
 import { onSession } from "./news.ts";
 import { logOut } from "./provider.ts";

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useId } from "react";
 import { answerOf, api } from "../api/client.ts";
-import { me, queries } from "../app/queries.ts";
+import { me, queries } from "../api/queries.ts";
 
 /** What the server asks of a user for this. */
 const NEEDS = "view_operations";

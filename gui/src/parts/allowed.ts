@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { answerOf, api } from "../api/client.ts";
+import { me } from "../api/queries.ts";
 import type { Me } from "../api/types.ts";
-import { me } from "../app/queries.ts";
 
 /** Whether whoever looks may do something, as far as this page knows. The API decides all the same. */
 export interface Allowed {

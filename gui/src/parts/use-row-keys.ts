@@ -1,5 +1,5 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
-import { isWriting } from "../app/keys.tsx";
+import { isWriting } from "./writing.ts";
 
 /** `j`, `k` and Enter go through the rows of a table. Gives the row that the keys are at, and the body that has the rows. */
 export function useRowKeys(

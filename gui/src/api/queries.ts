@@ -1,9 +1,9 @@
 import { infiniteQueryOptions, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import type { CredentialType } from "../../../src/schema/credential-types.ts";
-import { answerOf, api, isLockedOut } from "../api/client.ts";
-import { readExecution } from "../api/execution.ts";
-import { Problem } from "../api/problem.ts";
-import type { Execution } from "../api/types.ts";
+import { answerOf, api, isLockedOut } from "./client.ts";
+import { readExecution } from "./execution.ts";
+import { Problem } from "./problem.ts";
+import type { Execution } from "./types.ts";
 
 /** Told when a call says that whoever looks has to log in. */
 export const lockedOut = new EventTarget();
