@@ -24,7 +24,7 @@ export function CatalogTable({ rows }: { rows: readonly CatalogItem[] }): ReactN
             <th>Path</th>
             <th>Kind</th>
             <th>Version</th>
-            <th>Registered</th>
+            <th className="wide">Registered</th>
             <th className="wide">Description</th>
           </tr>
         </thead>
@@ -38,7 +38,7 @@ export function CatalogTable({ rows }: { rows: readonly CatalogItem[] }): ReactN
               </td>
               <td>{kindText(row.kind)}</td>
               <td className="number">{row.version}</td>
-              <td className="number">
+              <td className="number wide">
                 <Ago at={row.created_at} />
               </td>
               <td className="one wide" title={descriptionOf(row.metadata)}>

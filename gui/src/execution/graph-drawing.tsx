@@ -1,7 +1,10 @@
 import {
   Background,
+  BaseEdge,
   Controls,
   type Edge,
+  type EdgeProps,
+  getBezierPath,
   Handle,
   MarkerType,
   type Node,
@@ -73,6 +76,7 @@ export function Drawing({
         nodes={nodes}
         edges={edges}
         nodeTypes={NODE_TYPES}
+        edgeTypes={ARROW_TYPES}
         nodesDraggable={false}
         nodesConnectable={false}
         nodesFocusable={false}
@@ -138,11 +142,10 @@ function edgesOf(
     taken === undefined ? Number(began(from) && began(to)) : (times.get(JSON.stringify([from, to])) ?? 0);
   return arcs.map((arc, index) => {
     const count = timesOf(arc);
-    const label = [count > 1 ? `${count}×` : "", arc.when?.slice(0, WHEN_MAX) ?? ""]
-      .filter((text) => text !== "")
-      .join(" ");
+    const label = [count > 1 ? `${count}×` : "", conditionText(arc.when)].filter((text) => text !== "").join(" ");
     return {
       id: `${arc.from}-${arc.to}-${index}`,
+      type: "arrow",
       source: arc.from,
       target: arc.to,
       ...(label !== "" && { label }),
@@ -150,6 +153,32 @@ function edgesOf(
       className: states.size === 0 ? "" : count > 0 ? "taken" : "untaken",
     };
   });
+}
+
+function conditionText(when: string | undefined): string {
+  const text = /^\{\{([^{}]*)\}\}$/.exec(when?.trim() ?? "")?.[1]?.trim() ?? when ?? "";
+  return text.length > WHEN_MAX ? `${text.slice(0, WHEN_MAX)}…` : text;
+}
+
+const ARROW_TYPES = { arrow: Arrow };
+
+/** An arrow with its condition near its head, where those of a step's other arrows are farther away than at its middle. */
+function Arrow(props: EdgeProps): ReactNode {
+  const { sourceX, sourceY, targetX, targetY, markerEnd, label } = props;
+  const [path, middleX, middleY] = getBezierPath(props);
+  const isDown = targetY > sourceY;
+  // The point at 0.7 of the curve, whose handles are half its height long.
+  const labelX = isDown ? sourceX + 0.784 * (targetX - sourceX) : middleX;
+  const labelY = isDown ? sourceY + 0.658 * (targetY - sourceY) : middleY;
+  return (
+    <BaseEdge
+      path={path}
+      label={label}
+      labelX={labelX}
+      labelY={labelY}
+      {...(markerEnd !== undefined && { markerEnd })}
+    />
+  );
 }
 
 /** The centre and what stands two arrows away from it at the most. */
