@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility } from "../support/gui.ts";
+import { assertUsable } from "../support/gui.ts";
 import { assertQuiet, startGuiLogin } from "../support/gui-login.ts";
 
 /*
@@ -63,9 +63,7 @@ for (const [path, sign] of [
       await page.setViewportSize({ width: 1280, height: 800, ...look });
       await page.emulateMedia({ colorScheme: "scheme" in look ? look.scheme : "light" });
       await page.locator("main").getByText(sign).first().waitFor();
-      assert.deepEqual(await accessibility(page), []);
-      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
+      await assertUsable(page);
       assert.equal(await page.locator("main script, main img").count(), 0);
     }
     await done(page);

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, startGui } from "../support/gui.ts";
+import { accessibility, assertUsableInEveryLook, startGui } from "../support/gui.ts";
 import { startHttpServer } from "../support/http-server.ts";
 import { startMcpServer } from "../support/mcp-server.ts";
 
@@ -85,14 +85,7 @@ for (const [address, sign] of [
   ["/agents?server=mcp%2Fexample", "Lifecycle"],
 ] as const) {
   test(`${address} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
-    for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
-      const page = await opened(address, look);
-      await page.getByText(sign).first().waitFor();
-      assert.deepEqual(await accessibility(page), []);
-      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
-      await page.close();
-    }
+    await assertUsableInEveryLook({ opened }, address, sign);
   });
 }
 

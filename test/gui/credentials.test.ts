@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { accessibility, startGui } from "../support/gui.ts";
+import { accessibility, assertUsableInEveryLook, startGui } from "../support/gui.ts";
 
 /* Credentials in a real browser against a real `flow serve`. What they hold must never come back. */
 
@@ -38,14 +38,7 @@ for (const [address, sign] of [
   ["/credentials?name=tok_a&form=replace", "All of it is replaced"],
 ] as const) {
   test(`${address} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
-    for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
-      const page = await opened(address, look);
-      await page.getByText(sign).first().waitFor();
-      assert.deepEqual(await accessibility(page), []);
-      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
-      await page.close();
-    }
+    await assertUsableInEveryLook({ opened }, address, sign);
   });
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, startGui } from "../support/gui.ts";
+import { assertUsableInEveryLook, startGui } from "../support/gui.ts";
 import { EXECUTION_PLAYBOOKS } from "./execution-playbooks.ts";
 
 /* One execution's page in a real browser: what it answers at first sight, steps and values, differences, the graph, actions. */
@@ -350,13 +350,6 @@ for (const [what, path, sign] of [
   ["inputs and result", `/executions/${plain}?tab=data`, "hello"],
 ] as const) {
   test(`${what} is shown light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
-    for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
-      const page = await opened(path, look);
-      await page.getByText(sign).first().waitFor();
-      assert.deepEqual(await accessibility(page), []);
-      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
-      await page.close();
-    }
+    await assertUsableInEveryLook({ opened }, path, sign);
   });
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, type Look, startGui } from "../support/gui.ts";
+import { assertUsableInEveryLook, startGui } from "../support/gui.ts";
 
 /*
  * Operations and the list of executions, in a real browser against a real `flow serve` with a worker: one service and one
@@ -43,7 +43,6 @@ for (let n = 0; n < 6; n += 1) await start("gui/fails", { workload: { n }, wait_
 await start(LONG_PATH);
 const running = await start("gui/waits");
 
-const LOOKS: readonly Look[] = [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }];
 const rows = (page: Page) => page.locator("tr[data-row]");
 
 for (const [path, sign] of [
@@ -55,14 +54,7 @@ for (const [path, sign] of [
   ["/executions/1/2/3", "There is nothing here"],
 ] as const) {
   test(`${path} is readable light, dark and narrow, and nothing sticks out`, async () => {
-    for (const look of LOOKS) {
-      const page = await opened(path, look);
-      await page.getByText(sign).first().waitFor();
-      assert.deepEqual(await accessibility(page), []);
-      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
-      await page.close();
-    }
+    await assertUsableInEveryLook({ opened }, path, sign);
   });
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { accessibility, LIMIT_MS, startGui } from "../support/gui.ts";
+import { assertUsableInEveryLook, LIMIT_MS, startGui } from "../support/gui.ts";
 import { writeDocument } from "../support/gui-editor.ts";
 
 /*
@@ -60,14 +60,7 @@ for (const [path, sign] of [
   ["/access", "Users"],
 ] as const) {
   test(`${path.replace(hello, "…")} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
-    for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
-      const page = await opened(path, look);
-      await page.getByText(sign).first().waitFor();
-      assert.deepEqual(await accessibility(page), []);
-      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-      assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
-      await page.close();
-    }
+    await assertUsableInEveryLook({ opened }, path, sign);
   });
 }
 

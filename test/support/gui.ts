@@ -88,6 +88,30 @@ export async function accessibility(page: Page): Promise<string[]> {
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
+/** How everybody's page is looked at. */
+export const LOOKS: readonly Look[] = [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }];
+
+/** Nothing serious stands in anybody's way on a page as it stands, and nothing sticks out at its side. */
+export async function assertUsable(page: Page): Promise<void> {
+  assert.deepEqual(await accessibility(page), []);
+  const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+  assert.ok(overflow <= 0, `${overflow} px stick out at the side`);
+}
+
+/** Opens an address in every look; it can be used in each once `sign` is there. */
+export async function assertUsableInEveryLook(
+  { opened }: Pick<Gui, "opened">,
+  path: string,
+  sign: string,
+): Promise<void> {
+  for (const look of LOOKS) {
+    const page = await opened(path, look);
+    await page.getByText(sign).first().waitFor();
+    await assertUsable(page);
+    await page.close();
+  }
+}
+
 interface Violation {
   id: string;
   impact: string;
