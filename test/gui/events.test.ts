@@ -65,7 +65,7 @@ before(async () => {
 const rows = (page: Page) => page.locator("[data-event]");
 const detail = (page: Page) => page.getByRole("region", { name: "Event", exact: true });
 const counted = (page: Page) => page.getByText(/^\d+ events?$/);
-const eventOf = (page: Page) => new URL(page.url()).searchParams.get("event")?.replaceAll('"', "") ?? "";
+const eventOf = (page: Page) => new URL(page.url()).searchParams.get("event") ?? "";
 /** What a button puts on the clipboard. */
 const copied = async (page: Page, name: string) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -120,7 +120,8 @@ test("what the log is narrowed to stands in the address, is looked for by the se
 test("an event has an address: it is shown where it stands, also where the filter leaves it out", async () => {
   const page = await opened(path);
   await page.getByLabel("Type").selectOption("step.failed");
-  await rows(page).first().click();
+  await page.getByText("1 event", { exact: true }).waitFor();
+  await rows(page).filter({ hasText: "step.failed" }).first().click();
   await page.waitForURL(/event=/);
   const id = eventOf(page);
   await page.getByRole("button", { name: "Show all" }).click();

@@ -1,4 +1,11 @@
-import { createRootRoute, createRoute, createRouter, redirect } from "@tanstack/react-router";
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  parseSearchWith,
+  redirect,
+  stringifySearchWith,
+} from "@tanstack/react-router";
 import { ACCESS_TABS, type AccessTab } from "../access/tabs.ts";
 import { ENTRY_TABS, type EntryTab } from "../catalog/tabs.ts";
 import { EXECUTION_TABS, type ExecutionTab } from "../execution/tabs.ts";
@@ -11,15 +18,13 @@ import { Shell } from "./shell.tsx";
  * graph or the editor is loaded when it is opened.
  */
 
-/* A text that looks like a number is read as one. */
+/* A text that looks like a number or a truth value is read as one. */
 const text = (value: unknown): string | undefined =>
-  typeof value === "number" ? String(value) : typeof value === "string" && value !== "" ? value : undefined;
+  (typeof value === "string" && value !== "") || typeof value === "number" || typeof value === "boolean"
+    ? String(value)
+    : undefined;
 const id = (value: unknown): string | undefined =>
   typeof value === "number" ? String(value) : typeof value === "string" && /^\d+$/.test(value) ? value : undefined;
-
-/** A name that looks like a number or a truth value arrives as one. */
-const name = (value: unknown): string | undefined =>
-  typeof value === "number" || typeof value === "boolean" ? String(value) : text(value);
 
 const root = createRootRoute({
   component: Shell,
@@ -126,8 +131,8 @@ const catalog = createRoute({
   path: "/catalog",
   validateSearch: (search: Record<string, unknown>): CatalogSearch => ({
     kind: (["playbook", "agent", "mcp"] as const).find((kind) => kind === search["kind"]),
-    prefix: name(search["prefix"]),
-    q: name(search["q"]),
+    prefix: text(search["prefix"]),
+    q: text(search["q"]),
   }),
   component: lazyRouteComponent(() => import("../catalog/page.tsx"), "CatalogPage"),
 });
@@ -172,10 +177,10 @@ const credentials = createRoute({
   getParentRoute: () => root,
   path: "/credentials",
   validateSearch: (search: Record<string, unknown>): CredentialSearch => ({
-    q: name(search["q"]),
+    q: text(search["q"]),
     type: text(search["type"]),
-    tag: name(search["tag"]),
-    name: name(search["name"]),
+    tag: text(search["tag"]),
+    name: text(search["name"]),
     form: (["new", "replace"] as const).find((form) => form === search["form"]),
   }),
   component: lazyRouteComponent(() => import("../credentials/page.tsx"), "CredentialsPage"),
@@ -192,9 +197,9 @@ const agents = createRoute({
   getParentRoute: () => root,
   path: "/agents",
   validateSearch: (search: Record<string, unknown>): AgentsSearch => ({
-    agent: name(search["agent"]),
-    server: name(search["server"]),
-    tool: name(search["tool"]),
+    agent: text(search["agent"]),
+    server: text(search["server"]),
+    tool: text(search["tool"]),
   }),
   component: lazyRouteComponent(() => import("../agents/page.tsx"), "AgentsPage"),
 });
@@ -253,6 +258,9 @@ export const router = createRouter({
     access,
     login,
   ]),
+  // Texts as they are, and no JSON: an address is read and written by people too.
+  parseSearch: parseSearchWith(String),
+  stringifySearch: stringifySearchWith(String),
   // Beneath the shell: whoever comes to a page that fails can still go to another one.
   defaultErrorComponent: FaultPage,
   defaultNotFoundComponent: NoSuchPage,
