@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { assertUsableInEveryLook, startGui } from "../support/gui.ts";
 import { EXECUTION_PLAYBOOKS } from "./execution-playbooks.ts";
 
@@ -23,6 +23,12 @@ const big = await start("big");
 const hostile = await start("hostile");
 const retried = await start("retried");
 const waiting = await start("retried", { delay: 300, attempts: 2 }, 0);
+
+/** Waits until there are so many of them. */
+async function exactly(locator: Locator, count: number): Promise<void> {
+  await locator.nth(count - 1).waitFor({ state: "attached" });
+  await locator.nth(count).waitFor({ state: "detached" });
+}
 
 /** Console messages of answers that were meant to fail. */
 function expectComplaints(page: Page): void {
@@ -105,7 +111,7 @@ test("of a loop's iterations those that failed are found, and one is looked into
   await page.waitForURL(/failed=true/);
   const rows = page.getByLabel("Attempts").getByRole("link");
   await rows.filter({ hasText: "iteration 17" }).waitFor();
-  assert.equal(await rows.count(), 3);
+  await exactly(rows, 3);
   await rows.filter({ hasText: "iteration 17" }).click();
   await page.getByLabel("Task check, run 1").getByText("ECONNREFUSED").first().waitFor();
   await page.getByLabel("failed only").uncheck();
@@ -192,7 +198,8 @@ test("inputs are shown as they are written and as they were rendered, with secre
   await row("{{ workload.base }}/orders").getByText("http://shop.test/orders").waitFor();
   await row("headers.authorization").getByText("holds a secret").waitFor();
   await row("begin.id").getByText("not known here: a stored result").waitFor();
-  assert.equal(await page.locator("table.inputs tr.changed").count(), 3, "what is as it was written is not marked");
+  // What is as it was written is not marked.
+  await exactly(page.locator("table.inputs tr.changed"), 3);
   await page.close();
 });
 
@@ -257,8 +264,8 @@ test("the graph tells what was taken and what was not, and its steps are opened 
   const page = await opened(`/executions/${plain}?tab=graph`);
   const graph = page.getByLabel("Graph", { exact: true });
   await graph.locator(".react-flow__edge.taken").first().waitFor({ state: "attached" });
-  assert.equal(await graph.locator(".react-flow__edge.taken").count(), 3);
-  assert.equal(await graph.locator(".react-flow__edge.untaken").count(), 1);
+  await exactly(graph.locator(".react-flow__edge.taken"), 3);
+  await exactly(graph.locator(".react-flow__edge.untaken"), 1);
   await graph.getByText("2×").first().waitFor();
   await graph.getByRole("button", { name: /never/ }).focus();
   await page.keyboard.press("Enter");
