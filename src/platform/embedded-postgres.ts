@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { APPLICATION_NAME } from "./application-name.ts";
 import { withFolderLock } from "./folder-lock.ts";
-import { ensureCluster, readPassword, SERVICE_NAME } from "./postgres-cluster.ts";
+import { AUTH_NAME, type ClusterPasswords, ensureCluster, readPasswords, SERVICE_NAME } from "./postgres-cluster.ts";
 import { findPlace, type PostgresPlace } from "./postgres-place.ts";
 import { HOST, launch, settledPostmaster, shutDown } from "./postmaster.ts";
 
@@ -12,6 +12,11 @@ export interface EmbeddedPostgres {
   /** `postgres://user:password@127.0.0.1:port/flow`. */
   url: string;
   port: number;
+  /**
+   * A second account, for the playbooks of logins: it may connect, and what else it may do is for the owner of a schema to say.
+   * Undefined: another process has been using the server since before there was such an account.
+   */
+  authAccount: { user: string; password: string } | undefined;
   /** Where the data is: the folder that was asked for, or the one that its user can reach. */
   data: string;
   /** False: it ran already. Another process of this program uses the folder, or one was killed and left it running. */
@@ -39,24 +44,33 @@ export interface EmbeddedPostgresOptions {
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const place = await findPlace(resolve(options.folder), options.log);
-  const { password, port, started } = await withFolderLock(place.folder, () => ensureRunning(place, options.log));
-  const url = `postgres://${SERVICE_NAME}:${password}@${HOST}:${port}/${SERVICE_NAME}`;
+  const { passwords, port, started } = await withFolderLock(place.folder, () => ensureRunning(place, options.log));
+  const url = serviceUrl(passwords, port);
+  const authAccount = passwords.auth === undefined ? undefined : { user: AUTH_NAME, password: passwords.auth };
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= withFolderLock(place.folder, () => stopUnlessUsed(place, url, options.log));
     return stopping;
   };
-  return { url, port, data: place.data, started, stop };
+  return { url, port, authAccount, data: place.data, started, stop };
+}
+
+function serviceUrl({ service }: ClusterPasswords, port: number): string {
+  return `postgres://${SERVICE_NAME}:${service}@${HOST}:${port}/${SERVICE_NAME}`;
 }
 
 async function ensureRunning(place: PostgresPlace, log: (line: string) => void) {
   const running = await settledPostmaster(place);
-  if (running === undefined) {
-    const password = await ensureCluster(place, log);
-    return { password, port: await launch(place), started: true };
+  if (running !== undefined) {
+    log(`PostgreSQL runs already in ${place.data}, process ${running.pid}`);
+    const passwords = await readPasswords(place);
+    if (passwords.auth !== undefined) return { passwords, port: running.port, started: false };
+    // A program of an older version was killed and left it. An account is made while no server runs.
+    await stopUnlessUsed(place, serviceUrl(passwords, running.port), log);
+    if ((await settledPostmaster(place)) !== undefined) return { passwords, port: running.port, started: false };
   }
-  log(`PostgreSQL runs already in ${place.data}, process ${running.pid}`);
-  return { password: await readPassword(place), port: running.port, started: false };
+  const passwords = await ensureCluster(place, log);
+  return { passwords, port: await launch(place), started: true };
 }
 
 /** Connections that have just been closed are still counted for a moment. */

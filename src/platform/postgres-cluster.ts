@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { FlowError } from "../schema/errors.ts";
 import { exists } from "./exists.ts";
@@ -9,42 +9,61 @@ import { runProgram } from "./run-program.ts";
 /** Role and database of the service. The role owns the database and is no superuser: SQL that it runs reaches no file. */
 export const SERVICE_NAME = "flow";
 
-/** Who may connect: the service's role, by password, from this machine. Nobody else, the superuser included. */
-const HOST_ACCESS = `host all ${SERVICE_NAME} 127.0.0.1/32 scram-sha-256\n`;
+/** The second role: the playbooks of logins work with it. The service's own role grants it what it may do. */
+export const AUTH_NAME = `${SERVICE_NAME}_auth`;
 
-/**
- * Makes the data folder with the service's role and database where there is none, and gives the role's password. The folder
- * is made beside its place and renamed when it is complete, so that a start which was interrupted is simply done again.
- *
- * The password is random, in a file that only its owner reads. A file that was deleted is made again with a new password.
- *
- * Throws `FlowError` UNAVAILABLE with PostgreSQL's own words.
- */
-export async function ensureCluster(place: PostgresPlace, log: (line: string) => void): Promise<string> {
-  const file = join(place.folder, "password");
-  if (!(await exists(place.data))) {
-    log(`Making a PostgreSQL data folder in ${place.data}`);
-    const password = await writePassword(file);
-    await createCluster(place, password);
-    return password;
-  }
-  const password = await readFile(file, "utf8").catch(() => "");
-  return password === "" ? await changePassword(place, file) : password;
+/** Comment on an account of a database that this program made for the playbooks of logins. */
+export const AUTH_NOTE = "flow: logins and access control, schema auth alone";
+
+/** Who may connect: the two roles, by password, from this machine. Nobody else, the superuser included. */
+const SERVICE_ACCESS = `host all ${SERVICE_NAME} 127.0.0.1/32 scram-sha-256\n`;
+const AUTH_ACCESS = `host ${SERVICE_NAME} ${AUTH_NAME} 127.0.0.1/32 scram-sha-256\n`;
+
+/** Passwords of the two roles. */
+export interface ClusterPasswords {
+  service: string;
+  /** Undefined: the cluster is older than this role, or its password is lost, and the server would have to be stopped first. */
+  auth: string | undefined;
 }
 
 /**
- * The password of a server that runs. Throws `FlowError` UNAVAILABLE when its file was deleted: making another one takes a
- * server that does not run.
+ * Makes the data folder with both roles and the service's database where there is none, completes one of an older version, and
+ * gives the roles' passwords. The folder is made beside its place and renamed when it is complete, so that a start which was
+ * interrupted is simply done again.
+ *
+ * A password is random, in a file that only its owner reads. A file that was deleted is made again with a new password.
+ *
+ * Only while no server runs in the folder. Throws `FlowError` UNAVAILABLE with PostgreSQL's own words.
  */
-export async function readPassword(place: PostgresPlace): Promise<string> {
-  const file = join(place.folder, "password");
-  const password = await readFile(file, "utf8").catch(() => "");
-  if (password !== "") return password;
-  const message = `PostgreSQL runs in ${place.data} and its password is lost: ${file} cannot be read`;
+export async function ensureCluster(
+  place: PostgresPlace,
+  log: (line: string) => void,
+): Promise<ClusterPasswords & { auth: string }> {
+  if (!(await exists(place.data))) {
+    log(`Making a PostgreSQL data folder in ${place.data}`);
+    const passwords = { service: await writePassword(serviceFile(place)), auth: await writePassword(authFile(place)) };
+    await createCluster(place, passwords);
+    return passwords;
+  }
+  const [service, auth] = await Promise.all([kept(serviceFile(place)), kept(authFile(place))]);
+  return {
+    service: service ?? (await changePassword(place)),
+    auth: auth ?? (await addAuthRole(place)),
+  };
+}
+
+/**
+ * The passwords of a server that runs. Throws `FlowError` UNAVAILABLE when the file of the service's was deleted: making another
+ * one takes a server that does not run.
+ */
+export async function readPasswords(place: PostgresPlace): Promise<ClusterPasswords> {
+  const service = await kept(serviceFile(place));
+  if (service !== undefined) return { service, auth: await kept(authFile(place)) };
+  const message = `PostgreSQL runs in ${place.data} and its password is lost: ${serviceFile(place)} cannot be read`;
   throw new FlowError("UNAVAILABLE", `${message}. Stop that server, then start flow again: it makes a new password`);
 }
 
-async function createCluster(place: PostgresPlace, password: string): Promise<void> {
+async function createCluster(place: PostgresPlace, passwords: ClusterPasswords & { auth: string }): Promise<void> {
   const { account, binaries } = place;
   const draft = `${place.data}.new`;
   await rm(draft, { recursive: true, force: true });
@@ -59,24 +78,68 @@ async function createCluster(place: PostgresPlace, password: string): Promise<vo
     place,
   );
   if (made.code !== 0) throw failed(`make a data folder in ${place.data}`, made.output);
-  await writeFile(join(draft, "pg_hba.conf"), HOST_ACCESS);
+  await writeFile(join(draft, "pg_hba.conf"), SERVICE_ACCESS + AUTH_ACCESS);
   await runSingleUser(place, draft, [
-    `create role ${SERVICE_NAME} login password '${password}'`,
+    `create role ${SERVICE_NAME} login password '${passwords.service}'`,
     `create database ${SERVICE_NAME} owner ${SERVICE_NAME}`,
+    authRole(passwords.auth),
   ]);
   await rename(draft, place.data);
 }
 
 /** Only while no server runs in the folder. */
-async function changePassword(place: PostgresPlace, file: string): Promise<string> {
-  const password = await writePassword(file);
+async function changePassword(place: PostgresPlace): Promise<string> {
+  const password = await writePassword(serviceFile(place));
   await runSingleUser(place, place.data, [`alter role ${SERVICE_NAME} password '${password}'`]);
   return password;
 }
 
+/** For a cluster that an older version made, or whose password was deleted. The password's file comes last: it says that all is done. */
+async function addAuthRole(place: PostgresPlace): Promise<string> {
+  const access = join(place.data, "pg_hba.conf");
+  const lines = await readFile(access, "utf8");
+  if (!lines.includes(AUTH_ACCESS)) await appendFile(access, lines.endsWith("\n") ? AUTH_ACCESS : `\n${AUTH_ACCESS}`);
+  const password = newPassword();
+  await runSingleUser(place, place.data, [authRole(password)]);
+  return writePassword(authFile(place), password);
+}
+
+/** One line, because a line is a statement. A role of that name that an administrator made is left as it is. */
+function authRole(password: string): string {
+  const make = [
+    `create role ${AUTH_NAME} login`,
+    `comment on role ${AUTH_NAME} is '${AUTH_NOTE}'`,
+    // A task that was lost must not hold a transaction open, which would keep vacuum from its work.
+    `alter role ${AUTH_NAME} set idle_in_transaction_session_timeout = '30s'`,
+  ];
+  const found = `to_regrole('${AUTH_NAME}')`;
+  const isOurs = `shobj_description(${found}, 'pg_authid') = '${AUTH_NOTE}'`;
+  const lines = [
+    `if ${found} is null then ${make.join("; ")}; end if`,
+    `if ${isOurs} then alter role ${AUTH_NAME} password '${password}'; end if`,
+  ];
+  return `do $$ begin ${lines.join("; ")}; end $$`;
+}
+
+function serviceFile({ folder }: PostgresPlace): string {
+  return join(folder, "password");
+}
+
+function authFile({ folder }: PostgresPlace): string {
+  return join(folder, "auth-password");
+}
+
+async function kept(file: string): Promise<string | undefined> {
+  const password = await readFile(file, "utf8").catch(() => "");
+  return password === "" ? undefined : password;
+}
+
 /** Hexadecimal: it needs no quoting, neither in SQL nor in an address. */
-async function writePassword(file: string): Promise<string> {
-  const password = randomBytes(24).toString("hex");
+function newPassword(): string {
+  return randomBytes(24).toString("hex");
+}
+
+async function writePassword(file: string, password: string = newPassword()): Promise<string> {
   await rm(file, { force: true });
   await writeFile(file, password, { mode: 0o600, flag: "wx" });
   return password;

@@ -1,4 +1,5 @@
 import type { ISql } from "postgres";
+import { AUTH_NOTE } from "../platform/postgres-cluster.ts";
 import type { Database, Transaction } from "./database.ts";
 
 /** The account of the database with which the playbooks of logins work. */
@@ -34,10 +35,8 @@ export async function findAuthAccount({ sql }: Transaction, name: string): Promi
   const [row] = await sql<{ note: string | null }[]>`
     select shobj_description(oid, 'pg_authid') as note from pg_roles where rolname = ${name}::text::name`;
   if (row === undefined) return "absent";
-  return row.note === NOTE ? "ours" : "foreign";
+  return row.note === AUTH_NOTE ? "ours" : "foreign";
 }
-
-const NOTE = "flow: logins and access control, schema auth alone";
 
 /**
  * Makes the account, or gives it this password. It may log in and nothing else: what it may do in the database is said by
@@ -47,7 +46,7 @@ export async function writeAuthAccount(tx: Transaction, account: AuthAccount, st
   const { ident, verifier } = await quoted(tx.sql, account);
   await tx.sql.unsafe(`${state === "absent" ? "create" : "alter"} role ${ident} login password ${verifier}`);
   if (state !== "absent") return;
-  await tx.sql.unsafe(`comment on role ${ident} is '${NOTE}'`);
+  await tx.sql.unsafe(`comment on role ${ident} is '${AUTH_NOTE}'`);
   // A task that was lost must not hold a transaction open, which would keep vacuum from its work.
   await tx.sql.unsafe(`alter role ${ident} set idle_in_transaction_session_timeout = '30s'`);
 }

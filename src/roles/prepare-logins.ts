@@ -11,7 +11,9 @@ import {
   ensureAuthCredential,
   ensureBrokerCredential,
   ensureCallbackCredential,
+  type GivenAccount,
   type LoginCredential,
+  storeAuthCredential,
 } from "../services/login-credentials.ts";
 import { registerSystemPlaybooks, type SystemPlaybook } from "../services/system-playbooks.ts";
 
@@ -37,6 +39,8 @@ export interface PrepareLoginsDeps {
   database: Database;
   /** Of that database. */
   databaseUrl: string;
+  /** The account of logins that an embedded database has. */
+  authAccount?: GivenAccount | undefined;
   credentials: Pick<Credentials, "find" | "read" | "save">;
   catalog: Pick<Catalog, "register">;
   version: string;
@@ -46,22 +50,29 @@ export interface PrepareLoginsDeps {
 /**
  * What logins need of a server: the system playbooks in its catalog, their credentials, the first administrators. Nothing of it
  * changes what an administrator has made theirs. In a database of your own, accounts are made only where the settings speak of
- * logins at all.
+ * logins at all; and only there the log does.
  */
 export async function prepareLogins(deps: PrepareLoginsDeps): Promise<void> {
   const { config, database, logger } = deps;
   await registerPlaybooks(deps);
   const speaksOfLogins = config.idpDomains.length + config.idpProviders.size + config.adminEmails.length > 0;
   if (config.databaseUrl !== undefined && !speaksOfLogins) return;
-  const account = await ensureAuthCredential(deps, addressOf(deps.databaseUrl));
-  warnOfAccount(account, logger);
+  const account = await authCredential(deps);
   const broker =
     config.brokerUrl === undefined ? undefined : await ensureBrokerCredential(deps, config.brokerUrl.reveal());
   const callback = await ensureCallbackCredential(deps, callbackToken(config.serverToken).reveal());
+  if (!speaksOfLogins) return;
+  warnOfAccount(account, config, logger);
   const credentials = { pg_auth: account, nats_credential: broker, gateway_callback: callback };
   if (Object.values(credentials).includes("made")) logger.info(credentials, "credentials of logins");
   const entered = await enterAdministrators(database, config.adminEmails);
   if (entered.length > 0) logger.warn({ emails: entered }, "FLOW_ADMIN_EMAILS: these are administrators from now on");
+}
+
+async function authCredential(deps: PrepareLoginsDeps): Promise<LoginCredential> {
+  const address = addressOf(deps.databaseUrl);
+  if (deps.config.databaseUrl !== undefined) return ensureAuthCredential(deps, address);
+  return deps.authAccount === undefined ? "refused" : storeAuthCredential(deps, address, deps.authAccount);
 }
 
 async function registerPlaybooks(deps: PrepareLoginsDeps): Promise<void> {
@@ -98,12 +109,16 @@ function addressOf(databaseUrl: string): DatabaseAddress {
   };
 }
 
-function warnOfAccount(account: LoginCredential, logger: Logger): void {
+function warnOfAccount(account: LoginCredential, config: LoginConfig, logger: Logger): void {
   if (account !== "refused" && account !== "foreign") return;
-  const why =
-    account === "refused"
-      ? "the account of FLOW_DATABASE_URL may not make one for it"
-      : "the database server has an account of that name which is not flow's";
   const what = "Nobody can log in: the credential pg_auth is missing, and";
-  logger.error({ pg_auth: account }, `${what} ${why}. Make one by hand and store it, see docs/access.md`);
+  const hand = "Make one by hand and store it, see docs/access.md";
+  const why = {
+    embedded:
+      "the embedded PostgreSQL is in use since before it had an account for it. Stop every flow that uses it, then start again",
+    refused: `the account of FLOW_DATABASE_URL may not make one for it. ${hand}`,
+    foreign: `the database server has an account of that name which is not flow's. ${hand}`,
+  };
+  const reason = account === "refused" && config.databaseUrl === undefined ? "embedded" : account;
+  logger.error({ pg_auth: account }, `${what} ${why[reason]}`);
 }

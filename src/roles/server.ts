@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { join, resolve } from "node:path";
 import type { Config } from "../platform/config.ts";
-import { startEmbeddedPostgres } from "../platform/embedded-postgres.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../platform/embedded-postgres.ts";
 import { readGuiFiles } from "../platform/gui-files.ts";
 import { createIds } from "../platform/ids.ts";
 import type { KeyRing } from "../platform/key-ring.ts";
@@ -59,7 +59,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   // Before anything is touched: whoever has no key for a database of their own is told so at once.
   const keyFolder = config.databaseUrl === undefined ? resolve(deps.folder, config.home) : undefined;
   const keys = await openKeyRing({ ...config, keyFolder, log: (line) => logger.info({}, line) });
-  const { url: databaseUrl, data } = await findDatabase(deps);
+  const { url: databaseUrl, authAccount, data } = await findDatabase(deps);
   const database = openDatabase(databaseUrl);
   lifecycle.add("the connections to the database", () => database.close());
   const { applied, late, version } = await migrate(database);
@@ -80,7 +80,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
       if (!unchanged) logger.info({ catalog_id: catalogId, path, kind, version }, "a document was registered");
     },
   });
-  await prepareLogins({ ...deps, database, databaseUrl, catalog, credentials: service.credentials });
+  await prepareLogins({ ...deps, database, databaseUrl, authAccount, catalog, credentials: service.credentials });
   const stopping = new AbortController();
   // Every long poll listens to it. Node takes eleven for a leak.
   setMaxListeners(0, stopping.signal);
@@ -141,7 +141,9 @@ async function warnOfUnknownKeys(database: Database, keys: KeyRing, logger: Logg
   }
 }
 
-async function findDatabase(deps: ServerDeps): Promise<{ url: string; data: string }> {
+async function findDatabase(
+  deps: ServerDeps,
+): Promise<{ url: string; authAccount?: EmbeddedPostgres["authAccount"]; data: string }> {
   const { config, logger, lifecycle } = deps;
   if (config.databaseUrl !== undefined) {
     const url = config.databaseUrl.reveal();
@@ -151,5 +153,5 @@ async function findDatabase(deps: ServerDeps): Promise<{ url: string; data: stri
   const folder = join(resolve(deps.folder, config.home), "postgres");
   const postgres = await startEmbeddedPostgres({ folder, log: (line) => logger.info({}, line) });
   lifecycle.add("the embedded PostgreSQL", () => postgres.stop());
-  return { url: postgres.url, data: `embedded PostgreSQL in ${folder}` };
+  return { url: postgres.url, authAccount: postgres.authAccount, data: `embedded PostgreSQL in ${folder}` };
 }

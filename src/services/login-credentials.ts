@@ -42,6 +42,34 @@ export interface LoginCredentialsDeps {
   credentials: Pick<Credentials, "find" | "read" | "save">;
 }
 
+/** An account that somebody else has made for the playbooks of logins: the embedded PostgreSQL has one from the start. */
+export interface GivenAccount {
+  user: string;
+  password: string;
+}
+
+/**
+ * The credential `pg_auth` for an account that is there: it is stored, and the account may touch schema `auth`. Throws what the
+ * database throws.
+ */
+export async function storeAuthCredential(
+  deps: LoginCredentialsDeps,
+  address: DatabaseAddress,
+  account: GivenAccount,
+): Promise<LoginCredential> {
+  return await transaction(deps.database, async (tx) => {
+    await lockAuthAccount(tx);
+    const known = await readManaged(deps, "pg_auth");
+    if (known === "own") return "own";
+    if ((await findAuthAccount(tx, account.user)) !== "ours") return "foreign";
+    await grantAuthSchema(tx, account.user);
+    const data: JsonObject = { ...address, ...account };
+    if (known !== undefined && isDeepStrictEqual({ ...known }, data)) return "kept";
+    await saveAuthCredential(deps, data);
+    return "made";
+  });
+}
+
 /**
  * The credential `pg_auth` (interface specification, Credential): an account of the service's database that may touch schema
  * `auth` alone. Its password is random, and known to the credential only.
@@ -71,7 +99,7 @@ export async function ensureAuthCredential(
       await grantAuthSchema(tx, user);
       if (isKept) return "kept";
       // By another connection: if this transaction comes to nothing, the next start finds a password without an account.
-      await save(deps, "pg_auth", "sqldb", data, "Rows of schema auth, for the playbooks of logins");
+      await saveAuthCredential(deps, data);
       return "made";
     });
   } catch (error) {
@@ -111,6 +139,10 @@ async function readManaged(
     if (error instanceof FlowError && (error.code === "NOT_FOUND" || error.code === "ENCRYPTION")) return undefined;
     throw error;
   }
+}
+
+function saveAuthCredential(deps: LoginCredentialsDeps, data: JsonObject): Promise<void> {
+  return save(deps, "pg_auth", "sqldb", data, "Rows of schema auth, for the playbooks of logins");
 }
 
 async function save(

@@ -9,9 +9,11 @@ import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
+import { APPLICATION_NAME } from "../../src/platform/application-name.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/platform/embedded-postgres.ts";
 import { findPlace } from "../../src/platform/postgres-place.ts";
 import { isAlive } from "../../src/platform/process.ts";
+import { runProgram } from "../../src/platform/run-program.ts";
 import { FlowError } from "../../src/schema/errors.ts";
 
 const NOBODY = 65_534;
@@ -111,6 +113,88 @@ test("only the service's role gets in, with its password, and it is no superuser
        current_setting('synchronous_commit') as commit, current_setting('server_encoding') as encoding`,
   );
   assert.deepEqual(settings, { listen: "127.0.0.1", fsync: "on", commit: "on", encoding: "UTF8" });
+});
+
+/** The address for the account of logins. */
+function authUrl({ authAccount, port }: EmbeddedPostgres, database = "flow"): string {
+  assert.ok(authAccount, "there is no account of logins");
+  return `postgres://${authAccount.user}:${authAccount.password}@127.0.0.1:${port}/${database}`;
+}
+
+/** Takes the account of logins away, as in a cluster of a version that had none. */
+async function forgetAuthAccount(folder: string): Promise<void> {
+  const place = await findPlace(folder, () => undefined);
+  await rm(join(folder, "auth-password"));
+  await writeFile(join(place.data, "pg_hba.conf"), "host all flow 127.0.0.1/32 scram-sha-256\n");
+  const args = ["--single", "-D", place.data, "-c", "exit_on_error=true", "postgres"];
+  const { code, output } = await runProgram(place.binaries.postgres, args, {
+    account: place.account,
+    input: "drop role flow_auth\n",
+  });
+  assert.equal(code, 0, output);
+}
+
+test("the account of logins gets in with its password, into the service's database alone, and may do nothing yet", async () => {
+  const folder = join(await newHome(), "postgres");
+  const server = await start(folder);
+  await query(server.url, "create table secret as select 1 as value");
+  const [role] = await query(
+    authUrl(server),
+    "select current_user::text as name, rolsuper, rolcreaterole, rolcreatedb from pg_roles where rolname = current_user",
+  );
+  assert.deepEqual(role, { name: "flow_auth", rolsuper: false, rolcreaterole: false, rolcreatedb: false });
+  await assert.rejects(query(authUrl(server), "select from secret"), { code: "42501" });
+  await assert.rejects(query(authUrl(server, "postgres"), "select"), { code: "28000" });
+  await assert.rejects(query(authUrl(server).replace(/:[0-9a-f]+@/, ":wrong@"), "select"), { code: "28P01" });
+  assert.equal((await stat(join(folder, "auth-password"))).mode & 0o777, 0o600);
+});
+
+test("a cluster that had no account of logins gets one with the next start, and keeps its data", async () => {
+  const folder = join(await newHome(), "postgres");
+  const first = await start(folder);
+  await query(first.url, "create table kept as select 1 as value");
+  await first.stop();
+  await forgetAuthAccount(folder);
+
+  const second = await start(folder);
+  assert.deepEqual(await query(authUrl(second), "select current_user::text as name"), [{ name: "flow_auth" }]);
+  assert.deepEqual(await query(second.url, "select value from kept"), [{ value: 1 }]);
+  assert.equal(second.url, first.url);
+  await second.stop();
+  const access = await readFile(join(second.data, "pg_hba.conf"), "utf8");
+  const third = await start(folder);
+  assert.deepEqual(third.authAccount, second.authAccount);
+  assert.equal(await readFile(join(third.data, "pg_hba.conf"), "utf8"), access);
+});
+
+test("a server that an older version left running is started again for the account, unless somebody uses it", async () => {
+  const folder = join(await newHome(), "postgres");
+  const left = await start(folder);
+  await rm(join(folder, "auth-password"));
+  const user = postgres(left.url, { max: 1, connection: { application_name: APPLICATION_NAME } });
+  await user`select`;
+  const beside = await start(folder);
+  assert.deepEqual([beside.started, beside.authAccount], [false, undefined]);
+  await user.end();
+
+  const next = await start(folder);
+  assert.equal(next.started, true);
+  await query(authUrl(next), "select");
+});
+
+test("a role of that name which an administrator made keeps its password", async () => {
+  const folder = join(await newHome(), "postgres");
+  await (await start(folder)).stop();
+  await forgetAuthAccount(folder);
+  const place = await findPlace(folder, () => undefined);
+  const { code, output } = await runProgram(place.binaries.postgres, ["--single", "-D", place.data, "postgres"], {
+    account: place.account,
+    input: "create role flow_auth login password 'mine'\n",
+  });
+  assert.equal(code, 0, output);
+  const server = await start(folder);
+  await query(`postgres://flow_auth:mine@127.0.0.1:${server.port}/flow`, "select");
+  await assert.rejects(query(authUrl(server), "select"), { code: "28P01" });
 });
 
 test("a server that was killed leaves its files behind and starts again with what was committed", async () => {

@@ -3,6 +3,7 @@ import { before, test } from "node:test";
 import postgres from "postgres";
 import { loadConfig } from "../../src/platform/config.ts";
 import type { Logger } from "../../src/platform/logger.ts";
+import { AUTH_NOTE } from "../../src/platform/postgres-cluster.ts";
 import { enterAdministrators } from "../../src/repositories/auth-account.ts";
 import type { Database } from "../../src/repositories/database.ts";
 import { prepareLogins } from "../../src/roles/prepare-logins.ts";
@@ -13,6 +14,7 @@ import {
   ensureAuthCredential,
   ensureBrokerCredential,
   ensureCallbackCredential,
+  storeAuthCredential,
 } from "../../src/services/login-credentials.ts";
 import { open } from "../repositories/service-database.ts";
 import { keyRing } from "../support/key-ring.ts";
@@ -110,6 +112,23 @@ test("an account of that name which is not the program's is left alone", async (
   assert.equal(await ensureAuthCredential({ database, credentials }, address), "foreign");
   await assert.rejects(credentials.find("pg_auth"), { code: "NOT_FOUND" });
   await database.sql.unsafe(`drop role ${name}_auth`);
+});
+
+test("an account that is there already is given the schema and stored; one that is not the program's is left alone", async () => {
+  const { database, credentials, address, name, data } = await setup();
+  const deps = { database, credentials };
+  const account = { user: `${name}_auth`, password: "canary" };
+  assert.equal(await storeAuthCredential(deps, address, account), "foreign");
+  await database.sql.unsafe(`create role ${account.user} login password 'canary'`);
+  assert.equal(await storeAuthCredential(deps, address, account), "foreign");
+  await assert.rejects(credentials.find("pg_auth"), { code: "NOT_FOUND" });
+  await database.sql.unsafe(`comment on role ${account.user} is '${AUTH_NOTE}'`);
+  assert.equal(await storeAuthCredential(deps, address, account), "made");
+  assert.ok(await works(await data("pg_auth")));
+  assert.equal(await storeAuthCredential(deps, address, account), "kept");
+  // The server took another port.
+  assert.equal(await storeAuthCredential(deps, { ...address, port: 1 }, account), "made");
+  assert.equal((await data("pg_auth"))["port"], 1);
 });
 
 test("where the service may make no accounts there is none, and no credential", async () => {
