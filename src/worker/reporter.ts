@@ -69,7 +69,8 @@ export function createReporter<C extends { readonly work: ClaimedWork }>(parts: 
   const reportTo = (outbox: Outbox<C>): Report => {
     const { execution_id } = outbox.claim.work.command;
     return async (events) => {
-      if (outbox.closed) return;
+      // After the end nothing is news. A server that finds an event after it refuses the end too, as of no open command.
+      if (outbox.closed || outbox.ended) return;
       const texts = events.map((event) => eventText(event, execution_id));
       const isEnd = events.some(({ type }) => type === "command.completed" || type === "command.failed");
       queue.add(outbox, texts, isEnd);

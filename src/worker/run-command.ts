@@ -43,17 +43,16 @@ export async function runCommand(
   const { command, attempt } = claimed;
   const secrets = createSecrets();
   const sealed = sealWork(parts, command, receiver, secrets, signal);
-  const { deps, report } = sealed;
+  const { deps } = sealed;
   const ref: CommandRef = { command_id: command.command_id, attempt, step: command.step, worker: deps.worker };
   const step = source.program.steps.get(command.step);
   if (step === undefined) {
     const message = `The command is for step '${command.step}', which this version of the playbook does not have`;
     const error: TaskError = { kind: "configuration", code: "NOT_FOUND", message, retryable: false };
-    await report([{ type: "command.failed", at: deps.clock.now(), ...ref, error }]);
+    await sealed.report([{ type: "command.failed", at: deps.clock.now(), ...ref, error }]);
     return;
   }
-  const mark = () => void markStarted(deps, ref, report);
-  const endMark = mayLast(step) ? after(deps.clock, STARTED_AFTER_MS, mark) : () => {};
+  const { report, endMark } = markingStart(deps, step, ref, sealed.report);
   let limit: Limit | undefined;
   let frame: Limit | undefined;
   try {
@@ -91,9 +90,36 @@ function mayLast(step: ProgramStep): boolean {
   return step.tasks.some(({ task }) => task.kind !== "noop");
 }
 
-async function markStarted(deps: WorkerDeps, ref: CommandRef, report: Report): Promise<void> {
-  // Nobody waits for this mark, and a report that fails is told to whoever reports next.
-  await report([{ type: "command.started", at: deps.clock.now(), ...ref }]).catch(() => undefined);
+/**
+ * The same receiver, which is also told that the command has started, once it has lasted for that long. No mark follows the
+ * command's end: an event after the end makes the server refuse the end with it, and the work would be done a second time.
+ */
+function markingStart(
+  deps: WorkerDeps,
+  step: ProgramStep,
+  ref: CommandRef,
+  report: Report,
+): { report: Report; endMark(): void } {
+  if (!mayLast(step)) return { report, endMark: () => undefined };
+  let isOver = false;
+  let underWay: Promise<void> | undefined;
+  const cancel = after(deps.clock, STARTED_AFTER_MS, () => {
+    if (isOver) return;
+    // Nobody but the end waits for this mark, and a report that fails is told to whoever reports next.
+    underWay = report([{ type: "command.started", at: deps.clock.now(), ...ref }]).catch(() => undefined);
+  });
+  const endMark = () => {
+    isOver = true;
+    cancel();
+  };
+  const inOrder: Report = async (events) => {
+    if (events.some(({ type }) => type === "command.completed" || type === "command.failed")) {
+      endMark();
+      await underWay;
+    }
+    await report(events);
+  };
+  return { report: inOrder, endMark };
 }
 
 async function surroundings(

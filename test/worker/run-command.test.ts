@@ -123,35 +123,52 @@ test("a command for a step that the playbook does not have fails", async () => {
   assert.match(event.error.message, /step 'gone', which this version of the playbook does not have/);
 });
 
-test("work that lasts longer than 250 ms is marked as started, shorter work is not", async () => {
-  const clocked = (ms: number) => async (): Promise<string[]> => {
-    const clock = createSteppedClock(0);
-    const tools = { s: () => clock.sleep(ms).then(() => ok({})) };
-    const events: FlowEvent[] = [];
-    const report = async (list: FlowEvent[]) => void events.push(...list);
-    const deps = {
-      clock,
-      tools: scriptedTools(tools, () => undefined),
-      results: createLocalResults(),
-    } as unknown as WorkerDeps;
-    const context = { workload: {}, vars: {}, steps: {}, input: {} };
-    const command = {
-      command_id: "1",
-      execution_id: "1",
-      catalog_id: "c",
-      step: "s",
-      step_run_id: "1",
-      step_started_at: 0,
-      context,
-    };
-    const signal = new AbortController().signal;
-    await clock.runUntil(
-      runCommand(deps, { program: compile(ONE), file: "f" }, { command, attempt: 1 }, report, signal),
-    );
-    return events.map(({ type }) => type);
+/** What a command reports whose tool takes `ms`, and whose reports of a type take `reportMs` to be accepted. */
+async function clocked(ms: number, reportMs: Partial<Record<FlowEvent["type"], number>> = {}): Promise<string[]> {
+  const clock = createSteppedClock(0);
+  const tools = { s: () => clock.sleep(ms).then(() => ok({})) };
+  const events: FlowEvent[] = [];
+  const report = async (list: FlowEvent[]) => {
+    const isEnd = list.some(({ type }) => type === "command.completed");
+    if (isEnd) events.push(...list);
+    await clock.sleep(reportMs[list[0]?.type ?? "task.done"] ?? 0);
+    if (!isEnd) events.push(...list);
   };
-  assert.deepEqual(await clocked(249)(), ["task.done", "command.completed"]);
-  assert.deepEqual(await clocked(251)(), ["command.started", "task.done", "command.completed"]);
+  const deps = {
+    clock,
+    tools: scriptedTools(tools, () => undefined),
+    results: createLocalResults(),
+  } as unknown as WorkerDeps;
+  const context = { workload: {}, vars: {}, steps: {}, input: {} };
+  const command = {
+    command_id: "1",
+    execution_id: "1",
+    catalog_id: "c",
+    step: "s",
+    step_run_id: "1",
+    step_started_at: 0,
+    context,
+  };
+  const signal = new AbortController().signal;
+  await clock.runUntil(runCommand(deps, { program: compile(ONE), file: "f" }, { command, attempt: 1 }, report, signal));
+  return events.map(({ type }) => type);
+}
+
+test("work that lasts longer than 250 ms is marked as started, shorter work is not", async () => {
+  assert.deepEqual(await clocked(249), ["task.done", "command.completed"]);
+  assert.deepEqual(await clocked(251), ["command.started", "task.done", "command.completed"]);
+});
+
+test("a command whose end waits to be taken is not marked as started after it", async () => {
+  assert.deepEqual(await clocked(240, { "command.completed": 20 }), ["task.done", "command.completed"]);
+});
+
+test("the end of a command comes after its mark, however long that takes", async () => {
+  assert.deepEqual(await clocked(251, { "command.started": 20 }), [
+    "task.done",
+    "command.started",
+    "command.completed",
+  ]);
 });
 
 test("a result that cannot be stored fails the command", async () => {
