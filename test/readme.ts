@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /*
- * Runs every command that the README shows, as it stands there, and fails when one does not end with 0. `npm ci` is left
- * out: whoever runs this has just done it. A command with `&` is a service: what follows waits until it says that it is
+ * Runs every command that the README shows, as it stands there, and fails when one does not end with 0. `npm test` is
+ * left out: whoever runs this has just done it. A command with `&` is a service: what follows waits until it says that it is
  * ready, and it is stopped at the end.
  */
 
@@ -14,7 +14,7 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 const commands = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)]
   .flatMap(([, block]) => (block ?? "").split("\n"))
   .map((line) => line.replace(/\s+#.*$/, "").trim())
-  .filter((line) => line.startsWith("npx flow"));
+  .filter((line) => line.startsWith("./flow"));
 
 const complain = (text: string) => {
   process.stderr.write(`${text}\n`);
