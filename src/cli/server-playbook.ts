@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import * as v from "valibot";
 import { compileProgram } from "../engine/program.ts";
-import { loadPlaybook } from "../language/load.ts";
+import { loadRegistered } from "../language/load.ts";
 import { createFileCatalog, type LocalPlaybook } from "../local/catalog.ts";
 import { DocumentProblems } from "../schema/catalog-api.ts";
 import { FlowError } from "../schema/errors.ts";
@@ -96,7 +96,7 @@ async function fromCatalog(
 
 /** The document of a registered text; undefined where it is no playbook that this version knows. */
 export function readDocument(content: string, file: string): LocalPlaybook | undefined {
-  const { playbook } = loadPlaybook(content, file);
+  const { playbook } = loadRegistered(content, file);
   return playbook === undefined ? undefined : { program: compileProgram(playbook), file, warnings: [] };
 }
 

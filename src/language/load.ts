@@ -1,6 +1,7 @@
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { PlaybookDocument } from "../schema/document.ts";
 import type { Playbook } from "../schema/playbook.ts";
+import type { DiagnosticCode } from "./document/codes.ts";
 import { checkGraph } from "./document/graph.ts";
 import { type OpenDocument, openDocument } from "./document/open.ts";
 import { readPlaybook } from "./document/playbook.ts";
@@ -25,6 +26,17 @@ export function loadPlaybook(source: string | Uint8Array, file: string): Loaded 
   const { value, diagnostics } = openDocument(source, file, readPlaybookDocument);
   return value === undefined ? { diagnostics } : { playbook: value, diagnostics };
 }
+
+/**
+ * Reads a document that the catalog has: what was valid when it was registered keeps running, so that problems which were
+ * warnings once are warnings for ever. Else as {@link loadPlaybook}.
+ */
+export function loadRegistered(source: string, file: string): Loaded {
+  const { value, diagnostics } = openDocument(source, file, readPlaybookDocument, ONCE_WARNINGS);
+  return value === undefined ? { diagnostics } : { playbook: value, diagnostics };
+}
+
+const ONCE_WARNINGS: ReadonlySet<DiagnosticCode> = new Set(["template-syntax", "unknown-filter", "misspelled-kind"]);
 
 /** Everything that {@link loadPlaybook} does with a document once it is open. */
 export function readPlaybookDocument({ text, root, reading }: OpenDocument): Playbook {

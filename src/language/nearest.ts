@@ -21,6 +21,18 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
+/**
+ * True when `word` can hardly be anything but `candidate` mistyped: the same letters in other case or order, or one edit behind
+ * the first letter of words of four letters and more. A shorter word, or one with another beginning, may well be a word of its
+ * own (`sqs` is not `sql`).
+ */
+export function isSlip(word: string, candidate: string): boolean {
+  if (word.length > WORD_MAX) return false;
+  const [typed, meant] = [word.toLowerCase(), candidate.toLowerCase()];
+  if (lettersOf(typed) === lettersOf(meant)) return editsBetween(typed, meant) <= 1;
+  return typed[0] === meant[0] && Math.min(typed.length, meant.length) >= 4 && distance(typed, meant) === 1;
+}
+
 function editsBetween(word: string, other: string): number {
   const edits = distance(word, other);
   return edits === 2 && lettersOf(word) === lettersOf(other) ? 1 : edits;

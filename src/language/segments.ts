@@ -15,6 +15,8 @@ export interface TextProblem {
   readonly message: string;
   /** `TEMPLATE_ERROR`: the place stays as it is. `TEMPLATE_BUDGET`: rendering the text throws this. */
   readonly error: FlowError;
+  /** An opening mark with no closing one behind it: in code and commands often nothing but two braces. */
+  readonly isOpen?: true;
 }
 
 /** An expression, ready to run, with its tree for those who ask what it needs. */
@@ -127,7 +129,7 @@ function readComment({ text, lastCommentEnd }: Reader, at: number): Read | undef
 
 function readOutput(reader: Reader, at: number): Read | undefined {
   const { text } = reader;
-  if (reader.lastOutputEnd < at + 2) return undefined;
+  if (reader.lastOutputEnd < at + 2) return reportOpen(reader, at, "}}");
   const close = text.indexOf("}}", at + 2);
   if (reader.openGoBlocks > 0 && GO_END.test(text.slice(at, at + 20))) {
     reader.openGoBlocks -= 1;
@@ -160,7 +162,8 @@ function readTag(reader: Reader, at: number): Read | undefined {
   const inside = insideOf(text, at);
   TAG_WORD.lastIndex = inside;
   const word = TAG_WORD.exec(text)?.[1];
-  if (word === undefined || reader.lastTagEnd < at + 2) return undefined;
+  if (word === undefined) return undefined;
+  if (reader.lastTagEnd < at + 2) return reportOpen(reader, at, "%}");
   const close = text.indexOf("%}", at + 2);
   const source = text.slice(at, close + 2);
   try {
@@ -251,6 +254,16 @@ function report(reader: Reader, source: string, at: number, error: unknown): voi
   if (reader.problems.length >= PROBLEMS_MAX && !reader.isHopeless) return;
   const readable = inContext(error, source);
   reader.problems.push({ offset: Math.max(at, offsetOf(error)), message: readable.message, error: readable });
+}
+
+/** The first opening mark that nothing closes; those behind it are part of the same slip. */
+function reportOpen(reader: Reader, at: number, closer: string): undefined {
+  if (reader.problems.some(({ isOpen }) => isOpen === true)) return undefined;
+  const error = inContext(fault(`"${closer}" is missing`, at), reader.text.slice(at));
+  if (reader.problems.length < PROBLEMS_MAX) {
+    reader.problems.push({ offset: at, message: error.message, error, isOpen: true });
+  }
+  return undefined;
 }
 
 /** Problems listed for one text; a text with more of them is full of another language's marks. */

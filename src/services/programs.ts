@@ -1,5 +1,5 @@
 import { compileProgram, type Program } from "../engine/program.ts";
-import { loadPlaybook } from "../language/load.ts";
+import { loadRegistered } from "../language/load.ts";
 import { FlowError } from "../schema/errors.ts";
 
 /** A compiled playbook of the catalog. */
@@ -41,7 +41,7 @@ async function compile(read: ReadEntry, catalogId: string): Promise<CommandProgr
   const entry = await read(catalogId);
   if (entry === undefined) throw new FlowError("NOT_FOUND", `There is no catalog entry ${catalogId}`);
   const file = `${entry.path}@${entry.version}`;
-  const { playbook, diagnostics } = loadPlaybook(entry.content, file);
+  const { playbook, diagnostics } = loadRegistered(entry.content, file);
   if (playbook === undefined) {
     const message = `The catalog entry ${file} is no playbook that this version can run`;
     throw new FlowError("INVALID_PLAYBOOK", message, { detail: diagnostics });

@@ -124,7 +124,7 @@ function reasonUnavailable(kind: string): string {
     return `Tasks of kind "${kind}" are carried out by the worker, not by a tool.`;
   const known = `This program runs ${RUNNABLE_KINDS.join(", ")}.`;
   if ((PARSED_ONLY_KINDS as readonly string[]).includes(kind)) {
-    return `Tasks of kind "${kind}" cannot be run: the language knows the kind, and nothing here carries it out. ${known}`;
+    return `Tasks of kind "${kind}" cannot be run: this program has no runner for it. ${known}`;
   }
   return `Tasks of kind "${kind}" cannot be run: no such kind is known. ${known}`;
 }

@@ -260,7 +260,7 @@ const SHAPE_CASES: RuleCase[] = [
     text: workflow(
       `  - step: one\n${NOOP}    next:\n      - { when: "x{{ a }}", then: [one, one] }\n      - { else: [one] }\n`,
     ),
-    found: ["7:5 legacy-form", "8:18 template-syntax", "9:9 wrong-value"],
+    found: ["7:5 legacy-form", "8:18 mixed-condition", "9:9 wrong-value"],
     hint: "write `next.arcs` with `spec.mode: inclusive`, one arc per target",
   },
   {
@@ -296,9 +296,29 @@ const SHAPE_CASES: RuleCase[] = [
   {
     code: "unknown-kind",
     name: "an unknown kind is only a warning, and its keys are not judged",
-    text: tool("      kind: htpp\n      whatever: 1\n"),
+    text: tool("      kind: sqs\n      whatever: 1\n"),
     found: ["7:13 unknown-kind"],
+    hint: "did you mean `sql`?",
+  },
+  {
+    code: "misspelled-kind",
+    name: "a slip of a known kind is an error: one letter wrong, two in each other's place, capitals",
+    text: tool("      - { kind: htpp }\n      - { kind: hptt }\n      - { kind: HTTP }\n      - { kind: contaner }\n"),
+    found: ["7:17 misspelled-kind", "8:17 misspelled-kind", "9:17 misspelled-kind", "10:17 misspelled-kind"],
     hint: "did you mean `http`?",
+  },
+  {
+    code: "misspelled-kind",
+    name: "in a cursor too",
+    text: workflow(`  - step: one\n${NOOP}    loop: { cursor: { kind: postgrs, claim: c } }\n`),
+    found: ["7:29 misspelled-kind"],
+    hint: "did you mean `postgres`?",
+  },
+  {
+    code: "kind-without-runner",
+    name: "a kind that the language knows and nothing here runs",
+    text: tool("      - { kind: container, image: x }\n      - { kind: rhai, code: x }\n"),
+    found: ["7:17 kind-without-runner", "8:17 kind-without-runner"],
   },
   {
     code: "unknown-kind",
@@ -494,15 +514,57 @@ const MEANING_CASES: RuleCase[] = [
 const TEMPLATE_CASES: RuleCase[] = [
   {
     code: "template-syntax",
-    name: "a template that does not parse is a warning at its place in the text",
-    text: tool('      kind: python\n      auth: "x {{ 1 + }}"\n      code: |\n        one\n          {{ 2 * }}\n'),
-    found: ["8:23 template-syntax", "11:18 template-syntax"],
+    name: "a condition that does not parse is an error, with or without braces",
+    text: workflow(`  - step: one\n    when: "a =="\n${NOOP}    next: { arcs: [{ step: one, when: "{{ ( }}" }] }\n`),
+    found: ["6:16 template-syntax", "8:45 template-syntax"],
   },
   {
     code: "template-syntax",
-    name: "so is a condition, with or without braces",
-    text: workflow(`  - step: one\n    when: "a =="\n${NOOP}    next: { arcs: [{ step: one, when: "{{ ( }}" }] }\n`),
-    found: ["6:16 template-syntax", "8:45 template-syntax"],
+    name: "so is a template where its value decides something, whole or within a text",
+    text: `${HEAD}workflow:
+  - step: one
+    loop: { in: "{{ [1, }}" }
+    input: { a: "b {{ 1 + }}" }
+    tool:
+      - { kind: http, url: "https://{{ 1 + }}/x", params: { q: "a{{ 1 + }}" }, set: { v: "a {{ 1 + }}" } }
+      - { kind: http, endpoint: "{{ 1 + }}/x", args: { q: "{{ a" } }
+    set: { w: "a {{ 1 + }}" }
+    next: { arcs: [{ step: one, args: { x: "a {{ 1 + }}" } }] }
+`,
+    found: [
+      "6:25 template-syntax",
+      "7:27 template-syntax",
+      "9:44 template-syntax",
+      "9:73 template-syntax",
+      "9:100 template-syntax",
+      "10:23 legacy-form",
+      "10:41 template-syntax",
+      "10:60 template-syntax",
+      "11:25 template-syntax",
+      "12:54 template-syntax",
+    ],
+  },
+  {
+    code: "template-syntax",
+    name: "so is a whole value wherever it stands, with a word on how to pass it on",
+    text: `${HEAD}workload: { w: "{{ .Go }}" }\nworkflow:\n  - step: one\n    tool: { kind: shell, cmd: " {{ 1 + }} ", env: { A: "{{ a b }}" } }\n`,
+    found: ["4:20 template-syntax", "7:40 template-syntax", "7:62 template-syntax"],
+    hint: "if it is meant for another program, write {% raw %}…{% endraw %} around it",
+  },
+  {
+    code: "foreign-template",
+    name: "in a text that may be meant for others a template that does not parse is a warning at its place",
+    text: tool(
+      "      kind: python\n      output: {}\n      code: |\n        one\n          {{ 2 * }}\n        print('{{.Names}} {{range .Items}}x{{end}}')\n",
+    ),
+    found: ["11:18 foreign-template", "12:18 foreign-template", "12:35 foreign-template"],
+    hint: "if it is meant for another program, write {% raw %}…{% endraw %} around it",
+  },
+  {
+    code: "mixed-condition",
+    name: "a condition that is true whatever the values are",
+    text: workflow(`  - step: one\n    when: "{{ a }} == 1"\n${NOOP}`),
+    found: ["6:12 mixed-condition"],
   },
   {
     code: "unknown-filter",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DIAGNOSTIC_RULES } from "../../src/language/document/codes.ts";
-import { loadPlaybook } from "../../src/language/load.ts";
+import { loadPlaybook, loadRegistered } from "../../src/language/load.ts";
 import { formatDiagnostic } from "../../src/schema/diagnostic.ts";
 import { RULE_CASES } from "./load-rules-cases.ts";
 import { HEAD, summary } from "./load-support.ts";
@@ -39,13 +39,25 @@ describe("rules of the loader", () => {
     const [diagnostic] = loadPlaybook(text, "a/b.yaml").diagnostics;
     assert.ok(diagnostic);
     assert.equal(diagnostic.path, "workflow[0].tool.kind");
-    const line = "a/b.yaml:6:19  unknown-kind  nothing runs kind `htpp`  (did you mean `http`?)";
+    const line = "a/b.yaml:6:19  misspelled-kind  nothing runs kind `htpp`  (did you mean `http`?)";
     assert.equal(formatDiagnostic(diagnostic), line);
   });
 
   it("a name that nothing defines is no problem while nothing is like it", () => {
     const text = `${HEAD}workload: { customer: 1 }\nworkflow: [{ step: one, tool: { kind: noop, auth: "{{ elsewhere }}" } }]\n`;
     assert.deepEqual(loadPlaybook(text, "test.yaml").diagnostics, []);
+  });
+
+  it("what was registered before a problem became an error still loads, with a warning", () => {
+    const text = `${HEAD}workflow: [{ step: one, when: "{{ a = 1 }}", set: { b: "{{ a | lowerr }}" }, tool: { kind: htpp } }]\n`;
+    const { playbook, diagnostics } = loadRegistered(text, "test.yaml");
+    assert.equal(playbook?.steps.length, 1);
+    assert.deepEqual(
+      diagnostics.map(({ severity, code }) => `${severity} ${code}`),
+      ["warning template-syntax", "warning unknown-filter", "warning misspelled-kind"],
+    );
+    assert.equal(loadPlaybook(text, "test.yaml").playbook, undefined);
+    assert.equal(loadRegistered(`${HEAD}workflow: []\n`, "test.yaml").playbook, undefined);
   });
 
   it("names that a template binds itself are known", () => {

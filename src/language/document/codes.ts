@@ -45,7 +45,11 @@ export const DIAGNOSTIC_RULES = {
   "removed-form": error("A form of earlier versions that is gone (`eval`, `expr`, `case`, `sink`)."),
   "unknown-key": warning("A key means nothing where it stands."),
   "legacy-form": warning("An older spelling, still understood."),
+  "misspelled-kind": error("A kind of task that is a slip of the hand: a known one is written nearly the same."),
   "unknown-kind": warning("Nothing runs tasks of this kind: the task fails when it is reached."),
+  "kind-without-runner": warning(
+    "The language knows this kind, and this program has no runner for it: the task fails.",
+  ),
   "incomplete-entry": warning("A keychain entry lacks what its kind needs: what reads it fails."),
 
   // Meaning.
@@ -64,8 +68,14 @@ export const DIAGNOSTIC_RULES = {
   "unknown-workbook": warning("A `workbook` task names no entry of the document's `workbook`."),
 
   // Templates.
-  "template-syntax": warning("A template or condition does not parse; a template stays as text, a condition fails."),
-  "unknown-filter": warning("A template uses a filter, function or test that does not exist."),
+  "template-syntax": error(
+    "A condition does not parse, or a template in `loop.in`, `set`, `input`, `args`, `params`, `url` or as a whole value.",
+  ),
+  "unknown-filter": error("The same, because it uses a filter, function or test that does not exist."),
+  "foreign-template": warning(
+    "Marks in a text are no template of this language; they stay as they are, for whom the text is meant.",
+  ),
+  "mixed-condition": warning("A condition mixes text and `{{ … }}`, so that it is true whatever the values are."),
   "unknown-variable": warning("A template reads a name that nothing defines, and another name is very like it."),
 
   // The list of problems itself.

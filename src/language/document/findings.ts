@@ -35,12 +35,14 @@ interface Finding {
   hint: Hint | undefined;
 }
 
-/** An empty collection of problems. */
-export function createFindings(): Findings {
+/** An empty collection of problems. Those with a code of `lenient` are warnings, whatever their rule says. */
+export function createFindings(lenient: ReadonlySet<DiagnosticCode> = new Set()): Findings {
   const found: Record<DiagnosticSeverity, Finding[]> = { error: [], warning: [] };
+  const severityOf = (code: DiagnosticCode) => (lenient.has(code) ? "warning" : DIAGNOSTIC_RULES[code].severity);
+  const toDiagnostic = diagnosticWith(severityOf);
   return {
     report: (code, place, message, hint, offset = place?.valueStart ?? 0) => {
-      found[DIAGNOSTIC_RULES[code].severity].push({ code, place, offset, message, hint });
+      found[severityOf(code)].push({ code, place, offset, message, hint });
     },
     hasErrors: () => found.error.length > 0,
     list: (file, locate) => {
@@ -67,16 +69,18 @@ function bounded(findings: readonly Finding[], code: "more-errors" | "more-warni
   return [...sorted.slice(0, DIAGNOSTICS_LISTED_MAX), { ...rest, code, message, hint: undefined }];
 }
 
-function toDiagnostic(finding: Finding, file: string, locate: Locate): Diagnostic {
-  const { code, place, message } = finding;
-  const hint = typeof finding.hint === "function" ? finding.hint() : finding.hint;
-  return {
-    severity: DIAGNOSTIC_RULES[code].severity,
-    file,
-    ...locate(finding.offset),
-    path: place === undefined ? "" : pathOf(place),
-    code,
-    message,
-    ...(hint === undefined ? {} : { hint }),
+function diagnosticWith(severityOf: (code: DiagnosticCode) => DiagnosticSeverity) {
+  return (finding: Finding, file: string, locate: Locate): Diagnostic => {
+    const { code, place, message } = finding;
+    const hint = typeof finding.hint === "function" ? finding.hint() : finding.hint;
+    return {
+      severity: severityOf(code),
+      file,
+      ...locate(finding.offset),
+      path: place === undefined ? "" : pathOf(place),
+      code,
+      message,
+      ...(hint === undefined ? {} : { hint }),
+    };
   };
 }

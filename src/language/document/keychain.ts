@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../schema/json.ts";
 import type { KeychainDefinition } from "../../schema/playbook.ts";
 import { didYouMean } from "./hints.ts";
 import { field, type Place, textOf } from "./place.ts";
-import { checkKeys, noteTemplate, type Reading } from "./reading.ts";
+import { checkKeys, noteText, type Reading } from "./reading.ts";
 
 const KEYCHAIN_KINDS = [
   "secret_manager",
@@ -24,7 +24,7 @@ export function readKeychain(reading: Reading, place: Place | undefined): Keycha
   const names = new Set<string>();
   for (const item of place?.items ?? []) {
     checkKeys(reading, item, KeychainEntry);
-    noteTemplate(reading, item);
+    noteText(reading, item);
     const name = textOf(field(item, "name"));
     const written = textOf(field(item, "kind"));
     if (name === undefined || written === undefined) continue;

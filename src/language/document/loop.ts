@@ -1,8 +1,8 @@
 import { LoopBody, LoopCursor, LoopFrame, LoopPolicy, LoopSpec, Tolerance } from "../../schema/document.ts";
 import type { Cursor, Loop } from "../../schema/playbook.ts";
-import { canonicalKind } from "../../schema/task-kinds.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
-import { checkCount, checkKeys, legacy, noteTemplate, type Reading } from "./reading.ts";
+import { checkCount, checkKeys, legacy, noteTemplate, noteText, type Reading } from "./reading.ts";
+import { readKindName } from "./task.ts";
 
 /** Reads `loop` of a step (language document, section 6). */
 export function readLoop(reading: Reading, place: Place | undefined): Loop | undefined {
@@ -58,9 +58,10 @@ function readCursor(reading: Reading, place: Place | undefined, frame: Place | u
   const maxSeconds = field(frame, "max_seconds");
   const maxBytes = field(frame, "max_bytes");
   const value = (key: string, byDefault: number) => field(frame, key)?.value ?? byDefault;
-  for (const templated of [auth, claim, frame]) noteTemplate(reading, templated);
+  noteTemplate(reading, auth);
+  for (const templated of [claim, frame]) noteText(reading, templated);
   return {
-    kind: canonicalKind(textOf(field(place, "kind")) ?? ""),
+    kind: readCursorKind(reading, field(place, "kind")),
     ...(auth === undefined ? {} : { auth: auth.value }),
     claim: claim?.value ?? "",
     maxRows: value("max_rows", 1),
@@ -71,6 +72,11 @@ function readCursor(reading: Reading, place: Place | undefined, frame: Place | u
     rowConcurrency: value("row_concurrency", 1),
     process: field(frame, "process")?.value === "frame" ? "frame" : "row",
   };
+}
+
+function readCursorKind(reading: Reading, place: Place | undefined): string {
+  const written = textOf(place);
+  return written === undefined ? "" : readKindName(reading, place, written);
 }
 
 /** `stop`, `continue`, a count, or a share: `5%`, or a fraction below 1. */

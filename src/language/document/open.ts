@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../../schema/diagnostic.ts";
+import type { DiagnosticCode } from "./codes.ts";
 import { createFindings } from "./findings.ts";
 import { createLocator } from "./locator.ts";
 import { isMap, type Place } from "./place.ts";
@@ -15,15 +16,16 @@ export interface OpenDocument {
 
 /**
  * Opens a document and hands it to `read`, which reports what it finds wrong. `value` is what `read` made of it, present
- * exactly when no error was reported; `diagnostics` are all problems in the order of the text. Never throws by itself,
+ * exactly when no error was reported (problems with a code of `lenient` are warnings); `diagnostics` are all problems in the order of the text. Never throws by itself,
  * whatever the text is, and takes bounded time: texts over 1 MiB are refused unread.
  */
 export function openDocument<T>(
   source: string | Uint8Array,
   file: string,
   read: (document: OpenDocument) => T,
+  lenient?: ReadonlySet<DiagnosticCode>,
 ): { value?: T; diagnostics: Diagnostic[] } {
-  const findings = createFindings();
+  const findings = createFindings(lenient);
   const { report } = findings;
   const decoded = decode(source);
   const { text } = decoded;

@@ -12,7 +12,7 @@ import { readInputs } from "./assignments.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { checkUnique, readKeychain } from "./keychain.ts";
 import { field, isMap, type Place, textOf } from "./place.ts";
-import { checkKeys, noteTemplate, type Reading } from "./reading.ts";
+import { checkKeys, noteText, type Reading } from "./reading.ts";
 import { readStep } from "./step.ts";
 import { readTool } from "./tool.ts";
 
@@ -30,7 +30,7 @@ export function readPlaybook(reading: Reading, root: Place): Playbook {
   checkKeys(reading, metadata, Metadata);
   const name = readName(reading, metadata);
   const workload = field(root, "workload");
-  noteTemplate(reading, workload);
+  noteText(reading, workload);
   const steps = readSteps(reading, field(root, "workflow"));
   const executor = field(root, "executor");
   const entry = field(field(executor, "spec"), "entry_step");

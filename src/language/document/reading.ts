@@ -29,6 +29,11 @@ export function openReading(report: Report, locate: Locate): Reading {
 export interface TemplateUse {
   place: Place;
   condition: boolean;
+  /**
+   * What does not parse in it is an error (language document, section 4.3). Elsewhere a text may be meant for others, whose
+   * marks look the same.
+   */
+  isOurs: boolean;
   labels: ReadonlySet<string>;
 }
 
@@ -38,14 +43,19 @@ export interface Target {
   name: string;
 }
 
-/** Notes that the value under `place` is rendered. */
+/** Notes that the value under `place` is rendered, and that all its templates are meant for this program. */
 export function noteTemplate(reading: Reading, place: Place | undefined): void {
-  if (place !== undefined) reading.templates.push({ place, condition: false, labels: reading.labels });
+  if (place !== undefined) reading.templates.push({ place, condition: false, isOurs: true, labels: reading.labels });
+}
+
+/** Notes that the value under `place` is rendered, and that its texts may be meant for others: code, commands, bodies. */
+export function noteText(reading: Reading, place: Place | undefined): void {
+  if (place !== undefined) reading.templates.push({ place, condition: false, isOurs: false, labels: reading.labels });
 }
 
 /** Notes that the value under `place` is tested as a condition. */
 export function noteCondition(reading: Reading, place: Place | undefined): void {
-  if (place !== undefined) reading.templates.push({ place, condition: true, labels: reading.labels });
+  if (place !== undefined) reading.templates.push({ place, condition: true, isOurs: true, labels: reading.labels });
 }
 
 /** Line and column of a value. */

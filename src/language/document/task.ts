@@ -2,6 +2,7 @@ import { LegacyRetry, TaskBody, TaskPolicy, TaskSpec } from "../../schema/docume
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/json.ts";
 import { PARSED_ONLY_KINDS, type PolicyRule, RUNNABLE_KINDS, type Task } from "../../schema/playbook.ts";
 import { canonicalKind, KIND_KEYS, KNOWN_KINDS, TRANSFER_SOURCE, TRANSFER_TARGET } from "../../schema/task-kinds.ts";
+import { isSlip } from "../nearest.ts";
 import { readAssignments, readInputs } from "./assignments.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { didYouMean } from "./hints.ts";
@@ -13,6 +14,7 @@ import {
   checkRange,
   legacy,
   noteTemplate,
+  noteText,
   positionOf,
   type Reading,
 } from "./reading.ts";
@@ -67,6 +69,8 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   const timeoutMs =
     readDuration(reading, get("timeout_ms"), 1) ??
     readDuration(reading, get("timeout", "timeout_seconds") ?? field(spec, "timeout"), SECOND_MS);
+  const endpoint = kind === "http" ? get("endpoint") : undefined;
+  if (endpoint !== undefined) legacy(reading, endpoint, "`endpoint` of an http task", "`url: …`");
   const payload = kind === "playbook" ? get("payload") : undefined;
   const codeLine = readCodeLine(reading, fields);
   return {
@@ -128,10 +132,22 @@ function readKind(reading: Reading, place: Place | undefined): string {
     reading.report("removed-form", place, "kind `sink` is no longer part of the language", hint);
     return written;
   }
+  return readKindName(reading, place, written);
+}
+
+/** The canonical kind that a text stands for. */
+export function readKindName(reading: Reading, place: Place | undefined, written: string): string {
   const kind = canonicalKind(written);
-  if (![...RUNNABLE_KINDS, ...PARSED_ONLY_KINDS].some((known) => known === kind)) {
-    reading.report("unknown-kind", place, `nothing runs kind \`${written}\``, () => didYouMean(written, KNOWN_KINDS));
+  if (RUNNABLE_KINDS.some((known) => known === kind)) return kind;
+  if (PARSED_ONLY_KINDS.some((known) => known === kind)) {
+    const message = `this program has no runner for kind \`${written}\`: the task fails when it is reached`;
+    reading.report("kind-without-runner", place, message);
+    return kind;
   }
+  const meant = KNOWN_KINDS.find((known) => isSlip(written, known));
+  const code = meant === undefined ? "unknown-kind" : "misspelled-kind";
+  const hint = () => didYouMean(written, meant === undefined ? KNOWN_KINDS : [meant]);
+  reading.report(code, place, `nothing runs kind \`${written}\``, hint);
   return kind;
 }
 
@@ -145,14 +161,21 @@ function checkTaskKeys(reading: Reading, draft: TaskDraft, kind: string): void {
   }
 }
 
+/** Keys of every kind whose texts are read by this program alone. */
+const OUR_KEYS: ReadonlySet<string> = new Set(["url", "endpoint", "params"]);
+
 /** The kind's own keys: all that have no place elsewhere in a {@link Task}. */
 function readConfig(reading: Reading, draft: TaskDraft, kind: string, payloadIsInput: boolean): JsonObject {
   const config: JsonObject = {};
   for (const [key, place] of draft.fields) {
     const own = kind === "workbook" && key === "name" ? true : !COMMON_KEYS.includes(key);
     if (!own || (key === "payload" && payloadIsInput)) continue;
-    noteTemplate(reading, place);
     const holdsAuth = kind === "transfer" && (key === "source" || key === "target");
+    const parts = holdsAuth && isMap(place) ? place.fields : new Map([[key, place]]);
+    for (const [name, part] of parts) {
+      if (OUR_KEYS.has(name)) noteTemplate(reading, part);
+      else noteText(reading, part);
+    }
     config[key] = holdsAuth ? withoutAuth(place.value) : place.value;
   }
   return config;

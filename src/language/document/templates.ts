@@ -1,5 +1,7 @@
 import type { Needs } from "../needs.ts";
 import { compileCondition, compileTemplate } from "../template.ts";
+import type { DiagnosticCode } from "./codes.ts";
+import { wholeTemplate } from "./durations.ts";
 import { DIAGNOSTICS_LISTED_MAX, type Report } from "./findings.ts";
 import type { Place } from "./place.ts";
 import type { TemplateUse } from "./reading.ts";
@@ -16,16 +18,45 @@ export function checkTemplates(document: string, uses: readonly TemplateUse[], r
   return uses.map((use) => {
     const { place, condition } = use;
     const compiled = condition ? compileCondition(place.value) : compileTemplate(place.value);
-    for (const [index, { path, offset, message }] of compiled.problems.entries()) {
-      const at = follow(place, path);
-      const code = UNKNOWN_NAME.test(message) ? "unknown-filter" : "template-syntax";
+    for (const [index, problem] of compiled.problems.entries()) {
+      const at = follow(place, problem.path);
+      const found = finding(use, at, problem);
+      if (found === undefined) continue;
+      const { code, message, hint } = found;
       // Finding a character costs a pass over the text: only for as many as are listed.
-      const exact = index < DIAGNOSTICS_LISTED_MAX ? textOffset(document, at, offset) : at.valueStart;
-      report(code, at, message, undefined, exact);
+      const exact = index < DIAGNOSTICS_LISTED_MAX ? textOffset(document, at, problem.offset) : at.valueStart;
+      report(code, at, message, hint, exact);
     }
     return { use, needs: compiled.needs };
   });
 }
+
+type Problem = ReturnType<typeof compileTemplate>["problems"][number];
+
+/**
+ * What a template that does not parse means where it stands: an error where its value decides something, and where it is the
+ * whole value; a warning in text that may be meant for others, who have marks that look the same.
+ */
+function finding(
+  use: TemplateUse,
+  at: Place,
+  { message, error, isDoubt, isOpen }: Problem,
+): { code: DiagnosticCode; message: string; hint?: string } | undefined {
+  if (isDoubt === true) return { code: "mixed-condition", message };
+  const mustParse = use.isOurs || error.code === "TEMPLATE_BUDGET";
+  const isWhole = !mustParse && typeof at.value === "string" && wholeTemplate(at.value) !== undefined;
+  if (!mustParse && !isWhole) {
+    // Two braces in a text are a template only where they stand at its beginning.
+    if (isOpen === true && !/^\s*\{[{%]/.test(String(at.value))) return undefined;
+    const sentence = /[.?!]$/.test(message) ? message : `${message}.`;
+    return { code: "foreign-template", message: `${sentence} It stays in the text as it is`, hint: RAW_HINT };
+  }
+  const code = UNKNOWN_NAME.test(message) ? "unknown-filter" : "template-syntax";
+  return isWhole ? { code, message, hint: RAW_HINT } : { code, message };
+}
+
+/** How an author says that marks are meant for another program. */
+const RAW_HINT = "if it is meant for another program, write {% raw %}…{% endraw %} around it";
 
 /** How the compiler says that a filter, test, function or method does not exist. */
 const UNKNOWN_NAME = /there is no (?:filter|test|function|method) /;

@@ -1,4 +1,5 @@
 import type { FlowError } from "../../schema/errors.ts";
+import { own } from "../../schema/json.ts";
 import { EXPRESSION_MAX, NESTING_MAX } from "./budget.ts";
 import { fault } from "./fault.ts";
 
@@ -89,8 +90,13 @@ function readToken(text: string, at: number, spaced: boolean, before: Token | un
   if (hint !== undefined) throw fault(`"${hint[0]}" is not an operator here: write "${hint[1]}"`, at);
   const sign = match(SIGN, text, at);
   if (sign !== undefined) return { kind: "sign", text: sign, at, spaced };
-  throw fault(`unexpected character "${String.fromCodePoint(text.codePointAt(at) ?? 0)}"`, at);
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  const today = own(FOREIGN_CHARACTERS, character);
+  throw fault(`unexpected character "${character}"${today === undefined ? "" : `; did you mean "${today}"?`}`, at);
 }
+
+/** Characters that are operators of other languages, and what is written here. */
+const FOREIGN_CHARACTERS: Readonly<Record<string, string>> = { "!": "not", "?": "x if c else y" };
 
 /** Operators of other languages, and what they are called here. */
 const FOREIGN: readonly (readonly [string, string])[] = [

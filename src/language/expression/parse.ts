@@ -379,5 +379,19 @@ function isNext(cursor: Cursor, text: string, ahead = 0): boolean {
 function unexpected(cursor: Cursor, wanted: string): FlowError {
   const token = peek(cursor);
   const found = token.kind === "end" ? "the end" : token.kind === "string" ? "a text" : `"${token.text}"`;
-  return fault(`expected ${wanted}, found ${found}`, token.at);
+  const meant = likelyMeant(token, cursor.tokens[cursor.index - 1]);
+  return fault(
+    `expected ${wanted}, found ${found}${meant === undefined ? "" : `; did you mean "${meant}"?`}`,
+    token.at,
+  );
+}
+
+/** What other languages write differently, and people out of habit. */
+function likelyMeant(token: Token, before: Token | undefined): string | undefined {
+  if (token.kind === "sign") {
+    if (token.text === "=") return "==";
+    return token.text === ">" && before?.kind === "sign" && before.text === "<" && !token.spaced ? "!=" : undefined;
+  }
+  const word = token.text.toLowerCase();
+  return token.kind === "name" && word !== token.text && WORDS.has(word) ? word : undefined;
 }

@@ -43,7 +43,9 @@ export function resolve<T>(what: string, table: ReadonlyMap<string, T>, name: st
   const found = table.get(name);
   if (found !== undefined) return found;
   const near = nearest(name, table.keys());
-  throw fault(`there is no ${what} "${name}"${near === undefined ? "" : `; did you mean "${near}"?`}`, at);
+  const instead = what === "test" ? `; to compare with a value, write == "${name}"` : "";
+  const hint = near === undefined ? instead : `; did you mean "${near}"?`;
+  throw fault(`there is no ${what} "${name}"${hint}`, at);
 }
 
 function takes(names: readonly string[]): string {
