@@ -20,6 +20,7 @@ import type { Catalog } from "../services/catalog.ts";
 import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { jsonBody, pathId, queryOf } from "./input.ts";
+import { theEntry, thePath } from "./subject.ts";
 
 const LIST = contract({
   method: "get",
@@ -37,7 +38,7 @@ const RESOURCE = contract({
   path: "/api/catalog/resource/:path{.+}",
   summary: "One version of a path with its document, the newest by default",
   access: "worker",
-  user: { action: "view", of: "path" },
+  user: { action: "view", of: thePath },
   query: ResourceQuery,
   answer: ResourceAnswer,
   refusals: [404, 422],
@@ -48,7 +49,7 @@ const VERSIONS = contract({
   path: "/api/catalog/versions/:path{.+}",
   summary: "The versions of a path, newest first",
   access: "worker",
-  user: { action: "view", of: "path" },
+  user: { action: "view", of: thePath },
   query: PageQuery,
   answer: VersionsAnswer,
   refusals: [404, 422],
@@ -59,7 +60,7 @@ const ENTRY = contract({
   path: "/api/catalog/entries/:catalog_id",
   summary: "One version by its id with the text as it was registered",
   access: "worker",
-  user: { action: "view", of: "entry" },
+  user: { action: "view", of: theEntry },
   answer: EntryAnswer,
   refusals: [404],
 });

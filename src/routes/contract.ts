@@ -1,5 +1,6 @@
 import type * as v from "valibot";
 import type { AccessAction, Permission } from "../schema/access-rules.ts";
+import type { SubjectOf } from "./subject.ts";
 
 /** What a caller's token makes them: nobody that is known, a worker, or an operator, who may do everything. */
 export type TokenRole = "anonymous" | "worker" | "operator";
@@ -8,15 +9,15 @@ export type TokenRole = "anonymous" | "worker" | "operator";
 export type Role = TokenRole | "user";
 
 /**
- * What a user needs for a route. `session`: nothing but one. A permission, or one of several, by one of their roles. Or a role that allows the
- * action on a catalog path: on the one in the address (`path`), on that of a version (`entry`), of an execution, or of the
- * execution whose result a `reference` names; on what the handler finds to be `asked` for, by `c.var.permit`; or on each item
- * of a `list`, which the handler filters by `c.var.visible`.
+ * What a user needs for a route. `session`: nothing but one. A permission, or one of several, by one of their roles. Or a role
+ * that allows the action on the catalog path of what the call is about: of what its validated input names (a `SubjectOf`), of
+ * what the handler finds to be `asked` for, by `c.var.permit`, or of each item of a `list`, which the handler filters by
+ * `c.var.visible`.
  */
 export type UserNeeds =
   | "session"
   | { permission: Permission | readonly Permission[] }
-  | { action: AccessAction; of: "path" | "entry" | "execution" | "reference" | "asked" | "list" };
+  | { action: AccessAction; of: SubjectOf | "asked" | "list" };
 
 /**
  * What a route is: where it stands, who may call it, what it takes and answers. Routes validate by it, the table of

@@ -24,6 +24,7 @@ import type { RouteEnvironment } from "./environment.ts";
 import { jsonBody, pathId, queryOf } from "./input.ts";
 import { listening } from "./listening.ts";
 import { maskedJson } from "./masked.ts";
+import { theExecution } from "./subject.ts";
 
 const LIST = contract({
   method: "get",
@@ -41,7 +42,7 @@ const DETAIL = contract({
   path: "/api/executions/:execution_id",
   summary: "An execution with its steps, its inputs and, when it has ended, its result",
   access: "worker",
-  user: { action: "view", of: "execution" },
+  user: { action: "view", of: theExecution },
   query: ExecutionQuery,
   answer: ExecutionAnswer,
   refusals: [404, 422],
@@ -52,7 +53,7 @@ const EVENTS = contract({
   path: "/api/executions/:execution_id/events",
   summary: "An execution's events in their order",
   access: "worker",
-  user: { action: "view", of: "execution" },
+  user: { action: "view", of: theExecution },
   query: EventsQuery,
   answer: EventsAnswer,
   refusals: [404, 422],
@@ -63,7 +64,7 @@ const MARKS = contract({
   path: "/api/executions/:execution_id/events/marks",
   summary: "How many events there are, and where each so many of them stand: the table of contents of a long log",
   access: "worker",
-  user: { action: "view", of: "execution" },
+  user: { action: "view", of: theExecution },
   query: MarksQuery,
   answer: MarksAnswer,
   refusals: [404, 422],
@@ -74,7 +75,7 @@ const RENDERED = contract({
   path: "/api/executions/:execution_id/rendered",
   summary: "What the templates of a command's tasks came to, without secrets",
   access: "operator",
-  user: { action: "view", of: "execution" },
+  user: { action: "view", of: theExecution },
   query: RenderedQuery,
   answer: RenderedAnswer,
   refusals: [404, 422],
@@ -86,7 +87,7 @@ const RESULT = contract({
   summary:
     "The stored result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too",
   access: "worker",
-  user: { action: "view", of: "execution" },
+  user: { action: "view", of: theExecution },
   query: ResultQuery,
   answer: ResultAnswer,
   refusals: [404, 422],
@@ -97,7 +98,7 @@ const CANCEL = contract({
   path: "/api/executions/:execution_id/cancel",
   summary: "Cancels an execution and those that it has called; a worker cancels children only",
   access: "worker",
-  user: { action: "execute", of: "execution" },
+  user: { action: "execute", of: theExecution },
   body: CancelBody,
   bodyOptional: true,
   answer: CancelAnswer,
@@ -109,7 +110,7 @@ const DELETE = contract({
   path: "/api/executions/:execution_id",
   summary: "Deletes an execution that has ended, with its events, commands and results",
   access: "operator",
-  user: { action: "modify", of: "execution" },
+  user: { action: "modify", of: theExecution },
   answer: DeleteAnswer,
   refusals: [404, 409],
 });

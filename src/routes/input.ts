@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import * as v from "valibot";
 import { FlowError } from "../schema/errors.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "./body.ts";
@@ -24,10 +24,24 @@ export function queryOf<S extends v.GenericSchema>(
   schema: S,
 ): MiddlewareHandler<object, string, { in: { query: v.InferInput<S> }; out: { query: v.InferOutput<S> } }> {
   return async (c, next) => {
-    c.req.addValidatedData("query", check(schema, c.req.query(), "The query") as object);
+    c.req.addValidatedData("query", validQuery(c, schema) as object);
     await next();
   };
 }
+
+/**
+ * The query by a schema, parsed once for a request: whoever decides on a call and the handler that answers it have the same
+ * value. Throws `FlowError` INVALID_INPUT.
+ */
+export function validQuery<S extends v.GenericSchema>(c: Context, schema: S): v.InferOutput<S> {
+  const before = queries.get(c.req.raw);
+  if (before?.schema === schema) return before.value as v.InferOutput<S>;
+  const value = check(schema, c.req.query(), "The query");
+  queries.set(c.req.raw, { schema, value });
+  return value;
+}
+
+const queries = new WeakMap<Request, { schema: v.GenericSchema; value: unknown }>();
 
 /** The id in a path. What cannot be one is the id of nothing: `FlowError` NOT_FOUND, which calls it a `what`. */
 export function pathId(text: string, what: string): string {

@@ -6,6 +6,7 @@ import { contract } from "./contract.ts";
 import type { RouteEnvironment } from "./environment.ts";
 import { check, pathId, queryOf } from "./input.ts";
 import { eventStream } from "./server-sent-events.ts";
+import { theExecution } from "./subject.ts";
 import { whileAllowed } from "./while-allowed.ts";
 
 const STREAM = contract({
@@ -14,7 +15,7 @@ const STREAM = contract({
   summary:
     "Server-sent events: the execution's events as they come, `id:` being the event's; `event: end` after the last",
   access: "worker",
-  user: { action: "view", of: "execution" },
+  user: { action: "view", of: theExecution },
   query: v.object({
     after: v.exactOptional(v.pipe(EventIdText, v.description("Events after this one. The header Last-Event-ID wins."))),
     values: v.exactOptional(ShortValues),

@@ -1,13 +1,12 @@
 import type { Context } from "hono";
 import { type AccessAction, decideAccess, type Permission, pathRules } from "../schema/access-rules.ts";
 import { FlowError } from "../schema/errors.ts";
-import { executionOfRef } from "../schema/result-api.ts";
 import type { Access, CallingUser } from "../services/access.ts";
 import { type Audit, audited } from "../services/audit.ts";
 import { callerOf } from "./caller.ts";
 import type { RouteContract, UserNeeds } from "./contract.ts";
 import { parametersOf, type RouteEnvironment } from "./environment.ts";
-import { pathId } from "./input.ts";
+import { validQuery } from "./input.ts";
 
 /** What deciding over a user's call needs. */
 export interface UserAccessDeps {
@@ -43,7 +42,7 @@ export async function admitUser(
     throw new FlowError("FORBIDDEN", `No user may ${c.req.method} ${c.req.path}, whatever their roles`);
   }
   await decide(c, user, route, needs, deps);
-  const isLeft = typeof needs === "object" && "of" in needs && (needs.of === "asked" || needs.of === "list");
+  const isLeft = typeof needs === "object" && "of" in needs && typeof needs.of !== "function";
   return () => {
     if (isLeft && !isAsked) throw new Error(`${route.path} has answered a user without asking what they may`);
   };
@@ -59,27 +58,22 @@ async function decide(
   if (needs === "session") return c.set("rule", "session");
   if ("permission" in needs) return permitted(c, user, route, [needs.permission].flat(), deps);
   const { action, of } = needs;
-  if (of === "asked" || of === "list") return;
+  if (typeof of !== "function") return;
   const parameters = parametersOf(c);
-  if (of === "path") {
-    const path = parameters["path"] ?? "";
-    return await permit(c, user, { action, path, told: path }, deps);
-  }
-  const id = of === "reference" ? executionOfRef(c.req.query("ref") ?? "") : parameters[`${ID_NAMES[of]}_id`];
-  // What names nothing is told so by the handler, as to every caller: it can do no more than that with it.
-  if (id === undefined) return;
-  const what = of === "entry" ? "catalog entry" : "execution";
-  const known = pathId(id, what);
-  const path = await deps.access.pathOf(of === "entry" ? { catalogId: known } : { executionId: known });
+  const subject = of({
+    parameter: (name) => parameters[name] ?? "",
+    query: (schema) => validQuery(c, schema),
+  });
+  if ("path" in subject) return await permit(c, user, { action, path: subject.path, told: subject.path }, deps);
+  const told = "catalogId" in subject ? `catalog entry ${subject.catalogId}` : `execution ${subject.executionId}`;
+  const path = await deps.access.pathOf(subject);
   if (path === undefined) {
-    const missing = of === "reference" ? "REFERENCE_NOT_AVAILABLE" : "NOT_FOUND";
-    throw new FlowError(missing, `There is no ${what} ${known}`);
+    const isReference = "executionId" in subject && subject.ref !== undefined;
+    throw new FlowError(isReference ? "REFERENCE_NOT_AVAILABLE" : "NOT_FOUND", `There is no ${told}`);
   }
   // Who may not see it learns from the answer that it is there, not what it is called.
-  await permit(c, user, { action, path, told: `${what} ${known}` }, deps);
+  await permit(c, user, { action, path, told }, deps);
 }
-
-const ID_NAMES = { execution: "execution", entry: "catalog" } as const;
 
 function permitted(
   c: UserContext,

@@ -73,7 +73,7 @@ for (const [what, options] of [
 
 test("a token that nobody has, and what is no token, are nobody's", async () => {
   for (const tokenSha256 of ["0".repeat(64), "", "x", "' or 1=1 --", "A".repeat(64)]) {
-    const nobody = { userId: 0, email: "", tokenSha256 };
+    const nobody = { userId: 0, email: "", token: "", tokenSha256 };
     assert.equal((await call(nobody, "GET", "/api/executions")).status, 401, tokenSha256);
   }
 });

@@ -5,7 +5,9 @@ import type { Database } from "../../src/repositories/database.ts";
 export interface TestUser {
   userId: number;
   email: string;
-  /** What the session's token hashes to: the value of `x-flow-session`. */
+  /** The session's token, as a browser has it. */
+  token: string;
+  /** What the token hashes to: the value of `x-flow-session`. */
   tokenSha256: string;
 }
 
@@ -35,13 +37,14 @@ export async function addUser(database: Database, options: TestUserOptions = {})
   await sql`
     insert into auth.user_roles (user_id, role_id)
     select ${userId}, role_id from auth.roles where name = any(${[...roles]}::text[])`;
-  const tokenSha256 = createHash("sha256").update(randomBytes(32).toString("base64url")).digest("hex");
+  const token = randomBytes(32).toString("base64url");
+  const tokenSha256 = createHash("sha256").update(token).digest("hex");
   await sql.unsafe(
     `insert into auth.sessions (token_sha256, user_id, idle_expires_at, expires_at, revoked_at)
      values ($1, $2, ${idleEnd}, ${end}, ${revoked})`,
     [tokenSha256, userId],
   );
-  return { userId, email, tokenSha256 };
+  return { userId, email, token, tokenSha256 };
 }
 
 /** What the user may do with paths, beside what their other roles give: a role of their own. */
