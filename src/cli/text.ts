@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
+import { printableJson } from "../platform/printable.ts";
 import { maskSealed } from "../schema/sealed.ts";
 
 /**
@@ -30,12 +31,8 @@ export function jsonLine(value: unknown): string {
 }
 
 function safeJson(json: string): string {
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return maskSealed(json).replace(UNSAFE_IN_JSON, escaped);
+  return printableJson(maskSealed(json));
 }
-
-/** {@link UNSAFE} without the line feeds of the indentation; other C0 characters are escaped already. */
-const UNSAFE_IN_JSON = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Columns that a line takes on a terminal: wide characters (East Asian, emoji) take two, combining ones none. */
 export function textWidth(text: string): number {

@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { printableJson } from "./printable.ts";
 
 /** Writes log lines. Fields come first, as ids are what one searches by; values of type `Secret` print as `[secret]`. */
 export interface Logger {
@@ -16,7 +17,7 @@ export type LogFields = Readonly<Record<string, unknown>>;
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
 /**
- * JSON lines on `stream`, each with the fields of `base`. What reads like a secret by its key is masked as a second net, below
+ * JSON lines on `stream`, each with the fields of `base`. No character of a line can move the cursor of a terminal that shows it. What reads like a secret by its key is masked as a second net, below
  * `Secret`.
  */
 export function createLogger(level: LogLevel, stream: NodeJS.WritableStream, base: LogFields = {}): Logger {
@@ -27,6 +28,7 @@ export function createLogger(level: LogLevel, stream: NodeJS.WritableStream, bas
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
+      hooks: { streamWrite: printableJson },
       redact: { paths: REDACTED.flatMap((key) => [key, `*.${key}`]), censor: "[secret]" },
     },
     stream,

@@ -10,6 +10,7 @@ import type { RouteEnvironment } from "./environment.ts";
 import { bodySha256, idempotencyKey } from "./idempotency.ts";
 import { check } from "./input.ts";
 import { listening } from "./listening.ts";
+import { maskedJson } from "./masked.ts";
 
 const EXECUTE = contract({
   method: "post",
@@ -64,7 +65,7 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
       ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) } }),
     });
     const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started.executionId, wait_ms, stopping);
-    return c.json({
+    return maskedJson(c, {
       execution_id: started.executionId,
       status: ended?.status ?? started.status,
       path: started.path,

@@ -43,3 +43,16 @@ test("with wait_ms a failure is an answer too, and the same key gives the end of
     );
   }
 });
+
+test("what is sealed in a result is masked in the answer to wait_ms as in every other", async () => {
+  await work.register("runs/sealed", ONE_STEP);
+  const sealed = "Bearer [sealed:k1:Zm9vYmFy]";
+  const waiting = work.post("/api/execute", { path: "runs/sealed", wait_ms: 30_000 });
+  const [command] = await work.claim("sealed");
+  assert.ok(command !== undefined);
+  await work.finish("sealed", command, { header: sealed, [sealed]: 1 });
+  const { body } = await waiting;
+  assert.deepEqual(body["result"], { header: "Bearer [secret]", "Bearer [secret]": 1 });
+  const { body: detail } = await work.get(`/api/executions/${command.execution_id}`);
+  assert.deepEqual(detail["result"], body["result"]);
+});
