@@ -18,9 +18,15 @@ const SERVE: CliCommand = {
       value: "PORT",
       summary: "Port, 0 for a free one; default 8082, of a gateway 8090, of the doctor 8765",
     },
+    {
+      name: "log-format",
+      value: "FORMAT",
+      choices: ["pretty", "json"],
+      summary: "How the log looks; default FLOW_LOG_FORMAT, else pretty on a terminal and json elsewhere",
+    },
   ],
-  details: `One line on standard output says where it answers and where its data is; the log goes to standard error, one
-JSON object per line. Ctrl-C or SIGTERM stops it: the worker's commands get FLOW_WORKER_DRAIN_SECONDS to end, requests under way
+  details: `One line on standard output says where it answers and where its data is; the log goes to standard error:
+short lines on a terminal, else one JSON object per line. Ctrl-C or SIGTERM stops it: the worker's commands get FLOW_WORKER_DRAIN_SECONDS to end, requests under way
 end, then the database. A second one leaves at once.
 
 A worker (--role worker) calls the server at FLOW_SERVER_URL with FLOW_WORKER_TOKEN and needs nothing else; start as many as

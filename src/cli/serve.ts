@@ -1,14 +1,18 @@
 import { parsePort } from "../platform/address.ts";
-import { loadConfig } from "../platform/config.ts";
-import { createLogger } from "../platform/logger.ts";
+import { type Config, loadConfig } from "../platform/config.ts";
+import { createLogger, type LogStream } from "../platform/logger.ts";
 import { packageVersion } from "../platform/package-file.ts";
+import { prettyLog } from "../platform/pretty-log.ts";
 import { type Ready, ROLES, serve } from "../roles/serve.ts";
-import { type CliInput, EXIT, textOption } from "./command.ts";
+import { type CliInput, type CliIo, EXIT, textOption } from "./command.ts";
+import { PLAIN, styleFor } from "./style.ts";
 import { cleanText } from "./text.ts";
 
 /** `flow serve`: a role until SIGINT or SIGTERM, which is its ordinary end. Standard output says where it is, the log is on standard error. */
 export async function runServe({ options, io }: CliInput): Promise<number> {
-  const config = loadConfig(io.environment);
+  const logFormat = textOption(options, "log-format");
+  // The worker of the role `all` is a process of its own, which is told by its environment.
+  const config = loadConfig({ ...io.environment, ...(logFormat !== undefined && { FLOW_LOG_FORMAT: logFormat }) });
   const role = ROLES.find((name) => name === textOption(options, "role")) ?? "all";
   const host = textOption(options, "host");
   const port = textOption(options, "port");
@@ -20,11 +24,20 @@ export async function runServe({ options, io }: CliInput): Promise<number> {
     folder: io.folder,
     version: await packageVersion(),
     entry: process.argv[1] ?? "",
-    logger: createLogger(config.logLevel, io.stderr, { role: role === "all" ? "server" : role }),
+    logger: createLogger(config.logLevel, logStream(config, io), { role: role === "all" ? "server" : role }),
     signal: io.signal,
     onReady: (ready) => io.stdout.write(readyLine(ready)),
   });
   return EXIT.ok;
+}
+
+/** Where log lines go: to standard error, written for people where that is a terminal. */
+function logStream(config: Config, io: CliIo): LogStream {
+  const { stderr } = io;
+  const format = config.logFormat ?? (stderr.isTTY === true ? "pretty" : "json");
+  if (format === "json") return stderr;
+  const colors = styleFor(stderr, io, false) !== PLAIN;
+  return prettyLog(stderr, { colors, stacks: config.logLevel === "debug" || config.logLevel === "trace" });
 }
 
 function readyLine(ready: Ready): string {

@@ -5,6 +5,7 @@ import { parsePort, parseServerUrl } from "./address.ts";
 import { ADMIN_SETTINGS } from "./admin-settings.ts";
 import { DOCTOR_SETTINGS } from "./doctor-settings.ts";
 import { DUCKDB_SETTINGS } from "./duckdb-settings.ts";
+import { addressRanges } from "./egress.ts";
 import { GATEWAY_SETTINGS } from "./gateway-settings.ts";
 import { KEYCHAIN_SETTINGS } from "./keychain-settings.ts";
 import { LOGIN_SETTINGS } from "./login-settings.ts";
@@ -17,6 +18,7 @@ import { TRACING_SETTINGS } from "./tracing-settings.ts";
 import { WORKER_SETTINGS } from "./worker-settings.ts";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+const LOG_FORMATS = ["pretty", "json"] as const;
 
 /** Every setting, its meaning and its default: the only list there is, and the only place that reads the environment. */
 const SETTINGS = {
@@ -36,7 +38,7 @@ const SETTINGS = {
     name: "FLOW_HTTP_ALLOW_PRIVATE",
     meaning: "Private and loopback address ranges that tools may reach: CIDR, comma-separated, or 'all' or 'none'",
     default: "all; of a worker with a server elsewhere, or a database of your own: none",
-    parse: (text) => (isAll(text) ? "all" : list(text === "none" ? undefined : text)),
+    parse: (text) => (isAll(text) ? "all" : addressRanges(list(text === "none" ? undefined : text))),
   }),
   python: setting({
     name: "FLOW_PYTHON",
@@ -130,6 +132,12 @@ const SETTINGS = {
     meaning: "Least important log lines that are written: trace, debug, info, warn, error, fatal or silent",
     default: "info",
     parse: (text) => oneOf("FLOW_LOG_LEVEL", text, LOG_LEVELS, "info"),
+  }),
+  logFormat: setting({
+    name: "FLOW_LOG_FORMAT",
+    meaning: "How log lines look: pretty (short, for people) or json (one object per line)",
+    default: "pretty on a terminal, else json",
+    parse: (text) => (text === undefined ? undefined : oneOf("FLOW_LOG_FORMAT", text, LOG_FORMATS, "json")),
   }),
 } as const;
 

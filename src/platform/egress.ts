@@ -115,6 +115,12 @@ function contains([network, bits]: Range, address: Address): boolean {
   return network.kind() === address.kind() && address.match(network, bits);
 }
 
+/** The ranges as they were written, each of which can be read. Throws FlowError `INVALID_SETTING` for one that cannot. */
+export function addressRanges(ranges: readonly string[]): readonly string[] {
+  for (const text of ranges) parseRange(text);
+  return ranges;
+}
+
 function parseRange(text: string): Range {
   try {
     if (text.includes("/")) return ipaddr.parseCIDR(text);
@@ -124,7 +130,7 @@ function parseRange(text: string): Range {
     throw new FlowError(
       "INVALID_SETTING",
       `FLOW_HTTP_ALLOW_PRIVATE has "${text}", which is not an address range (${messageOf(error)}). ` +
-        "Write CIDR ranges separated by commas, such as 10.0.0.0/8,127.0.0.1, or all.",
+        "Write CIDR ranges separated by commas, such as 10.0.0.0/8,127.0.0.1, or all or none.",
       { cause: error },
     );
   }

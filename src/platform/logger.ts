@@ -13,6 +13,11 @@ export interface Logger {
 /** What a line is about: `request_id`, `execution_id`, `command_id`, `path`, … in the wire's spelling. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** Takes log lines, each a JSON object and a line feed. */
+export interface LogStream {
+  write(line: string): unknown;
+}
+
 /** Least important lines that are written. */
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
@@ -20,7 +25,7 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" |
  * JSON lines on `stream`, each with the fields of `base`. No character of a line can move the cursor of a terminal that shows it. What reads like a secret by its key is masked as a second net, below
  * `Secret`.
  */
-export function createLogger(level: LogLevel, stream: NodeJS.WritableStream, base: LogFields = {}): Logger {
+export function createLogger(level: LogLevel, stream: LogStream, base: LogFields = {}): Logger {
   return pino(
     {
       level,

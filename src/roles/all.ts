@@ -48,7 +48,7 @@ export async function startAll(deps: AllDeps): Promise<RunningAll> {
 }
 
 /** Without providers nobody could log in: then it would only take a port. */
-function isGatewayWanted(config: Config): boolean {
+export function isGatewayWanted(config: Config): boolean {
   return config.idpDomains.length > 0 || config.idpProviders.size > 0 || config.authBypass;
 }
 

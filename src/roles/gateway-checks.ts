@@ -8,7 +8,7 @@ import { FlowError } from "../schema/errors.ts";
  * INVALID_SETTING that lists every reason.
  */
 export function checkGateway(config: Config, host: string, logger: Logger): void {
-  const problems = problemsOf(config, host);
+  const problems = gatewayProblems(config, host);
   if (problems.length > 0) throw new FlowError("INVALID_SETTING", problems.join("\n"));
   if (config.authBypass) {
     const what = `whoever reaches ${host} acts as the operator, and no login is asked for`;
@@ -20,7 +20,8 @@ export function checkGateway(config: Config, host: string, logger: Logger): void
     logger.warn({}, "no page but the gateway's own may call: set CORS_ALLOWED_ORIGINS for pages elsewhere");
 }
 
-function problemsOf(config: Config, host: string): string[] {
+/** Why a gateway with these settings would be open to anybody, a sentence each. */
+export function gatewayProblems(config: Config, host: string): string[] {
   const { authBypass, authBypassAnywhere, idpDomains, idpAudience, serverToken, gatewayInternalHost } = config;
   const isOpen = [host, gatewayInternalHost ?? host].some((address) => !isLoopback(address));
   const problems: string[] = [];

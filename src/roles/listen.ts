@@ -84,6 +84,16 @@ export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promi
   };
 }
 
+/** Makes sure that the address can be had, now. Throws as {@link listen}; port 0 is always free. */
+export async function assertFree(at: ListenAt): Promise<void> {
+  if (at.port === 0) return;
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, at)));
+    probe.listen(at.port, at.host, () => probe.close(() => resolve()));
+  });
+}
+
 function cannotListen(error: NodeJS.ErrnoException, { host, port, portBy = "--port" }: ListenAt): FlowError {
   const hint =
     error.code === "EADDRINUSE"

@@ -40,7 +40,8 @@ export interface StoreDeps {
  */
 export async function openResultStores(deps: StoreDeps): Promise<PayloadStore[]> {
   const { config, keyValue, lifecycle, logger } = deps;
-  checkTogether(config);
+  const problems = storeProblems(config);
+  if (problems.length > 0) throw invalid(problems.join("\n"));
   const stores: PayloadStore[] = keyValue === undefined ? [] : [createKvPayloads(keyValue)];
   for (const open of [openS3, openCloudBucket]) {
     const store = await open(deps);
@@ -77,8 +78,8 @@ async function openCloudBucket({ config, folder }: StoreDeps) {
   return createBucketPayloads({ endpoint: cloudBucketEndpoint, bucket: cloudBucket, account, now: Date.now });
 }
 
-/** Half of a store's settings is none: it would be missed when the first large result comes. */
-function checkTogether(config: StoreConfig): void {
+/** Half of a store's settings is none: it would be missed when the first large result comes. A sentence for each store. */
+export function storeProblems(config: StoreConfig): string[] {
   const groups = [
     {
       FLOW_S3_ENDPOINT: config.s3Endpoint,
@@ -88,14 +89,13 @@ function checkTogether(config: StoreConfig): void {
     },
     { FLOW_CLOUD_BUCKET: config.cloudBucket, FLOW_CLOUD_BUCKET_ACCOUNT_FILE: config.cloudBucketAccountFile },
   ];
-  const problems = groups.flatMap((group) => {
+  return groups.flatMap((group) => {
     const missing = Object.entries(group).filter(([, value]) => value === undefined);
     if (missing.length === 0 || missing.length === Object.keys(group).length) return [];
     const given = Object.keys(group).filter((name) => !missing.some(([other]) => other === name));
     const wanted = missing.map(([name]) => name).join(", ");
     return [`${given.join(", ")} set without ${wanted}: set all of them, or none`];
   });
-  if (problems.length > 0) throw invalid(problems.join("\n"));
 }
 
 async function look(store: PayloadStore, logger: Logger): Promise<void> {

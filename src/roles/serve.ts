@@ -62,6 +62,10 @@ export async function serve(deps: ServeDeps): Promise<void> {
 async function start(role: RoleName, deps: ServeDeps, lifecycle: Lifecycle): Promise<Ready> {
   const { config, host = config.host, port = config.serverPort } = deps;
   const parts = { ...deps, host, port, lifecycle };
+  if (role === "server" || role === "all" || role === "gateway") {
+    const { checkStart } = await import("./check-start.ts");
+    await checkStart({ role, config, host, port: role === "gateway" ? (deps.port ?? config.gatewayPort) : port });
+  }
   if (role === "doctor") {
     const { startDoctor } = await import("./doctor.ts");
     return { what: "doctor", ...(await startDoctor({ ...parts, port: deps.port ?? config.doctorPort })) };

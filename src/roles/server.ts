@@ -73,14 +73,17 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   });
   await registerGivenCredentials(config, service.credentials, logger);
   await warnOfUnknownKeys(database, keys, logger);
+  // What the server registers by itself, before it listens, is nobody's news.
+  let level: "debug" | "info" = "debug";
   const catalog = createCatalog({
     database,
     onRegistered: ({ catalogId, path, kind, version, unchanged }) => {
       metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
-      if (!unchanged) logger.info({ catalog_id: catalogId, path, kind, version }, "a document was registered");
+      if (!unchanged) logger[level]({ catalog_id: catalogId, path, kind, version }, "a document was registered");
     },
   });
   await prepareLogins({ ...deps, database, databaseUrl, authAccount, catalog, credentials: service.credentials });
+  level = "info";
   const stopping = new AbortController();
   // Every long poll listens to it. Node takes eleven for a leak.
   setMaxListeners(0, stopping.signal);
@@ -115,8 +118,11 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   return { url: listener.url, data, hasPage: gui !== undefined };
 }
 
-/** Whoever can reach the port can run anything that playbooks can. So an open server stays on this machine. */
-function checkAccess(config: Config, host: string): void {
+/**
+ * Whoever can reach the port can run anything that playbooks can. So an open server stays on this machine. Throws `FlowError`
+ * INVALID_SETTING.
+ */
+export function checkAccess(config: Config, host: string): void {
   const refuse = (why: string) => {
     throw new FlowError("INVALID_SETTING", why);
   };

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import type { Logger } from "../platform/logger.ts";
+import { FlowError } from "../schema/errors.ts";
 import { READY } from "./parent-channel.ts";
 
 /** What a {@link WorkerProcess} is started with. */
@@ -15,7 +16,10 @@ export interface WorkerProcessParts {
 
 /** A worker in a process of its own, which is started again whenever it dies. */
 export interface WorkerProcess {
-  /** Resolves when the worker does its work for the first time. */
+  /**
+   * Resolves when the worker does its work for the first time. Rejects with `FlowError` INVALID_SETTING when it ends because it
+   * cannot use its settings: started again, it would end again.
+   */
   ready: Promise<void>;
   /** Tells the worker to drain, and resolves when it has ended: in `stopMs`, or it is killed. */
   stop(): Promise<void>;
@@ -26,6 +30,8 @@ const FIRST_MS = 500;
 const LONGEST_MS = 30_000;
 /** A worker that lived as long is no longer one that dies at its start. */
 const STABLE_MS = 60_000;
+/** Exit code of a program whose settings cannot be used. */
+const UNUSABLE_SETTINGS = 2;
 
 /**
  * Starts it. The channel between the two processes is its lifeline: the worker drains and ends when it closes, also because
@@ -38,10 +44,14 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
   let deaths = 0;
   let isStopping = false;
   let isReady = () => {};
+  let isUnusable = (_error: FlowError) => {};
   let ended = () => {};
-  const ready = new Promise<void>((resolve) => {
+  const ready = new Promise<void>((resolve, reject) => {
     isReady = resolve;
+    isUnusable = reject;
   });
+  // Whoever starts it may stop it before it waits for this.
+  ready.catch(() => undefined);
 
   const start = () => {
     const startedAt = performance.now();
@@ -63,7 +73,16 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
       );
       restart = setTimeout(start, delayMs);
     };
-    worker.on("exit", (code, signal) => died(signal ?? `exit code ${code}`));
+    worker.on("exit", (code, signal) => {
+      if (code === UNUSABLE_SETTINGS && !isStopping) {
+        isStopping = true;
+        child = undefined;
+        ended();
+        isUnusable(new FlowError("INVALID_SETTING", "The worker cannot use its settings; it said above which one"));
+        return;
+      }
+      died(signal ?? `exit code ${code}`);
+    });
     worker.on("error", (error) => died(error.message));
   };
   const kill = () => void child?.kill("SIGKILL");

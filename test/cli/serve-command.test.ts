@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { request } from "node:http";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -96,8 +97,60 @@ test("a port that is taken is told with what to do, and nothing is left running"
   const { port } = new URL(server.url);
   const { code, stdout, stderr } = await flow(folder, ["serve", "--port", port], { HOME: folder });
   assert.deepEqual([code, stdout], [2, ""]);
-  assert.match(stderr, /Cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE.* --port/);
-  assert.deepEqual(await processesOf(join(folder, ".flow")), []);
+  assert.match(stderr, /^flow: Cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE.* --port$/m);
+  assert.equal(stderr.trim().split("\n").length, 1, "that sentence alone");
+  assert.ok(!existsSync(join(folder, ".flow")), "no database was made");
+});
+
+for (const [what, environment, said] of [
+  [
+    "a range that the worker's tools may reach",
+    { FLOW_HTTP_ALLOW_PRIVATE: "loopback" },
+    /^flow: FLOW_HTTP_ALLOW_PRIVATE has "loopback", which is not an address range/,
+  ],
+  ["half of a store", { FLOW_S3_BUCKET: "results" }, /^flow: FLOW_S3_BUCKET set without FLOW_S3_ENDPOINT/],
+  ["a credential that is none", { FLOW_CREDENTIAL_SHOP: '{"type": 3}' }, /^flow: .*FLOW_CREDENTIAL_SHOP/],
+  ["logins without an audience", { FLOW_IDP_DOMAINS: "id.example" }, /^flow: FLOW_IDP_DOMAINS needs FLOW_IDP_AUDIENCE/],
+  ["a way to write the log", { FLOW_LOG_FORMAT: "xml" }, /^flow: FLOW_LOG_FORMAT must be one of pretty, json/],
+] as const) {
+  test(`a setting of any role that cannot be used ends serve with 2 before anything is made: ${what}`, async (t) => {
+    const folder = await folderWith(t, {});
+    const end = await flow(folder, ["serve", "--port", "0"], { HOME: folder, ...environment });
+    assert.deepEqual([end.code, end.stdout], [2, ""], end.stderr);
+    assert.match(end.stderr, said);
+    assert.equal(end.stderr.trim().split("\n").length, 1, end.stderr);
+    assert.ok(!existsSync(join(folder, ".flow")));
+  });
+}
+
+test("the gateway's port is looked at before the server begins", async (t) => {
+  const folder = await folderWith(t, {});
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  t.after(() => taken.close());
+  const { port } = taken.address() as AddressInfo;
+  const environment = {
+    HOME: folder,
+    GATEWAY_AUTH_BYPASS: "true",
+    FLOW_GATEWAY_PORT: String(port),
+    FLOW_GATEWAY_INTERNAL_PORT: "0",
+  };
+  const { code, stderr } = await flow(folder, ["serve", "--port", "0"], environment);
+  assert.equal(code, 2);
+  assert.match(stderr, new RegExp(`^flow: Cannot listen on 127\\.0\\.0\\.1:${port}: .* FLOW_GATEWAY_PORT$`, "m"));
+  assert.ok(!existsSync(join(folder, ".flow")));
+});
+
+test("--log-format pretty writes short lines, of the worker too, and keeps its own registrations to itself", async (t) => {
+  const folder = await folderWith(t, {});
+  const { url: databaseUrl } = await createTestDatabase();
+  const server = await startServe(t, folder, ownDatabase(databaseUrl), ["--role", "all", "--log-format", "pretty"]);
+  server.process.kill("SIGTERM");
+  const { stderr } = await server.ended;
+  const lines = stderr.trim().split("\n");
+  for (const line of lines) assert.match(line, /^\d\d:\d\d:\d\d \S/);
+  assert.match(stderr, /^\S+ worker: the worker is registered /m);
+  assert.doesNotMatch(stderr, /a document was registered/);
 });
 
 test("a database that is not there is told with its address and without its password", async (t) => {

@@ -49,6 +49,7 @@ test("an empty environment gives the defaults", () => {
     authDisabled: false,
     serverUrl: undefined,
     logLevel: "info",
+    logFormat: undefined,
   });
   assert.deepEqual(environment, {});
 });
@@ -129,6 +130,7 @@ test("the description lists every setting with its value, default and source", (
       "FLOW_AUTH_DISABLED",
       "FLOW_SERVER_URL",
       "FLOW_LOG_LEVEL",
+      "FLOW_LOG_FORMAT",
     ],
   );
   const capacity = settings.find(({ name }) => name === "FLOW_LOCAL_CAPACITY");

@@ -45,6 +45,13 @@ test("a worker that dies is started again", async (t) => {
   assert.deepEqual(logged, ["the worker died (exit code 7) and is started again"]);
 });
 
+test("a worker that cannot use its settings is not started again, and whoever waits for it is told", async (t) => {
+  const { worker, logged } = await startScript(t, "process.exit(2);");
+  await assert.rejects(worker.ready, { code: "INVALID_SETTING" });
+  await worker.stop();
+  assert.deepEqual(logged, []);
+});
+
 test("to stop it is to close the channel: it ends by itself, and is not started again", async (t) => {
   const script = `process.on("disconnect", () => process.exit(3)); ${READY}`;
   const { worker, logged } = await startScript(t, script);

@@ -1,0 +1,56 @@
+import { listGivenCredentials } from "../adapters/given-credentials.ts";
+import type { Config } from "../platform/config.ts";
+import { readCredentialBody } from "../schema/credential-api.ts";
+import { FlowError, messageOf } from "../schema/errors.ts";
+import { isGatewayWanted } from "./all.ts";
+import { gatewayProblems } from "./gateway-checks.ts";
+import { assertFree, type ListenAt } from "./listen.ts";
+import { storeProblems } from "./result-stores.ts";
+import { checkAccess } from "./server.ts";
+
+/** What is to be started. */
+export interface StartToCheck {
+  role: "server" | "all" | "gateway";
+  config: Config;
+  host: string;
+  /** Of the server, or of a gateway by itself. */
+  port: number;
+}
+
+/**
+ * Looks at the settings and the addresses of every role that is about to be started, before any of them makes or opens
+ * anything: whoever has mistyped one is told so at once, and finds no half-made database afterwards.
+ *
+ * Throws `FlowError` INVALID_SETTING, and FILE_UNREADABLE for a file of credentials that cannot be read.
+ */
+export async function checkStart({ role, config, host, port }: StartToCheck): Promise<void> {
+  const hasServer = role !== "gateway";
+  const hasGateway = role === "gateway" || (role === "all" && isGatewayWanted(config));
+  if (hasServer) checkAccess(config, host);
+  const problems = [
+    ...(hasServer ? storeProblems(config) : []),
+    ...(hasServer ? await credentialProblems(config) : []),
+    ...(hasGateway ? gatewayProblems(config, host) : []),
+  ];
+  if (problems.length > 0) throw new FlowError("INVALID_SETTING", problems.join("\n"));
+  const addresses: ListenAt[] = hasServer ? [{ host, port }] : [];
+  if (hasGateway) {
+    const internal = { host: config.gatewayInternalHost ?? host, port: config.gatewayInternalPort };
+    addresses.push({ host, port: role === "gateway" ? port : config.gatewayPort, portBy: "FLOW_GATEWAY_PORT" });
+    addresses.push({ ...internal, portBy: "FLOW_GATEWAY_INTERNAL_PORT" });
+  }
+  for (const address of addresses) await assertFree(address);
+}
+
+/** As far as it can be told without a database. */
+async function credentialProblems({ credentialsFile, environment }: Config): Promise<string[]> {
+  const given = await listGivenCredentials(credentialsFile, environment);
+  return given.flatMap(({ place, body }) => {
+    try {
+      readCredentialBody(body);
+      return [];
+    } catch (error) {
+      return [`${place}: ${messageOf(error)}`];
+    }
+  });
+}
