@@ -1,6 +1,7 @@
-import { boundedResult } from "../language/bounded-result.ts";
+import { boundedResult, tasksManifest } from "../language/bounded-result.ts";
 import type { Json } from "../schema/json.ts";
 import type { StoredResult } from "../schema/result.ts";
+import { isInline, mergedFields } from "../schema/whole-result.ts";
 import { cleanText, fitText, formatCount } from "./text.ts";
 
 /** Lines of a result that are printed for people. */
@@ -27,6 +28,15 @@ export function resultText(stored: StoredResult): ResultText {
     const value = { ...loop.stats, status: loop.status };
     const missing = `The results of ${formatCount(loop.stats.total)} iterations are not shown; --json prints them.`;
     return { lines: cut(indented(value)).lines, missing };
+  }
+  if (stored.tasks !== undefined && !isInline(stored)) {
+    const { parts, total_bytes: bytes } = tasksManifest(stored.tasks);
+    // What is known of it without loading: the same fields as the whole has, the large ones left out.
+    const known = mergedFields(parts.map((part) => ("ref" in part ? (part.extracted ?? {}) : part.value)));
+    return {
+      lines: cut(indented(known)).lines,
+      missing: `… ${formatCount(bytes)} bytes in all; --json prints the whole result.`,
+    };
   }
   const { lines, isCut } = cut(indented(boundedResult(stored)));
   return { lines, missing: isCut ? "… the result is shortened; --json prints the whole." : undefined };

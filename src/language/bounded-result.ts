@@ -1,7 +1,7 @@
-import { type Json, type JsonObject, setOwn } from "../schema/json.ts";
-import { manifestOf } from "../schema/manifest.ts";
+import type { Json, JsonObject } from "../schema/json.ts";
+import { manifestOf, type TaskPart, type TasksManifest } from "../schema/manifest.ts";
 import type { LoopResult, StoredResult } from "../schema/result.ts";
-import { loopFields, mergedFields, wholeLoop } from "../schema/whole-result.ts";
+import { isInline, loopFields, mergedFields, wholeLoop } from "../schema/whole-result.ts";
 import { noReferences, withReferences } from "./references.ts";
 
 /*
@@ -13,25 +13,37 @@ import { noReferences, withReferences } from "./references.ts";
 export const SHOWN_BYTES_MAX = 65_536;
 
 /**
- * The result where it is inline and its JSON within the limit, else its reference. Of a loop beyond the limit the results are
- * a manifest (interface specification, Manifest).
+ * The result where it is inline, else its reference. Of a list of tasks of which one gave more than is inline, and of a loop
+ * beyond the limit, it is a manifest (interface specification, Manifest).
  */
 export function boundedResult(stored: StoredResult, bytesMax: number = SHOWN_BYTES_MAX): Json {
   if (stored.ref !== undefined) return asJson(stored.ref);
-  if (stored.tasks !== undefined) return boundedTasks(stored.tasks, bytesMax);
+  if (stored.tasks !== undefined) return boundedTasks(stored.tasks);
   if (stored.loop !== undefined) return boundedLoop(stored.loop, bytesMax);
   return stored.value ?? null;
 }
 
-function boundedTasks(tasks: readonly [string, StoredResult][], bytesMax: number): Json {
-  const parts = tasks.map(([label, result]) => [label, boundedResult(result, bytesMax)] as const);
-  if (tasks.every(([, result]) => result.ref === undefined)) {
-    const whole = mergedFields(parts.map(([, part]) => part));
-    if (jsonBytes(whole) <= bytesMax) return whole;
-  }
-  const byLabel: JsonObject = {};
-  for (const [label, part] of parts) setOwn(byLabel, label, part);
-  return byLabel;
+/** The fields of all tasks, as templates and programs read them; each task's result is within the inline limit by itself. */
+function boundedTasks(tasks: readonly [string, StoredResult][]): Json {
+  if (!tasks.every(([, result]) => isInline(result))) return asJson(tasksManifest(tasks));
+  return mergedFields(tasks.map(([, result]) => boundedResult(result)));
+}
+
+/** The manifest of a list's result: what each of its tasks gave, or where that is. */
+export function tasksManifest(tasks: readonly [string, StoredResult][]): TasksManifest {
+  const parts = tasks.map(([task, result]) => taskPart(task, result));
+  const sizes = parts.map((part) => ("ref" in part ? (part.bytes ?? 0) : jsonBytes(part.value)));
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  return { kind: "manifest", strategy: "fields", parts, total_parts: parts.length, total_bytes: total };
+}
+
+function taskPart(task: string, result: StoredResult): TaskPart {
+  const { ref } = result;
+  if (ref === undefined) return { task, value: boundedResult(result) };
+  const { meta, preview, extracted } = ref;
+  // How much a sensitive result holds is not told either.
+  const isSensitive = preview.truncated && preview.bytes === 0;
+  return { task, ref: ref.ref, ...(!isSensitive && { bytes: meta.bytes, sha256: meta.sha256 }), extracted };
 }
 
 function boundedLoop(loop: LoopResult, bytesMax: number): Json {
@@ -45,10 +57,6 @@ function boundedResults(loop: LoopResult, bytesMax: number): Json {
   }
   const tail = [...loop.tail].sort(([left], [right]) => left - right);
   return tail.map(([, result]) => boundedResult(result, bytesMax));
-}
-
-function isInline({ ref, tasks = [] }: StoredResult): boolean {
-  return ref === undefined && tasks.every(([, result]) => isInline(result));
 }
 
 /**

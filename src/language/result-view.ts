@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/json.ts";
 import { manifestOf } from "../schema/manifest.ts";
 import type { LoopResult, RunsResult, StoredResult } from "../schema/result.ts";
-import { loopFields, wholeResult, wholeRuns } from "../schema/whole-result.ts";
-import { loopManifest } from "./bounded-result.ts";
+import { isInline, loopFields, wholeResult, wholeRuns } from "../schema/whole-result.ts";
+import { loopManifest, tasksManifest } from "./bounded-result.ts";
 import { keptAs, type References, withReferences } from "./references.ts";
 import { ResultListView } from "./result-list-view.ts";
 import { View } from "./view.ts";
@@ -46,14 +46,15 @@ export class ResultView extends View {
   }
 
   /**
-   * The value for code that reads fields by itself and not by our rules: `body`, `command_N` and `results` stand in it as
-   * real fields (language document, section 8).
+   * The value for code that reads fields by itself and not by our rules: `body`, `command_N`, `results` and the selected fields
+   * stand in it as real fields (language document, section 8).
    */
   forCode(): unknown {
     const plain = this.plain();
     if (!isJsonObject(plain)) return plain;
     const fields: JsonObject = { ...plain };
-    for (const key of ["body", "results", ...Object.keys(this.stored.virtual ?? {})]) {
+    const { virtual = {}, ref } = this.stored;
+    for (const key of ["body", "results", ...Object.keys(virtual), ...Object.keys(ref?.extracted ?? {})]) {
       const value = Object.hasOwn(fields, key) ? undefined : this.#codeField(key);
       if (value !== undefined) setOwn(fields, key, value);
     }
@@ -62,6 +63,8 @@ export class ResultView extends View {
 
   #codeField(key: string): unknown {
     if (key === "body") return this.field("data");
+    const extracted = own(this.stored.ref?.extracted ?? {}, key);
+    if (extracted !== undefined) return extracted;
     return key === "results" && this.stored.tasks === undefined ? undefined : this.#virtualField(key);
   }
 
@@ -118,17 +121,25 @@ export class ResultView extends View {
     if (stored.loop !== undefined) {
       return key === "results" ? this.#results(stored.loop) : own(loopFields(stored.loop, null), key);
     }
-    if (stored.tasks !== undefined && stored.tasks.length > 1) {
+    if (stored.tasks !== undefined) {
       for (let index = stored.tasks.length - 1; index >= 0; index -= 1) {
         const entry = stored.tasks[index];
         if (entry === undefined) continue;
-        const field = new ResultView(entry[1], this.#references).field(key);
+        const field = new ResultView(entry[1], this.#references).#fieldOfPart(key);
         if (field !== undefined) return field;
       }
       return undefined;
     }
     const plain = this.plain();
     return isJsonObject(plain) ? own(plain, key) : undefined;
+  }
+
+  /** Selected fields of a task's result are fields of the whole too, whether they stand beside a value or a reference. */
+  #fieldOfPart(key: string): unknown {
+    const field = this.field(key);
+    if (field !== undefined) return field;
+    const virtual = own(this.stored.virtual ?? {}, key) as StoredResult | undefined;
+    return virtual && new ResultView(virtual, this.#references);
   }
 
   #virtualField(key: string): unknown {
@@ -159,8 +170,9 @@ export class ResultView extends View {
 const VIRTUAL_OF_REFERENCE: ReadonlySet<string> = new Set(["_ref", "__ref__", "_store", "_preview"]);
 
 /** A ResultRef, or the manifest of results that have none of their own; undefined for what is inline. */
-function referenceOf({ ref, loop, runs }: StoredResult): unknown {
+function referenceOf({ ref, loop, runs, tasks }: StoredResult): unknown {
   if (ref !== undefined) return ref;
+  if (tasks !== undefined) return tasks.every(([, result]) => isInline(result)) ? undefined : tasksManifest(tasks);
   if (loop !== undefined) return loop.parts.length > 0 ? loopManifest(loop) : undefined;
   return runs === undefined ? undefined : runsManifest(runs);
 }

@@ -15,7 +15,7 @@ import {
   ResultQuery,
   statesIn,
 } from "../schema/execution-api.ts";
-import type { JsonObject } from "../schema/json.ts";
+import type { Json } from "../schema/json.ts";
 import { RenderedAnswer, RenderedQuery } from "../schema/rendered-api.ts";
 import { PAGE_MAX, pageSize } from "../schema/wire.ts";
 import type { ExecutionDetail, Executions } from "../services/executions.ts";
@@ -85,7 +85,7 @@ const RESULT = contract({
   method: "get",
   path: "/api/executions/:execution_id/result",
   summary:
-    "The stored result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too",
+    "The result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too",
   access: "worker",
   user: { action: "view", of: theExecution },
   query: ResultQuery,
@@ -179,16 +179,13 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       try {
         const asked = { waitMs: Number(wait_ms), ...(step !== undefined && { step }) };
         const found = await executions.result(executionId(c), asked, listener.signal);
-        const { executionId: id, path, status, result, error } = found;
-        const answer: ResultAnswer = {
-          execution_id: id,
-          path,
-          status,
-          result: result as JsonObject | null,
-          error,
-        };
-        // Who runs a playbook may want to pass on what is sealed; a person has no use for it.
-        return sealed === "true" && c.var.role !== "user" ? c.json(answer) : maskedJson(c, answer);
+        const { executionId: id, path, status, result, shown, error } = found;
+        const answer = { execution_id: id, path, status, error };
+        // Who runs a playbook reads through references, and may want to pass on what is sealed; a person has no use for either.
+        if (sealed === "true" && c.var.role !== "user") {
+          return c.json({ ...answer, result: result as Json } satisfies ResultAnswer);
+        }
+        return maskedJson(c, { ...answer, result: shown } satisfies ResultAnswer);
       } finally {
         listener.done();
       }

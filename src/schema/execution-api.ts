@@ -275,7 +275,14 @@ export const ResultQuery = v.object({
     ),
   ),
   step: v.exactOptional(v.pipe(name, v.description("A step whose result is wanted instead."))),
-  sealed: v.exactOptional(SealedAsked),
+  sealed: v.exactOptional(
+    v.pipe(
+      SealedAsked,
+      v.description(
+        "For workers: the result as it is stored (`value`, `ref`, `tasks` or `loop`), what is sealed in it too.",
+      ),
+    ),
+  ),
 });
 
 /** Answer of `GET /api/executions/{execution_id}/result`. */
@@ -283,7 +290,10 @@ export const ResultAnswer = v.object({
   execution_id: IdText,
   path: v.string(),
   status: v.picklist(EXECUTION_STATES),
-  result: v.pipe(v.nullable(JsonObjectValue), v.description("As it is stored: `value`, `ref`, `tasks` or `loop`.")),
+  result: v.pipe(
+    JsonValue,
+    v.description("The value, as templates read it; a ResultRef or a manifest where it is large; null while it runs."),
+  ),
   error: ErrorAnswer,
 });
 export type ResultAnswer = v.InferOutput<typeof ResultAnswer>;

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, own, setOwn } from "./json.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "./json.ts";
 import { parsePath, valuesAt } from "./merge-path.ts";
 
 /* Several results as one (interface specification, Manifest; decisions, "Results"). */
@@ -33,6 +33,24 @@ export type Manifest = {
   total_bytes: number;
 };
 
+/**
+ * The record of a list's result where some of it is stored: what each task gave, in order. It is made when somebody asks and is
+ * stored nowhere. What it comes to has the fields of all parts, later wins.
+ */
+export type TasksManifest = {
+  kind: "manifest";
+  strategy: "fields";
+  parts: TaskPart[];
+  total_parts: number;
+  total_bytes: number;
+};
+
+/** What one task gave: the value while it is inline, else where it is. */
+export type TaskPart = { task: string } & (
+  | { value: Json }
+  | { ref: string; bytes?: number; sha256?: string; extracted?: JsonObject }
+);
+
 /** The manifest of these parts. */
 export function manifestOf({ strategy, merge_path }: Accumulate, parts: readonly ManifestPart[]): Manifest {
   return {
@@ -48,6 +66,19 @@ export function manifestOf({ strategy, merge_path }: Accumulate, parts: readonly
 /** True for the reference of a manifest. That of a task's payload ends in the id of its run. */
 export function isManifestRef(ref: string): boolean {
   return ref.endsWith("/manifest");
+}
+
+/** The record of a list's result; undefined for anything else. */
+export function asTasksManifest(value: Json): TasksManifest | undefined {
+  if (!isJsonObject(value) || own(value, "kind") !== "manifest" || own(value, "strategy") !== "fields")
+    return undefined;
+  const parts = own(value, "parts");
+  if (!Array.isArray(parts) || !parts.every(isTaskPart)) return undefined;
+  return { kind: "manifest", strategy: "fields", parts, total_parts: parts.length, total_bytes: 0 };
+}
+
+function isTaskPart(part: Json): part is TaskPart {
+  return isJsonObject(part) && (typeof own(part, "ref") === "string" || own(part, "value") !== undefined);
 }
 
 /** The record, as far as it can be read: a manifest that a playbook wrote by hand has no counts. Undefined for anything else. */

@@ -102,8 +102,8 @@ export interface Step {
   /** In running order. A step without a tool has one `noop` task. */
   tasks: Task[];
   /**
-   * True when the tool was written as a list or a map of labels: its result is the merge of its tasks' results, each
-   * also readable by its label. False for a single tool, whose result is the step's result unchanged.
+   * True for several tasks: the result has the fields of all of them, later wins, and each is readable by its label. False for
+   * a lone task, however it is written: its result is the step's, unchanged (language document, section 8).
    */
   pipeline: boolean;
   /** Extra inputs of every task, with templates; a task's own input wins. */

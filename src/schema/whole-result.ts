@@ -1,5 +1,13 @@
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "./json.ts";
-import { type Accumulate, asManifest, isManifestRef, type Manifest, startMerge } from "./manifest.ts";
+import {
+  type Accumulate,
+  asManifest,
+  isManifestRef,
+  type Manifest,
+  startMerge,
+  type TaskPart,
+  type TasksManifest,
+} from "./manifest.ts";
 import type { LoopResult, ResultRef, StoredResult } from "./result.ts";
 
 /*
@@ -56,12 +64,19 @@ export function* referenced(ref: string): Loading<Json> {
 }
 
 /** What the parts of a manifest come to. */
-export function* wholeManifest(manifest: Manifest): Loading<Json> {
+export function* wholeManifest(manifest: Manifest | TasksManifest): Loading<Json> {
+  if (manifest.strategy === "fields") return yield* wholeTasks(manifest.parts);
   const { parts } = manifest;
   if (parts.some(({ count }) => count !== undefined)) {
     return yield* mergedIterations({ ...manifest, tail: [] }, () => true);
   }
   return yield* wholeRuns({ accumulate: manifest, parts });
+}
+
+function* wholeTasks(parts: readonly TaskPart[]): Loading<Json> {
+  const values: Json[] = [];
+  for (const part of parts) values.push("ref" in part ? yield* wholeResultAt(part.ref) : part.value);
+  return mergedFields(values);
 }
 
 /** What several runs come to. */
@@ -116,6 +131,11 @@ export function entriesOf(part: Json): LoopResult["tail"] {
 /** True for what several runs of a task came to. */
 function isMergedResult(stored: StoredResult): boolean {
   return stored.merged === true || (stored.ref !== undefined && isManifestRef(stored.ref.ref));
+}
+
+/** True for a result of which no payload is in a store. */
+export function isInline({ ref, loop, tasks = [] }: StoredResult): boolean {
+  return ref === undefined && (loop?.parts ?? []).length === 0 && tasks.every(([, result]) => isInline(result));
 }
 
 /** The fields of all tasks, later wins; the last value where none has fields (language document, section 8). */

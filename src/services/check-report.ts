@@ -1,6 +1,5 @@
 import { accept } from "../engine/accept.ts";
 import { hasEnded } from "../engine/evolve-loop.ts";
-import type { ProgramStep } from "../engine/program.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../engine/state.ts";
 import { ATTEMPT_UNSAID, type ReportedEvent } from "../schema/event-input.ts";
 import type { LiveExecution } from "./live-execution.ts";
@@ -125,8 +124,9 @@ export function completeReport(live: LiveExecution, event: ReportedEvent): Repor
     default:
       return event;
   }
-  const step: ProgramStep | undefined = live.source.program.steps.get(command.step);
-  if (step?.step.pipeline === true) event.pipeline = true;
+  // The document says it, whatever the worker does.
+  if (live.source.program.steps.get(command.step)?.step.pipeline === true) event.pipeline = true;
+  else delete event.pipeline;
   return event.tasks === undefined ? { ...event, tasks: labels(values) } : event;
 }
 

@@ -53,6 +53,12 @@ export interface ExecutionOutcome extends Pick<ExecutionResult, "status" | "erro
   result: Json;
 }
 
+/** The end of an execution, or how far it is, with the result as it is stored and as it is shown. */
+export interface AskedResult extends ExecutionResult {
+  /** Inline, or by reference where it is large. */
+  shown: Json;
+}
+
 /** What callers do with executions. Ids that are of none: `FlowError` NOT_FOUND. */
 export interface Executions {
   /** See {@link startExecutions}. */
@@ -68,7 +74,7 @@ export interface Executions {
   /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
   follow(executionId: string, asked: FollowAsked, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
   /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
-  result(executionId: string, asked: ResultAsked, signal: AbortSignal): Promise<ExecutionResult>;
+  result(executionId: string, asked: ResultAsked, signal: AbortSignal): Promise<AskedResult>;
   /** Waits for the end, `waitMs` at most; gives what people are shown of the result, and undefined while it runs. */
   outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
@@ -79,6 +85,10 @@ export interface Executions {
   isChild(executionId: string): Promise<boolean>;
   /** Throws `FlowError` CONFLICT while it is open. */
   remove(executionId: string): Promise<void>;
+}
+
+function shownResult({ result }: ExecutionResult): Json {
+  return result === null ? null : boundedResult(result);
 }
 
 /** Results that one statement takes away. */
@@ -156,11 +166,15 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       await rowOf(executionId);
       return followEvents(deps, executionId, asked, signal);
     },
-    result: (executionId, asked, signal) => awaitResult(deps, executionId, asked, signal),
+    async result(executionId, asked, signal) {
+      const found = await awaitResult(deps, executionId, asked, signal);
+      return { ...found, shown: shownResult(found) };
+    },
     async outcome(executionId, waitMs, signal) {
-      const { status, result, error } = await awaitResult(deps, executionId, { waitMs }, signal);
-      if (!isTerminal(status)) return undefined;
-      return { status, result: result === null ? null : boundedResult(result), error };
+      const found = await awaitResult(deps, executionId, { waitMs }, signal);
+      return isTerminal(found.status)
+        ? { status: found.status, result: shownResult(found), error: found.error }
+        : undefined;
     },
     cancel,
     startedUnder: async (caller, key) => (await findStartByKey(database, caller, key))?.executionId,

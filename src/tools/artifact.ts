@@ -1,6 +1,6 @@
 import type { ResultStore } from "../ports/result-store.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
-import { asManifest, type Manifest } from "../schema/manifest.ts";
+import { asManifest, asTasksManifest, type Manifest, type TasksManifest } from "../schema/manifest.ts";
 import { loading, referenced, wholeManifest } from "../schema/whole-result.ts";
 import { answering, configurationError } from "./config.ts";
 import type { Tool, ToolCall } from "./tool.ts";
@@ -36,11 +36,14 @@ export function createArtifactTool({ store }: ArtifactOptions): Tool {
   };
 }
 
+/** What is to be read: a reference, or a manifest that has none. */
+type Wanted = string | Manifest | TasksManifest;
+
 /** Keys that may hold the reference, in this order. */
 const KEYS = ["uri", "ref", "result_ref", "temp_ref"];
 
 /** The first reference in the task's keys, else among its inputs. */
-function wantedOf(call: ToolCall): string | Manifest {
+function wantedOf(call: ToolCall): Wanted {
   for (const source of [call.config, call.input]) {
     for (const value of [...KEYS.map((key) => source[key]), nested(source, "args")]) {
       if (value === undefined || value === null) continue;
@@ -65,15 +68,15 @@ function nested(source: JsonObject, key: string): Json | undefined {
  * Text as is, or the map that it is the JSON of; a ResultRef, or anything that holds one under `ref`, `__ref__` or `_ref`, by
  * its reference; a manifest that has none by its parts.
  */
-function reference(value: Json): string | Manifest | undefined {
+function reference(value: Json): Wanted | undefined {
   if (typeof value === "string") return value === "" ? undefined : (fromJson(value) ?? value);
   if (!isJsonObject(value)) return undefined;
   const inner = (own(value, "ref") ?? own(value, "__ref__") ?? own(value, "_ref")) as Json | undefined;
-  return inner === undefined || inner === null ? asManifest(value) : reference(inner);
+  return inner === undefined || inner === null ? (asTasksManifest(value) ?? asManifest(value)) : reference(inner);
 }
 
 /** A map that was rendered within a longer text, or came over HTTP, is its JSON. */
-function fromJson(text: string): string | Manifest | undefined {
+function fromJson(text: string): Wanted | undefined {
   if (!text.startsWith("{")) return undefined;
   try {
     return reference(JSON.parse(text) as Json);

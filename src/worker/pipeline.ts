@@ -320,9 +320,9 @@ function tooManyRuns(run: PipelineRun, task: ProgramTask, runsMax: number): Task
   return place({ kind: "policy", code: "TASK_RUNS_MAX", message, retryable: false }, run, task, 1);
 }
 
-/** Marks a result that is the merge of several tasks' results; a lone task's result is itself. */
-export function pipelineMark(step: ProgramStep): { pipeline?: true } {
-  return step.step.pipeline && step.tasks.length > 1 ? { pipeline: true } : {};
+/** Marks a result that is the merge of several tasks' results. */
+export function pipelineMark({ step }: ProgramStep): { pipeline?: true } {
+  return step.pipeline ? { pipeline: true } : {};
 }
 
 /** A pipeline before its first task. `parent`: the iteration names of the playbook that called this one. */

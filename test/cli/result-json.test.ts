@@ -5,7 +5,9 @@ import { wholeResult } from "../../src/cli/result-json.ts";
 import { resultText } from "../../src/cli/result-text.ts";
 import { boundedResult } from "../../src/language/bounded-result.ts";
 import type { Json } from "../../src/schema/json.ts";
+import { asTasksManifest } from "../../src/schema/manifest.ts";
 import type { ResultRef, StoredResult } from "../../src/schema/result.ts";
+import { loading, wholeManifest } from "../../src/schema/whole-result.ts";
 
 test("a pipeline's result is the merge of its tasks' fields, references loaded", async () => {
   const store = createLocalResults();
@@ -17,7 +19,32 @@ test("a pipeline's result is the merge of its tasks' fields, references loaded",
     ],
   };
   assert.deepEqual(await wholeResult(stored, store), { x: 2, z: 1, y: 3 });
-  assert.deepEqual(boundedResult(stored), { first: { x: 1, z: 1 }, second: reference("noetl://a") });
+  const shown = boundedResult(stored);
+  assert.deepEqual(shown, {
+    kind: "manifest",
+    strategy: "fields",
+    parts: [
+      { task: "first", value: { x: 1, z: 1 } },
+      { task: "second", ref: "noetl://a", bytes: 20, sha256: "", extracted: {} },
+    ],
+    total_parts: 2,
+    total_bytes: 33,
+  });
+  const manifest = asTasksManifest(shown);
+  assert.ok(manifest !== undefined);
+  assert.deepEqual(await loading(wholeManifest(manifest), (ref) => store.load(ref)), { x: 2, z: 1, y: 3 });
+  const { lines, missing } = resultText(stored);
+  assert.deepEqual(JSON.parse(lines.join("")), { x: 1, z: 1 });
+  assert.match(missing ?? "", /33 bytes in all; --json/);
+  // Within the limit each, whatever they come to together.
+  const long = "x".repeat(50_000);
+  const inline: StoredResult = {
+    tasks: [
+      ["first", { value: { a: long, n: 1 } }],
+      ["second", { value: { b: long, n: 2 } }],
+    ],
+  };
+  assert.deepEqual(boundedResult(inline), { a: long, n: 2, b: long });
 });
 
 test("a loop's result has its stored parts in collection order", async () => {

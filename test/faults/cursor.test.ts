@@ -86,8 +86,8 @@ async function setup(context: TestContext, settings: NodeJS.ProcessEnv, frame: s
       await client.watch(executionId);
       const { body } = await client.call("GET", `/api/executions/${executionId}/result`);
       assert.equal(body.status, "COMPLETED", JSON.stringify(body));
-      const { result } = body as unknown as { result: { value: { stats: object } } };
-      assert.deepEqual(result.value.stats, { total: rows, success: rows, failed: 0 });
+      const { result } = body as unknown as { result: { stats: object } };
+      assert.deepEqual(result.stats, { total: rows, success: rows, failed: 0 });
       const ids = [...effects(executionId).keys()].sort((left, right) => left - right);
       assert.deepEqual(
         ids,

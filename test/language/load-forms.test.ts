@@ -190,11 +190,20 @@ describe("forms of a tool", () => {
   ];
   for (const [name, tool, expected] of cases) it(name, () => assert.deepEqual(tasks(tool), expected));
 
-  it("a list or a map of labels is a pipeline, a single task and a step without tool are not", () => {
+  it("several tasks are a pipeline, a lone task is none however it is written", () => {
     const pipeline = (tool: string) => step(`  - { step: one${tool} }\n`).pipeline;
-    assert.equal(pipeline(", tool: [{ kind: noop }]"), true);
-    assert.equal(pipeline(", tool: { a: { kind: noop } }"), true);
-    assert.equal(pipeline(", tool: { kind: noop }"), false);
+    for (const several of ["[{ kind: noop }, { kind: noop }]", "{ a: { kind: noop }, b: { kind: noop } }"]) {
+      assert.equal(pipeline(`, tool: ${several}`), true, several);
+    }
+    const lone = [
+      "{ kind: noop }",
+      "[{ kind: noop }]",
+      "[{ name: a, kind: noop }]",
+      "[{ a: { kind: noop } }]",
+      "{ a: { kind: noop } }",
+    ];
+    for (const one of lone) assert.equal(pipeline(`, tool: ${one}`), false, one);
+    assert.equal(pipeline(", tool: noop"), false);
     assert.equal(pipeline(""), false);
   });
 

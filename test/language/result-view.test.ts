@@ -202,3 +202,33 @@ test("code is given body, results and virtual fields as real ones, own ones kept
   assert.deepEqual(view({ value: [1] }), [1]);
   assert.deepEqual(view({ tasks: [["a", { value: { n: 1 } }]] }), { n: 1, results: { a: { n: 1 } } });
 });
+
+test("selected fields of a task are fields of the whole, and of what code is given, inline and by reference", () => {
+  const value = { status: "ok", page: { next: "c2" } };
+  const inline: StoredResult = { value, virtual: { next: { value: "c2" } } };
+  for (const [where, stored, payloads] of [
+    ["inline", inline, {}],
+    ["by reference", reference("r", { status: "ok", next: "c2" }), { r: value }],
+  ] as [string, StoredResult, Record<string, Json>][]) {
+    const whole: StoredResult = {
+      tasks: [
+        ["make", stored],
+        ["look", { value: { n: 1 } }],
+      ],
+    };
+    assert.equal(see(whole, "next", payloads), "c2", where);
+    assert.deepEqual(plainValue(new ResultView(whole, storeOf(payloads))), { ...value, n: 1 }, where);
+    const code = plainValue(new ResultView(stored, storeOf(payloads)).forCode());
+    assert.deepEqual(code, { ...value, next: "c2" }, where);
+  }
+});
+
+test("a list's reference is the manifest of what its tasks gave, and there is none while all of it is inline", () => {
+  const manifest = see(PIPELINE, "_ref") as { kind: string; parts: { task: string }[] };
+  assert.equal(manifest.kind, "manifest");
+  assert.deepEqual(
+    manifest.parts.map(({ task }) => task),
+    ["first", "second", "third"],
+  );
+  assert.equal(see({ tasks: [["a", { value: 1 }]] }, "_ref"), undefined);
+});

@@ -17,16 +17,17 @@ before(async () => {
 });
 
 /** Compares with a runtime that differs in this. */
-function differing(change: (outcome: Outcome) => Partial<Outcome>): Promise<void> {
+function differing(change: (outcome: Outcome) => Partial<Outcome>): Promise<unknown> {
   const run = async () => ({ ...outcome, ...change(structuredClone(outcome)) });
   return compare(scenario, surroundings, { run });
 }
 
-test("the same run twice is the same", () => differing(() => ({})));
+test("the same run twice is the same", async () => void (await differing(() => ({}))));
 
 for (const [what, change] of [
   ["another status", () => ({ status: "FAILED" })],
   ["keys of the result in another order", ({ result }) => ({ result: reversed(result) })],
+  ["what is shown of a step", ({ shown }) => ({ shown: { ...shown, end: "{}" } })],
   ["an error", () => ({ error: { kind: "unknown" } })],
   ["a missing event", ({ events }) => ({ events: events.map((lines) => lines.toSpliced(4, 1)) })],
   ["an event too many", ({ events }) => ({ events: events.map((lines) => [...lines, "one more"]) })],

@@ -9,6 +9,7 @@ import { createTestDatabase } from "../support/postgres.ts";
 import { LANGUAGE } from "./language-scenarios.ts";
 import { compare } from "./support/compare.ts";
 import { startParityService } from "./support/service-run.ts";
+import { formsDocument, limitDocument } from "./tool-forms.ts";
 
 /* The shapes of the language, each on both runtimes. */
 
@@ -30,7 +31,22 @@ test("every shape of the language comes to the same on both runtimes", async (t)
   for (const name of readdirSync(FOLDER)) await service.register(await readFile(join(FOLDER, name), "utf8"));
   for (const scenario of LANGUAGE) {
     const workload = { base_url: api.origin, ...scenario.workload };
-    await t.test(scenario.name, () => compare({ ...scenario, workload }, surroundings, service));
+    await t.test(scenario.name, async () => void (await compare({ ...scenario, workload }, surroundings, service)));
+  }
+  const generated = [formsDocument(), limitDocument()];
+  const files = generated.map(({ content }, index) => [`${index}.yaml`, content] as const);
+  const forms = { ...surroundings, folder: await folderWith(t, Object.fromEntries(files)) };
+  for (const { path, content, expected, shown } of generated) {
+    await t.test(path, async () => {
+      await service.register(content);
+      const outcome = await compare({ name: path, path, order: "total", ends: "COMPLETED" }, forms, service);
+      assert.deepEqual(JSON.parse(outcome.result), expected);
+      for (const [step, fields] of Object.entries(shown)) {
+        if (fields === null) continue;
+        const seen = JSON.parse(outcome.shown[step] ?? "null") as object;
+        assert.deepEqual({ ...seen, ...(fields as object) }, seen, step);
+      }
+    });
   }
 });
 

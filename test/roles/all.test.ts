@@ -29,7 +29,7 @@ async function start(server: Serving, name: string, workflow: string): Promise<s
 
 interface Ended {
   status: string;
-  result: { value: unknown } | null;
+  result: unknown;
   error: { message: string } | null;
 }
 
@@ -69,7 +69,7 @@ test("with nothing set up: serve has a worker that runs playbooks, python, shell
 `,
   );
   const { status, result, error } = await end(server, id);
-  assert.deepEqual([status, result?.value, error], ["COMPLETED", { answer: 42 }, null]);
+  assert.deepEqual([status, result, error], ["COMPLETED", { answer: 42 }, null]);
   const pid = await workerPid(server);
   server.process.kill("SIGTERM");
   const { code, stderr } = await server.ended;

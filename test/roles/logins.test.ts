@@ -114,8 +114,8 @@ test("a session is validated by its playbook, and not once it is revoked", async
   const { body } = await login(ada);
   const token_sha256 = sha256(body.session_token);
   const valid = await run(`${IDP}/validate_session`, { token_sha256 });
-  assert.equal(valid.result?.value?.["valid"], true, JSON.stringify(valid));
-  assert.deepEqual(valid.result?.value?.["user"], {
+  assert.equal(valid.result?.["valid"], true, JSON.stringify(valid));
+  assert.deepEqual(valid.result?.["user"], {
     user_id: body.user.user_id,
     email: "ada@example.com",
     display_name: "Ada Lovelace",
@@ -124,8 +124,8 @@ test("a session is validated by its playbook, and not once it is revoked", async
   });
   await sql`update auth.sessions set revoked_at = now() where token_sha256 = ${token_sha256}`;
   const over = await run(`${IDP}/validate_session`, { token_sha256 });
-  assert.deepEqual([over.status, over.result?.value?.["valid"]], ["COMPLETED", false]);
-  assert.equal(over.result?.value?.["user"], null);
+  assert.deepEqual([over.status, over.result?.["valid"]], ["COMPLETED", false]);
+  assert.equal(over.result?.["user"], null);
 });
 
 test("an administrator gives a role, and it counts with the user's next call", async () => {
@@ -136,10 +136,7 @@ test("an administrator gives a role, and it counts with the user's next call", a
   const path = "team/report";
   const check = { token_sha256: sha256(user.body.session_token), action: "view", path };
   const before = await run(`${IDP}/check_playbook_access`, check);
-  assert.deepEqual(
-    [before.result?.value?.["allowed"], before.result?.value?.["message"]],
-    [false, "the user has no active role"],
-  );
+  assert.deepEqual([before.result?.["allowed"], before.result?.["message"]], [false, "the user has no active role"]);
   const asked = { action: "view", path };
   assert.deepEqual((await as(user.body.session_token, "POST", "/api/auth/access", asked)).body, { allowed: false });
   const given = await run(`${IDP}/user_management`, {
@@ -148,7 +145,7 @@ test("an administrator gives a role, and it counts with the user's next call", a
     email: "ada@example.com",
     role: "viewer",
   });
-  const update = given.result?.value?.["update"];
+  const update = given.result?.["update"];
   const { user_id } = user.body.user;
   assert.deepEqual(update, { user_id, email: "ada@example.com", role: "viewer", granted: true, changed: true });
   const [row] = await sql<{ granted_by: number }[]>`
@@ -156,11 +153,11 @@ test("an administrator gives a role, and it counts with the user's next call", a
   assert.equal(row?.granted_by, admin.body.user.user_id);
   assert.deepEqual((await as(user.body.session_token, "POST", "/api/auth/access", asked)).body, { allowed: true });
   const after = await run(`${IDP}/check_playbook_access`, check);
-  assert.equal(after.result?.value?.["allowed"], true, JSON.stringify(after));
-  assert.match(String(after.result?.value?.["message"]), /^role viewer, permission \d+$/);
+  assert.equal(after.result?.["allowed"], true, JSON.stringify(after));
+  assert.match(String(after.result?.["message"]), /^role viewer, permission \d+$/);
   for (const other of [{ action: "execute" }, { path: `${IDP}/login` }, { action: "fly" }, { path: null }]) {
     const refused = await run(`${IDP}/check_playbook_access`, { ...check, ...other });
-    assert.equal(refused.result?.value?.["allowed"], false, JSON.stringify(other));
+    assert.equal(refused.result?.["allowed"], false, JSON.stringify(other));
   }
   await run(`${IDP}/user_management`, {
     action: "update_role",
@@ -178,24 +175,20 @@ test("user management lists users and roles for who may manage users, and for no
   const manage = (session: string, workload: object) =>
     run(`${IDP}/user_management`, { token_sha256: sha256(session), ...workload });
   const listed = await manage(admin.body.session_token, { action: "list_users", limit: 1 });
-  assert.deepEqual(emailsOf(listed.result?.value?.["users"]), ["ada@example.com"]);
+  assert.deepEqual(emailsOf(listed.result?.["users"]), ["ada@example.com"]);
   const rest = await manage(admin.body.session_token, { after: "ada@example.com" });
-  const people = rest.result?.value?.["users"] as { email: string; roles: string[] }[];
+  const people = rest.result?.["users"] as { email: string; roles: string[] }[];
   assert.deepEqual(people.find(({ email }) => email === "root@example.com")?.roles, ["admin"]);
-  const roles = (await manage(admin.body.session_token, { action: "list_roles" })).result?.value?.["roles"];
+  const roles = (await manage(admin.body.session_token, { action: "list_roles" })).result?.["roles"];
   assert.deepEqual(namesOf(roles), ["admin", "analyst", "developer", "viewer"]);
   for (const action of ["list_users", "list_roles", "update_role"]) {
     const refused = await manage(user.body.session_token, { action, email: "ada@example.com", role: "admin" });
-    assert.deepEqual(
-      [refused.result?.value?.["status"], refused.result?.value?.["code"]],
-      ["refused", "FORBIDDEN"],
-      action,
-    );
+    assert.deepEqual([refused.result?.["status"], refused.result?.["code"]], ["refused", "FORBIDDEN"], action);
   }
   const unknown = await manage(admin.body.session_token, { action: "update_role", email: "no@body", role: "admin" });
-  assert.equal(unknown.result?.value?.["error"], "There is no user of that name");
+  assert.equal(unknown.result?.["error"], "There is no user of that name");
   const wrong = await manage(admin.body.session_token, { action: "delete_everything" });
-  assert.equal(wrong.result?.value?.["code"], "INVALID_INPUT");
+  assert.equal(wrong.result?.["code"], "INVALID_INPUT");
 });
 
 test("without the column granted_by a role update fails, and provision_auth_schema says how to add it", async () => {
@@ -209,12 +202,12 @@ test("without the column granted_by a role update fails, and provision_auth_sche
   });
   assert.deepEqual([failed.status, failed.error?.code], ["FAILED", "42703"]);
   assert.match(failed.error?.message ?? "", /granted_by/);
-  const told = (await run(`${IDP}/provision_auth_schema`)).result?.value;
+  const told = (await run(`${IDP}/provision_auth_schema`)).result;
   assert.equal(told?.["code"], "INCOMPLETE");
   const [missing] = (told?.["missing"] ?? []) as { column: string; statement: string }[];
   assert.equal(missing?.column, "user_roles.granted_by");
   await sql.unsafe(missing?.statement ?? "");
-  const restored = (await run(`${IDP}/provision_auth_schema`)).result?.value;
+  const restored = (await run(`${IDP}/provision_auth_schema`)).result;
   assert.deepEqual(restored?.["restored"], { roles: [], permissions: [] });
   const done = await run(`${IDP}/user_management`, {
     action: "update_role",
@@ -228,12 +221,12 @@ test("default roles that were deleted are put back; an operator makes an adminis
   const { as, login, run } = service;
   const { sql } = service.database;
   await sql`delete from auth.roles where name in ('admin', 'viewer')`;
-  const restored = (await run(`${IDP}/provision_auth_schema`)).result?.value;
+  const restored = (await run(`${IDP}/provision_auth_schema`)).result;
   assert.deepEqual(restored?.["restored"], { roles: ["admin", "viewer"], permissions: [] });
   const given = await sql`select from auth.role_permissions join auth.roles using (role_id) where name = 'admin'`;
   assert.equal(given.length, 5);
   const setup = await run(`${IDP}/setup_admin_permissions`, { email: "Grace@Example.com" });
-  const administrator = setup.result?.value?.["administrator"] as { email: string; changed: boolean };
+  const administrator = setup.result?.["administrator"] as { email: string; changed: boolean };
   assert.deepEqual([administrator.email, administrator.changed], ["grace@example.com", true]);
   const { body } = await login({ sub: "grace", email: "grace@example.com" });
   assert.deepEqual(body.user.roles, ["admin"]);

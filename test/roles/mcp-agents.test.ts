@@ -49,8 +49,7 @@ test("an agent calls a registered server as the machine or as its caller, and ac
     const asked = { path: "examples/mcp_agent", resource_kind: "agent", workload };
     const { execution_id } = await call("/api/execute", asked);
     const { status, result, error } = await ended(execution_id);
-    const value = (result as { value?: JsonObject } | null)?.value;
-    return { id: String(execution_id), status, value, error: error as JsonObject | null };
+    return { id: String(execution_id), status, value: result as JsonObject | null, error: error as JsonObject | null };
   };
 
   const deploy =

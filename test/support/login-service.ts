@@ -33,7 +33,7 @@ export interface LoginService {
 export interface Ended {
   execution_id: string;
   status: string;
-  result: { value?: Record<string, unknown> } | null;
+  result: Record<string, unknown> | null;
   error: { code: string; message: string } | null;
 }
 

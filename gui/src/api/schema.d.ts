@@ -312,7 +312,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The stored result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too
+         * The result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too
          * @description For: worker, operator; a user who may view its path.
          */
         get: operations["getApiExecutionsExecutionIdResult"];
@@ -3038,7 +3038,7 @@ export interface operations {
                 wait_ms?: string;
                 /** @description A step whose result is wanted instead. */
                 step?: string;
-                /** @description true: as stored, secrets sealed, for workers. Else [secret] stands in their place. */
+                /** @description For workers: the result as it is stored (`value`, `ref`, `tasks` or `loop`), what is sealed in it too. */
                 sealed?: "true" | "false";
             };
             header?: never;
@@ -3061,8 +3061,8 @@ export interface operations {
                         path: string;
                         /** @enum {string} */
                         status: "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
-                        /** @description As it is stored: `value`, `ref`, `tasks` or `loop`. */
-                        result: Record<string, never> | null;
+                        /** @description The value, as templates read it; a ResultRef or a manifest where it is large; null while it runs. */
+                        result: unknown;
                         error: {
                             code: string;
                             message: string;

@@ -1,9 +1,21 @@
 import { type ReactNode, useState } from "react";
+import { JsonView } from "./json-view.tsx";
 import { bytesText, type Manifest } from "./reference.ts";
 import { ReferenceView } from "./reference-view.tsx";
 
 /** Parts that are listed before somebody asks for more. */
 const SHOWN = 20;
+
+/** What a strategy does, where its name alone does not say it. */
+const JOINED: Readonly<Record<string, string>> = { fields: "whose fields are joined, later ones win" };
+
+function PartView({ part, index }: { part: NonNullable<Manifest["parts"]>[number]; index: number }): ReactNode {
+  const count = part.count === undefined ? "" : `, ${part.count} results`;
+  const label = part.task ?? `Part ${index + 1}${count}`;
+  if (part.ref === undefined) return <JsonView value={part.value} label={label} />;
+  const meta = part.bytes === undefined ? {} : { meta: { bytes: part.bytes } };
+  return <ReferenceView reference={{ kind: "result_ref", ref: part.ref, ...meta }} label={label} />;
+}
 
 /** Results in parts, each of which is loaded when somebody asks for it. */
 export function ManifestView({ manifest, label }: { manifest: Manifest; label: string }): ReactNode {
@@ -18,19 +30,11 @@ export function ManifestView({ manifest, label }: { manifest: Manifest; label: s
       <h3>{label}</h3>
       <p className="quiet">
         {count.toLocaleString("en")} parts{bytes !== undefined && `, ${bytesText(bytes)} together`}
-        {manifest.strategy !== undefined && `, joined by ${manifest.strategy}`}
+        {manifest.strategy !== undefined && `, ${JOINED[manifest.strategy] ?? `joined by ${manifest.strategy}`}`}
       </p>
       <div className="stack">
         {parts.slice(0, shown).map((part, index) => (
-          <ReferenceView
-            key={part.ref}
-            label={`Part ${index + 1}${part.count === undefined ? "" : `, ${part.count} results`}`}
-            reference={{
-              kind: "result_ref",
-              ref: part.ref,
-              ...(part.bytes !== undefined && { meta: { bytes: part.bytes } }),
-            }}
-          />
+          <PartView key={part.ref ?? part.task} part={part} index={index} />
         ))}
       </div>
       {parts.length > shown && (

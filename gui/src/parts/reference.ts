@@ -16,7 +16,8 @@ export interface Reference {
 export interface Manifest {
   kind: "manifest";
   strategy?: string;
-  parts?: readonly { ref: string; bytes?: number; count?: number }[];
+  /** Of a list of tasks each part has the task's label, and its value where that is inline. */
+  parts?: readonly { ref?: string; bytes?: number; count?: number; task?: string; value?: unknown }[];
   ref?: string;
   total_parts?: number;
   total_bytes?: number;

@@ -32,7 +32,7 @@ export function readStep(outer: Reading, place: Place): Step {
     name,
     ...(desc === undefined ? {} : { desc }),
     tasks: tool.tasks,
-    pipeline: tool.pipeline,
+    pipeline: tool.tasks.length > 1,
     input: readInputs(reading, field(place, "args"), field(place, "input")),
     ...(when === undefined ? {} : { when: when.value }),
     admit: readAdmission(reading, field(field(spec, "policy"), "admit")),

@@ -6,10 +6,9 @@ import { legacy, positionOf, REMOVED_STEP_KEYS, type Reading } from "./reading.t
 import { defaultResult } from "./result-storage.ts";
 import { hoistSpec, readTask, type TaskDraft } from "./task.ts";
 
-/** The tasks of a step or a workbook entry, and whether they were written as a pipeline. */
+/** The tasks of a step or a workbook entry. */
 export interface Tool {
   tasks: Task[];
-  pipeline: boolean;
   /** True when `tool` is a text and the task's keys stand beside it. */
   flat: boolean;
 }
@@ -18,7 +17,7 @@ export interface Tool {
  * Reads `tool` in all its forms (language document, section 3). `owner` is the step or workbook entry, `name` its name.
  */
 export function readTool(reading: Reading, owner: Place, name: string): Tool {
-  const { drafts, pipeline, flat } = draftTool(reading, owner, name);
+  const { drafts, flat } = draftTool(reading, owner, name);
   const labels = drafts.map((draft) => draft.label);
   const seen = new Set<string>();
   for (const { label, place, at } of drafts) {
@@ -30,7 +29,7 @@ export function readTool(reading: Reading, owner: Place, name: string): Tool {
   }
   const inStep: Reading = { ...reading, labels: seen };
   const tasks = drafts.map((draft, index) => readTask(inStep, draft, labels, index));
-  return { tasks: tasks.length > 0 ? tasks : [implicitNoop(reading, owner, name)], pipeline, flat };
+  return { tasks: tasks.length > 0 ? tasks : [implicitNoop(reading, owner, name)], flat };
 }
 
 /** The task of a step that has no tool. */
@@ -41,7 +40,6 @@ function implicitNoop(reading: Reading, owner: Place, name: string): Task {
 
 interface Drafts {
   drafts: TaskDraft[];
-  pipeline: boolean;
   flat: boolean;
 }
 
@@ -50,19 +48,18 @@ function draftTool(reading: Reading, owner: Place, name: string): Drafts {
   if (tool === undefined || (Array.isArray(tool.value) && tool.items.length === 0)) {
     const hint = "add `tool: {kind: …}`, or `tool: {kind: noop}` to say that it is meant";
     reading.report("missing-tool", owner, `step \`${name}\` has no tool and does nothing`, hint);
-    return { drafts: [], pipeline: false, flat: false };
+    return { drafts: [], flat: false };
   }
   if (textOf(tool) !== undefined) {
     legacy(reading, tool, "`tool` as a text with its keys beside it", "`tool: {kind: …, …}`");
-    return { drafts: [flatDraft(owner, tool, name)], pipeline: false, flat: true };
+    return { drafts: [flatDraft(owner, tool, name)], flat: true };
   }
   if (Array.isArray(tool.value)) {
-    const drafts = tool.items.flatMap((item, index) => draftEntry(item, `task_${index}`));
-    return { drafts, pipeline: true, flat: false };
+    return { drafts: tool.items.flatMap((item, index) => draftEntry(item, `task_${index}`)), flat: false };
   }
-  if (isLabelled(tool.value)) return { drafts: draftEntry(tool, name), pipeline: true, flat: false };
+  if (isLabelled(tool.value)) return { drafts: draftEntry(tool, name), flat: false };
   const named = textOf(field(tool, "kind")) === "workbook" ? undefined : textOf(field(tool, "name"));
-  return { drafts: isMap(tool) ? [draft(tool, named ?? name, tool.valueStart)] : [], pipeline: false, flat: false };
+  return { drafts: isMap(tool) ? [draft(tool, named ?? name, tool.valueStart)] : [], flat: false };
 }
 
 /** A list's entry: one task, or one task per label. */

@@ -41,7 +41,7 @@ function linesOf(records: readonly EventRecord[]): string[] {
 }
 
 /** Fields that differ from run to run, or from runtime to runtime, and may. */
-const INCIDENTAL: ReadonlySet<string> = new Set([
+export const INCIDENTAL: ReadonlySet<string> = new Set([
   ...["event_id", "created_at", "next_run_at", "duration_ms", "worker", "catalog_id", "parent_execution_id"],
   // An error's text has the name of its document.
   "bytes",
@@ -76,7 +76,11 @@ export function cleaner(ids: ReadonlySet<string>, without: ReadonlySet<string> =
  * text of a manifest has ids in it, that of a sensitive result is sealed: no two of them are the same.
  */
 function withoutHints(value: JsonObject): JsonObject {
-  const { kind, ref, meta, preview } = value;
+  const { kind, ref, meta, preview, task } = value;
+  if (typeof task === "string" && typeof ref === "string" && ref.endsWith("/manifest")) {
+    const { sha256: _sha256, ...part } = value;
+    return part;
+  }
   if (kind !== "result_ref" || typeof ref !== "string" || !isJsonObject(meta)) return value;
   const isOnce = ref.endsWith("/manifest") || (isJsonObject(preview) && preview["bytes"] === 0);
   const { content_type = null, bytes = null, sha256 = null } = meta;

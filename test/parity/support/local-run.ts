@@ -4,7 +4,7 @@ import { createLocalRuntime } from "../../../src/local/runtime.ts";
 import { type EventRecord, toRecord } from "../../../src/schema/event-record.ts";
 import { createToolRegistry, type ToolRegistry } from "../../../src/tools/registry.ts";
 import { createSecretSource } from "../../../src/tools/secret-source.ts";
-import { loadedResult, type Outcome, outcomeOf } from "./outcome.ts";
+import { loadedResult, type Outcome, outcomeOf, shownSteps } from "./outcome.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** What both runtimes are given beside the playbooks. */
@@ -48,7 +48,7 @@ export async function runLocally(scenario: Scenario, { folder, credentialsFile, 
     const result = await loadedResult(state, runtime.results);
     // Executions that nobody waits for are part of the outcome: this waits for them.
     await runtime.close();
-    return outcomeOf([...logs.values()], result, scenario.order);
+    return outcomeOf([...logs.values()], result, shownSteps(state), scenario.order);
   } finally {
     await runtime.close();
     await tools?.close();

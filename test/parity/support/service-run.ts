@@ -8,7 +8,7 @@ import { ownDatabase } from "../../support/key-ring.ts";
 import { createTestDatabase } from "../../support/postgres.ts";
 import { startServe } from "../../support/serve.ts";
 import type { Surroundings } from "./local-run.ts";
-import { loadedResult, type Outcome, outcomeOf, stateOf } from "./outcome.ts";
+import { loadedResult, type Outcome, outcomeOf, stateOf, stepsWithResult } from "./outcome.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** A server and a worker, each a process of its own, over a real PostgreSQL. */
@@ -50,7 +50,13 @@ export async function startParityService(
       const { execution_id: id } = await call<{ execution_id: string }>(url, "/api/execute", body);
       const family = await familyOf(url, id);
       const logs = await Promise.all(family.map((member) => logOf(url, member)));
-      return outcomeOf(logs, await loadedResult(stateOf(logs[0] ?? []), results), order);
+      const state = stateOf(logs[0] ?? []);
+      const shown = async (step: string): Promise<[string, Json]> => {
+        const query = `step=${encodeURIComponent(step)}`;
+        return [step, (await call<{ result: Json }>(url, `/api/executions/${id}/result?${query}`)).result];
+      };
+      const steps = await Promise.all(stepsWithResult(state).map(shown));
+      return outcomeOf(logs, await loadedResult(state, results), steps, order);
     },
   };
 }
