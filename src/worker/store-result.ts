@@ -143,7 +143,7 @@ function resultUri({ executionId, step, task, taskRunId }: ResultPlace): string 
 
 /** Longest text that stays readable without loading the payload. */
 const SCALAR_TEXT_MAX = 256;
-/** Most characters of all of them together: they stand in an event. A map of a hundred thousand numbers has more. */
+/** Most characters of all of them together, with their names: they stand in an event. A map of a hundred thousand numbers has more. */
 const SCALARS_CHARS_MAX = 16_384;
 
 /** Top-level scalars, short texts among them: they stay readable beside the reference. */
@@ -155,9 +155,10 @@ export function scalars(data: Json): JsonObject {
     const value = own(data, key);
     if (typeof value === "object" && value !== null) continue;
     const length = typeof value === "string" ? value.length : 8;
+    // What is left out uses up nothing: a later one may fit.
+    if (length > SCALAR_TEXT_MAX || key.length + length > left) continue;
     left -= key.length + length;
-    if (left < 0) break;
-    if (length <= SCALAR_TEXT_MAX) setOwn(found, key, value);
+    setOwn(found, key, value);
   }
   return found;
 }

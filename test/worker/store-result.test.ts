@@ -85,6 +85,20 @@ test("a preview is so many bytes long at most, and cuts no character in two", as
   }
 });
 
+test("what has no room among the scalars takes none from those after it", async () => {
+  const { ref } = await stored(
+    { text: "t".repeat(30_000), items: [1], count: 3, note: "n".repeat(257), last: "c2" },
+    {},
+  );
+  assert.deepEqual(ref.extracted, { count: 3, last: "c2" });
+  // 63 texts of 256 characters with names of 3 leave 67 of 16,384: one is a character too long for that, the next one fits.
+  const texts = Object.fromEntries(Array.from({ length: 63 }, (_, index) => [`t${10 + index}`, "x".repeat(256)]));
+  const left = 16_384 - 63 * 259;
+  const fits = "f".repeat(left - 4);
+  const { ref: full } = await stored({ ...texts, long: `${fits}x`, fits, more: 1 }, {});
+  assert.deepEqual(full.extracted, { ...texts, fits });
+});
+
 test("scalars stay readable as far as an event has room for them", async () => {
   const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index]));
   const { ref } = await stored(many, {});
