@@ -1,6 +1,12 @@
 import type { ExecutionStore } from "../ports/execution-store.ts";
 import { findBatchByKey, takeOpenBatches } from "../repositories/batches.ts";
-import { type ClaimPolicy, findClaimable, findPending, loadCommandBodies } from "../repositories/claims.ts";
+import {
+  type ClaimPolicy,
+  findClaimable,
+  findPending,
+  findPendingLanes,
+  loadCommandBodies,
+} from "../repositories/claims.ts";
 import type { Database } from "../repositories/database.ts";
 import { findOverdue, findStartByKey, loadEvents, loadExecution } from "../repositories/execution-load.ts";
 import { flushChanges } from "../repositories/flush.ts";
@@ -33,7 +39,8 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
       const { moved, at } = await flushChanges(flushDatabase, flushColumns(flush));
       return { moved: new Set(moved), at };
     },
-    pendingCommands: (after, limit) => findPending(database, after, limit),
+    pendingLanes: (after, limit) => findPendingLanes(database, after, limit),
+    pendingCommands: (wanted) => findPending(database, wanted),
     claimableCommands: (commandIds, abandonedBy) => findClaimable(database, commandIds, policy, abandonedBy ?? null),
     commandBodies: (commandIds) => loadCommandBodies(database, commandIds),
     unprocessedBatches: (idleMs, limit) =>

@@ -29,8 +29,10 @@ export interface ExecutionStore {
    * says nothing about what was written when it comes from the connection.
    */
   flush(flush: Flush): Promise<FlushOutcome>;
-  /** PENDING commands from `after` on, oldest first. */
-  pendingCommands(after: string, limit: number): Promise<ReadyCommand[]>;
+  /** What PENDING commands require, each requirement once, in an order of the store's own; those after `after`, at most `limit`. */
+  pendingLanes(after: CommandLane | undefined, limit: number): Promise<CommandLane[]>;
+  /** PENDING commands of these lanes: of each the oldest, in order, at most its `limit`. */
+  pendingCommands(wanted: readonly { lane: CommandLane; limit: number }[]): Promise<ReadyCommand[]>;
   /**
    * Those of these commands that may be claimed now: PENDING ones, and held ones that the claim policy gives up (decisions,
    * "Worker protocol"). Held ones of `abandonedBy` count as given up, whatever their lease.
@@ -150,12 +152,17 @@ export interface CommandChange {
   leaseMs: number | null;
 }
 
+/** What a worker must have for a command: commands with the same requirement wait in one lane. */
+export interface CommandLane {
+  kinds: string[];
+  /** Null: any. */
+  labels: JsonObject | null;
+}
+
 /** A command that a worker may claim. */
-export interface ReadyCommand {
+export interface ReadyCommand extends CommandLane {
   commandId: string;
   executionId: string;
-  kinds: string[];
-  labels: JsonObject | null;
   /** Claims so far: more than 0 for one that is taken from a worker. */
   attempt: number;
 }

@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from "postgres";
 import type { Command } from "../schema/command.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Database } from "./database.ts";
@@ -21,15 +22,66 @@ export interface ClaimPolicy {
   hardTimeoutMs: number;
 }
 
-/** PENDING commands after an id, oldest first: what nobody was told of, or nobody has taken. */
-export async function findPending({ sql }: Database, after: string, limit: number): Promise<ClaimableCommand[]> {
-  return sql<ClaimableCommand[]>`
-    select command_id as "commandId", execution_id as "executionId", kinds, labels, attempt
-    from flow.command
-    where status = 'PENDING' and command_id > ${after}
-    order by command_id
-    limit ${limit}`;
+/** What a worker must have for a command. */
+export type Requirement = Pick<ClaimableCommand, "kinds" | "labels">;
+
+/**
+ * What PENDING commands require, each requirement once, after one of them. It jumps from one to the next in the index, so that
+ * a hundred thousand commands of one requirement cost what one does.
+ */
+export async function findPendingLanes(
+  { sql }: Database,
+  after: Requirement | undefined,
+  limit: number,
+): Promise<Requirement[]> {
+  const { kinds = [], labels = null } = after ?? {};
+  const beyond = sql`and (kinds, ${hash(sql, sql`labels`)}) > (${kinds}::text[], ${hash(sql, jsonb(sql, labels))})`;
+  return sql<Requirement[]>`
+    with recursive lane as (
+      (select kinds, labels, ${hash(sql, sql`labels`)} as hash from flow.command
+       where status = 'PENDING' ${after === undefined ? sql`` : beyond}
+       order by kinds, ${hash(sql, sql`labels`)}
+       limit 1)
+      union all
+      select next.* from lane cross join lateral (
+        select kinds, labels, ${hash(sql, sql`labels`)} as hash from flow.command
+        where status = 'PENDING' and (kinds, ${hash(sql, sql`labels`)}) > (lane.kinds, lane.hash)
+        order by kinds, ${hash(sql, sql`labels`)}
+        limit 1
+      ) as next
+    )
+    select kinds, labels from lane limit ${limit}`;
 }
+
+/** The oldest PENDING commands of each of these requirements, in order: what nobody was told of, or nobody has taken. */
+export async function findPending(
+  { sql }: Database,
+  wanted: readonly { lane: Requirement; limit: number }[],
+): Promise<ClaimableCommand[]> {
+  const lanes = wanted.map(({ lane: { kinds, labels }, limit }) => ({ kinds, labels, limit }));
+  return sql<ClaimableCommand[]>`
+    select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt
+    from jsonb_to_recordset(${JSON.stringify(lanes)}::text::jsonb) as lane(kinds jsonb, labels jsonb, "limit" int)
+    cross join lateral (
+      select command_id, execution_id, kinds, labels, attempt from flow.command
+      where status = 'PENDING' and kinds = array(select jsonb_array_elements_text(lane.kinds))
+        and ${hash(sql, sql`labels`)} = ${hash(sql, sql`nullif(lane.labels, 'null')`)}
+      order by command_id
+      limit lane."limit"
+    ) as c
+    order by c.command_id`;
+}
+
+/** As `command_for_lane` has it. Labels without an entry have the hash 0, and are not no labels. */
+function hash(sql: Database["sql"], labels: Fragment) {
+  return sql`coalesce(jsonb_hash_extended(${labels}, 0), 1)`;
+}
+
+function jsonb(sql: Database["sql"], value: JsonObject | null): Fragment {
+  return sql`${value === null ? null : JSON.stringify(value)}::text::jsonb`;
+}
+
+type Fragment = PendingQuery<Row[]>;
 
 /**
  * Those of these commands that may be claimed now, oldest first: PENDING ones; those whose lease is over and whose worker is

@@ -111,8 +111,13 @@ export const command = flow.table(
     endedAt: instant("ended_at"),
   },
   (table) => [
-    // Claims take the oldest; the reaper looks for those that are older than an id.
+    // The reaper looks for those that are older than an id.
     index("command_for_claim").on(table.commandId).where(sql`status = 'PENDING'`),
+    // Claims take the oldest of what a worker can run; which requirements there are is read by jumping from one to the next.
+    // Labels by their hash: an entry of an index has at most 2.7 KB.
+    index("command_for_lane")
+      .on(table.kinds, sql`coalesce(jsonb_hash_extended(labels, 0), 1)`, table.commandId)
+      .where(sql`status = 'PENDING'`),
     // Heartbeats and pools ask for what a worker holds; the reaper walks all of it: at most the workers' capacity.
     index("command_for_reaper").on(table.worker, table.commandId).where(sql`status IN ('CLAIMED', 'RUNNING')`),
     // Cancelling an execution, and proving that a finished one left nothing open.

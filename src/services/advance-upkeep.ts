@@ -7,30 +7,16 @@ import type { Upkeep } from "./advance.ts";
 import type { AdvanceParts } from "./advance-parts.ts";
 import { giveUp } from "./advance-report.ts";
 import { followJob, inject, runJob } from "./jobs.ts";
-import { READY_MAX } from "./ready-commands.ts";
 
 /** Rows looked at in one statement. */
 const PAGE = 500;
-/** Pages of commands that are known already which a poll walks over to find one that is not. */
-const PAGES_MAX = 20;
 
 /** The upkeep of an advance. */
 export function createUpkeep(parts: AdvanceParts): Upkeep {
-  const { store, ready, pump, lanes, now } = parts;
+  const { store, ready, refill, pump, lanes } = parts;
   return {
     async poll() {
-      let found = 0;
-      let after = "0";
-      for (let page = 0; page < PAGES_MAX && ready.size() < READY_MAX / 2; page += 1) {
-        const commands = await store.pendingCommands(after, PAGE);
-        for (const command of commands) {
-          if (ready.has(command.commandId)) continue;
-          ready.add({ ...command, readyAt: now() });
-          found += 1;
-        }
-        after = commands.at(-1)?.commandId ?? after;
-        if (commands.length < PAGE || found > 0) break;
-      }
+      const found = await refill.poll();
       // Also for those that are known: what kept them from being claimed may have passed unnoticed.
       if (ready.size() > 0) pump.wake();
       return found;

@@ -11,6 +11,7 @@ import type { Sealer } from "../schema/sealed.ts";
 import type { TraceRef } from "../schema/trace.ts";
 import type { EndedStep } from "./draft.ts";
 import type { CommandProgram } from "./programs.ts";
+import type { ReadyOptions } from "./ready-commands.ts";
 import type { StoppedCommand } from "./stops.ts";
 import type { Watched } from "./watchers.ts";
 
@@ -176,6 +177,8 @@ export interface AdvanceLimits {
   processingMs: number;
   /** `FLOW_BATCH_ACCEPT_WORKERS`: rounds that are written at a time, while the next one is decided. */
   processors: number;
+  /** Commands that wait in memory; default: those of `services/ready-commands`. */
+  ready?: Pick<ReadyOptions, "laneMax" | "readyMax" | "laneMin">;
 }
 
 /** What is told of, for metrics, logs and other processes. Nothing here may throw. */

@@ -57,8 +57,6 @@ interface Claiming {
  * claim written.
  */
 const AT_ONCE_MS = 100;
-/** Commands looked for in the store for a claim that finds none in memory. */
-const LOOK_MAX = 256;
 
 /** Waits among those who want commands, until a round gives some, the time is over, or nobody listens any more. */
 async function waitForCommands(
@@ -66,11 +64,11 @@ async function waitForCommands(
   { input, signal, left, wait }: Claiming,
   offer: Advance["offer"],
 ): Promise<ClaimedCommand[]> {
-  const { pump, deadlines, ready, store, now } = parts;
+  const { pump, deadlines, ready, refill } = parts;
   parts.checkOpen("UNAVAILABLE");
-  if (input.waitMs <= 0 && ready.size() === 0) {
-    for (const command of await store.pendingCommands("0", LOOK_MAX)) ready.add({ ...command, readyAt: now() });
-    if (ready.size() === 0) return [];
+  if (input.waitMs <= 0 && !ready.suits(input)) {
+    await refill.poll();
+    if (!ready.suits(input)) return [];
   }
   return await new Promise((resolve) => {
     let isOver = false;

@@ -13,6 +13,7 @@ import { createLanes } from "./lanes.ts";
 import { loadExecution } from "./live-execution.ts";
 import { createPump } from "./pump.ts";
 import { createReadyCommands } from "./ready-commands.ts";
+import { createRefill } from "./ready-refill.ts";
 import { createWatchers } from "./watchers.ts";
 
 /** Builds the service. It works until {@link Advance.close}. */
@@ -20,7 +21,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   const { store, clock, limits, observer } = deps;
   const now = () => clock.now();
   const ids = createIdBlocks((count) => store.reserveIds(count), now);
-  const ready = createReadyCommands();
+  const ready = createReadyCommands({ ...limits.ready, onShort: () => refill.short() });
   const lanes = createLanes((id) => loadExecution(deps, id), now);
   const deadlines = createDeadlines(clock);
   const watchers = createWatchers();
@@ -47,6 +48,15 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       observer.firstClaim((now() - batch.arrivedAt) / 1_000);
     },
   });
+  const refill = createRefill({
+    store,
+    ready,
+    now,
+    onFound: pump.wake,
+    onFailed: (error) => {
+      if (deps.unavailable(error) === undefined) observer.fault(error, []);
+    },
+  });
   let closed = false;
   const checkOpen = (code: "worker_unavailable" | "UNAVAILABLE") => {
     if (closed)
@@ -62,6 +72,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     ...deps,
     ids,
     ready,
+    refill,
     lanes,
     pump,
     deadlines,

@@ -16,10 +16,17 @@ export function offerIssued(round: OpenRound, ready: ReadyCommands, readyAt: num
   }
 }
 
-/** Takes back what was offered and not written; gives what was written and nobody has claimed. */
+/**
+ * Takes back what was offered and not written; gives what was written and nobody has claimed, also what there was no room for:
+ * another server may have a worker for it.
+ */
 export function keepIssued(round: OpenRound, ready: ReadyCommands, moved: ReadonlySet<string>): string[] {
   for (const [commandId, executionId] of round.offered) if (!moved.has(executionId)) ready.remove(commandId);
-  return [...round.offered.keys()].filter((commandId) => ready.has(commandId));
+  const written = [...round.drafts].filter(([executionId]) => moved.has(executionId));
+  const unclaimed = written.flatMap(([, draft]) => draft.unclaimed());
+  // Now it is in the store: who has read that since it was left out has not found it.
+  for (const command of unclaimed) if (!ready.has(command.commandId)) ready.leftOut(command);
+  return unclaimed.map(({ commandId }) => commandId);
 }
 
 /** What answering claims needs. */

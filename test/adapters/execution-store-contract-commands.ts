@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import type { CommandLane } from "../../src/ports/execution-store.ts";
+import { keyOf } from "../../src/services/ready-commands.ts";
 import { CLAIMED } from "../support/store-rows.ts";
 import type { Check } from "./execution-store-bench.ts";
 
@@ -55,24 +57,59 @@ export function exerciseCommands(check: Check): void {
     assert.equal((await commandRow(commandId))?.status, "PENDING");
   });
 
-  check("commands that wait are listed from an id on, the oldest first", async ({ store, rows, write, issued }) => {
-    const first = await issued({ labels: { gpu: "yes" } });
+  check("commands that wait are read by what they require, of each the oldest first", async (bench) => {
+    const { store, rows, write, issued } = bench;
+    const first = await issued({ labels: { gpu: "yes", zone: "a" } });
     await issued(CLAIMED);
+    await issued({ ...CLAIMED, kinds: ["held"] });
     const change = rows.begin();
     const [second, third] = [rows.issue(change), rows.issue(change)];
     await write({ ...change, issued: [third, second] });
-    const ready = { kinds: ["noop", "http"], labels: null, attempt: 0 };
-    const listed = [
-      { ...ready, commandId: first.commandId, executionId: first.change.executionId, labels: { gpu: "yes" } },
-      { ...ready, commandId: second.commandId, executionId: change.executionId },
-    ];
-    assert.deepEqual([...(await store.pendingCommands("0", 2))], listed);
-    const rest = await store.pendingCommands(second.commandId, 2);
+    const plain = { kinds: ["noop", "http"], labels: null };
+    const gpu = { kinds: ["noop", "http"], labels: { zone: "a", gpu: "yes" } };
+    const ready = { ...plain, attempt: 0 };
+    const [of, listed] = [first.change.executionId, await store.pendingCommands([{ lane: gpu, limit: 2 }])];
+    assert.deepEqual([...listed], [{ ...ready, ...gpu, commandId: first.commandId, executionId: of }]);
+    const both = await store.pendingCommands([
+      { lane: plain, limit: 1 },
+      { lane: gpu, limit: 1 },
+      { lane: { kinds: ["held"], labels: null }, limit: 1 },
+      { lane: { kinds: [], labels: {} }, limit: 1 },
+    ]);
     assert.deepEqual(
-      rest.map(({ commandId }) => commandId),
-      [third.commandId],
+      both.map(({ commandId }) => commandId),
+      [first.commandId, second.commandId],
     );
-    assert.deepEqual([...(await store.pendingCommands(third.commandId, 2))], []);
+    const all = await store.pendingCommands([{ lane: plain, limit: 3 }]);
+    assert.deepEqual(
+      all.map(({ commandId }) => commandId),
+      [second.commandId, third.commandId],
+    );
+    assert.deepEqual([...(await store.pendingCommands([]))], []);
+  });
+
+  check("requirements of commands that wait are told once each, and page by page", async ({ store, rows, write }) => {
+    const change = rows.begin();
+    const LANES = [
+      { kinds: ["once"], labels: null },
+      { kinds: ["once"], labels: {} },
+      { kinds: ["once"], labels: { zone: "a".repeat(10_000) } },
+      { kinds: ["once", "twice"], labels: { zone: "b", gpu: "yes" } },
+      { kinds: ["twice", "once"], labels: { zone: "b", gpu: "yes" } },
+    ];
+    await write({ ...change, issued: [...LANES, ...LANES].map((lane) => rows.issue(change, lane)) });
+    const mine = (lanes: readonly CommandLane[]) =>
+      lanes
+        .filter(({ kinds }) => kinds.includes("once"))
+        .map(keyOf)
+        .sort();
+    assert.deepEqual(mine(await store.pendingLanes(undefined, 1_000)), LANES.map(keyOf).sort());
+    const paged: CommandLane[] = [];
+    for (let page = await store.pendingLanes(undefined, 2); page.length > 0; ) {
+      paged.push(...page);
+      page = await store.pendingLanes(page.at(-1), 2);
+    }
+    assert.deepEqual(mine(paged), LANES.map(keyOf).sort());
   });
 
   check("commands are read back as they were issued, those that are there", async ({ store, rows, write }) => {

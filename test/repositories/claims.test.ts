@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { findClaimable, findPending, judgeClaim } from "../../src/repositories/claims.ts";
+import { findClaimable, judgeClaim } from "../../src/repositories/claims.ts";
 import type { Database } from "../../src/repositories/database.ts";
 import { POLICY, type StoreSetup, storeSetup } from "../support/store-setup.ts";
 import { openServiceDatabase } from "./service-database.ts";
@@ -69,36 +69,4 @@ test("a waiting command is claimable, one that ended is not, and one that is not
   assert.equal(await judgeClaim(database, "9", POLICY), undefined);
   assert.equal((await findClaimable(database, ["9"], POLICY, null)).length, 0);
   assert.equal((await findClaimable(database, [], POLICY, null)).length, 0);
-});
-
-test("waiting commands are listed from an id on, the oldest first", async () => {
-  const first = await setup.command({ labels: { gpu: "yes" } });
-  const second = await setup.command();
-  const held = await setup.held("healthy");
-  const after = String(Number(first.commandId) - 1);
-  const listed = await findPending(database, after, 10);
-  assert.deepEqual(
-    [...listed],
-    [
-      {
-        commandId: first.commandId,
-        executionId: first.change.executionId,
-        kinds: ["noop", "http"],
-        labels: { gpu: "yes" },
-        attempt: 0,
-      },
-      {
-        commandId: second.commandId,
-        executionId: second.change.executionId,
-        kinds: ["noop", "http"],
-        labels: null,
-        attempt: 0,
-      },
-    ],
-  );
-  assert.deepEqual(
-    (await findPending(database, after, 1)).map(({ commandId }) => commandId),
-    [first.commandId],
-  );
-  assert.deepEqual([...(await findPending(database, held, 10))], []);
 });

@@ -21,6 +21,8 @@ import { type Tables, TIMES } from "./tables.ts";
 export interface ServerParts extends World {
   tables: Tables;
   broker: VirtualBroker;
+  /** Memory has room for few commands that wait. */
+  isCramped: boolean;
   /** A batch was acknowledged to whoever sent it. */
   acknowledged(outcome: ReportOutcome): void;
   /** Something was thrown, or told as a fault, where nothing may be: the run is a failure. */
@@ -43,6 +45,8 @@ const IDLE_MS = 5_000;
 /** Two slow statements in a row may be under way when a server stops. */
 const ANSWER_MS = 60_000;
 const LIMITS = { leaseMs: TIMES.leaseMs, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1 };
+/** A queue of ready commands in which a run's commands do not all find room. */
+const FEW = { laneMax: 2, readyMax: 3, laneMin: 1 };
 
 /** Starts a server. */
 export function createServer(parts: ServerParts): VirtualServer {
@@ -116,7 +120,7 @@ function live(parts: ServerParts, process: Process): Life {
     clock: process.clock,
     defer: (call) => setImmediate(() => void process.gate().then(call)),
     env: {},
-    limits: LIMITS,
+    limits: { ...LIMITS, ...(parts.isCramped && { ready: FEW }) },
     resultOf: (state) => {
       const result = resultOf(state);
       return result === null ? null : boundedResult(result);

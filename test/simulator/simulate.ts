@@ -52,7 +52,9 @@ export async function simulate(playbook: Simulated, seed?: number): Promise<Simu
   const acknowledged: ReportOutcome[] = [];
   const broker = createVirtualBroker(world);
   const note = (outcome: ReportOutcome) => void acknowledged.push(outcome);
-  const parts = { ...world, tables, broker, broken, acknowledged: note };
+  // Of the seed and not of the generator: what older seeds found is found by them still.
+  const isCramped = seed !== undefined && seed % 3 === 0;
+  const parts = { ...world, tables, broker, broken, acknowledged: note, isCramped };
   const servers = Array.from({ length: random.between(1, 3) }, () => createServer(parts));
   const script = { random, ledger, rows: { all: playbook.rows, left: new Map(), given: new Map() } };
   const capacities = Array.from({ length: random.between(1, 4) }, () => random.between(1, 3));

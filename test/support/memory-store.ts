@@ -2,6 +2,7 @@ import type {
   AcceptedBatch,
   BatchChange,
   CommandChange,
+  CommandLane,
   CommandStatus,
   ExecutionChange,
   ExecutionStart,
@@ -15,6 +16,7 @@ import type {
 } from "../../src/ports/execution-store.ts";
 import type { Command } from "../../src/schema/command.ts";
 import type { EventRecord } from "../../src/schema/event-record.ts";
+import { keyOf } from "../../src/services/ready-commands.ts";
 
 /** A row of the execution table. */
 export interface ExecutionRow extends StoredExecution {
@@ -92,10 +94,23 @@ export function createMemoryStore(
     async flush(flush) {
       return write(store, copy(flush), now());
     },
-    async pendingCommands(after, limit) {
-      const rows = [...store.commands.values()].filter(({ status }) => status === "PENDING");
-      const later = rows.filter(({ commandId }) => Number(commandId) > Number(after)).sort(byId);
-      return later.slice(0, limit).map(readyOf);
+    async pendingLanes(after, limit) {
+      const lanes = new Map<string, CommandLane>();
+      for (const { status, kinds, labels } of store.commands.values()) {
+        if (status === "PENDING") lanes.set(keyOf({ kinds, labels }), copy({ kinds, labels }));
+      }
+      const later = [...lanes].filter(([key]) => after === undefined || key > keyOf(after));
+      return later
+        .sort(([left], [right]) => (left < right ? -1 : 1))
+        .slice(0, limit)
+        .map(([, lane]) => lane);
+    },
+    async pendingCommands(wanted) {
+      const rows = [...store.commands.values()].filter(({ status }) => status === "PENDING").sort(byId);
+      const found = wanted.flatMap(({ lane, limit }) =>
+        rows.filter((row) => keyOf(row) === keyOf(lane)).slice(0, limit),
+      );
+      return found.sort(byId).map(readyOf);
     },
     async claimableCommands(ids, abandonedBy) {
       const rows = ids.flatMap((id) => store.commands.get(id) ?? []).sort(byId);

@@ -1,0 +1,2 @@
+-- Commands that wait, by what they require of a worker. The index holds only these; its making reads the table once.
+CREATE INDEX "command_for_lane" ON "flow"."command" USING btree ("kinds",coalesce(jsonb_hash_extended(labels, 0), 1),"command_id") WHERE status = 'PENDING';
