@@ -17,19 +17,27 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** What one row gives a role. */
-export interface PlaybookPermission {
-  permissionId: string;
-  role: string;
+/** Which paths a row is about. */
+export interface PathRow {
   /** The one path that it is about. */
   playbookPath: string | null;
   /** Paths that it is about, see {@link matchesPattern}. */
   allowPattern: string | null;
   /** Paths that it is not about after all. It binds this row alone. */
   denyPattern: string | null;
+}
+
+/** What a row gives on these paths. */
+export interface ActionFlags {
   canExecute: boolean;
   canView: boolean;
   canModify: boolean;
+}
+
+/** What one row gives a role. */
+export interface PlaybookPermission extends PathRow, ActionFlags {
+  permissionId: string;
+  role: string;
 }
 
 /** A decision, and what it rests on: for the audit log, and for whoever asks why. */
@@ -67,7 +75,11 @@ function names({ playbookPath, allowPattern }: PlaybookPermission, path: string)
   return playbookPath === path || (allowPattern !== null && matchesPattern(allowPattern, path));
 }
 
-function gives(row: PlaybookPermission, action: AccessAction): boolean {
+/** Whether a row gives the action, on the paths that it is about. */
+export function gives(
+  row: Pick<PlaybookPermission, "canExecute" | "canView" | "canModify">,
+  action: AccessAction,
+): boolean {
   if (action === "execute") return row.canExecute;
   return action === "view" ? row.canView : row.canModify;
 }
@@ -86,7 +98,7 @@ function matchesLine(pattern: string, path: string): boolean {
   /** `reached[i]`: what was read of the pattern fits the first `i` characters. */
   let reached = new Array<boolean>(path.length + 1).fill(false);
   reached[0] = true;
-  for (const part of partsOf(pattern)) {
+  for (const part of patternParts(pattern)) {
     const next = new Array<boolean>(path.length + 1).fill(false);
     for (let at = 0; at <= path.length; at += 1) {
       if (typeof part === "string") next[at] = at > 0 && reached[at - 1] === true && path[at - 1] === part;
@@ -100,11 +112,11 @@ function matchesLine(pattern: string, path: string): boolean {
 
 /** The pattern as a regular expression of PostgreSQL, for lists: its engine does not go back over what it has read. */
 export function patternRegex(pattern: string): string {
-  const lines = pattern.split("\n").map((line) => partsOf(line).map(regexOf).join(""));
+  const lines = pattern.split("\n").map((line) => patternParts(line).map(regexOf).join(""));
   return `^(?:${lines.join("|")})$`;
 }
 
-function regexOf(part: Part): string {
+function regexOf(part: PatternPart): string {
   if (typeof part !== "string") return part.slashes ? ".*" : "[^/]*";
   // A backslash before a letter or a digit would mean something else.
   return /[\w\u0080-\uffff]/.test(part) ? part : `\\${part}`;
@@ -141,11 +153,12 @@ export function pathRules(permissions: readonly PlaybookPermission[], action: Ac
   });
 }
 
-type Part = string | { slashes: boolean };
+/** A character of a pattern, or a wildcard. */
+export type PatternPart = string | { slashes: boolean };
 
-/** Characters and wildcards; wildcards beside each other are one. */
-function partsOf(pattern: string): Part[] {
-  const parts: Part[] = [];
+/** A line of a pattern as characters and wildcards; wildcards beside each other are one. */
+export function patternParts(pattern: string): PatternPart[] {
+  const parts: PatternPart[] = [];
   for (const [text] of pattern.matchAll(/[*%]+|[^*%]/gs)) {
     if (/^[*%]/.test(text)) parts.push({ slashes: text.length > 1 || text === "%" });
     else parts.push(text);

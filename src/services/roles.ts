@@ -15,7 +15,7 @@ import {
 } from "../repositories/roles.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { JsonObject } from "../schema/json.ts";
-import { type Actor, checkReach } from "./actor.ts";
+import { type Actor, checkReach, checkRows } from "./actor.ts";
 import { audited } from "./audit.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
 import { encodeCursor, textCursor } from "./cursor.ts";
@@ -51,16 +51,18 @@ export function createRoles({ database }: { database: Database }): Roles {
     if (role === undefined) throw unknownRole(name);
     return role;
   };
-  /** One change of a role that the actor may reach, and its row in the audit log, or neither. */
+  /** One change of a role that the actor may reach, and its row in the audit log, or neither. `given`: rows that it gives. */
   const changing = async <T>(
     name: string,
     { caller, ...actor }: Actor,
     [action, detail]: readonly [action: string, detail: JsonObject],
     work: (tx: Transaction) => Promise<T>,
+    given: (role: RoleRow) => Parameters<typeof checkRows>[1] = () => [],
   ): Promise<T> => {
     const role = await find(name);
     if (name === KEPT_ROLE) throw new FlowError("CONFLICT", `The role '${name}' stays as it is. Add another one`);
     checkReach({ caller, ...actor }, role.permissions, `To change the role '${name}'`);
+    checkRows({ caller, ...actor }, given(role), `To change the role '${name}'`);
     return await transaction(database, async (tx) => {
       const done = await work(tx);
       await insertAudit(tx, [audited(caller, action, `role/${name}`, { detail })]);
@@ -78,6 +80,7 @@ export function createRoles({ database }: { database: Database }): Roles {
     permissions: () => listPermissions(database),
     async add({ name, playbooks, ...change }, actor) {
       await checkPermissions(database, change.permissions ?? [], actor);
+      checkRows(actor, playbooks, `To add the role '${name}'`);
       await transaction(database, async (tx) => {
         if (!(await insertRole(tx, name))) throw new FlowError("CONFLICT", `There is a role '${name}' already`);
         await updateRole(tx, name, change);
@@ -89,15 +92,16 @@ export function createRoles({ database }: { database: Database }): Roles {
     },
     async change(name, change, actor) {
       await checkPermissions(database, change.permissions ?? [], actor);
-      await changing(name, actor, ["role.update", detailOf(change)], (tx) => updateRole(tx, name, change));
+      // Switched on, it gives its rows to whoever has it.
+      const given = ({ isActive, playbooks }: RoleRow) => (change.isActive === true && !isActive ? playbooks : []);
+      await changing(name, actor, ["role.update", detailOf(change)], (tx) => updateRole(tx, name, change), given);
       return await find(name);
     },
     remove: async (name, actor) =>
       void (await changing(name, actor, ["role.delete", {}], (tx) => deleteRole(tx, name))),
     async allow(name, permission, actor) {
-      const id = await changing(name, actor, ["role.allow", detailOf(permission)], (tx) =>
-        insertPlaybookPermission(tx, name, permission),
-      );
+      const insert = (tx: Transaction) => insertPlaybookPermission(tx, name, permission);
+      const id = await changing(name, actor, ["role.allow", detailOf(permission)], insert, () => [permission]);
       if (id === undefined) throw unknownRole(name);
       return id;
     },

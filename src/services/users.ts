@@ -19,7 +19,7 @@ import {
 } from "../repositories/users.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { JsonObject } from "../schema/json.ts";
-import { type Actor, checkReach } from "./actor.ts";
+import { type Actor, checkReach, checkRows } from "./actor.ts";
 import { audited } from "./audit.ts";
 import type { Listed, PageAsked } from "./catalog.ts";
 import { encodeCursor, idCursor } from "./cursor.ts";
@@ -50,17 +50,28 @@ export function createUsers({ database }: { database: Database }): Users {
     if (user === undefined) throw unknownUser(key);
     return user;
   };
-  /** One change of a user that the actor may reach, and its row in the audit log, or neither. */
+  /**
+   * One change of a user that the actor may reach, and its row in the audit log, or neither. `opens`: somebody may log in by it
+   * who could not before.
+   */
   const changing = async (
     key: UserKey,
     { caller, ...actor }: Actor,
     [action, detail]: readonly [action: string, detail: JsonObject],
     work: (tx: Transaction, user: UserRow) => Promise<unknown>,
+    opens = false,
   ) => {
     const user = await find(key);
-    const roles = user.roles.filter(({ isActive }) => isActive).map(({ role }) => role);
-    const held = (await findRoles(database, roles)).flatMap(({ permissions }) => permissions);
+    const roles = await findRoles(
+      database,
+      user.roles.map(({ role }) => role),
+    );
+    const active = new Set(user.roles.filter(({ isActive }) => isActive).map(({ role }) => role));
+    const held = roles.filter(({ name }) => active.has(name)).flatMap(({ permissions }) => permissions);
     checkReach({ caller, ...actor }, held, `To change ${user.email}`);
+    // Whose address it is logs in as them, and who is let in again has what they had; what is off may be switched on.
+    const rows = opens ? roles.flatMap(({ playbooks }) => playbooks) : [];
+    checkRows({ caller, ...actor }, rows, `To change ${user.email}`);
     await transaction(database, async (tx) => {
       await work(tx, user);
       await checkAdministrated(tx, user, held);
@@ -94,11 +105,12 @@ export function createUsers({ database }: { database: Database }): Users {
     async change(key, change, actor) {
       const detail = { ...change };
       try {
-        const user = await changing(key, actor, ["user.update", detail], async (tx, { userId }) => {
+        const update = async (tx: Transaction, { userId }: UserRow) => {
           await updateUser(tx, userId, change);
           if (change.isActive === false) await revokeSessions(tx, { userId });
-        });
-        return await again(user);
+        };
+        const opens = change.email !== undefined || change.isActive === true;
+        return await again(await changing(key, actor, ["user.update", detail], update, opens));
       } catch (error) {
         if (violatedConstraint(error) === "users_email") throw taken(change.email ?? "");
         throw error;
@@ -124,7 +136,10 @@ async function checkRoles(database: Database, names: readonly string[], actor: A
   const roles = await findRoles(database, names);
   const unknown = names.find((name) => !roles.some((role) => role.name === name));
   if (unknown !== undefined) throw new FlowError("NOT_FOUND", `There is no role '${unknown}'`);
-  for (const { name, permissions } of roles) checkReach(actor, permissions, `To give the role '${name}'`);
+  for (const { name, permissions, playbooks } of roles) {
+    checkReach(actor, permissions, `To give the role '${name}'`);
+    checkRows(actor, playbooks, `To give the role '${name}'`);
+  }
 }
 
 /** Somebody stays who may manage users: without one, only an operator could give the permission again. */

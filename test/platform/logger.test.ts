@@ -40,7 +40,6 @@ test("no character of a line is obeyed by a terminal, whoever chose it", () => {
   const hostile = "\u001b[2J\u009b2J\u0085\u007f\u2028\u202e\u2066\u0007 Grüße \u{1f642}";
   logger.error({ step: hostile, [hostile]: 1, err: new Error(hostile) }, hostile);
   const text = String(stream.read());
-  // eslint-disable-next-line no-control-regex -- these are what is looked for.
   assert.doesNotMatch(text.trimEnd(), /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/);
   const line = JSON.parse(text) as { step: string; msg: string; err: { message: string } };
   assert.deepEqual([line.step, line.msg, line.err.message], [hostile, hostile, hostile]);

@@ -131,8 +131,64 @@ test("nobody gives what they do not have: neither to others nor to themselves, n
   ] as const) {
     assert.equal((await call(boss, method, path, body)).status, 403, `${method} ${path}`);
   }
-  assert.equal((await call(boss, "PUT", `/users/${user.userId}/roles/viewer`)).status, 200);
   assert.equal((await call(boss, "POST", "/roles", { name: "lesser", permissions: ["manage_users"] })).status, 201);
+  assert.equal((await call(boss, "PUT", `/users/${user.userId}/roles/lesser`)).status, 200);
+});
+
+test("nobody gives a way to paths that their own rows do not cover: by a row, a role, an address or by letting in again", async () => {
+  const { user: boss, role } = await manager("manage_users", "manage_roles");
+  await allow(api.database, boss, [{ allow: "team/**", deny: "team/secret/**", can: ["view", "execute"] }]);
+  const other = await addUser(api.database);
+  const [inTeam, elsewhere] = [await addUser(api.database), await addUser(api.database)];
+  const teamRole = await allow(api.database, inTeam, [{ allow: "team/a/**", can: ["view"] }]);
+  const otherRole = await allow(api.database, elsewhere, [{ allow: "other/**", can: ["view"] }]);
+  await call(undefined, "PUT", `/roles/${otherRole}`, { is_active: false });
+  const row = (allow_pattern: string, more: object = { can_view: true }) => ({ allow_pattern, ...more });
+  for (const [method, path, body] of [
+    // The ways in which one became an administrator, or a member of another team.
+    ["POST", `/roles/${role}/playbooks`, row("**")],
+    ["POST", `/roles/${role}/playbooks`, row("**", { can_modify: true })],
+    ["POST", "/roles", { name: "mine", playbooks: [row("team/a"), row("**")] }],
+    ["PUT", `/users/${boss.userId}/roles/viewer`, undefined],
+    ["PUT", `/users/${other.userId}/roles/analyst`, undefined],
+    ["POST", "/users", { email: "mine-too@example.com", roles: ["analyst"] }],
+    // What one row gives with an exception, no row gives without it, nor another action.
+    ["POST", `/roles/${role}/playbooks`, row("team/**")],
+    ["POST", `/roles/${role}/playbooks`, row("team/secret/x")],
+    ["POST", `/roles/${role}/playbooks`, { playbook_path: "team/a", can_modify: true }],
+    ["POST", `/roles/${teamRole}/playbooks`, row("team/**", { deny_pattern: "team/secret/x", can_view: true })],
+    // Roles that are switched off, and what gives them again.
+    ["PUT", `/users/${other.userId}/roles/${otherRole}`, undefined],
+    ["PUT", `/roles/${otherRole}`, { is_active: true }],
+    ["PUT", `/users/${elsewhere.userId}`, { email: "mine-as-well@example.com" }],
+    ["PUT", `/users/${elsewhere.userId}`, { is_active: true }],
+  ] as const) {
+    const answer = await call(boss, method, path, body);
+    assert.equal(answer.status, 403, `${method} ${path} ${JSON.stringify(body)}`);
+    assert.match(String(answer.body["error"]), /it would allow to (view|execute|modify) '.*', which .* may not/);
+  }
+  for (const [method, path, body, status] of [
+    ["POST", `/roles/${role}/playbooks`, row("team/*/x", { deny_pattern: "team/secret/*", can_execute: true }), 201],
+    ["POST", `/roles/${role}/playbooks`, { playbook_path: "team/a", can_view: true, can_execute: true }, 201],
+    ["POST", "/roles", { name: "team-viewer", playbooks: [row("team/b")] }, 201],
+    ["PUT", `/users/${other.userId}/roles/team-viewer`, undefined, 200],
+    ["PUT", `/users/${other.userId}/roles/${teamRole}`, undefined, 200],
+    ["PUT", `/users/${inTeam.userId}`, { email: "in-team@example.com" }, 200],
+    // Taking away gives nobody anything.
+    ["PUT", `/users/${elsewhere.userId}`, { display_name: "Else" }, 200],
+    ["PUT", `/users/${elsewhere.userId}`, { is_active: false }, 200],
+    ["DELETE", `/users/${elsewhere.userId}/roles/${otherRole}`, undefined, 200],
+    ["DELETE", `/roles/${otherRole}`, undefined, 200],
+  ] as const) {
+    const answer = await call(boss, method, path, body);
+    assert.equal(answer.status, status, `${method} ${path} ${JSON.stringify([body, answer.body])}`);
+  }
+  const can = async (user: TestUser, action: string, path: string) =>
+    (await call(user, "POST", "/can", { action, path })).body["allowed"];
+  assert.deepEqual(
+    [await can(boss, "view", "other/a"), await can(boss, "modify", "team/a"), await can(other, "view", "team/b")],
+    [false, false, true],
+  );
 });
 
 test("a role is added, changed and deleted; what it allows counts from the next call on", async () => {
