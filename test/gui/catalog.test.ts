@@ -209,6 +209,30 @@ test("keys of the schema are offered with what they mean, and Escape, then Tab, 
   await page.close();
 });
 
+test("what is typed over marked text replaces it, and the page's policy refuses nothing", async () => {
+  const page = await opened("/register");
+  await page.getByText("Nothing is wrong with it").waitFor();
+  await page.getByRole("textbox", { name: "Document" }).click();
+  // Over everything, over a whole coloured word, and over a part of one.
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("step: word");
+  await page.keyboard.press("Home");
+  for (let count = 0; count < 4; count += 1) await page.keyboard.press("Shift+ArrowRight");
+  await page.keyboard.type("name");
+  await page.keyboard.press("End");
+  await page.keyboard.press("Shift+ArrowLeft");
+  await page.keyboard.type("k");
+  const line = (text: string) => page.locator(".cm-line", { hasText: text }).waitFor();
+  await line("name: work");
+  // A bracket or a quote is put around what is marked.
+  await page.keyboard.press("Shift+ArrowLeft");
+  await page.keyboard.type("[");
+  await line("name: wor[k]");
+  await page.keyboard.press("Control+z");
+  await line("name: work");
+  await page.close();
+});
+
 test("what registering changes is shown before, also what somebody else registered meanwhile", async () => {
   await register(small("cat/edited", "First."));
   const page = await opened("/register?from=cat/edited");

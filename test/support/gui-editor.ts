@@ -1,9 +1,6 @@
 import type { Page } from "playwright-core";
 
-/**
- * Replaces what an editor of the page holds, as a paste does: what a browser itself writes into an editable element comes with
- * style attributes, of which the page's policy complains.
- */
+/** Replaces what an editor of the page holds, all at once as a paste does. */
 export async function writeDocument(page: Page, text: string): Promise<void> {
   const editor = page.getByRole("textbox", { name: "Document" });
   await editor.click();

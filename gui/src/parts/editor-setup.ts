@@ -82,10 +82,27 @@ export function writable(onText: (text: string) => void): Extension[] {
       ...lintKeymap,
       indentWithTab,
     ]),
+    EditorView.domEventHandlers({ beforeinput: replaceSelection }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) onText(update.state.doc.toString());
     }),
   ];
+}
+
+/**
+ * Writes what is typed over a selection. Left to Chromium, the new text keeps the colour of the old one in a style attribute,
+ * which the page's policy refuses with an error in the console. What an input method composes is left to it.
+ */
+function replaceSelection(event: InputEvent, view: EditorView): boolean {
+  const { state } = view;
+  const { from, to, empty } = state.selection.main;
+  if (empty || event.inputType !== "insertText" || event.data === null || event.isComposing) return false;
+  const text = event.data;
+  const insert = () => state.update(state.replaceSelection(text), { userEvent: "input.type", scrollIntoView: true });
+  event.preventDefault();
+  const handlers = state.facet(EditorView.inputHandler);
+  if (!handlers.some((handle) => handle(view, from, to, text, insert))) view.dispatch(insert());
+  return true;
 }
 
 /** What is only to be read, and can be reached and searched with the keyboard all the same. */
