@@ -29,6 +29,8 @@ export interface ExecutionFilter {
   /** One of these; each once. Absent: any. */
   statuses?: readonly ExecutionStateName[];
   path?: string;
+  /** This text is in its path, in whatever case. */
+  pathContains?: string;
   parentExecutionId?: string;
   /** Started at this moment or later. */
   since?: Date;
@@ -41,6 +43,9 @@ export interface ExecutionFilter {
  * not be the last.
  */
 export const LOOKED_AT_MAX = 10_000;
+
+/** Up to so many paths the index of paths is walked once for each; more of them are found among any executions soon enough. */
+export const MATCHED_PATHS_MAX = 100;
 
 /** A page of 500 results at the inline limit would be 32 MB. */
 export const LISTED_RESULT_BYTES_MAX = 1_024;
@@ -56,14 +61,25 @@ const ID_AHEAD_MS = 5_000;
 /** Executions, newest first. The cursor is an execution's id. */
 export async function listExecutions(
   database: Database,
-  { visible, ...filter }: ExecutionFilter & Visible,
+  { visible, pathContains, ...filter }: ExecutionFilter & Visible,
   page: PageRequest<string>,
 ): Promise<Page<ExecutionRow, string>> {
   const { sql } = database;
-  if (visible !== undefined) return await listVisible(database, visible, filter, page);
-  const { limit } = page;
+  const { limit, cursor } = page;
+  const paths = pathContains === undefined ? undefined : await pathsWith(database, pathContains, visible);
+  if (paths?.length === 0) return { items: [] };
+  const isMany = paths !== undefined && paths.length > MATCHED_PATHS_MAX;
+  if (isMany || (paths === undefined && visible !== undefined)) {
+    return await listMatching(database, { visible, pathContains }, filter, page);
+  }
+  const found =
+    paths === undefined
+      ? newest(sql, filter, cursor, limit + 1)
+      : sql`
+        select execution.* from unnest(${paths}::text[]) as asked (path)
+        cross join lateral (${newest(sql, { ...filter, path: sql`asked.path` }, cursor, limit + 1)}) as execution`;
   const rows = await sql<Stored[]>`
-    select ${listedColumns(sql)} from (${newest(sql, filter, page.cursor, limit + 1)}) as found
+    select ${listedColumns(sql)} from (${found}) as found
     order by execution_id desc
     limit ${limit + 1}`;
   const items = rows.slice(0, limit).map(rowOf);
@@ -71,13 +87,33 @@ export async function listExecutions(
   return rows.length > limit && last !== undefined ? { items, next: last.executionId } : { items };
 }
 
-async function listVisible(
+/** Paths of the catalog with the text in them that the caller may see: one more than {@link MATCHED_PATHS_MAX} at the most. */
+async function pathsWith({ sql }: Database, text: string, visible: readonly PathRule[] | undefined): Promise<string[]> {
+  const rows = await sql<{ path: string }[]>`
+    select path from flow.resource as each where ${matching(sql, { visible, pathContains: text })}
+    limit ${MATCHED_PATHS_MAX + 1}`;
+  return rows.map(({ path }) => path);
+}
+
+/** What is asked of a path besides being that of an execution. */
+interface PathAsked extends Visible {
+  pathContains: string | undefined;
+}
+
+function matching(sql: Database["sql"], { visible, pathContains }: PathAsked) {
+  return sql`
+    ${visible === undefined ? sql`true` : pathFilter(sql, sql`each.path`, visible)}
+    ${pathContains === undefined ? sql`` : sql`and strpos(lower(each.path), lower(${pathContains})) > 0`}`;
+}
+
+/** Looks through the newest {@link LOOKED_AT_MAX} for those whose path is asked for. */
+async function listMatching(
   { sql }: Database,
-  visible: readonly PathRule[],
-  filter: ExecutionFilter,
+  asked: PathAsked,
+  filter: Narrowing,
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<ExecutionRow, string>> {
-  if (visible.length === 0) return { items: [] };
+  if (asked.visible?.length === 0) return { items: [] };
   const [found] = await sql<{ ids: string[]; last: string | null; looked: number }[]>`
     with looked as materialized (
       select execution_id, path from (${newest(sql, filter, cursor, LOOKED_AT_MAX)}) as found
@@ -85,7 +121,7 @@ async function listVisible(
       limit ${LOOKED_AT_MAX}
     ), seen as materialized (
       -- There are fewer paths than executions: each is asked about once.
-      select path from (select distinct path from looked) as each where ${pathFilter(sql, sql`each.path`, visible)}
+      select path from (select distinct path from looked) as each where ${matching(sql, asked)}
     )
     select
       array(
@@ -109,7 +145,7 @@ async function listVisible(
  * The newest `limit` of each status that is asked for: whoever takes the newest of these has them all. One statement per
  * status goes along its index; asked for several at once the planner walks every execution there is, for three that run.
  */
-function newest(sql: Database["sql"], filter: ExecutionFilter, cursor: string | undefined, limit: number) {
+function newest(sql: Database["sql"], filter: Narrowing, cursor: string | undefined, limit: number) {
   const { statuses = [undefined], ...rest } = filter;
   const [first, ...others] = statuses.map(
     (status) => sql`(
@@ -120,7 +156,10 @@ function newest(sql: Database["sql"], filter: ExecutionFilter, cursor: string | 
   return others.reduce((all, one) => sql`${all} union all ${one}`, first);
 }
 
-type OneStatus = Omit<ExecutionFilter, "statuses"> & { status: ExecutionStateName | undefined };
+/** Conditions on the row alone; the path may be one of another table. */
+type Narrowing = Omit<ExecutionFilter, "pathContains" | "path"> & { path?: string | PendingQuery };
+type PendingQuery = ReturnType<Database["sql"]>;
+type OneStatus = Omit<Narrowing, "statuses"> & { status: ExecutionStateName | undefined };
 
 /** Conditions that are not asked for are not in the text, so that the planner sees which index serves. */
 function conditions(sql: Database["sql"], filter: OneStatus, cursor: string | undefined) {

@@ -154,7 +154,10 @@ export const ExecutionsQuery = v.object({
       v.description("In one of these states; several with commas: `PENDING,RUNNING`."),
     ),
   ),
-  path: v.exactOptional(name),
+  path: v.exactOptional(v.pipe(name, v.description("Of the playbook with exactly this path."))),
+  path_contains: v.exactOptional(
+    v.pipe(name, v.description("Of playbooks that have this text in their path, in whatever case.")),
+  ),
   parent_execution_id: v.exactOptional(IdInput),
   since: v.exactOptional(v.pipe(TimeInput, v.description("Started then or later (RFC 3339)."))),
   until: v.exactOptional(v.pipe(TimeInput, v.description("Started before then (RFC 3339)."))),

@@ -235,6 +235,22 @@ test("the audit log is narrowed by who, what and how it ended, in the address, a
   await done(page);
 });
 
+test("no column of the audit log is out of sight on a narrow page", async () => {
+  for (const width of [360, 390]) {
+    const page = await opened("/access?tab=audit");
+    await page.setViewportSize({ width, height: 800 });
+    await page.locator("table.audit tbody tr").first().waitFor();
+    const [inner, outer] = await page.evaluate<[number, number]>(
+      "[document.querySelector('.panel.scroll').scrollWidth, document.querySelector('.panel.scroll').clientWidth]",
+    );
+    assert.ok(inner <= outer, `${inner} px of ${outer}`);
+    await page.locator("table.audit tbody button").first().click();
+    await page.getByText("Decided by").waitFor();
+    await assertUsable(page);
+    await done(page);
+  }
+});
+
 test("who may see the audit log alone gets that alone", async () => {
   await service.operator("POST", "/api/auth/roles", { name: "auditor", permissions: ["view_audit"] });
   await gui.add({ sub: "otto", email: "otto@example.com", name: "Otto" }, "auditor");

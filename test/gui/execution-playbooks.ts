@@ -98,6 +98,24 @@ const PARENT = `${head("parent")}workflow:
     tool: { kind: playbook, path: page/child }
 `;
 
+const LABELLED = `${head("labelled")}workflow:
+  - step: compute
+    spec: { labels: { gpu: "yes" } }
+    tool: { kind: python, code: "result = 1" }
+`;
+
+/** Goes from its step to that step again. */
+const ITSELF = `${head("itself")}workflow:
+  - step: poll
+    tool: { kind: noop, result: { n: "{{ (n | int) + 1 }}" } }
+    next:
+      arcs:
+        - { step: poll, when: "{{ poll.n < 3 }}", args: { n: "{{ poll.n }}" } }
+        - { step: done }
+  - step: done
+    tool: { kind: noop }
+`;
+
 /** All of them. */
 export const EXECUTION_PLAYBOOKS: readonly string[] = [
   PLAIN,
@@ -107,6 +125,8 @@ export const EXECUTION_PLAYBOOKS: readonly string[] = [
   HOSTILE,
   RETRIED,
   UNCLAIMED,
+  LABELLED,
+  ITSELF,
   CHILD,
   PARENT,
 ];

@@ -22,6 +22,7 @@ const loop = await start("loop");
 const big = await start("big");
 const hostile = await start("hostile");
 const retried = await start("retried");
+const itself = await start("itself");
 const waiting = await start("retried", { delay: 300, attempts: 2 }, 0);
 
 /** Waits until there are so many of them. */
@@ -39,7 +40,7 @@ test("a failed execution says at first sight, without scrolling, what failed, wh
   const page = await opened(`/executions/${failing}`);
   const answer = page.locator('[data-part="answer"]');
   await answer.getByText("It has ended: failed").waitFor();
-  for (const text of ["KeyError: 'price'", "client error", "trying again will not help", "line "]) {
+  for (const text of ["KeyError: 'price'", "client error", "trying again will not help", "page/failing@1:13"]) {
     await answer.getByText(text).first().waitFor();
   }
   const box = await answer.boundingBox();
@@ -78,10 +79,68 @@ test("an execution that no worker can take names the kind and leads to the worke
   const page = await opened(`/executions/${id}`);
   const answer = page.locator('[data-part="answer"]');
   await answer.getByText("no worker has taken it yet").waitFor();
-  await answer.getByText("No worker that is ready runs duckdb.").waitFor();
+  await answer.getByText("No ready worker runs duckdb.").waitFor();
   await answer.getByRole("link", { name: "Why is nothing running?" }).click();
   await page.waitForURL(/\/operations/);
   await post(`/api/executions/${id}/cancel`, {});
+  await page.close();
+});
+
+test("an execution that no worker has the label for names the label, and not the kind that they do run", async () => {
+  const id = await start("labelled", {}, 0);
+  const page = await opened(`/executions/${id}`);
+  await page.locator('[data-part="answer"]').getByText("No ready worker has the label gpu=yes.").waitFor();
+  await post(`/api/executions/${id}/cancel`, {});
+  await page.close();
+});
+
+test("an error is told once at the top and once where it happened", async () => {
+  const page = await opened(`/executions/${failing}`);
+  await page.getByLabel("Log of the task").getByText("charging").waitFor();
+  const told = (await page.locator("main").innerText()).split("KeyError: 'price'").length - 1;
+  assert.equal(told, 2);
+  await page.getByText("1 line, then the traceback").waitFor();
+  await page.close();
+  // Without a traceback its message is what tells it there.
+  const other = await opened(`/executions/${retried}`);
+  await other.getByLabel("Task fetch, run 2").getByText("ECONNREFUSED").first().waitFor();
+  const panel = await other.getByRole("region", { name: "Step", exact: true }).innerText();
+  assert.equal(panel.split("Nothing listens there").length - 1, 2, "once for each of two runs");
+  await other.close();
+});
+
+test("what has ended has no per cent, and says what it did not reach", async () => {
+  const page = await opened(`/executions/${failing}`);
+  const answer = page.locator('[data-part="answer"]');
+  await answer.getByText(/^1 of 3 steps done, 1 (not reached|skipped)$/).waitFor();
+  assert.doesNotMatch(await answer.innerText(), /%/);
+  await page.getByRole("link", { name: /(not reached|skipped) afterwards/ }).click();
+  await page.getByText(/^It was (not reached|skipped)/).waitFor();
+  await page.close();
+});
+
+test("a retry is announced while it is to come, and no longer", async () => {
+  const page = await opened(`/executions/${retried}`);
+  await page.getByLabel("Task fetch, run 2").waitFor();
+  assert.doesNotMatch(await page.locator("main").innerText(), /next run/i);
+  await page.close();
+  const id = await start("retried", { delay: 300, attempts: 2 }, 0);
+  const later = await opened(`/executions/${id}`);
+  await later.getByText(/^The next run begins in \d+ min/).waitFor();
+  await post(`/api/executions/${id}/cancel`, {});
+  await later.getByText("It has ended: cancelled").waitFor();
+  await later.getByText(/^The next run/).waitFor({ state: "detached" });
+  await later.close();
+});
+
+test("the runs of a step are numbered", async () => {
+  const page = await opened(`/executions/${plain}?step=part`);
+  const titles = page.locator("details.attempt > summary");
+  await exactly(titles, 3);
+  assert.deepEqual(
+    (await titles.allInnerTexts()).map((text) => /Run \d|Attempt \d/.exec(text)?.[0]),
+    ["Run 3", "Run 2", "Run 1"],
+  );
   await page.close();
 });
 
@@ -270,6 +329,24 @@ test("the graph tells what was taken and what was not, and its steps are opened 
   await graph.getByRole("button", { name: /never/ }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("It was skipped").waitFor();
+  await page.close();
+});
+
+test("an arrow from a step to itself is seen beside its box", async () => {
+  const page = await opened(`/executions/${itself}?tab=graph`);
+  const graph = page.getByLabel("Graph", { exact: true });
+  const box = await graph.getByRole("button", { name: /poll/ }).boundingBox();
+  const arrow = await graph.locator(".react-flow__edge.taken path.react-flow__edge-path").first().boundingBox();
+  assert.ok(box !== null && arrow !== null);
+  // The box of a stroke has room for its corners.
+  assert.ok(
+    arrow.x >= box.x + box.width - 10 &&
+      arrow.x + arrow.width > box.x + box.width + 20 &&
+      arrow.width > 20 &&
+      arrow.height > 10,
+    JSON.stringify({ box, arrow }),
+  );
+  await graph.getByText("2× poll.n < 3").waitFor();
   await page.close();
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { assertUsableInEveryLook, startGui } from "../support/gui.ts";
+import { assertUsable, assertUsableInEveryLook, startGui } from "../support/gui.ts";
 
 /*
  * Operations and the list of executions, in a real browser against a real `flow serve` with a worker: one service and one
@@ -97,6 +97,41 @@ test("filters stand in the address, and come back with it", async () => {
   await page.close();
 });
 
+test("a part of a path is enough, in whatever case, and Escape takes the filter away with its text", async () => {
+  const page = await opened("/executions");
+  const field = page.getByLabel("Path");
+  await field.fill("FAIL");
+  await field.press("Enter");
+  await page.waitForURL(/path=FAIL/);
+  await page.getByText("6 shown, 0 open").waitFor();
+  await field.fill("FAILS");
+  await field.press("Escape");
+  await page.waitForURL((url) => !url.search.includes("path"));
+  assert.equal(await field.inputValue(), "");
+  await page.getByText("100+ shown").waitFor();
+  assert.equal(await page.evaluate("document.activeElement.hasAttribute('data-filter')"), false);
+  await page.close();
+});
+
+test("a queue that waits for labels that no worker has fits a narrow page", async () => {
+  const long = "an-extraordinarily-long-value-of-a-label-that-nobody-has-got";
+  const content = playbook(
+    "gui/labels",
+    `  - step: a\n    spec: { labels: { gpu: ${long} } }\n    tool: { kind: noop }\n`,
+  );
+  await post("/api/catalog/register", { content });
+  const id = await start("gui/labels");
+  for (const width of [360, 390]) {
+    const page = await opened("/operations", { width });
+    const queue = page.locator('[data-part="queue"]');
+    await queue.getByText("no ready worker has these labels").waitFor();
+    await queue.getByText(`gpu=${long}`).waitFor();
+    await assertUsable(page);
+    await page.close();
+  }
+  await post(`/api/executions/${id}/cancel`, {});
+});
+
 test("what starts is shown by itself; while somebody is at a row it waits to be shown", async () => {
   const page = await opened("/executions?path=gui%2Flive");
   await page.getByText("No execution is like this").waitFor();
@@ -173,6 +208,27 @@ test("failures that differ in their numbers alone are one kind, told with step, 
   assert.equal(await group.getByRole("link").count(), 5);
   await page.goto(`${serving.url}/executions?view=errors&path=gui%2Fquick`);
   await page.getByText("No execution of this filter has failed").waitFor();
+  await page.close();
+});
+
+test("a failure of what was called is counted once, where it began", async () => {
+  await post("/api/catalog/register", {
+    content: playbook("gui/calls", "  - step: call\n    tool: { kind: playbook, path: gui/breaks }\n"),
+  });
+  await post("/api/catalog/register", {
+    content: playbook("gui/breaks", "  - step: breaks\n    tool: { kind: shell, command: exit 3 }\n"),
+  });
+  await start("gui/calls", { wait_ms: 30_000 });
+  const page = await opened("/executions?view=errors&path=gui%2F");
+  const group = page.locator('[data-part="error-group"]').filter({ hasText: "in breaks" });
+  await group.getByText("1 ×").waitFor();
+  await group.getByText("1 that called it failed too").waitFor();
+  await page
+    .getByText("2 kinds of error in 8 failed executions, 1 of which failed because of what it called")
+    .waitFor();
+  // Where who was called is not looked at, who called is what failed.
+  await page.goto(`${serving.url}/executions?view=errors&path=gui%2Fcalls`);
+  await page.getByText("1 kind of error in 1 failed execution").waitFor();
   await page.close();
 });
 

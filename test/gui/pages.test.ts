@@ -116,7 +116,7 @@ test("keys go to the filter, through the rows and open one", async () => {
 
 test("errors of many runs are shown in groups", async () => {
   const page = await opened("/executions?view=errors&status=FAILED");
-  await page.getByText("1 kinds of error").waitFor();
+  await page.getByText("1 kind of error").waitFor();
   await page.close();
 });
 

@@ -4,7 +4,12 @@ import fc from "fast-check";
 import { findSessionAccess, findUserAccess } from "../../src/repositories/access.ts";
 import type { Page } from "../../src/repositories/catalog.ts";
 import type { Database } from "../../src/repositories/database.ts";
-import { type ExecutionRow, LOOKED_AT_MAX, listExecutions } from "../../src/repositories/execution-list.ts";
+import {
+  type ExecutionRow,
+  LOOKED_AT_MAX,
+  listExecutions,
+  MATCHED_PATHS_MAX,
+} from "../../src/repositories/execution-list.ts";
 import { deleteOldSessions } from "../../src/repositories/login-sessions.ts";
 import { pathFilter } from "../../src/repositories/path-filter.ts";
 import {
@@ -113,4 +118,52 @@ test("a list for who may see few of very many executions is read to its end in b
   assert.deepEqual([paths, pages], [["team/5000"], 2]);
   assert.deepEqual((await listExecutions(database, { visible: [] }, { limit: 10 })).items, []);
   assert.equal((await listExecutions(database, {}, { limit: 10 })).items.length, 10);
+});
+
+test("executions are found by a part of their path, whether few or very many paths have it", async () => {
+  const paths = Array.from({ length: MATCHED_PATHS_MAX + 1 }, (_, n) => `Shop/orders_${n}`);
+  await database.sql`
+    insert into flow.resource (path, kind, version, catalog_id, content_sha256)
+    select p, 'playbook', 1, 1, repeat('0', 64) from unnest(${paths}::text[]) as p`;
+  const first = LOOKED_AT_MAX + 1_000;
+  await database.sql`
+    insert into flow.execution (execution_id, catalog_id, path, version, status, last_event_id, root_execution_id)
+    select ${first} + n, 1, p, 1, case when n % 2 = 0 then 'PAUSED' else 'RUNNING' end, ${first} + n, ${first} + n
+    from unnest(${paths}::text[]) with ordinality as asked (p, n)`;
+  const found = async (filter: Parameters<typeof listExecutions>[1], limit = 500) => {
+    const { items } = await listExecutions(database, filter, { limit });
+    return items.map(({ path }) => path);
+  };
+  // One path more than are looked for one by one, as many as that, one, and none.
+  assert.deepEqual(await found({ pathContains: "sHoP/orders_" }), paths.toReversed());
+  assert.deepEqual(await found({ pathContains: "orders_" }, 3), paths.slice(-3).toReversed());
+  await database.sql`delete from flow.resource where path = ${paths[0] ?? ""}`;
+  assert.deepEqual(await found({ pathContains: "shop/" }), paths.slice(1).toReversed());
+  assert.deepEqual(await found({ pathContains: "orders_100" }), ["Shop/orders_100"]);
+  // Those with an even number in this list are paused: `orders_0` is the first.
+  assert.deepEqual(await found({ pathContains: "orders_10", statuses: ["PAUSED"] }), []);
+  assert.deepEqual(await found({ pathContains: "orders_9", statuses: ["PAUSED"] }, 2), [
+    "Shop/orders_99",
+    "Shop/orders_97",
+  ]);
+  assert.deepEqual(await found({ pathContains: "orders\\_1" }), []);
+  // A character of a pattern is a character.
+  assert.deepEqual(await found({ pathContains: "o%ers" }), []);
+  const page = await listExecutions(database, { pathContains: "orders_1" }, { limit: 2 });
+  assert.deepEqual(
+    page.items.map(({ path }) => path),
+    ["Shop/orders_100", "Shop/orders_19"],
+  );
+  const next = await listExecutions(database, { pathContains: "orders_1" }, { limit: 2, cursor: page.next ?? "" });
+  assert.deepEqual(
+    next.items.map(({ path }) => path),
+    ["Shop/orders_18", "Shop/orders_17"],
+  );
+  const row: PlaybookPermission = {
+    ...{ canExecute: false, canView: true, canModify: false, permissionId: "1", role: "x", playbookPath: null },
+    ...{ allowPattern: "Shop/*", denyPattern: "Shop/orders_1*" },
+  };
+  const visible = pathRules([row], "view") ?? assert.fail("everything may be seen");
+  assert.deepEqual(await found({ pathContains: "orders_1", visible }), []);
+  assert.deepEqual(await found({ pathContains: "orders_2", visible }, 1), ["Shop/orders_29"]);
 });

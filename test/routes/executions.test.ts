@@ -105,6 +105,10 @@ test("lists are newest first, in pages that neither repeat nor leave out, by pat
   assert.equal(idsOf((await work.get(`/api/executions?path=listed&since=${before}`)).body).length, 5);
   assert.deepEqual(idsOf((await work.get(`/api/executions?path=listed&until=${before}`)).body), []);
   assert.deepEqual(idsOf((await work.get("/api/executions?path=none")).body), []);
+  assert.deepEqual(idsOf((await work.get("/api/executions?path_contains=ISTE")).body), ids.toReversed());
+  assert.deepEqual(idsOf((await work.get("/api/executions?path_contains=iste&status=COMPLETED")).body), [ended]);
+  assert.deepEqual(idsOf((await work.get("/api/executions?path_contains=none")).body), []);
+  assert.equal((await work.get("/api/executions?path_contains=")).status, 422);
 });
 
 test("a list carries short results and leaves long ones to the execution itself", async () => {

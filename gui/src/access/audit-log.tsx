@@ -43,7 +43,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }): ReactNode {
   const [open, setOpen] = useState<string>();
   return (
     <div className="panel scroll">
-      <table className="audit">
+      <table className="audit stacked">
         <thead>
           <tr>
             <th>When</th>
@@ -67,7 +67,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }): ReactNode {
                     {momentText(Date.parse(entry.at)).slice(0, 19)}
                   </button>
                 </td>
-                <td className="wrap">
+                <td className="wrap" data-label="Who">
                   {entry.actor === null ? (
                     entry.actor_kind
                   ) : (
@@ -76,9 +76,15 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }): ReactNode {
                     </Link>
                   )}
                 </td>
-                <td className="mono">{entry.action}</td>
-                <td className="mono wrap">{entry.resource}</td>
-                <td className={`status tone-${SIGNS[entry.result].tone}`}>{SIGNS[entry.result].text}</td>
+                <td className="mono wrap" data-label="Did">
+                  {entry.action}
+                </td>
+                <td className="mono wrap" data-label="On what">
+                  {entry.resource}
+                </td>
+                <td data-label="Result">
+                  <span className={`status tone-${SIGNS[entry.result].tone}`}>{SIGNS[entry.result].text}</span>
+                </td>
               </tr>
               {open === entry.audit_id && (
                 <tr>

@@ -2303,7 +2303,10 @@ export interface operations {
                 cursor?: string;
                 /** @description In one of these states; several with commas: `PENDING,RUNNING`. */
                 status?: string;
+                /** @description Of the playbook with exactly this path. */
                 path?: string;
+                /** @description Of playbooks that have this text in their path, in whatever case. */
+                path_contains?: string;
                 parent_execution_id?: string | number;
                 /** @description Started then or later (RFC 3339). */
                 since?: string;

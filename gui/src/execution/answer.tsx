@@ -80,16 +80,20 @@ function Now({ execution, running }: { execution: Execution; running: Step[] }):
   );
 }
 
-function Progress({ execution: { progress, steps } }: { execution: Execution }): ReactNode {
-  const done = steps.filter(({ status }) => status === "COMPLETED").length;
-  const skipped = steps.filter(({ status }) => status === "SKIPPED").length;
+/** How far it is; of what has ended, how far it came. */
+function Progress({ execution: { progress, steps, ended_at: endedAt } }: { execution: Execution }): ReactNode {
+  const count = (state: Step["status"]) => steps.filter(({ status }) => status === state).length;
+  const parts = [`${count("COMPLETED")} of ${steps.length} steps done`];
+  if (count("SKIPPED") > 0) parts.push(`${count("SKIPPED")} skipped`);
+  if (endedAt !== null && count("PENDING") > 0) parts.push(`${count("PENDING")} not reached`);
+  if (endedAt !== null) return <p className="quiet">{parts.join(", ")}</p>;
   return (
     <>
       <div className="bar" role="progressbar" aria-valuenow={progress} aria-label="Progress">
         <span style={{ width: `${progress}%` }} />
       </div>
       <p className="quiet">
-        {progress} %, {done} of {steps.length} steps done{skipped > 0 && `, ${skipped} skipped`}
+        {progress} %, {parts.join(", ")}
       </p>
     </>
   );

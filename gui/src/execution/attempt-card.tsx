@@ -3,8 +3,10 @@ import { Status } from "../parts/status.tsx";
 import { durationText, momentText } from "../parts/time.ts";
 import { stateOf } from "./attempt-list.tsx";
 import type { Attempt } from "./attempts.ts";
+import { isSameError } from "./error-text.tsx";
 import { RenderedView } from "./rendered-view.tsx";
 import { TaskCard } from "./task-card.tsx";
+import type { TaskRun } from "./task-runs.ts";
 
 /** Runs of tasks that are shown before somebody asks for more. */
 const SHOWN = 20;
@@ -12,17 +14,24 @@ const SHOWN = 20;
 const READ_MAX = 4;
 const TONES: Record<string, string> = { FAILED: "bad", RUNNING: "busy", COMPLETED: "good", CANCELLED: "warn" };
 
-/** One attempt: how long it waited and ran, on which worker, and what each of its tasks was given and gave. */
+/**
+ * One attempt: how long it waited and ran, on which worker, and what each of its tasks was given and gave. `isOver`: the
+ * execution has ended; `told`: the error that the page tells above.
+ */
 export function AttemptCard({
   executionId,
   attempt,
+  title,
   isOpen,
   isOver,
+  told,
 }: {
   executionId: string;
   attempt: Attempt;
+  title: string;
   isOpen: boolean;
   isOver: boolean;
+  told: object | undefined;
 }): ReactNode {
   const [isShown, setIsShown] = useState(isOpen);
   const [count, setCount] = useState(SHOWN);
@@ -37,8 +46,7 @@ export function AttemptCard({
     >
       <summary>
         <span className="row">
-          <Status of={state} /> Attempt {attempt.attempt}
-          {attempt.iterations !== undefined && `, iteration ${attempt.iterations}`}
+          <Status of={state} /> {title}
           <span className="quiet">{momentText(attempt.issuedAt)}</span>
         </span>
       </summary>
@@ -66,12 +74,25 @@ export function AttemptCard({
               task={task}
               earlier={tasks.slice(0, index).findLast(({ name }) => name === task.name)}
               isShown={isOpen && index >= tasks.length - READ_MAX}
+              nextRun={nextRunOf(task, tasks.slice(index + 1), attempt, isOver)}
+              isTold={task.failure !== undefined && isSameError(task.failure, told)}
             />
           ))}
         </div>
       )}
     </details>
   );
+}
+
+/** When a run of a task is followed by another: told while that is still to come, and nobody can have prevented it. */
+function nextRunOf(
+  { name, iteration, nextRunAt }: TaskRun,
+  later: readonly TaskRun[],
+  { endedAt }: Attempt,
+  isOver: boolean,
+): string | undefined {
+  if (isOver || endedAt !== undefined) return undefined;
+  return later.some((run) => run.name === name && run.iteration === iteration) ? undefined : nextRunAt;
 }
 
 function Facts({ attempt, isOver }: { attempt: Attempt; isOver: boolean }): ReactNode {

@@ -12,11 +12,14 @@ const ROW_PX = 30;
 /** Many attempts of a step, those of a loop's iterations above all: one of them is looked at. */
 export function AttemptList({
   attempts,
+  titles,
   chosen,
   step,
   isFailed,
 }: {
   attempts: readonly Attempt[];
+  /** What each is called, by its key. */
+  titles: ReadonlyMap<string, string>;
   chosen: string | undefined;
   step: Step;
   isFailed: boolean;
@@ -63,7 +66,11 @@ export function AttemptList({
               const attempt = attempts[index];
               return attempt === undefined ? null : (
                 <div key={attempt.key} className="at" style={{ top: start }}>
-                  <AttemptRow attempt={attempt} isChosen={attempt.commandId === chosen} />
+                  <AttemptRow
+                    attempt={attempt}
+                    title={titles.get(attempt.key) ?? ""}
+                    isChosen={attempt.commandId === chosen}
+                  />
                 </div>
               );
             })}
@@ -77,8 +84,8 @@ export function AttemptList({
   );
 }
 
-function AttemptRow({ attempt, isChosen }: { attempt: Attempt; isChosen: boolean }): ReactNode {
-  const { claimedAt, endedAt, iterations, commandId, message } = attempt;
+function AttemptRow({ attempt, title, isChosen }: { attempt: Attempt; title: string; isChosen: boolean }): ReactNode {
+  const { claimedAt, endedAt, commandId, message } = attempt;
   return (
     <Link
       from="/executions/$executionId"
@@ -90,11 +97,8 @@ function AttemptRow({ attempt, isChosen }: { attempt: Attempt; isChosen: boolean
       aria-current={isChosen ? "true" : undefined}
     >
       <Status of={stateOf(attempt)} short />
-      <span>{iterations === undefined ? `command ${commandId}` : `iteration ${iterations}`}</span>
-      <span className="quiet">
-        {attempt.attempt > 1 && `attempt ${attempt.attempt} `}
-        {message}
-      </span>
+      <span>{title}</span>
+      <span className="quiet">{message}</span>
       <span className="number quiet">
         {claimedAt !== undefined && endedAt !== undefined && durationText(endedAt - claimedAt)}
       </span>

@@ -6,6 +6,8 @@ export interface Attempt {
   key: string;
   commandId: string;
   attempt: number;
+  /** Of the step's run; its events name it. */
+  stepRunId: string | undefined;
   /** When it was issued; of one whose beginning was not read, its first event that was. */
   issuedAt: number;
   claimedAt: number | undefined;
@@ -41,6 +43,7 @@ export function attemptsOf(events: readonly EventRecord[], step: string): Attemp
 function take(attempt: Attempt, event: Fields): void {
   const at = Date.parse(event.created_at);
   if (typeof event["worker"] === "string") attempt.worker = event["worker"];
+  if (typeof event["step_run_id"] === "string") attempt.stepRunId = event["step_run_id"];
   switch (event.event_type) {
     case "command.issued":
       attempt.issuedAt = at;
@@ -90,6 +93,7 @@ function fresh(commandId: string, attempt: number, first: Attempt | undefined, a
     key: `${commandId}/${attempt}`,
     commandId,
     attempt,
+    stepRunId: first?.stepRunId,
     issuedAt: first?.issuedAt ?? at,
     claimedAt: undefined,
     endedAt: undefined,

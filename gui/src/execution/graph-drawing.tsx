@@ -26,6 +26,8 @@ import { useLayout } from "./use-layout.ts";
 /** An arrow that was taken, and how often. */
 export type TakenArc = NonNullable<Execution["arcs"]>[number];
 
+/** How far an arrow from a step to itself reaches beyond its box, pixels. */
+const OWN_ARROW_PX = 56;
 /** Characters of an arrow's condition that stand beside it. */
 const WHEN_MAX = 40;
 /** Steps up to which a picture begins with all of them; a larger one with those around the centre. */
@@ -165,6 +167,7 @@ const ARROW_TYPES = { arrow: Arrow };
 /** An arrow with its condition near its head, where those of a step's other arrows are farther away than at its middle. */
 function Arrow(props: EdgeProps): ReactNode {
   const { sourceX, sourceY, targetX, targetY, markerEnd, label } = props;
+  if (props.source === props.target) return <OwnArrow {...props} />;
   const [path, middleX, middleY] = getBezierPath(props);
   const isDown = targetY > sourceY;
   // The point at 0.7 of the curve, whose handles are half its height long.
@@ -176,6 +179,25 @@ function Arrow(props: EdgeProps): ReactNode {
       label={label}
       labelX={labelX}
       labelY={labelY}
+      {...(markerEnd !== undefined && { markerEnd })}
+    />
+  );
+}
+
+/** An arrow from a step to itself, which goes around the right side of its box. */
+function OwnArrow({ sourceX, sourceY, targetY, markerEnd, label }: EdgeProps): ReactNode {
+  const right = sourceX + BOX.width / 2;
+  const [from, to] = [sourceY - BOX.height * 0.25, targetY + BOX.height * 0.25];
+  const out = right + OWN_ARROW_PX;
+  // A label stands around its middle: this one must not reach back over the box.
+  const labelHalf = 3 * String(label ?? "").length;
+  return (
+    <BaseEdge
+      path={`M ${right} ${from} C ${out} ${from + 12} ${out} ${to - 12} ${right + 2} ${to}`}
+      label={label}
+      labelX={right + OWN_ARROW_PX * 0.8 + labelHalf}
+      labelY={(from + to) / 2}
+      labelBgPadding={[2, 1]}
       {...(markerEnd !== undefined && { markerEnd })}
     />
   );

@@ -3,6 +3,9 @@ import { graphlib, layout } from "@dagrejs/dagre";
 /** Size of a step's box, pixels. */
 export const BOX = { width: 200, height: 54 };
 
+/** Room at the right of a box for an arrow to the box itself, with its condition. */
+const OWN_ARROW_WIDTH = 160;
+
 /** What is laid out: names, and arrows between them. */
 export interface Sketch {
   names: string[];
@@ -18,7 +21,7 @@ export function placesOf({ names, arcs }: Sketch): Places {
   graph.setGraph({ rankdir: "TB", nodesep: 40, ranksep: 60 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const name of names) graph.setNode(name, { ...BOX });
-  for (const [from, to] of arcs) graph.setEdge(from, to);
+  for (const [from, to] of arcs) graph.setEdge(from, to, from === to ? { width: OWN_ARROW_WIDTH, height: 0 } : {});
   layout(graph);
   return Object.fromEntries(
     names.map((name) => {

@@ -7,8 +7,8 @@ import type { TaskFailure } from "./task-runs.ts";
 
 /** What went wrong last, where, and what led to it. */
 export function LastError({ execution, retry }: { execution: Execution; retry: NextRetry | undefined }): ReactNode {
-  const failed = execution.steps.findLast(({ status }) => status === "FAILED");
-  const error = execution.error ?? retry?.error ?? failed?.error ?? undefined;
+  const failed = lastFailed(execution);
+  const error = lastErrorOf(execution);
   if (error === undefined) {
     return (
       <section className="panel">
@@ -22,7 +22,7 @@ export function LastError({ execution, retry }: { execution: Execution; retry: N
     <section className="panel tone-bad">
       <h2>Last error</h2>
       <ErrorText error={error} isShort />
-      <Cause details={(error as TaskFailure).details} />
+      <Cause failure={error as TaskFailure} />
       {step !== undefined && (
         <p className="quiet row">
           <span>
@@ -48,14 +48,23 @@ export function LastError({ execution, retry }: { execution: Execution; retry: N
   );
 }
 
+/** The error that is told at the top of an execution's page; undefined where there is none. */
+export function lastErrorOf(execution: Execution): object | undefined {
+  return execution.error ?? execution.next_retry?.error ?? lastFailed(execution)?.error ?? undefined;
+}
+
+function lastFailed({ steps }: Execution): Step | undefined {
+  return steps.findLast(({ status }) => status === "FAILED");
+}
+
 /** The line, or the execution, in which it began. */
-function Cause({ details }: { details: unknown }): ReactNode {
+function Cause({ failure: { message, details } }: { failure: TaskFailure }): ReactNode {
   if (typeof details !== "object" || details === null) return null;
   const { exception, file, line, execution_id: childId } = details as Record<string, unknown>;
   const isChild = typeof childId === "string" && /^\d+$/.test(childId);
   return (
     <>
-      {typeof exception === "string" && typeof line === "number" && (
+      {typeof exception === "string" && typeof line === "number" && !message.includes(`:${line}`) && (
         <p className="quiet">
           {exception} at {typeof file === "string" && `${file}, `}line {line}
         </p>

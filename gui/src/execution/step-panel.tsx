@@ -6,8 +6,10 @@ import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
 import { AttemptCard } from "./attempt-card.tsx";
 import { AttemptList } from "./attempt-list.tsx";
+import { attemptTitles } from "./attempt-title.ts";
 import { attemptsOf } from "./attempts.ts";
-import { ErrorText } from "./error-text.tsx";
+import { ErrorText, isSameError } from "./error-text.tsx";
+import { lastErrorOf } from "./last-error.tsx";
 import { RunDiff } from "./run-diff.tsx";
 import { inOrder, stepEvents } from "./step-events.ts";
 
@@ -23,12 +25,17 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
   const asked = { executionId: execution.execution_id, step: step.name };
   const pages = useInfiniteQuery({ ...stepEvents({ ...asked, isFailed }), placeholderData: keepPreviousData });
   const attempts = useMemo(() => attemptsOf(inOrder(pages.data?.pages), step.name), [pages.data, step.name]);
+  const titles = useMemo(
+    () => attemptTitles(attempts, step.runs, !pages.hasNextPage),
+    [attempts, step.runs, pages.hasNextPage],
+  );
+  const told = lastErrorOf(execution);
   const isList = isFailed || step.loop !== undefined || attempts.length > STACKED_MAX;
   return (
     <div className="stack">
       <div className="row spread">
         <h2 className="row">
-          <Status of={step.status} /> <span className="wrap">{step.name}</span>
+          <Status of={step.status} isOver={execution.ended_at !== null} /> <span className="wrap">{step.name}</span>
         </h2>
         <Link
           from="/executions/$executionId"
@@ -38,17 +45,21 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
           Its events
         </Link>
       </div>
-      {step.error != null && <ErrorText error={step.error} isShort />}
+      {step.error != null && !isSameError(step.error, told) && <ErrorText error={step.error} isShort />}
       {run !== undefined && beside !== undefined && (
         <RunDiff executionId={execution.execution_id} before={Number(beside)} after={Number(run)} />
       )}
       {pages.isError && <ProblemPanel error={pages.error} again={() => void pages.refetch()} />}
       {pages.isPending && <p className="quiet">Loading …</p>}
-      {pages.data !== undefined && attempts.length === 0 && <p className="quiet">{nothingText(step, isFailed)}</p>}
+      {pages.data !== undefined && attempts.length === 0 && (
+        <p className="quiet">{nothingText(step, isFailed, execution.ended_at !== null)}</p>
+      )}
       {isList ? (
         <>
-          <AttemptList attempts={attempts} chosen={command} step={step} isFailed={isFailed} />
-          {command !== undefined && <ChosenAttempt key={command} execution={execution} step={step} command={command} />}
+          <AttemptList attempts={attempts} titles={titles} chosen={command} step={step} isFailed={isFailed} />
+          {command !== undefined && (
+            <ChosenAttempt key={command} execution={execution} step={step} command={command} titles={titles} />
+          )}
         </>
       ) : (
         attempts.map((attempt, index) => (
@@ -56,7 +67,9 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
             key={attempt.key}
             executionId={execution.execution_id}
             attempt={attempt}
+            title={titles.get(attempt.key) ?? ""}
             isOpen={index === 0}
+            told={told}
             isOver={execution.ended_at !== null}
           />
         ))
@@ -70,7 +83,18 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
   );
 }
 
-function ChosenAttempt({ execution, step, command }: { execution: Execution; step: Step; command: string }): ReactNode {
+function ChosenAttempt({
+  execution,
+  step,
+  command,
+  titles,
+}: {
+  execution: Execution;
+  step: Step;
+  command: string;
+  /** Of the attempts that are listed, by their keys. */
+  titles: ReadonlyMap<string, string>;
+}): ReactNode {
   const asked = { executionId: execution.execution_id, step: step.name, commandId: command };
   const pages = useInfiniteQuery(stepEvents(asked));
   const attempts = useMemo(
@@ -80,19 +104,23 @@ function ChosenAttempt({ execution, step, command }: { execution: Execution; ste
   if (pages.isError) return <ProblemPanel error={pages.error} again={() => void pages.refetch()} />;
   if (pages.data === undefined) return <p className="quiet">Loading …</p>;
   if (attempts.length === 0) return <p className="quiet">The log has no such attempt of this step.</p>;
+  const own = attemptTitles(attempts, 1, true);
   return attempts.map((attempt) => (
     <AttemptCard
       key={attempt.key}
       executionId={execution.execution_id}
       attempt={attempt}
+      title={titles.get(attempt.key) ?? own.get(attempt.key) ?? ""}
       isOpen
+      told={lastErrorOf(execution)}
       isOver={execution.ended_at !== null}
     />
   ));
 }
 
-function nothingText(step: Step, isFailed: boolean): string {
+function nothingText(step: Step, isFailed: boolean, isOver: boolean): string {
   if (isFailed) return "No iteration failed.";
   if (step.status === "SKIPPED") return "It was skipped: no path led here, or its condition said no.";
-  return step.status === "PENDING" ? "It has not begun." : "The log has no command of this step.";
+  if (step.status === "PENDING") return isOver ? "It was not reached: the execution ended first." : "It has not begun.";
+  return "The log has no command of this step.";
 }

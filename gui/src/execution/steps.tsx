@@ -38,7 +38,7 @@ export function Steps({ execution }: { execution: Execution }): ReactNode {
             </span>
           </div>
         )}
-        <StepList steps={shown} chosenName={chosenName} />
+        <StepList steps={shown} chosenName={chosenName} isOver={execution.ended_at !== null} />
       </div>
       <section className="panel scroll" aria-label="Step">
         {chosen === undefined ? (
@@ -55,7 +55,15 @@ export function Steps({ execution }: { execution: Execution }): ReactNode {
   );
 }
 
-function StepList({ steps, chosenName }: { steps: readonly Step[]; chosenName: string | undefined }): ReactNode {
+function StepList({
+  steps,
+  chosenName,
+  isOver,
+}: {
+  steps: readonly Step[];
+  chosenName: string | undefined;
+  isOver: boolean;
+}): ReactNode {
   const scroller = useRef<HTMLElement>(null);
   const rows = useVirtualizer({
     count: steps.length,
@@ -80,7 +88,7 @@ function StepList({ steps, chosenName }: { steps: readonly Step[]; chosenName: s
           if (step === undefined) return null;
           return (
             <div key={step.name} className="at" style={{ top: item.start }}>
-              <StepRow step={step} isChosen={step.name === chosenName} />
+              <StepRow step={step} isChosen={step.name === chosenName} isOver={isOver} />
             </div>
           );
         })}
@@ -98,7 +106,7 @@ function filtered(steps: readonly Step[], filter: string): readonly Step[] {
   });
 }
 
-function StepRow({ step, isChosen }: { step: Step; isChosen: boolean }): ReactNode {
+function StepRow({ step, isChosen, isOver }: { step: Step; isChosen: boolean; isOver: boolean }): ReactNode {
   return (
     <Link
       from="/executions/$executionId"
@@ -117,7 +125,7 @@ function StepRow({ step, isChosen }: { step: Step; isChosen: boolean }): ReactNo
       className="step-row"
       aria-current={isChosen ? "true" : undefined}
     >
-      <Status of={step.status} />
+      <Status of={step.status} isOver={isOver} />
       <span className="name" title={step.name}>
         {step.name}
       </span>

@@ -2,27 +2,34 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { JsonView } from "../parts/json-view.tsx";
-import { Ago } from "../parts/now.tsx";
+import { Ago, useNow } from "../parts/now.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
-import { ErrorText } from "./error-text.tsx";
+import { ErrorText, tracebackOf } from "./error-text.tsx";
 import { wholeEvent } from "./step-events.ts";
 import { TaskLog } from "./task-log.tsx";
 import { type TaskRun, takeTask } from "./task-runs.ts";
 
-/** One run of a task: what it gave, what it wrote, why it failed. `earlier`: the run of it before, to compare with; `isShown`: a long result is read at once. */
+/**
+ * One run of a task: what it gave, what it wrote, why it failed. `earlier`: the run of it before, to compare with; `isShown`: a
+ * long result is read at once; `nextRun`: when it is run again; `isTold`: the page tells its error above.
+ */
 export function TaskCard({
   executionId,
   task,
   earlier,
   isShown,
+  nextRun,
+  isTold,
 }: {
   executionId: string;
   task: TaskRun;
   earlier: TaskRun | undefined;
   isShown: boolean;
+  nextRun: string | undefined;
+  isTold: boolean;
 }): ReactNode {
-  const { name, run, status, failure, log, progress, childId, nextRunAt } = task;
+  const { name, run, status, failure, log, progress, childId } = task;
   return (
     <section className="task" aria-label={`Task ${name}, run ${run}`}>
       <p className="row">
@@ -54,18 +61,27 @@ export function TaskCard({
           </Link>
         )}
       </p>
-      {failure !== undefined && <ErrorText error={failure} />}
-      {nextRunAt !== undefined && (
-        <p>
-          The next run begins <Ago at={nextRunAt} />.
-        </p>
-      )}
+      {failure !== undefined && <ErrorText error={failure} isTold={isTold} />}
+      {nextRun !== undefined && <NextRun at={nextRun} />}
       {progress !== undefined && Object.keys(progress).length > 0 && status === "running" && (
         <JsonView label="Progress" value={progress} />
       )}
-      {log !== undefined && <TaskLog log={log} isLive={status === "running"} />}
+      {log !== undefined && (
+        <TaskLog log={log} isLive={status === "running"} shown={failure && tracebackOf(failure.details)} />
+      )}
       <Output executionId={executionId} task={task} isShown={isShown} />
     </section>
+  );
+}
+
+function NextRun({ at }: { at: string }): ReactNode {
+  const isDue = Date.parse(at) <= useNow();
+  return isDue ? (
+    <p>The next run has begun, or begins now.</p>
+  ) : (
+    <p>
+      The next run begins <Ago at={at} />.
+    </p>
   );
 }
 
@@ -84,7 +100,9 @@ function Output({ executionId, task, isShown }: { executionId: string; task: Tas
     const [read] = runs;
     return (
       <>
-        {read?.log !== undefined && task.log === undefined && <TaskLog log={read.log} isLive={false} />}
+        {read?.log !== undefined && task.log === undefined && (
+          <TaskLog log={read.log} isLive={false} shown={read.failure && tracebackOf(read.failure.details)} />
+        )}
         {read?.failure !== undefined && task.failure === undefined && <ErrorText error={read.failure} />}
         {read?.shown !== undefined && read.failure === undefined && (
           <JsonView label={`Output of ${task.name}`} value={read.shown} />

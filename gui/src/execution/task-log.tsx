@@ -6,7 +6,18 @@ import type { TaskLines } from "./task-runs.ts";
 const NEAR_PX = 40;
 
 /** What a task wrote. While it runs, the view stays at the end unless somebody has scrolled away from it. */
-export function TaskLog({ log: { lines, dropped }, isLive }: { log: TaskLines; isLive: boolean }): ReactNode {
+export function TaskLog({
+  log: { lines: written, dropped },
+  isLive,
+  shown,
+}: {
+  log: TaskLines;
+  isLive: boolean;
+  /** A text that the page shows beside it: a log that ends with it is shown without it. */
+  shown: string | undefined;
+}): ReactNode {
+  const lines = withoutEnd(written, shown);
+  const isCut = lines.length < written.length;
   const box = useRef<HTMLElement>(null);
   const isAtEnd = useRef(true);
   const count = lines.length + dropped;
@@ -19,9 +30,9 @@ export function TaskLog({ log: { lines, dropped }, isLive }: { log: TaskLines; i
     <div>
       <div className="row spread">
         <h3>
-          Log <span className="quiet">{isLive ? "live" : `${count.toLocaleString("en")} lines`}</span>
+          Log <span className="quiet">{isLive ? "live" : linesText(count, isCut)}</span>
         </h3>
-        {lines.length > 0 && <CopyButton label="Copy log" text={() => lines.join("\n")} />}
+        {lines.length > 0 && <CopyButton label="Copy log" text={() => written.join("\n")} />}
       </div>
       {dropped > 0 && <p className="quiet">{dropped.toLocaleString("en")} earlier lines were not kept.</p>}
       {lines.length > 0 && (
@@ -40,4 +51,17 @@ export function TaskLog({ log: { lines, dropped }, isLive }: { log: TaskLines; i
       )}
     </div>
   );
+}
+
+function linesText(count: number, isCut: boolean): string {
+  const text = `${count.toLocaleString("en")} line${count === 1 ? "" : "s"}`;
+  return isCut ? `${text}, then the traceback` : text;
+}
+
+function withoutEnd(lines: readonly string[], end: string | undefined): readonly string[] {
+  const text = end?.trimEnd().split("\n") ?? [];
+  const from = lines.length - text.length;
+  return text.length > 0 && from >= 0 && text.every((line, index) => lines[from + index] === line)
+    ? lines.slice(0, from)
+    : lines;
 }

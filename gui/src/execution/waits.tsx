@@ -2,9 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { workerPool } from "../api/queries.ts";
-import type { Execution, NextRetry, OpenCommand, Worker } from "../api/types.ts";
+import type { Execution, NextRetry, OpenCommand } from "../api/types.ts";
 import { Ago } from "../parts/now.tsx";
 import { StepLink } from "./step-link.tsx";
+import { whyFree } from "./why-free.ts";
 
 /** Open commands, and executions that were called, that are named one by one. */
 const NAMED_MAX = 3;
@@ -62,14 +63,8 @@ function WhyFree({ commands }: { commands: readonly OpenCommand[] }): ReactNode 
   const pool = useQuery(workerPool());
   // Whoever may not see the workers is told nothing of them.
   if (pool.data === undefined) return null;
-  const ready = pool.data.items.filter(({ status }) => status === "ready");
-  const orphan = commands.find((command) => !ready.some((worker) => canRun(worker, command)));
-  if (orphan === undefined) {
-    const isFull = ready.every(({ running, capacity }) => running >= capacity);
-    return isFull ? <Hint>All workers that could take it are busy.</Hint> : null;
-  }
-  if (ready.length === 0) return <Hint>No worker is ready.</Hint>;
-  return <Hint>No worker that is ready runs {orphan.kinds?.join(" and ") ?? "this"}.</Hint>;
+  const why = whyFree(commands, pool.data.items);
+  return why === undefined ? null : <Hint>{why}</Hint>;
 }
 
 function Hint({ children }: { children: ReactNode }): ReactNode {
@@ -77,13 +72,6 @@ function Hint({ children }: { children: ReactNode }): ReactNode {
     <p className="hint tone-warn">
       {children} <Link to="/operations">Why is nothing running?</Link>
     </p>
-  );
-}
-
-function canRun(worker: Worker, { kinds = [], labels = {} }: OpenCommand): boolean {
-  return (
-    kinds.every((kind) => worker.capabilities.includes(kind)) &&
-    Object.entries(labels).every(([name, value]) => worker.labels[name] === value)
   );
 }
 

@@ -3,16 +3,14 @@ import { type ReactNode, useEffect, useState } from "react";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { useTitle } from "../parts/title.ts";
-import { type ErrorGroup, withFailures } from "./groups.ts";
+import { type ErrorGroup, type Failures, NO_FAILURES, withFailures } from "./groups.ts";
 import { type ExecutionFilters, executionPage } from "./queries.ts";
 
 /** Failures that are looked at, and how many of one call. */
 const LOOKED_MAX = 5_000;
 const LOOKED_AT_ONCE = 500;
 
-interface Found {
-  groups: ErrorGroup[];
-  looked: number;
+interface Found extends Failures {
   /** All failures were looked at, or as many as there may be. */
   end: "all" | "most" | undefined;
   error?: unknown;
@@ -23,14 +21,14 @@ export function ErrorGroups({ filters }: { filters: ExecutionFilters }): ReactNo
   const [round, setRound] = useState(0);
   const found = useFailures(filters, round);
   const { groups, looked, end, error } = found;
-  useTitle(end === undefined ? "Errors" : `${groups.length} kinds of error`);
+  useTitle(end === undefined ? "Errors" : `${groups.length} ${groups.length === 1 ? "kind" : "kinds"} of error`);
   return (
     <div className="stack">
       <div className="row">
         <p className="quiet" role="status">
           {end === undefined && error === undefined
             ? `Looking … ${looked.toLocaleString("en")} failures so far`
-            : `${groups.length} kinds of error in ${end === "most" ? "the newest " : ""}${looked.toLocaleString("en")} failed executions`}
+            : foundText(found)}
         </p>
         <button
           type="button"
@@ -51,8 +49,17 @@ export function ErrorGroups({ filters }: { filters: ExecutionFilters }): ReactNo
   );
 }
 
+/** `4 kinds of error in 12 failed executions, 3 of which failed because of what they called`. */
+function foundText({ groups, looked, end }: Found): string {
+  const callers = groups.reduce((sum, group) => sum + group.callers, 0);
+  const kinds = `${groups.length} ${groups.length === 1 ? "kind" : "kinds"} of error`;
+  const of = `${end === "most" ? "the newest " : ""}${looked.toLocaleString("en")} failed ${looked === 1 ? "execution" : "executions"}`;
+  if (callers === 0) return `${kinds} in ${of}`;
+  return `${kinds} in ${of}, ${callers.toLocaleString("en")} of which failed because of what ${callers === 1 ? "it" : "they"} called`;
+}
+
 function Group({ group }: { group: ErrorGroup }): ReactNode {
-  const { code, step, message, count, first, last, samples, paths } = group;
+  const { code, step, message, count, first, last, samples, paths, callers } = group;
   return (
     <section className="panel tone-bad error-group" data-part="error-group">
       <h2 className="wrap">
@@ -74,6 +81,7 @@ function Group({ group }: { group: ErrorGroup }): ReactNode {
           .map(([path, of]) => (paths.size === 1 ? path : `${path} (${of})`))
           .join(", ")}
         {paths.size > 4 && ` and ${paths.size - 4} more`}
+        {callers > 0 && ` · ${callers.toLocaleString("en")} that called ${count === 1 ? "it" : "them"} failed too`}
       </p>
       <p className="row">
         <span className="quiet">{count === 1 ? "Open it" : "The newest"}</span>
@@ -94,25 +102,23 @@ function Group({ group }: { group: ErrorGroup }): ReactNode {
 
 /** Reads failures page by page and keeps their groups alone. */
 function useFailures(filters: ExecutionFilters, round: number): Found {
-  const [found, setFound] = useState<Found>({ groups: [], looked: 0, end: undefined });
+  const [found, setFound] = useState<Found>({ ...NO_FAILURES, end: undefined });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a further round reads the same again
   useEffect(() => {
     const ended = new AbortController();
     const read = async () => {
-      let groups: ErrorGroup[] = [];
-      let looked = 0;
+      let failures = NO_FAILURES;
       let cursor: string | null = null;
       do {
         const page = await executionPage({ ...filters, status: "FAILED" }, cursor, LOOKED_AT_ONCE, ended.signal);
-        groups = withFailures(groups, page.executions);
-        looked += page.executions.length;
+        failures = withFailures(failures, page.executions);
         cursor = page.next_cursor;
-        const end = cursor === null ? "all" : looked >= LOOKED_MAX ? "most" : undefined;
-        setFound({ groups, looked, end });
+        const end = cursor === null ? "all" : failures.looked >= LOOKED_MAX ? "most" : undefined;
+        setFound({ ...failures, end });
         if (end === "most") return;
       } while (cursor !== null);
     };
-    setFound({ groups: [], looked: 0, end: undefined });
+    setFound({ ...NO_FAILURES, end: undefined });
     read().catch((error: unknown) => {
       if (!ended.signal.aborted) setFound((before) => ({ ...before, error }));
     });

@@ -1,5 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
+import { flushSync } from "react-dom";
 import { StateFilter } from "./state-filter.tsx";
 import { TimeFilter } from "./time-filter.tsx";
 
@@ -13,14 +14,14 @@ export function Filters(): ReactNode {
   useEffect(() => setPath(search.path ?? ""), [search.path]);
   const change = (values: Partial<typeof search>) =>
     void navigate({ search: (before) => ({ ...before, ...values }), replace: true });
-  const take = () => change({ path: path.trim() === "" ? undefined : path.trim() });
+  const take = (text: string) => change({ path: text.trim() === "" ? undefined : text.trim() });
   return (
     <search className="stack filters">
       <form
         className="row"
         onSubmit={(event) => {
           event.preventDefault();
-          take();
+          take(path);
         }}
       >
         <label>
@@ -29,9 +30,11 @@ export function Filters(): ReactNode {
             data-filter
             type="search"
             value={path}
-            placeholder="examples/hello"
+            placeholder="part of a path"
             onChange={(event) => setPath(event.target.value)}
-            onBlur={take}
+            // Escape empties a search field and leaves it: what is not seen any more must not narrow the list.
+            onKeyDown={({ key }) => key === "Escape" && flushSync(() => setPath(""))}
+            onBlur={(event) => take(event.target.value)}
           />
         </label>
         <TimeFilter since={search.since} until={search.until} onChange={change} />

@@ -17,19 +17,46 @@ export interface ErrorGroup {
   samples: { id: string; startedAt: string; path: string }[];
   /** How many of which playbook. */
   paths: ReadonlyMap<string, number>;
+  /** Executions that failed because they had called one of these; they are not counted. */
+  callers: number;
 }
+
+/** Failures as far as they were looked at. */
+export interface Failures {
+  /** The most frequent first. */
+  groups: readonly ErrorGroup[];
+  /** Executions that were looked at. */
+  looked: number;
+  /** In which group each of them is, or what it called. */
+  keys: ReadonlyMap<string, string>;
+}
+
+/** Before anything was looked at. */
+export const NO_FAILURES: Failures = { groups: [], looked: 0, keys: new Map() };
 
 /** Executions of a group that are named. */
 const SAMPLES_MAX = 5;
 
-/** The groups with further failures in them, which are older than those before; the most frequent first. */
-export function withFailures(groups: readonly ErrorGroup[], rows: readonly ExecutionItem[]): ErrorGroup[] {
-  const all = new Map(groups.map((group) => [group.key, group]));
+/**
+ * The same with further failures, which are older than those before. A failure that an execution has from one that it called
+ * is counted once, where it began: who was called is younger, so it was looked at before.
+ */
+export function withFailures(before: Failures, rows: readonly ExecutionItem[]): Failures {
+  const all = new Map(before.groups.map((group) => [group.key, group]));
+  const keys = new Map(before.keys);
   for (const { execution_id: id, path, started_at: startedAt, error } of rows) {
     if (error === null) continue;
-    const { step: named } = error as { step?: unknown };
+    const { step: named, details } = error as { step?: unknown; details?: { execution_id?: unknown } | null };
+    const cause = keys.get(String(details?.execution_id ?? ""));
+    const group = cause === undefined ? undefined : all.get(cause);
+    if (group !== undefined) {
+      all.set(group.key, { ...group, callers: group.callers + 1 });
+      keys.set(id, group.key);
+      continue;
+    }
     const step = typeof named === "string" ? named : undefined;
     const key = JSON.stringify([error.code, step ?? "", shapeOf(error.message)]);
+    keys.set(id, key);
     const known = all.get(key);
     const paths = new Map(known?.paths);
     paths.set(path, (paths.get(path) ?? 0) + 1);
@@ -44,9 +71,11 @@ export function withFailures(groups: readonly ErrorGroup[], rows: readonly Execu
       first: startedAt,
       samples: samples.length < SAMPLES_MAX ? [...samples, { id, startedAt, path }] : samples,
       paths,
+      callers: known?.callers ?? 0,
     });
   }
-  return [...all.values()].sort((one, other) => other.count - one.count);
+  const groups = [...all.values()].sort((one, other) => other.count - one.count);
+  return { groups, looked: before.looked + rows.length, keys };
 }
 
 /** A message without what differs from run to run: ids, numbers, what stands in quotes. */

@@ -15,7 +15,7 @@ export function NoExecutions({ filters }: { filters: ExecutionFilters }): ReactN
             <Link to="/executions" search={{}}>
               show all of them
             </Link>
-            . A path is meant whole: <code>examples/hello</code>, not a part of it.
+            .
           </p>
         </>
       ) : (

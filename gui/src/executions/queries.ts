@@ -6,6 +6,7 @@ import { sinceOf } from "./spans.ts";
 export interface ExecutionFilters {
   /** States with commas: `PENDING,RUNNING`. */
   status?: string | undefined;
+  /** A part of the playbook's path. */
   path?: string | undefined;
   /** A moment, or a span before now: see {@link sinceOf}. */
   since?: string | undefined;
@@ -20,9 +21,10 @@ export const PAGE = 100;
 
 /** One page of the executions that a filter names, newest first. */
 export function executionPage(filters: ExecutionFilters, cursor: string | null, limit: number, signal?: AbortSignal) {
-  const { parent, since, ...rest } = filters;
+  const { parent, path, since, ...rest } = filters;
   const query = Object.entries({
     ...rest,
+    path_contains: path,
     since: sinceOf(since, Date.now()),
     parent_execution_id: parent,
     cursor: cursor ?? undefined,

@@ -31,7 +31,7 @@ export function Queue({ queue }: { queue: Overview["queue"] }): ReactNode {
             {countText(waiting)} {waiting.count === 1 ? "command waits" : "commands wait"}
             {oldestMs !== null && `, the oldest for ${durationText(oldestMs)}`}.
           </p>
-          <table>
+          <table className="stacked">
             <thead>
               <tr>
                 <th>Waiting</th>
@@ -44,10 +44,18 @@ export function Queue({ queue }: { queue: Overview["queue"] }): ReactNode {
             <tbody>
               {groups.map((group) => (
                 <tr key={`${group.kinds.join()} ${JSON.stringify(group.labels)}`}>
-                  <td className="number">{group.count.toLocaleString("en")}</td>
-                  <td className="number">{durationText(group.oldest_ms)}</td>
-                  <td className="wrap mono">{asked(group)}</td>
-                  <td className={`status tone-${WORDS[group.why].tone}`}>{WORDS[group.why].text}</td>
+                  <td className="number" data-label="Waiting">
+                    {group.count.toLocaleString("en")}
+                  </td>
+                  <td className="number" data-label="Oldest">
+                    {durationText(group.oldest_ms)}
+                  </td>
+                  <td className="wrap mono" data-label="Asks for">
+                    {asked(group)}
+                  </td>
+                  <td className="wrap" data-label="Why">
+                    <span className={`status tone-${WORDS[group.why].tone}`}>{WORDS[group.why].text}</span>
+                  </td>
                   <td className="wide">
                     <span className="row">
                       {group.execution_ids.slice(0, 3).map((id) => (

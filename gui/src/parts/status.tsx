@@ -15,15 +15,25 @@ const LOOKS: Record<string, { sign: string; tone: string }> = {
   offline: { sign: "○", tone: "quiet" },
 };
 
-/** A state of an execution, a step or a worker. */
-export function Status({ of, short = false }: { of: string; short?: boolean }): ReactNode {
-  const { sign, tone } = LOOKS[of] ?? { sign: "·", tone: "quiet" };
+/** A state of an execution, a step or a worker. `isOver`: the execution of this step has ended, so nothing is pending any more. */
+export function Status({
+  of,
+  short = false,
+  isOver = false,
+}: {
+  of: string;
+  short?: boolean;
+  isOver?: boolean;
+}): ReactNode {
+  const isUnreached = isOver && of === "PENDING";
+  const { sign, tone } = LOOKS[isUnreached ? "SKIPPED" : of] ?? { sign: "·", tone: "quiet" };
+  const word = isUnreached ? "not reached" : of.toLowerCase();
   return (
-    <span className={`status tone-${tone}`} data-status={of} title={of.toLowerCase()}>
+    <span className={`status tone-${tone}`} data-status={of} title={word}>
       <span aria-hidden="true" className="sign">
         {sign}
       </span>
-      {short ? <span className="unseen">{of.toLowerCase()}</span> : of.toLowerCase()}
+      {short ? <span className="unseen">{word}</span> : word}
     </span>
   );
 }
