@@ -70,7 +70,14 @@ function build(database: Database, resultsFolder: string) {
   const config = loadConfig({});
   const nothing = () => undefined;
   const observer = {
-    ...{ committed: nothing, batchAccepted: nothing, ackTimedOut: nothing, firstClaim: nothing, claimed: nothing },
+    ...{
+      committed: nothing,
+      batchAccepted: nothing,
+      ackTimedOut: nothing,
+      firstClaim: nothing,
+      claimed: nothing,
+      returned: nothing,
+    },
     fault: (error: unknown) => {
       throw error;
     },

@@ -11,6 +11,7 @@ import type { Database } from "../repositories/database.ts";
 import { findOverdue, findStartByKey, loadEvents, loadExecution } from "../repositories/execution-load.ts";
 import { flushChanges } from "../repositories/flush.ts";
 import { reserveIdBlock } from "../repositories/ids.ts";
+import { findReturned } from "../repositories/reaper.ts";
 import { flushColumns } from "./flush-columns.ts";
 
 /** What the store needs. */
@@ -42,6 +43,7 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
     pendingLanes: (after, limit) => findPendingLanes(database, after, limit),
     pendingCommands: (wanted) => findPending(database, wanted),
     claimableCommands: (commandIds, abandonedBy) => findClaimable(database, commandIds, policy, abandonedBy ?? null),
+    returnedCommands: (limit) => findReturned(database, limit),
     commandBodies: (commandIds) => loadCommandBodies(database, commandIds),
     unprocessedBatches: (idleMs, limit) =>
       takeOpenBatches(database, { processor, leaseMs: batchLeaseMs, idleMs, limit }),

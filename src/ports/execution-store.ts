@@ -38,6 +38,8 @@ export interface ExecutionStore {
    * "Worker protocol"). Held ones of `abandonedBy` count as given up, whatever their lease.
    */
   claimableCommands(commandIds: readonly string[], abandonedBy?: string): Promise<ReadyCommand[]>;
+  /** Held commands that may be claimed now because their worker has signed off, or is not known; at most `limit`. */
+  returnedCommands(limit: number): Promise<ReadyCommand[]>;
   /** The commands with these ids as they were issued. */
   commandBodies(commandIds: readonly string[]): Promise<Command[]>;
   /** Batches that were accepted and not processed, by a process that is gone or slow: not touched for `idleMs`. */

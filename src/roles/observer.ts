@@ -32,6 +32,11 @@ export function createObserver(deps: {
       echoes.told(unclaimed);
       broker.publish({ kind: "commands", commandIds: [...unclaimed] });
     },
+    returned(commandIds) {
+      for (let start = 0; start < commandIds.length; start += NOTICE_COMMANDS_MAX) {
+        broker.publish({ kind: "commands", commandIds: commandIds.slice(start, start + NOTICE_COMMANDS_MAX) });
+      }
+    },
     batchAccepted: metrics.batchAccepted,
     ackTimedOut: metrics.batchTimedOut,
     firstClaim: metrics.batchFirstClaim,

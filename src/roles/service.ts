@@ -181,7 +181,10 @@ export function createService(deps: ServiceDeps): Service {
     ...secretsOf(deps, audit),
     executions: createExecutions({ database, programs, advance, results, access, audit, now: systemClock.now }),
     stops,
-    workers: createWorkers({ database, advance, stops, policy, leaseMs: config.claimLeaseMs }),
+    workers: createWorkers({
+      ...{ database, advance, stops, policy, leaseMs: config.claimLeaseMs },
+      onReturned: observer.returned,
+    }),
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, advance, pollMs: config.batchStatusPollMs }),
     report: reportEvents({ database, advance }),

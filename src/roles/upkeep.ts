@@ -33,6 +33,8 @@ export interface UpkeepDeps {
 
 /** A server that takes this long to work out what follows from a batch is taken for dead, and another one does it too. */
 const BATCH_IDLE_MS = 5_000;
+/** Time between two looks for commands that nobody told of: what is given back at another server is taken within a second. */
+const POLL_MS = 700;
 const DAY_MS = 86_400_000;
 /** Time between two signs of life. */
 const PRESENCE_MS = 10_000;
@@ -51,7 +53,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
   const { upkeep, database, presence, audit, keychainUpkeep, transient, results, reaper, retention } = deps;
   const { logger, lifecycle } = deps;
   const work: BackgroundWork[] = [
-    { name: "poll for commands", intervalMs: 1_000, runOnce: () => upkeep.poll() },
+    { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => upkeep.poll() },
     { name: "recover batches", intervalMs: 1_000, runOnce: () => upkeep.recover(BATCH_IDLE_MS) },
     { name: "end overdue executions", intervalMs: 1_000, runOnce: () => upkeep.expire() },
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => upkeep.sweep() },
@@ -87,7 +89,8 @@ export function startUpkeep(deps: UpkeepDeps): void {
     },
   ];
   if (reaper !== undefined) {
-    work.push({ name: "reap commands", intervalMs: reaper.intervalMs, runOnce: () => reaper.reaper.sweep() });
+    const { intervalMs, reaper: commands } = reaper;
+    work.push({ name: "reap commands", intervalMs, runOnce: () => commands.sweep(), isBehind: commands.isBehind });
   }
   const onError = (name: string, error: unknown) => logger.warn({ err: error, work: name }, "background work failed");
   const stop = startBackground(work, { clock: systemClock, random: Math.random, onError });

@@ -13,10 +13,13 @@ const PAGE = 500;
 
 /** The upkeep of an advance. */
 export function createUpkeep(parts: AdvanceParts): Upkeep {
-  const { store, ready, refill, pump, lanes } = parts;
+  const { store, ready, refill, pump, lanes, now } = parts;
   return {
     async poll() {
-      const found = await refill.poll();
+      const returned = await store.returnedCommands(PAGE);
+      const news = returned.filter(({ commandId }) => !ready.has(commandId));
+      for (const command of news) ready.add({ ...command, readyAt: now() });
+      const found = news.length + (await refill.poll());
       // Also for those that are known: what kept them from being claimed may have passed unnoticed.
       if (ready.size() > 0) pump.wake();
       return found;

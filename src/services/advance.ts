@@ -193,6 +193,8 @@ export interface AdvanceObserver {
   firstClaim(seconds: number): void;
   /** A command was claimed that had been ready for so long. */
   claimed(queuedSeconds: number): void;
+  /** Commands were given back by a worker that signed off, and may be claimed. */
+  returned(commandIds: readonly string[]): void;
   /** A fault of this program. */
   fault(error: unknown, executionIds: readonly string[]): void;
 }

@@ -9,7 +9,12 @@ export interface BackgroundWork {
   intervalMs: number;
   /** One run. What it throws is told and does not end the loop. */
   runOnce(): Promise<unknown> | unknown;
+  /** Asked after a run: there is more to do, and the next one begins after {@link SOON_MS}. Default: never. */
+  isBehind?(): boolean;
 }
+
+/** Pause of work that is behind, in milliseconds: others get their turn. */
+const SOON_MS = 100;
 
 /**
  * Runs background work until the function that is returned is called; that resolves when the runs under way have ended. Each
@@ -22,14 +27,16 @@ export function startBackground(
   const stop = new AbortController();
   // Every loop listens to it. Node takes eleven for a leak.
   setMaxListeners(0, stop.signal);
-  const loop = async ({ name, intervalMs, runOnce }: BackgroundWork) => {
+  const loop = async ({ name, intervalMs, runOnce, isBehind = () => false }: BackgroundWork) => {
     while (!stop.signal.aborted) {
+      let isSoon = false;
       try {
         await runOnce();
+        isSoon = isBehind();
       } catch (error) {
         deps.onError(name, error);
       }
-      const pauseMs = intervalMs * (0.9 + 0.2 * deps.random());
+      const pauseMs = (isSoon ? Math.min(SOON_MS, intervalMs) : intervalMs) * (0.9 + 0.2 * deps.random());
       await deps.clock.sleep(pauseMs, stop.signal).catch(() => undefined);
     }
   };

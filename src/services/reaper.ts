@@ -1,7 +1,14 @@
 import type { Broker } from "../ports/broker.ts";
 import type { Database } from "../repositories/database.ts";
 import { acquireLease, releaseLease } from "../repositories/leases.ts";
-import { findStranded, type ReaperPolicy, type StrandedCommand } from "../repositories/reaper.ts";
+import {
+  FIRST_HELD,
+  findLost,
+  findStranded,
+  type HeldPlace,
+  type ReaperPolicy,
+  type StrandedCommand,
+} from "../repositories/reaper.ts";
 import { NOTICE_COMMANDS_MAX } from "../schema/notice.ts";
 
 /** What a sweep found, by reason; undefined when another server holds the lease, and this one did not look. */
@@ -42,6 +49,8 @@ export interface SweepMade {
 export interface Reaper {
   /** One sweep. */
   sweep(): Promise<Swept>;
+  /** The last sweep was full of what workers have lost: there may be more of it, and the next one is due. */
+  isBehind(): boolean;
   /**
    * One sweep because somebody asks for it, whoever has the lease: the server that has it may be the one that hangs. A
    * notification that is published twice does no harm; the lease keeps servers from doing it by the clock.
@@ -56,6 +65,15 @@ export interface Reaper {
 /** The lease of who sweeps by the clock. */
 export const REAPER_LEASE = "command_reaper";
 
+/** Where a sweep begins. */
+interface Place {
+  held: HeldPlace;
+  /** The id of a command that waits, or that is still its worker's. */
+  other: string;
+}
+
+const FIRST: Place = { held: FIRST_HELD, other: "0" };
+
 /** Sweeps that are kept in memory. */
 const KEPT_MAX = 10;
 
@@ -65,13 +83,18 @@ const KEPT_MAX = 10;
  */
 export function createReaper(deps: ReaperDeps): Reaper {
   const { database, broker, holder, policy, maxPerRun, intervalMs, now } = deps;
-  let after = "0";
-  let afterNow = "0";
+  let place = FIRST;
+  let placeNow = FIRST;
   let token: number | undefined;
   let last: SweepMade | undefined;
   let found: readonly SweepMade[] = [];
-  const sweepFrom = async (from: string, asked: boolean) => {
-    const stranded = await findStranded(database, policy, from, maxPerRun);
+  // What waits has its share, also while what was lost would fill every sweep: nobody may be left who can run that.
+  const lostMax = maxPerRun - Math.floor(maxPerRun / 10);
+  const sweepFrom = async (from: Place, asked: boolean) => {
+    const lost = await findLost(database, policy, from.held, lostMax);
+    const left = maxPerRun - lost.length;
+    const others = await findStranded(database, policy, from.other, left);
+    const stranded: StrandedCommand[] = [...lost, ...others];
     for (let start = 0; start < stranded.length; start += NOTICE_COMMANDS_MAX) {
       const part = stranded.slice(start, start + NOTICE_COMMANDS_MAX);
       broker.publish({ kind: "commands", commandIds: part.map(({ commandId }) => commandId) });
@@ -81,7 +104,9 @@ export function createReaper(deps: ReaperDeps): Reaper {
     deps.onSwept(swept);
     last = { at: now(), asked, found: swept };
     if (stranded.length > 0) found = [last, ...found].slice(0, KEPT_MAX);
-    return { swept, next: stranded.length < maxPerRun ? "0" : (stranded.at(-1)?.commandId ?? "0") };
+    const lastLost = lost.length < lostMax ? undefined : lost.at(-1);
+    const lastOther = others.length < left ? undefined : others.at(-1);
+    return { swept, next: { held: lastLost ?? FIRST.held, other: lastOther?.commandId ?? FIRST.other } };
   };
   return {
     async sweep() {
@@ -90,15 +115,16 @@ export function createReaper(deps: ReaperDeps): Reaper {
         deps.onSwept(undefined);
         return undefined;
       }
-      const { swept, next } = await sweepFrom(after, false);
-      after = next;
+      const { swept, next } = await sweepFrom(place, false);
+      place = next;
       return swept;
     },
     async sweepNow() {
-      const { swept, next } = await sweepFrom(afterNow, true);
-      afterNow = next;
-      return { republished: swept, more: next !== "0" };
+      const { swept, next } = await sweepFrom(placeNow, true);
+      placeNow = next;
+      return { republished: swept, more: next.held !== FIRST.held || next.other !== FIRST.other };
     },
+    isBehind: () => token !== undefined && place.held !== FIRST.held,
     made: () => ({ last, found }),
     async release() {
       if (token !== undefined) await releaseLease(database, REAPER_LEASE, token);

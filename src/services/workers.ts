@@ -46,7 +46,7 @@ export interface Workers {
    * the signal ends the wait.
    */
   heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<{ cancel: string[]; lost: string[] }>;
-  /** Signs it off; what it still holds is offered to others at once. Nothing happens for a name that is not registered. */
+  /** Signs it off; what it still holds is offered to others at once, by every server. Nothing happens for a name that is not registered. */
   deregister(name: string): Promise<void>;
   /** In the order of names. `isStale`: ready or draining by its own word, and silent for too long. */
   list(page: PageAsked): Promise<Listed<PoolWorker & { isStale: boolean }>>;
@@ -61,6 +61,8 @@ export interface Workers {
 export interface WorkersDeps {
   database: Database;
   advance: Pick<Advance, "offer" | "claimOne" | "dismiss">;
+  /** Commands were given back: any server may have a worker for them. */
+  onReturned(commandIds: readonly string[]): void;
   stops: Pick<Stops, "listen">;
   policy: ClaimPolicy;
   /** `FLOW_COMMAND_CLAIM_LEASE_SECONDS`, milliseconds. */
@@ -102,7 +104,9 @@ export function createWorkers(deps: WorkersDeps): Workers {
     },
     async deregister(name) {
       const released = await deregisterWorker(database, name);
-      if (released !== undefined && released.length > 0) void advance.offer(released, name);
+      if (released === undefined || released.length === 0) return;
+      void advance.offer(released, name);
+      deps.onReturned(released);
     },
     async list({ limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: textCursor(cursor) };

@@ -122,3 +122,26 @@ test("SIGTERM of the role `all` under load, and its restart: nothing is lost, no
   }
   await stand.finish(createClient(service.url), ids, { ...WORK_DONE, once: true });
 });
+
+test("what a worker gives back when it is stopped is taken by a worker of the other server at once", async (t) => {
+  const stand = await openStand(t, LONG);
+  const [one, two] = await Promise.all([stand.server(), stand.server()]);
+  const client = await stand.client(one);
+  const first = await stand.worker(one, "first", { FLOW_WORKER_DRAIN_SECONDS: "2" });
+  const held = stand.effects.hold("first");
+  const ids = await stand.start(client, "work", 3);
+  await held.arrived(3);
+  await stand.worker(two, "second");
+  const began = performance.now();
+  const { code } = await first.end("SIGTERM");
+  const drained = performance.now();
+  await held.arrived(6);
+  const takenMs = performance.now() - drained;
+  t.diagnostic(`it drained for ${Math.round(drained - began)} ms; taken ${Math.round(takenMs)} ms after its end`);
+  assert.equal(code, 0);
+  assert.ok(drained - began >= 1_900, "a task that lasts has the time that was set");
+  // Without a notice and without polling it would be a minute until somebody looks.
+  assert.ok(takenMs < 10_000, `${takenMs} ms`);
+  held.release();
+  await stand.finish(client, ids, WORK_DONE);
+});

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { insertWaiting } from "../support/waiting-commands.ts";
+import { WORK_DONE } from "./support/playbooks.ts";
 import { LONG, openStand, SHORT } from "./support/stand.ts";
 
 /* Work that nobody can do, and the work beside it. */
@@ -30,4 +31,25 @@ test(`${WAITING} commands wait for a label that no worker has: a server that sta
   const median = lasted.sort((left, right) => left - right)[RUNS / 2] ?? 0;
   t.diagnostic(`a run took ${median.toFixed(1)} ms, the longest ${lasted.at(-1)?.toFixed(1)} ms`);
   assert.ok(median < RUN_MS_MAX, `a run took ${median} ms`);
+});
+
+test(`what a worker held that was killed does not queue behind ${WAITING} commands that wait`, async (t) => {
+  const stand = await openStand(t);
+  await insertWaiting(stand.database, WAITING, { gpu: "none" });
+  const server = await stand.server();
+  const client = await stand.client(server);
+  const first = await stand.worker(server, "first");
+  const held = stand.effects.hold("first");
+  const ids = await stand.start(client, "work", 3);
+  await held.arrived(3);
+  await stand.worker(server, "second");
+  await first.end("SIGKILL");
+  const began = performance.now();
+  await held.arrived(6);
+  const seconds = (performance.now() - began) / 1_000;
+  t.diagnostic(`another worker had them after ${seconds.toFixed(1)} s`);
+  held.release();
+  await stand.finish(client, ids, WORK_DONE);
+  // Lease, silence and sweep take a second each; behind what waits it would be 200 s.
+  assert.ok(seconds < 30, `${seconds} s`);
 });

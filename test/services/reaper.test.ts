@@ -15,7 +15,11 @@ before(async () => {
   setup = storeSetup(database);
 });
 
-function reaperOf(holder: string, maxPerRun = 100): { reaper: Reaper; told: string[][]; swept: Swept[] } {
+function reaperOf(
+  holder: string,
+  maxPerRun = 100,
+  on = database,
+): { reaper: Reaper; told: string[][]; swept: Swept[] } {
   const told: string[][] = [];
   const swept: Swept[] = [];
   const publish = (notice: Notice) => {
@@ -23,7 +27,16 @@ function reaperOf(holder: string, maxPerRun = 100): { reaper: Reaper; told: stri
   };
   const policy = { ...POLICY, pendingMs: 60_000 };
   const onSwept = (found: Swept) => void swept.push(found);
-  const deps = { database, broker: { publish }, holder, policy, maxPerRun, intervalMs: 60_000, onSwept, now: () => 0 };
+  const deps = {
+    database: on,
+    broker: { publish },
+    holder,
+    policy,
+    maxPerRun,
+    intervalMs: 60_000,
+    onSwept,
+    now: () => 0,
+  };
   return { reaper: createReaper(deps), told, swept };
 }
 
@@ -41,6 +54,29 @@ test("what a missing worker held is published and left as it is", async () => {
   assert.deepEqual(told, [[commandId]]);
   assert.deepEqual(swept, [{ pending: 0, worker: 1, timeout: 0 }]);
   assert.deepEqual(await statusOf(commandId), before);
+  await reaper.release();
+});
+
+test("what workers have lost is told of before what merely waits, however much of that there is, and at once", async () => {
+  const own = await openServiceDatabase();
+  const { command, held } = storeSetup(own);
+  const waiting: string[] = [];
+  for (let count = 0; count < 30; count += 1) waiting.push((await command()).commandId);
+  await own.sql`update flow.command set created_at = now() - interval '1 hour'`;
+  const lost: string[] = [];
+  for (let count = 0; count < 25; count += 1) lost.push(await held("gone", { leaseSeconds: -1 }));
+  const { reaper, told } = reaperOf("server-1", 10, own);
+  for (const behind of [true, true, false]) {
+    await reaper.sweep();
+    assert.equal(reaper.isBehind(), behind);
+  }
+  const all = told.flat();
+  for (const id of lost) assert.ok(all.includes(id), `${id} was not told of`);
+  // Those that wait have a tenth of each sweep, and go on where they were.
+  assert.deepEqual(
+    all.filter((id) => waiting.includes(id)),
+    waiting.slice(0, 1 + 1 + 3),
+  );
   await reaper.release();
 });
 

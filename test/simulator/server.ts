@@ -164,6 +164,7 @@ function observe({ broker, broken }: ServerParts, echoes: Echoes): AdvanceObserv
     ackTimedOut: () => undefined,
     firstClaim: () => undefined,
     claimed: () => undefined,
+    returned: (commandIds) => broker.publish({ kind: "commands", commandIds: [...commandIds] }),
     fault: (error) => broken(error),
   };
 }

@@ -30,6 +30,7 @@ export function disturbedStore(store: ExecutionStore, process: Process, world: W
     pendingLanes: (after, limit) => send(() => store.pendingLanes(after, limit)),
     pendingCommands: (wanted) => send(() => store.pendingCommands(wanted)),
     claimableCommands: (ids, abandonedBy) => send(() => store.claimableCommands(ids, abandonedBy)),
+    returnedCommands: (limit) => send(() => store.returnedCommands(limit)),
     commandBodies: (ids) => send(() => store.commandBodies(ids)),
     unprocessedBatches: (idleMs, limit) => send(() => store.unprocessedBatches(idleMs, limit)),
     findBatch: (caller, key) => send(() => store.findBatch(caller, key)),

@@ -44,6 +44,7 @@ export function setupAdvance(more: Partial<AdvanceDeps> = {}, store = createMemo
       ackTimedOut: () => undefined,
       firstClaim: () => undefined,
       claimed: () => undefined,
+      returned: () => undefined,
       fault: (error) => void faults.push(error),
     },
     ...more,

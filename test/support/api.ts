@@ -87,6 +87,7 @@ export async function buildApi(
     ackTimedOut: () => undefined,
     firstClaim: () => undefined,
     claimed: () => undefined,
+    returned: () => undefined,
     fault: (error) => logger.error({ err: error }, "advancing failed"),
   };
   const service = createService({

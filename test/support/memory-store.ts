@@ -71,6 +71,7 @@ const TAKEOVER_MS = 60_000;
 export function createMemoryStore(
   now: () => number,
   policy: ClaimPolicy = ({ leaseExpiresAt }) => (leaseExpiresAt ?? 0) <= now(),
+  hasSignedOff: (worker: string | null) => boolean = () => false,
 ): MemoryStore {
   // Beyond 32 bits, where ids of an object's keys keep the order in which they were added.
   let lastId = 5_000_000_000;
@@ -116,6 +117,14 @@ export function createMemoryStore(
       const rows = ids.flatMap((id) => store.commands.get(id) ?? []).sort(byId);
       const isGivenUp = (row: CommandRow) => isHeld(row) && (row.worker === abandonedBy || policy(row));
       return rows.filter((row) => row.status === "PENDING" || isGivenUp(row)).map(readyOf);
+    },
+    async returnedCommands(limit) {
+      const rows = [...store.commands.values()].filter((row) => isHeld(row) && hasSignedOff(row.worker));
+      return rows
+        .filter(({ leaseExpiresAt }) => (leaseExpiresAt ?? 0) <= now())
+        .sort(byId)
+        .slice(0, limit)
+        .map(readyOf);
     },
     async commandBodies(ids) {
       return ids.flatMap((id): Command[] => {
