@@ -61,8 +61,8 @@ function renderTask(
   const target = calledTask(program, task);
   const shown = createShownTask(task.task.label, (target ?? task).task.kind);
   for (const key of Object.keys(arrived)) shown.arrived(key, own(arrived, key) as Json);
-  const workbook = target === undefined || target === task ? [] : target.input;
-  const input = renderInput(place, at, [...step.input, ...workbook, ...task.input], shown);
+  const defaults = target === undefined || target === task ? [] : target.input;
+  const input = renderInput(place, at, [step.input, [...defaults, ...task.input]], shown);
   if (target === undefined) {
     shown.failed(`The workbook has no tool '${workbookName(task.task)}'`);
     return shown.end();
@@ -74,20 +74,23 @@ function renderTask(
   return shown.end();
 }
 
-/** In the order in which later wins: what arrived over the arc, the step's, those of the workbook's tool, the task's own. */
+/** As the worker renders them: of each layer, what it sees is what those before it came to. */
 function renderInput(
   place: PipelinePlace,
   at: TaskPlace,
-  templates: readonly (readonly [string, Template])[],
+  layers: readonly (readonly (readonly [string, Template])[])[],
   shown: ShownTask,
 ): JsonObject {
   const input = { ...place.command.context.input };
-  for (const [key, { source }] of templates) {
-    const rendered: Rendered = looksSecret(key, source)
-      ? { value: SECRET_MASK, secret: [""] }
-      : renderKnown(source, knowledgeAt(place, at, { ...input }));
-    setOwn(input, key, readable(rendered));
-    shown.input(key, source, rendered);
+  for (const templates of layers) {
+    const seen = { ...input };
+    for (const [key, { source }] of templates) {
+      const rendered: Rendered = looksSecret(key, source)
+        ? { value: SECRET_MASK, secret: [""] }
+        : renderKnown(source, knowledgeAt(place, at, seen));
+      setOwn(input, key, readable(rendered));
+      shown.input(key, source, rendered);
+    }
   }
   return input;
 }

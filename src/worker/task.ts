@@ -93,7 +93,10 @@ async function authorised(
   return { config, auth: found, timeoutMs: undefined };
 }
 
-/** Inputs in the order in which later wins: the arc's, the step's, those of the workbook's tool, the task's own. */
+/**
+ * Inputs in the order in which later wins: the arc's, the step's, the defaults of the workbook's tool, the task's own. The last two
+ * see what arrived and the step's alone: a default is no name for what the call hands over.
+ */
 async function renderInput(
   around: TaskSurroundings,
   state: PipelineState,
@@ -106,8 +109,8 @@ async function renderInput(
   const input: JsonObject = {};
   const ownInput: JsonObject = {};
   for (const key of Object.keys(command.context.input)) setOwn(input, key, own(command.context.input, key));
-  const workbook = target === run.task ? [] : [target.input];
-  for (const layer of [step?.input ?? [], ...workbook, run.task.input]) {
+  const defaults = target === run.task ? [] : target.input;
+  for (const layer of [step?.input ?? [], [...defaults, ...run.task.input]]) {
     if (layer.length === 0) continue;
     const seen = { ...input };
     const scope = taskScope(around.place, state, { input: () => seen, attempt: run.run });

@@ -85,7 +85,8 @@ test("a whole value keeps its type, and inputs are rendered in their order, the 
 `,
     { context: { workload: { list: [1, 2] }, input: { c: 0, d: null } } },
   );
-  assert.deepEqual(at(task, "input"), { c: 3, d: null, a: [1, 2], b: 2 });
+  // As the worker does it: what stands beside an input is not seen by it.
+  assert.deepEqual(at(task, "input"), { c: 1, d: null, a: [1, 2], b: 0 });
   assert.deepEqual(task?.template["input"], { a: "{{ workload.list }}", b: "{{ a | length }}", c: "{{ b + 1 }}" });
 });
 
@@ -258,15 +259,18 @@ test("an iteration has its own item and index; what others of its command write 
 });
 
 test("a tool of the workbook is shown with its own keys, and one that is not there is told", () => {
-  const tasks = rendered(`workbook:
-  - { name: get, tool: { kind: http, input: { a: 1, b: "{{ a }}" }, url: "x/{{ a }}/{{ b }}" } }
+  const tasks = rendered(
+    `workbook:
+  - { name: get, tool: { kind: http, input: { a: 1, b: "{{ a }}", c: null }, url: "x/{{ a }}/{{ b }}/{{ c }}" } }
 workflow:
   - step: s
     tool:
-      - one: { kind: workbook, name: get, input: { a: 2 } }
+      - one: { kind: workbook, name: get, input: { a: 2, c: "{{ a }}" } }
       - two: { kind: workbook, name: none }
-`);
-  assert.deepEqual([tasks[0]?.kind, at(tasks[0])], ["http", "x/2/1"]);
+`,
+    { context: { workload: { a: 5 } } },
+  );
+  assert.deepEqual([tasks[0]?.kind, at(tasks[0])], ["http", "x/2/5/5"]);
   assert.match(tasks[1]?.errors[0]?.message ?? "", /no tool 'none'/);
 });
 

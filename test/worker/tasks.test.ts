@@ -121,6 +121,28 @@ workflow:
   assert.deepEqual(await ran.result(), { said: "Hello Ada" });
 });
 
+test("what a workbook task hands over is rendered without the defaults of the tool that it calls", async (t) => {
+  const { completed, calls } = setup(t, { tools: { a: () => ok({}), b: () => ok({}) } });
+  await completed(`workload: { x: 5, y: 6 }
+workbook:
+  - { name: get, input: { x: null, y: null, z: "{{ y }}" }, tool: { kind: http, url: "{{ x }}/{{ y }}/{{ z }}" } }
+workflow:
+  - step: a
+    input: { y: 7 }
+    tool: { kind: workbook, name: get, input: { x: "{{ x }}", y: "{{ y }}" } }
+    next: b
+  - { step: b, tool: { kind: workbook, name: get } }
+`);
+  // The defaults are rendered with the step's inputs, and give way to the call's.
+  assert.deepEqual(
+    calls.map(({ input }) => input),
+    [
+      { x: 5, y: 7, z: 7 },
+      { x: null, y: null, z: 6 },
+    ],
+  );
+});
+
 test("a workbook task that names no tool of the workbook fails and lists them", async (t) => {
   const { state } = await setup(t).failed(`${WORKBOOK}
 workload: { which: shout }
