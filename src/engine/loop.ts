@@ -76,7 +76,12 @@ export function loopError(step: ProgramStep, loop: LoopState): TaskError | null 
   const name = step.step.name;
   const { firstError } = loop;
   if (firstError !== null && !isTolerated(settings, loop)) {
-    const message = `${failed} of ${total} iterations of step '${name}' failed; the first: ${firstError.message}`;
+    // Who wrote `continue` may have meant that the step does not fail.
+    const hint =
+      settings.onError === "continue"
+        ? " (on_error: continue runs them all; on_error: {tolerate: 100%} lets the step complete)"
+        : "";
+    const message = `${failed} of ${total} iterations of step '${name}' failed${hint}; the first: ${firstError.message}`;
     return { ...firstError, message, step: name };
   }
   // A claim is no share of the rows: `on_error` does not tolerate it.

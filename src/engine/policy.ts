@@ -8,10 +8,16 @@ import type { CompiledAssignment, ProgramRule } from "./program.ts";
 export type Verdict = { set: readonly CompiledAssignment[] } & (
   | { do: "continue" }
   | { do: "break" }
-  | { do: "fail" }
+  | ({ do: "fail" } & Reason)
   | { do: "jump"; to: string }
   | { do: "retry"; delayMs: number }
 );
+
+/** What a rule says of the failure that it makes; what is absent is as the tool said it. */
+export interface Reason {
+  message?: string;
+  code?: string;
+}
 
 /** How often and since when a task was tried. */
 export interface Tries {
@@ -72,12 +78,29 @@ function verdictOf(
     case "break":
       return { do: rule.rule.do, set };
     case "fail":
-      return { do: "fail", set };
+      return { do: "fail", set, ...reasonOf(rule, scope, options) };
     case "jump":
       return { do: "jump", to: rule.rule.to ?? "previous", set };
     case "retry":
       return retry(rule, result, tries, (template) => numberOf(template, scope, options), options, random);
   }
+}
+
+/** Longest message and code that a rule may give: they stand in events and in the execution's row. */
+const MESSAGE_CHARS_MAX = 4_000;
+const CODE_CHARS_MAX = 200;
+
+function reasonOf({ message, code }: ProgramRule, scope: Scope, options: RenderOptions): Reason {
+  const why = textOf(message, scope, options)?.slice(0, MESSAGE_CHARS_MAX);
+  const word = textOf(code, scope, options)?.slice(0, CODE_CHARS_MAX);
+  return { ...(why !== undefined && { message: why }), ...(word !== undefined && { code: word }) };
+}
+
+/** The text that a template comes to; of anything else its JSON. Undefined for null and for an empty text. */
+function textOf(template: Template | undefined, scope: Scope, options: RenderOptions): string | undefined {
+  const value = template?.render(scope, options) ?? null;
+  const text = typeof value === "string" ? value.trim() : value === null ? "" : JSON.stringify(value);
+  return text === "" ? undefined : text;
 }
 
 function retry(

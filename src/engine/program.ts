@@ -90,6 +90,8 @@ export interface ProgramRule {
   delay: Template | undefined;
   jitter: Template | undefined;
   maxElapsed: Template | undefined;
+  message: Template | undefined;
+  code: Template | undefined;
   set: readonly CompiledAssignment[];
 }
 
@@ -183,6 +185,8 @@ function taskTemplates(task: ProgramTask): { needs: Needs }[] {
     rule.delay,
     rule.jitter,
     rule.maxElapsed,
+    rule.message,
+    rule.code,
     ...rule.set.map((assignment) => assignment.value),
   ]);
   return [
@@ -229,6 +233,8 @@ function compileRule(rule: PolicyRule): ProgramRule {
     delay: optional(rule.delay),
     jitter: optional(rule.jitter),
     maxElapsed: optional(rule.maxElapsed),
+    message: optional(rule.message),
+    code: optional(rule.code),
     set: assignments(rule.set),
   };
 }

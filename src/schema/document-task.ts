@@ -81,6 +81,8 @@ export const RuleAction = map({
   initial_delay: key(numberOrTemplate, "The same as `delay`."),
   jitter: key(v.union([flag, numberOrTemplate]), "Spreads the delay: true, or a share from 0 to 1."),
   max_elapsed: key(numberOrTemplate, "Seconds after which no further run is made."),
+  message: key(text, "With `fail`: why, as the error's message."),
+  code: key(text, "With `fail`: the error's code, a word that arcs and callers can ask for."),
   set: key(assignments, "Assignments made when this rule is chosen."),
   set_ctx: key(assignments, "Assignments to variables of the execution."),
   set_iter: key(assignments, "Assignments to variables of the iteration."),

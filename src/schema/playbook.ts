@@ -177,6 +177,10 @@ export interface PolicyRule {
   jitter?: Json;
   /** Seconds since the task's first run began after which no further one is made. */
   maxElapsed?: Json;
+  /** Of `fail`: the error's message, with templates; absent: the tool's own. */
+  message?: Json;
+  /** Of `fail`: the error's code, with templates; absent: the tool's own. */
+  code?: Json;
   set: Assignment[];
 }
 

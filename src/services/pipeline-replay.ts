@@ -108,6 +108,8 @@ function settle(names: PipelineNames, place: PipelinePlace, step: ProgramStep, d
   // Which of its rules decided is in no event.
   for (const { set } of task.policy) withholdSet(names, set, "ctx", `a rule of task '${done.task}'`);
   if (status === "ok") setOf(names, place, task, outcome, run);
+  // It is carried out where a rule went on from the error.
+  else withholdSet(names, task.set, "local", `task '${done.task}'`);
   names.tasks.delete(done.task);
   // What several runs were joined to is known at the pipeline's end.
   if (taskAccumulate(step.step, task.task) === undefined) names.tasks.set(done.task, result);

@@ -110,7 +110,9 @@ async function runOnce(
   const outcome = outcomeOf(result, stored.result, about);
   const verdict = await judgeOutcome(run, { task, result, outcome, input: taskRun.input }, tries, set);
   const failure =
-    verdict.verdict.do === "fail" ? place(verdict.error ?? policyError(task), run, task, tries.runs) : null;
+    verdict.verdict.do === "fail"
+      ? place(failureOf(verdict.verdict, verdict.error, task), run, task, tries.runs)
+      : null;
   const continued = result.status === "error" && failure === null && verdict.verdict.do !== "retry";
   const isLost = result.status === "error" && failure !== null;
   const plain = continued ? keptError(result) : isLost ? await keepFailed(run, taskRun, result) : stored;
@@ -153,9 +155,8 @@ async function judgeOutcome(
       judge(task.policy, result, { runs: tries.runs, elapsedMs }, policyScope, options, random),
     );
     await assign(run, verdict.set, policyScope, set, "ctx");
-    const isOver = verdict.do !== "retry" && verdict.do !== "fail";
-    if (result.status === "ok" && isOver && task.set.length > 0) {
-      await assign(run, task.set, ownSetScope(run, task, outcome, at), set, "local");
+    if (task.set.length > 0 && isPassed(result, verdict)) {
+      await assign(run, task.set, ownSetScope(run, task, result, outcome, at), set, "local");
     }
     return { verdict, error: result.error };
   } catch (error) {
@@ -167,9 +168,21 @@ async function judgeOutcome(
   }
 }
 
-/** In a task's `set`, its own label is in scope already. */
-function ownSetScope(run: PipelineRun, task: ProgramTask, outcome: Outcome, at: TemplatePlace): Scope {
-  const tasks = new Map(run.state.tasks).set(task.task.label, outcome.result);
+/** A task's own `set` applies after success, and after an error that a rule went on from. */
+function isPassed({ status }: ToolResult, verdict: Verdict): boolean {
+  return status === "ok" ? verdict.do !== "retry" && verdict.do !== "fail" : verdict.do === "continue";
+}
+
+/** In a task's `set`, its own label is in scope already: after an error it holds what later tasks read there. */
+function ownSetScope(
+  run: PipelineRun,
+  task: ProgramTask,
+  result: ToolResult,
+  outcome: Outcome,
+  at: TemplatePlace,
+): Scope {
+  const own = result.status === "ok" ? outcome.result : keptError(result).result;
+  const tasks = new Map(run.state.tasks).set(task.task.label, own);
   return taskScope(run.around.place, { ...run.state, tasks }, { ...at, output: { outcome, place: "raw" } });
 }
 
@@ -308,6 +321,14 @@ function placed(result: ToolResult, run: PipelineRun, task: ProgramTask, attempt
 /** The error with where it happened, as it stands in events. */
 function place(error: TaskError, run: PipelineRun, task: ProgramTask, attempt: number): TaskError {
   return { ...error, step: run.around.place.command.step, task: task.task.label, attempt };
+}
+
+/** The error of a task that its rules failed: the tool's, in the words of the rule where it has some. */
+function failureOf(verdict: Verdict, error: TaskError | undefined, task: ProgramTask): TaskError {
+  const given = error ?? policyError(task);
+  if (verdict.do !== "fail") return given;
+  const { message = given.message, code = given.code } = verdict;
+  return { ...given, code, message };
 }
 
 function policyError(task: ProgramTask): TaskError {

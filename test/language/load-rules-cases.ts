@@ -470,6 +470,15 @@ const MEANING_CASES: RuleCase[] = [
     hint: "did you mean `retry`?",
   },
   {
+    code: "unknown-key",
+    name: "only what fails a task has a reason for it",
+    text: tool(
+      "      kind: noop\n      spec: { policy: { rules: [{ when: x, then: { do: fail, message: no, code: NO } }, { else: { do: break, message: no } }] } }\n",
+    ),
+    found: ["8:110 unknown-key"],
+    hint: "it says why a rule fails the task: `do: fail`",
+  },
+  {
     code: "loop-without-collection",
     name: "a loop has a collection or a cursor",
     text: workflow(`  - step: one\n${NOOP}    loop: { iterator: x, in: }\n`),

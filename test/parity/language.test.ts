@@ -7,6 +7,7 @@ import { ROOT, startExampleApi } from "../examples/run-flow.ts";
 import { folderWith } from "../support/cli-process.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { LANGUAGE } from "./language-scenarios.ts";
+import { loopFailuresDocument } from "./loop-failures.ts";
 import { compare } from "./support/compare.ts";
 import { startParityService } from "./support/service-run.ts";
 import { formsDocument, limitDocument } from "./tool-forms.ts";
@@ -33,13 +34,13 @@ test("every shape of the language comes to the same on both runtimes", async (t)
     const workload = { base_url: api.origin, ...scenario.workload };
     await t.test(scenario.name, async () => void (await compare({ ...scenario, workload }, surroundings, service)));
   }
-  const generated = [formsDocument(), limitDocument()];
+  const generated = [formsDocument(), limitDocument(), { ...loopFailuresDocument(), shown: {} }];
   const files = generated.map(({ content }, index) => [`${index}.yaml`, content] as const);
   const forms = { ...surroundings, folder: await folderWith(t, Object.fromEntries(files)) };
   for (const { path, content, expected, shown } of generated) {
     await t.test(path, async () => {
       await service.register(content);
-      const outcome = await compare({ name: path, path, order: "total", ends: "COMPLETED" }, forms, service);
+      const outcome = await compare({ name: path, path, order: "parts", ends: "COMPLETED" }, forms, service);
       assert.deepEqual(JSON.parse(outcome.result), expected);
       for (const [step, fields] of Object.entries(shown)) {
         if (fields === null) continue;

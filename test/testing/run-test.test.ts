@@ -429,3 +429,15 @@ test("the order and results of a large parallel loop are those of the engine", a
   );
   assert.deepEqual(run?.failures, []);
 });
+
+test("a rule's own message and code are the error that a test expects", async (t) => {
+  const rule = `{when: "{{ outcome.data.status == 'refused' }}", then: {do: fail, code: REFUSED, message: "refused: {{ outcome.data.why }}"}}`;
+  const list = await outcomes(
+    t,
+    `  - {step: order, tool: {kind: http, url: "http://x", spec: {policy: {rules: [${rule}]}}}}\n`,
+    `  - {name: refused, mocks: {order: {data: {status: refused, why: no stock}}}, expect: {error: {kind: policy, code: REFUSED, message: "refused: no stock", step: order}}}
+  - {name: another, mocks: {order: {data: {status: refused, why: no stock}}}, expect: {error: {code: NOT_THIS}}}
+`,
+  );
+  assert.deepEqual(failuresOf(list), [[], ['expect.error.code: "NOT_THIS" / "REFUSED"']]);
+});

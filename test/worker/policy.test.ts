@@ -263,6 +263,63 @@ test("an assignment that cannot be evaluated fails its task", async (t) => {
   assert.deepEqual([state.error?.kind, state.error?.task], ["template", "first"]);
 });
 
+test("a task's set is applied after an error that a rule went on from, and sees the error", async (t) => {
+  const set =
+    'set: { ctx.code: "{{ output.error.code }}", ctx.label: "{{ first.error.code }}", told: "{{ output.data.why }}" }';
+  const tail = `      - second: { kind: shell, cmd: "{{ told }}" }`;
+  for (const [action, expected] of [
+    ["do: continue", { code: "HTTP_404", label: "HTTP_404" }],
+    ["do: break", {}],
+    ["do: jump, to: second", {}],
+    ["do: fail", {}],
+  ] as const) {
+    const { run, calls } = setup(t, { tools: { first: [http(404, { why: "gone" })] } });
+    const ran = await run(`
+workflow:
+  - step: a
+    tool:
+      - first: { kind: http, ${set}, spec: { policy: { rules: [{ then: { ${action} } }] } } }
+${tail}
+`);
+    assert.deepEqual(ran.state.vars, expected, action);
+    if (action === "do: continue") assert.equal(calls[1]?.config["cmd"], "gone");
+  }
+});
+
+test("fail says why: in the words of the rule, after a success and after an error", async (t) => {
+  const rule = `{ else: { then: { do: fail, code: "{{ output.data.code or none }}", message: "Order {{ output.data.order }}: {{ output.data.why }}", set: { seen: 1 } } } }`;
+  const data = { order: 7, why: "no stock", code: "NO_STOCK" };
+  const good = await setup(t, { tools: { first: [ok(data)] } }).failed(withRules(rule));
+  const { kind, code, message, retryable, task } = good.state.error!;
+  assert.deepEqual([kind, code, message, retryable, task], ["policy", "NO_STOCK", "Order 7: no stock", false, "first"]);
+  assert.deepEqual(good.state.vars, { seen: 1 });
+  const wrong = setup(t, { tools: { first: [{ ...bad("timeout", "T"), data }] } });
+  const { state, of } = await wrong.failed(withRules(rule));
+  assert.deepEqual(
+    [state.error?.kind, state.error?.code, state.error?.message, state.error?.retryable],
+    ["timeout", "NO_STOCK", "Order 7: no stock", true],
+  );
+  // What the tool said is told all the same.
+  assert.equal(of("call.error")[0]?.error.code, "T");
+});
+
+test("a message or code that comes to nothing leaves the error as it was, and one without end is cut", async (t) => {
+  const empty = `{ else: { then: { do: fail, code: "{{ none }}", message: " {{ '' }} " } } }`;
+  const { state } = await setup(t, { tools: { first: [ok({})] } }).failed(withRules(empty));
+  assert.deepEqual(
+    [state.error?.code, /although its tool had succeeded/.test(state.error?.message ?? "")],
+    ["POLICY", true],
+  );
+  const long = `{ else: { then: { do: fail, code: "4711", message: "{{ 'm' * 100000 }}" } } }`;
+  const cut = await setup(t, { tools: { first: [ok({})] } }).failed(withRules(long));
+  assert.deepEqual([cut.state.error?.code, cut.state.error?.message.length], ["4711", 4_000]);
+});
+
+test("a message that cannot be rendered fails the task with that", async (t) => {
+  const { state } = await setup(t).failed(withRules('{ else: { then: { do: fail, message: "{{ {} + 1 }}" } } }'));
+  assert.deepEqual([state.error?.kind, state.error?.task], ["template", "first"]);
+});
+
 test("a task's set is applied after success only, once", async (t) => {
   const set = 'set: { ctx.n: "{{ (n | default(0)) + 1 }}" }';
   const { run } = setup(t, { tools: { first: [bad("timeout", "T"), ok({})], second: [bad("timeout", "T")] } });

@@ -104,6 +104,20 @@ function readAction(reading: Reading, action: Place): Rule {
   if (maxElapsed !== undefined) rule.maxElapsed = maxElapsed.value;
   const backoff = readBackoff(field(action, "backoff"));
   if (backoff !== undefined) rule.backoff = backoff;
+  for (const key of ["message", "code"] as const) {
+    const place = field(action, key);
+    if (place === undefined) continue;
+    noteTemplate(reading, place);
+    if (rule.do === "fail") rule[key] = place.value;
+    else
+      reading.report(
+        "unknown-key",
+        place,
+        `\`${key}\` means nothing beside \`do: ${rule.do}\``,
+        "it says why a rule fails the task: `do: fail`",
+        place.start,
+      );
+  }
   return rule;
 }
 
