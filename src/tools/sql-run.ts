@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { type Json, type JsonObject, setOwn } from "../schema/json.ts";
+import { namedParameters } from "./sql-parameters.ts";
 import type { SqlSession } from "./sql-session.ts";
 import type { SqlStatement } from "./sql-split.ts";
 import { bindParameter } from "./sql-types.ts";
@@ -32,10 +33,11 @@ export async function runStatement(
   params: readonly Json[],
   budget: RowBudget,
 ): Promise<StatementResult | "too much" | "copy"> {
-  const bound = params.slice(0, statement.placeholders).map((value) => bindParameter(session.sql, value));
+  const { text, values: named } = namedParameters(statement, params);
+  const bound = named.map((value) => bindParameter(session.sql, value));
   // Not the simple protocol: there the server would split the text by itself.
   const options = { prepare: false, simple: false } as postgres.UnsafeQueryOptions;
-  const query = session.sql.unsafe(statement.text, bound as unknown as postgres.SerializableParameter[], options);
+  const query = session.sql.unsafe(text, bound as unknown as postgres.SerializableParameter[], options);
   const values = query.values() as unknown as StreamedQuery;
 
   const rows: JsonObject[] = [];

@@ -4,6 +4,7 @@ import { configurationError } from "./config.ts";
 import { cancellable } from "./sql-cancel.ts";
 import { readSqlConnection } from "./sql-connection.ts";
 import { sqlFailure } from "./sql-failure.ts";
+import { namedParameters } from "./sql-parameters.ts";
 import type { SqlPools } from "./sql-pool.ts";
 import type { SqlSession } from "./sql-session.ts";
 import { type SqlStatement, splitStatements } from "./sql-split.ts";
@@ -74,7 +75,8 @@ export function readSourceQuery(kind: string, config: JsonObject): { statement: 
       `The source's query uses parameters up to $${statement.placeholders}: "params" is a list with a value for each.`,
     );
   }
-  return { statement, params };
+  const { text, values } = namedParameters(statement, params);
+  return { statement: { ...statement, text }, params: values };
 }
 
 /** A session of the pool. Throws a `transferFailure`, or the signal's reason. */

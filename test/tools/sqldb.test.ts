@@ -203,6 +203,21 @@ test("each of several statements takes the parameters that it uses", async () =>
   assert.deepEqual(commandOf(result, 2)["rows"], [{ a: 7 }]);
 });
 
+test("a statement need not take the first of the parameters, nor all up to its last", async () => {
+  const result = await run({
+    command:
+      "create temp table p (a int, b text, c int); insert into p values ($1, $2, 1); insert into p values ($3, $4, $3); select '$1' as text, b from p where b = $4 or (b = $4 and c > $10) /* $7 */; select a from p where a in ($3, $1) order by a",
+    params: [7, "x", 8, "y", 0, 0, 0, 0, 0, 5],
+  });
+  assert.equal(result.error, undefined, result.error?.message);
+  assert.deepEqual(commandOf(result, 3)["rows"], [{ text: "$1", b: "y" }]);
+  assert.deepEqual(commandOf(result, 4)["rows"], [{ a: 7 }, { a: 8 }]);
+  const wrong = await run({ command: "select $1::int;\nselect $2::int,\n       nothing", params: [1, 2] });
+  // The line is that of the text as it was written.
+  assert.match(wrong.error?.message ?? "", /line 3|statement 2/);
+  assert.deepEqual(wrong.error?.code, "42703");
+});
+
 test("missing and superfluous parameters are a configuration error", async () => {
   for (const params of [[], [1, 2]]) {
     const result = await run({ command: "select $1::int", params });
