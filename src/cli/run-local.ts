@@ -2,6 +2,7 @@ import { createFileCredentials } from "../adapters/file-credentials.ts";
 import type { ExecutionState } from "../engine/state.ts";
 import { createLocalRuntime, type LocalRuntime } from "../local/runtime.ts";
 import { type Config, isGiven } from "../platform/config.ts";
+import { proxyRules } from "../platform/proxy.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
 import { openSecretSource } from "../roles/secret-source.ts";
 import type { FlowEvent } from "../schema/event.ts";
@@ -65,6 +66,7 @@ function buildRuntime(config: Config, credentials: string | undefined, watch: Wa
     tools: (store) => {
       tools = createToolRegistry({
         allowPrivate: config.httpAllowPrivate,
+        proxyOf: proxyRules(config),
         store,
         ...(config.workerTools !== "all" && { kinds: config.workerTools }),
         ...(config.python !== undefined && { python: { pythonPath: config.python } }),

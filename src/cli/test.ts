@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { loadConfig } from "../platform/config.ts";
+import { proxyRules } from "../platform/proxy.ts";
 import type { ResultStore } from "../ports/result-store.ts";
 import { formatDiagnostic } from "../schema/diagnostic.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
@@ -97,6 +98,7 @@ function openRealTools(io: CliIo): RealTools {
   };
   const registry = createToolRegistry({
     allowPrivate: config.httpAllowPrivate,
+    proxyOf: proxyRules(config),
     store,
     ...(config.workerTools !== "all" && { kinds: config.workerTools }),
     ...(config.python !== undefined && { python: { pythonPath: config.python } }),

@@ -9,6 +9,7 @@ import { addressRanges } from "./egress.ts";
 import { GATEWAY_SETTINGS } from "./gateway-settings.ts";
 import { KEYCHAIN_SETTINGS } from "./keychain-settings.ts";
 import { LOGIN_SETTINGS } from "./login-settings.ts";
+import { PROXY_SETTINGS } from "./proxy.ts";
 import { RESULT_SETTINGS } from "./result-settings.ts";
 import { createSecret, MASK, type Secret } from "./secret.ts";
 import { SECRET_SETTINGS } from "./secret-settings.ts";
@@ -122,6 +123,7 @@ const SETTINGS = {
   ...KEYCHAIN_SETTINGS,
   ...WORKER_SETTINGS,
   ...DUCKDB_SETTINGS,
+  ...PROXY_SETTINGS,
   ...LOGIN_SETTINGS,
   ...TRACING_SETTINGS,
   ...GATEWAY_SETTINGS,
@@ -154,7 +156,7 @@ export function loadConfig(environment: Readonly<NodeJS.ProcessEnv> = process.en
   const problems: string[] = [];
   const entries = Object.entries(SETTINGS).map(([key, definition]) => {
     try {
-      return [key, definition.parse(given(environment, definition.name))];
+      return [key, definition.parse(textOf(environment, definition))];
     } catch (error) {
       problems.push(messageOf(error));
       return [key, undefined];
@@ -167,7 +169,7 @@ export function loadConfig(environment: Readonly<NodeJS.ProcessEnv> = process.en
 
 /** True when the setting was given, and is not its default. */
 export function isGiven(config: Config, key: keyof Settings): boolean {
-  return given(config.environment, SETTINGS[key].name) !== undefined;
+  return textOf(config.environment, SETTINGS[key]) !== undefined;
 }
 
 /** The variables that templates may read as `env.<NAME>` (FLOW_TEMPLATE_ENV), as far as they are set. */
@@ -194,7 +196,7 @@ export interface SettingReport {
 /** Every setting with its value, secrets masked, and where the value comes from. */
 export function describeConfig(environment: Readonly<NodeJS.ProcessEnv> = process.env): SettingReport[] {
   return Object.values(SETTINGS).map((definition: SettingDefinition<unknown>) => {
-    const text = given(environment, definition.name);
+    const text = textOf(environment, definition);
     return {
       name: definition.name,
       value: text === undefined ? definition.default : definition.secret ? MASK : text,
@@ -203,6 +205,13 @@ export function describeConfig(environment: Readonly<NodeJS.ProcessEnv> = proces
       meaning: definition.meaning,
     };
   });
+}
+
+function textOf(
+  environment: Readonly<NodeJS.ProcessEnv>,
+  { name, alias }: Pick<SettingDefinition<unknown>, "name" | "alias">,
+): string | undefined {
+  return given(environment, name) ?? (alias === undefined ? undefined : given(environment, alias));
 }
 
 /** An empty variable counts as one that is not set. */

@@ -2,6 +2,7 @@ import { promises as dns, type LookupAddress } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 import { FlowError, messageOf } from "../schema/errors.ts";
+import type { ProxyOf } from "./proxy.ts";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [Address, number];
@@ -22,12 +23,22 @@ export interface EgressGuard {
    * refuses the name: a name with a public and a private address is not a mistake that we want to guess about.
    */
   readonly lookup: LookupFunction;
+  /**
+   * For calls through a proxy, which resolves the name once more by itself: throws what {@link assertHost} and
+   * {@link lookup} would, also `ENOTFOUND` where this machine cannot resolve the name. Where every address may be reached,
+   * nothing is asked: behind a proxy names of the outside often do not resolve.
+   */
+  check(hostname: string): Promise<void>;
+  /** The proxy that a call goes through; undefined for a direct one. */
+  readonly proxyOf: ProxyOf;
 }
 
 /** What {@link createEgressGuard} takes. */
 export interface EgressOptions {
   /** Private ranges that may be reached nevertheless (CIDR or single address), or all of them. */
   allowPrivate: "all" | readonly string[];
+  /** Which calls go through a proxy; default none. */
+  proxyOf?: ProxyOf | undefined;
   /** Resolves a name to all its addresses; default: the operating system's resolver. */
   resolve?: (hostname: string) => Promise<LookupAddress[]>;
 }
@@ -45,11 +56,21 @@ export function createEgressGuard(options: EgressOptions): EgressGuard {
     throw Object.assign(new Error(`${hostname} has no address that can be used`), { code: "ENOTFOUND", hostname });
   }
 
+  function assertHost(hostname: string): boolean {
+    const bare = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
+    if (isIP(bare) === 0) return false;
+    assertAddress(bare, undefined, allowed);
+    return true;
+  }
+
   return {
     assertHost(hostname) {
-      const bare = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
-      if (isIP(bare) !== 0) assertAddress(bare, undefined, allowed);
+      assertHost(hostname);
     },
+    async check(hostname) {
+      if (!assertHost(hostname) && allowed !== "all") await resolveChecked(hostname, 0);
+    },
+    proxyOf: options.proxyOf ?? (() => undefined),
     lookup(hostname, lookupOptions, callback) {
       resolveChecked(hostname, familyOf(lookupOptions.family)).then(
         (addresses) => {

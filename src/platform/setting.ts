@@ -3,6 +3,8 @@ import { FlowError } from "../schema/errors.ts";
 /** One setting of the program: an environment variable and what it means. */
 export interface SettingDefinition<T> {
   name: string;
+  /** A further name of it, which other programs know too; it is read where `name` is not set. */
+  alias?: string;
   meaning: string;
   /** Text of the default, as `flow config` shows it. */
   default: string;

@@ -1,5 +1,6 @@
 import { systemClock } from "../adapters/system-clock.ts";
 import type { Config } from "../platform/config.ts";
+import { proxyRules } from "../platform/proxy.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
 import { createSecretSource } from "../tools/secret-source.ts";
 
@@ -8,6 +9,7 @@ export function openSecretSource(config: Config, allowPrivate: "all" | readonly 
   const { cloudAUrl, cloudBUrl, cloudCUrl, cloudCLoginUrl, metadataUrl, adcAccessToken } = config;
   return createSecretSource({
     allowPrivate,
+    proxyOf: proxyRules(config),
     addresses: {
       ...(cloudAUrl !== undefined && { cloudAUrl }),
       ...(cloudBUrl !== undefined && { cloudBUrl }),

@@ -1,6 +1,7 @@
 import { createServerResults } from "../adapters/server-results.ts";
 import type { RetryParts } from "../adapters/server-retry.ts";
 import { type Config, isGiven } from "../platform/config.ts";
+import { proxyRules } from "../platform/proxy.ts";
 import type { ResultStore } from "../ports/result-store.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../schema/playbook.ts";
@@ -40,6 +41,7 @@ export function createWorkerTools(config: Config, server: RetryParts): WorkerToo
   const secretSource = openSecretSource(config, allowPrivate);
   const tools = createToolRegistry({
     allowPrivate,
+    proxyOf: proxyRules(config),
     store,
     ...(kinds !== "all" && { kinds }),
     python: {

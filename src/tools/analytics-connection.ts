@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, own } from "../schema/json.ts";
 import { configurationError } from "./config.ts";
+import { authorityOf } from "./http-auth.ts";
 import type { Credential } from "./tool.ts";
 
 /** Where a ClickHouse server's HTTP interface is and who we are there. */
@@ -10,6 +11,8 @@ export interface AnalyticsConnection {
   password: string;
   database: string;
   verifySsl: boolean;
+  /** Authorities (PEM) that alone sign the server's certificate. */
+  ca: string | undefined;
 }
 
 /** True for a credential whose database is spoken to over ClickHouse's HTTP interface. */
@@ -19,7 +22,8 @@ export function isAnalytics(credential: Credential | undefined): credential is C
 
 /**
  * The connection of a credential of type `analytics_db`: `host` (perhaps an address with its scheme), `port` (8123),
- * `user` (default), `password`, `database` (default), `secure` for https (the default with the ports 443 and 8443), `verify_ssl`.
+ * `user` (default), `password`, `database` (default), `secure` for https (the default with the ports 443 and 8443), `verify_ssl`,
+ * `ca`.
  * Keys also as `db_*`; `database` on the task wins. Throws FlowError `INVALID_INPUT`.
  */
 export function readAnalyticsConnection(config: JsonObject, credential: Credential): AnalyticsConnection {
@@ -42,6 +46,7 @@ export function readAnalyticsConnection(config: JsonObject, credential: Credenti
     password: text("password") ?? "",
     database: typeof database === "string" && database !== "" ? database : (text("database", "name") ?? "default"),
     verifySsl: text("verify_ssl")?.toLowerCase() !== "false",
+    ca: authorityOf(credential.data, `credential "${credential.name}"`).ca,
   };
 }
 

@@ -139,7 +139,7 @@ async function send(
   const login = Buffer.from(`${connection.user}:${connection.password}`).toString("base64");
   const headers = { "content-type": "text/plain; charset=utf-8", authorization: `Basic ${login}` };
   return await http.send(
-    { method: "POST", url, headers, body: text, verifySsl: connection.verifySsl },
+    { method: "POST", url, headers, body: text, verifySsl: connection.verifySsl, ca: connection.ca },
     signal,
     bytesMax,
   );

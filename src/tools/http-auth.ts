@@ -8,6 +8,8 @@ export interface HttpAuth {
   headers: Record<string, string>;
   /** Query parameters. */
   query: Record<string, string>;
+  /** Authorities of the server's certificate (PEM), where a credential names them. */
+  ca?: string;
   /** Tokens that were requested for it. Told to {@link CredentialTokens.forget} when they are not taken. */
   requested?: string[];
 }
@@ -27,7 +29,7 @@ export async function resolveHttpAuth(
   tokenOf?: TokenOf,
 ): Promise<HttpAuth> {
   if (isJsonObject(inline) && typeof inline["type"] === "string" && own(inline, "credential") === undefined) {
-    return authOf(inline["type"], inline, "auth");
+    return { ...authOf(inline["type"], inline, "auth"), ...authorityOf(inline, "auth") };
   }
   const chosen = credentials["default"];
   const named = chosen !== undefined ? [chosen] : [...new Set(Object.values(credentials))];
@@ -44,9 +46,21 @@ export async function resolveHttpAuth(
     const part = await authOfCredential(credential, tokenOf);
     Object.assign(auth.headers, part.headers);
     Object.assign(auth.query, part.query);
+    const { ca } = authorityOf(credential.data, `credential "${credential.name}"`);
+    if (ca !== undefined) auth.ca = auth.ca === undefined ? ca : `${auth.ca}\n${ca}`;
     if (part.requested !== undefined) auth.requested = [...(auth.requested ?? []), ...part.requested];
   }
   return auth;
+}
+
+/** What `ca` of a credential says: certificates as PEM text. Throws FlowError `INVALID_INPUT` for any other text. */
+export function authorityOf(data: JsonObject, where: string): { ca?: string } {
+  const ca = textOf(data, "ca");
+  if (ca === undefined) return {};
+  if (!ca.includes("-----BEGIN CERTIFICATE-----")) {
+    throw configurationError(`${where}: "ca" must be certificates as PEM text: -----BEGIN CERTIFICATE----- …`);
+  }
+  return { ca };
 }
 
 async function authOfCredential(credential: Credential, tokenOf: TokenOf | undefined): Promise<HttpAuth> {

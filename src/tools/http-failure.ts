@@ -38,7 +38,7 @@ export function requestFailure(what: string, thrown: unknown): ToolResult {
       "connection",
       code,
       `${what}: the server's certificate is not trusted (${reason}). Set NODE_EXTRA_CA_CERTS to the file of its ` +
-        "authority, or for a server that you know, verify_ssl: false on this task.",
+        "authority, put its text into `ca` of the credential, or for a server that you know, verify_ssl: false on this task.",
     );
   }
   if (code === "EPROTO" || code.startsWith("ERR_SSL") || code.startsWith("ERR_TLS")) {

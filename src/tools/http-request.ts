@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { isJsonObject, type Json, type JsonObject, setOwn } from "../schema/json.ts";
 import { AnyJson, BooleanLike, configurationError, MapOfJson, parseConfig, TextLike } from "./config.ts";
 import { resolveHttpAuth, takeUserInfo } from "./http-auth.ts";
+import type { Trust } from "./http-dispatcher.ts";
 import type { ToolCall } from "./tool.ts";
 
 /** A request as it goes out, and again after each redirect. */
@@ -23,7 +24,7 @@ export interface HttpRequest {
 /** A task of kind `http`, parsed. */
 export interface HttpTask {
   request: HttpRequest;
-  verifySsl: boolean;
+  trust: Trust;
   followRedirects: boolean;
 }
 
@@ -100,7 +101,7 @@ export async function readHttpTask(call: ToolCall): Promise<HttpTask> {
       secretQuery: new Set(Object.keys(auth.query)),
       requestedTokens: auth.requested ?? [],
     },
-    verifySsl: config.verify_ssl,
+    trust: { verifySsl: config.verify_ssl, ca: auth.ca },
     followRedirects: config.follow_redirects,
   };
 }

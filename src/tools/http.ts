@@ -4,7 +4,7 @@ import { type JsonObject, setOwn } from "../schema/json.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
 import { abortedResult, answering } from "./config.ts";
 import { decodeBody, readBody } from "./http-body.ts";
-import { createGuardedAgent } from "./http-dispatcher.ts";
+import { createGuardedAgents } from "./http-dispatcher.ts";
 import { requestFailure, statusError } from "./http-failure.ts";
 import { followRedirect, REDIRECTS_MAX } from "./http-redirect.ts";
 import { describeRequest, type HttpRequest, readHttpTask } from "./http-request.ts";
@@ -27,16 +27,7 @@ export interface HttpOptions {
  * that is the policy's decision.
  */
 export function createHttpTool(options: HttpOptions): Tool {
-  const agents = new Map<boolean, Agent>();
-  function agentFor(verifySsl: boolean): Agent {
-    let agent = agents.get(verifySsl);
-    if (agent === undefined) {
-      agent = createGuardedAgent(options.egress, { verifySsl, connectTimeoutMs: options.connectTimeoutMs ?? 10_000 });
-      agents.set(verifySsl, agent);
-    }
-    return agent;
-  }
-
+  const agents = createGuardedAgents(options.egress, { connectTimeoutMs: options.connectTimeoutMs ?? 10_000 });
   return {
     defaultTimeoutMs: 60_000,
     run: (call) =>
@@ -44,15 +35,12 @@ export function createHttpTool(options: HttpOptions): Tool {
         const task = await readHttpTask(call);
         const redirects = task.followRedirects ? REDIRECTS_MAX : 0;
         const limit = options.responseBytesMax ?? 64 * 1024 * 1024;
-        const result = await exchange(call, task.request, agentFor(task.verifySsl), redirects, limit);
+        const result = await exchange(call, task.request, agents.of(task.trust), redirects, limit);
         // A token that was revoked must not be handed out until it would have ended.
         if (result.http?.status === 401) for (const token of task.request.requestedTokens) call.tokens?.forget(token);
         return result;
       }),
-    async close() {
-      await Promise.all([...agents.values()].map((agent) => agent.destroy()));
-      agents.clear();
-    },
+    close: () => agents.close(),
   };
 }
 

@@ -18,6 +18,8 @@ export interface McpTask {
   arguments: JsonObject;
   /** By lower-case name. */
   headers: Record<string, string>;
+  /** Authorities of the server's certificate (PEM), where a credential names them. */
+  ca: string | undefined;
   /** Tokens that were requested for it. */
   requestedTokens: readonly string[];
 }
@@ -64,6 +66,7 @@ export async function readMcpTask(call: ToolCall): Promise<McpTask> {
     tool: config.tool,
     arguments: readArguments(config.arguments),
     headers: { ...headers, ...auth.headers },
+    ca: auth.ca,
     requestedTokens: auth.requested ?? [],
   };
 }

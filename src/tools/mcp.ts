@@ -7,7 +7,7 @@ import { messageOf } from "../schema/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../schema/json.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
 import { abortedResult, answering } from "./config.ts";
-import { createGuardedAgent } from "./http-dispatcher.ts";
+import { createGuardedAgents } from "./http-dispatcher.ts";
 import { kindOfStatus, requestFailure, rootCause } from "./http-failure.ts";
 import { type McpTask, readMcpTask } from "./mcp-task.ts";
 import { type McpSession, McpStreamEnded, openMcpSession, TIMEOUT_OFF_MS } from "./mcp-transport.ts";
@@ -32,24 +32,18 @@ export interface McpOptions {
  * that cannot be reached fails `health` too, with `healthy: false` in the data.
  */
 export function createMcpTool(options: McpOptions): Tool {
-  let agent: Agent | undefined;
+  const agents = createGuardedAgents(options.egress, { connectTimeoutMs: options.connectTimeoutMs ?? 10_000 });
   return {
     defaultTimeoutMs: 60_000,
     run: (call) =>
       answering(async () => {
         const task = await readMcpTask(call);
-        agent ??= createGuardedAgent(options.egress, {
-          verifySsl: true,
-          connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
-        });
+        const agent = agents.of({ verifySsl: true, ca: task.ca });
         const result = await runMcpTask(call, task, agent, options.responseBytesMax ?? 64 * 1024 * 1024);
         if (result.error?.status === 401) for (const token of task.requestedTokens) call.tokens?.forget(token);
         return result;
       }),
-    async close() {
-      await agent?.destroy();
-      agent = undefined;
-    },
+    close: () => agents.close(),
   };
 }
 

@@ -1,4 +1,5 @@
 import { createEgressGuard, type EgressGuard } from "../platform/egress.ts";
+import type { ProxyOf } from "../platform/proxy.ts";
 import type { ResultStore } from "../ports/result-store.ts";
 import { FlowError } from "../schema/errors.ts";
 import { failed } from "../schema/outcome.ts";
@@ -22,6 +23,8 @@ export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
 export interface ToolSettings {
   /** Private address ranges that `http`, `mcp` and `nats` may reach (`FLOW_HTTP_ALLOW_PRIVATE`). */
   allowPrivate: "all" | readonly string[];
+  /** Which HTTP calls go through a proxy (`HTTPS_PROXY` and its like); default none. */
+  proxyOf?: ProxyOf | undefined;
   /** Where `artifact` reads stored results. */
   store: ResultStore;
   /** Kinds that this worker runs (`FLOW_WORKER_TOOLS`). Default: all. */
@@ -50,7 +53,7 @@ export interface ToolRegistry {
  * client, no database driver and no protocol SDK, which together take longer to load than such a run lasts.
  */
 export function createToolRegistry(settings: ToolSettings): ToolRegistry {
-  const egress = createEgressGuard({ allowPrivate: settings.allowPrivate });
+  const egress = createEgressGuard({ allowPrivate: settings.allowPrivate, proxyOf: settings.proxyOf });
   const made = new Map<DriverKind, Promise<Tool>>();
   let closed = false;
   const registry: ToolRegistry = {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createEgressGuard } from "../platform/egress.ts";
+import type { ProxyOf } from "../platform/proxy.ts";
 import { untilAborted } from "../platform/until-aborted.ts";
 import type { StoredCredential } from "../ports/credentials.ts";
 import type { AccessToken, Obtained, SecretSource, TokenWish } from "../ports/secret-source.ts";
@@ -16,6 +17,8 @@ import { requestEntry, requestRenewal, tokenFields } from "./token-request.ts";
 export interface SecretSourceOptions {
   /** Private address ranges that requests may reach (`FLOW_HTTP_ALLOW_PRIVATE`). */
   allowPrivate: "all" | readonly string[];
+  /** Which requests go through a proxy; default none. */
+  proxyOf?: ProxyOf | undefined;
   /** Addresses that the operator has set. They may be private. */
   addresses?: SecretAddresses & { metadataUrl?: string };
   /** Stands in for the machine's own identity (`FLOW_ADC_ACCESS_TOKEN`). */
@@ -36,7 +39,7 @@ const UNTOLD_MS = 300_000;
 export function createRequestedSecrets(options: SecretSourceOptions): SecretSource {
   const { now, addresses = {} } = options;
   const requests = createSecretRequests({
-    egress: createEgressGuard({ allowPrivate: options.allowPrivate }),
+    egress: createEgressGuard({ allowPrivate: options.allowPrivate, proxyOf: options.proxyOf }),
     timeoutMs: options.requestMs ?? REQUEST_MS,
   });
   const tokens = createTokenCache(now);

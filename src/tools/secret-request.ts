@@ -49,7 +49,9 @@ export function createSecretRequests(options: SecretRequestOptions): { send: Sen
   const agentFor = (operatorSet: boolean): Agent => {
     const known = agents.get(operatorSet);
     if (known !== undefined) return known;
-    const guard = operatorSet ? createEgressGuard({ allowPrivate: "all" }) : options.egress;
+    const guard = operatorSet
+      ? createEgressGuard({ allowPrivate: "all", proxyOf: options.egress.proxyOf })
+      : options.egress;
     const agent = createGuardedAgent(guard, { verifySsl: true, connectTimeoutMs: CONNECT_MS });
     agents.set(operatorSet, agent);
     return agent;

@@ -1,8 +1,8 @@
-import { type Agent, type Dispatcher, request as send } from "undici";
+import { type Dispatcher, request as send } from "undici";
 import type { EgressGuard } from "../platform/egress.ts";
 import { failed, type ToolResult } from "../schema/outcome.ts";
 import { readBody } from "./http-body.ts";
-import { createGuardedAgent } from "./http-dispatcher.ts";
+import { createGuardedAgents } from "./http-dispatcher.ts";
 import { requestFailure } from "./http-failure.ts";
 
 /** A request to a database that is spoken to over HTTP. */
@@ -12,6 +12,8 @@ export interface SqlHttpRequest {
   headers: Record<string, string>;
   body?: string;
   verifySsl?: boolean;
+  /** Authorities (PEM) that alone sign the server's certificate. */
+  ca?: string | undefined;
 }
 
 /** What it answered. */
@@ -42,32 +44,21 @@ export function createSqlHttp(
   egress: EgressGuard,
   options: { connectionsMax?: number; connectTimeoutMs?: number } = {},
 ): SqlHttp {
-  const agents = new Map<boolean, Agent>();
-  const agentFor = (verifySsl: boolean): Agent => {
-    let agent = agents.get(verifySsl);
-    if (agent === undefined) {
-      const { connectionsMax = 4, connectTimeoutMs = 10_000 } = options;
-      agent = createGuardedAgent(egress, { verifySsl, connectTimeoutMs, connectionsMax });
-      agents.set(verifySsl, agent);
-    }
-    return agent;
-  };
+  const { connectionsMax = 4, connectTimeoutMs = 10_000 } = options;
+  const agents = createGuardedAgents(egress, { connectTimeoutMs, connectionsMax });
   return {
     async send(request, signal, bytesMax = BYTES_MAX) {
       const { method, url, body = null } = request;
       const headers = { "accept-encoding": "gzip, deflate, br", "user-agent": "flow", ...request.headers };
       try {
-        const dispatcher = agentFor(request.verifySsl ?? true);
+        const dispatcher = agents.of({ verifySsl: request.verifySsl ?? true, ca: request.ca });
         return await read(await send(url, { method, headers, body, dispatcher, signal }), bytesMax);
       } catch (error) {
         signal.throwIfAborted();
         return asDatabase(requestFailure(`${method} ${url.origin}${url.pathname}`, error));
       }
     },
-    async close() {
-      await Promise.all([...agents.values()].map((agent) => agent.destroy()));
-      agents.clear();
-    },
+    close: () => agents.close(),
   };
 }
 

@@ -7,6 +7,7 @@ import { failed } from "../schema/outcome.ts";
 import { configurationError, parseConfig, TextLike } from "./config.ts";
 import { csvRows } from "./csv-rows.ts";
 import { decodeBody } from "./http-body.ts";
+import type { GuardedAgents } from "./http-dispatcher.ts";
 import { requestFailure, statusError } from "./http-failure.ts";
 import { followRedirect, REDIRECTS_MAX } from "./http-redirect.ts";
 import { describeRequest, type HttpRequest, readHttpTask } from "./http-request.ts";
@@ -29,17 +30,13 @@ const ERROR_BYTES_MAX = 64 * 1024;
  * request's keys, authentication and redirects are those of `http`. `fields` are those that a mapping names: one with dots
  * is a path into a row. Throws FlowError `INVALID_INPUT` for keys that do not fit.
  */
-export async function httpSource(
-  call: ToolCall,
-  agentFor: (verifySsl: boolean) => Agent,
-  fields: readonly string[],
-): Promise<RowSource> {
+export async function httpSource(call: ToolCall, agents: GuardedAgents, fields: readonly string[]): Promise<RowSource> {
   const { format, rows_path: path, delimiter } = parseConfig("transfer", FormatConfig, call.config);
   const task = await readHttpTask(call);
   const redirects = task.followRedirects ? REDIRECTS_MAX : 0;
   return {
     async *batches(limits) {
-      const response = await open(call, task.request, agentFor(task.verifySsl), redirects);
+      const response = await open(call, task.request, agents.of(task.trust), redirects);
       const text = decoded(response, describeRequest(task.request));
       const type = format ?? formatOf(String(response.headers["content-type"] ?? ""));
       const rows = type === "csv" ? csvRows(text, delimiter) : jsonObjects(jsonRows(text, path?.split(".") ?? []));

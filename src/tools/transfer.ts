@@ -1,4 +1,3 @@
-import type { Agent } from "undici";
 import type { EgressGuard } from "../platform/egress.ts";
 import type { ToolResult } from "../schema/outcome.ts";
 import { failed } from "../schema/outcome.ts";
@@ -6,7 +5,7 @@ import { TRANSFER_SOURCE, TRANSFER_TARGET } from "../schema/task-kinds.ts";
 import { isAnalytics } from "./analytics-connection.ts";
 import { abortedResult, answering, configurationError } from "./config.ts";
 import type { DuckdbTool } from "./duckdb.ts";
-import { createGuardedAgent } from "./http-dispatcher.ts";
+import { createGuardedAgents, type GuardedAgents } from "./http-dispatcher.ts";
 import { SqlPools } from "./sql-pool.ts";
 import type { SqldbTool } from "./sqldb.ts";
 import type { Credential, Tool, ToolCall } from "./tool.ts";
@@ -33,15 +32,7 @@ export interface TransferOptions {
  * it was, so that a repetition writes nothing twice. Result `{status, rows_read, rows_written}`.
  */
 export function createTransferTool(options: TransferOptions): Tool {
-  const agents = new Map<boolean, Agent>();
-  const agentFor = (verifySsl: boolean): Agent => {
-    let agent = agents.get(verifySsl);
-    if (agent === undefined) {
-      agent = createGuardedAgent(options.egress, { verifySsl, connectTimeoutMs: 10_000 });
-      agents.set(verifySsl, agent);
-    }
-    return agent;
-  };
+  const agents = createGuardedAgents(options.egress, { connectTimeoutMs: 10_000 });
   // Not those of `sqldb`, from which sources are read: tasks that each hold one session of a pool and wait for another
   // would wait for each other.
   const targets = new SqlPools({
@@ -49,19 +40,18 @@ export function createTransferTool(options: TransferOptions): Tool {
     idleMs: 30_000,
     connectTimeoutMs: 10_000,
   });
-  const parts: Parts = { options, agentFor, targets };
+  const parts: Parts = { options, agents, targets };
   return {
     run: (call) => answering(() => runTask(call, parts)),
     async close() {
-      await Promise.all([targets.close(), ...[...agents.values()].map((agent) => agent.destroy())]);
-      agents.clear();
+      await Promise.all([targets.close(), agents.close()]);
     },
   };
 }
 
 interface Parts {
   options: TransferOptions;
-  agentFor: (verifySsl: boolean) => Agent;
+  agents: GuardedAgents;
   targets: SqlPools;
 }
 
@@ -119,7 +109,7 @@ async function openSource(call: ToolCall, task: TransferTask, parts: Parts): Pro
   if (type === "http") {
     const { type: _type, kind: _kind, ...keys } = config;
     const fields = Object.values(task.target.mapping ?? {});
-    return await httpSource({ ...call, config: keys, auth }, parts.agentFor, fields);
+    return await httpSource({ ...call, config: keys, auth }, parts.agents, fields);
   }
   if (type === "duckdb") {
     const { databases } = await driver<DuckdbTool>(call, parts, "duckdb", "databases");

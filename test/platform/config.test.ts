@@ -7,6 +7,7 @@ import { DUCKDB_SETTINGS } from "../../src/platform/duckdb-settings.ts";
 import { GATEWAY_SETTINGS } from "../../src/platform/gateway-settings.ts";
 import { KEYCHAIN_SETTINGS } from "../../src/platform/keychain-settings.ts";
 import { LOGIN_SETTINGS } from "../../src/platform/login-settings.ts";
+import { PROXY_SETTINGS } from "../../src/platform/proxy.ts";
 import { RESULT_SETTINGS } from "../../src/platform/result-settings.ts";
 import { SECRET_SETTINGS } from "../../src/platform/secret-settings.ts";
 import { SERVICE_SETTINGS } from "../../src/platform/service-settings.ts";
@@ -16,6 +17,7 @@ import { FlowError } from "../../src/schema/errors.ts";
 
 /* Those of the service and of workers stand in files of their own, and so do their tests. */
 const ELSEWHERE = {
+  ...PROXY_SETTINGS,
   ...LOGIN_SETTINGS,
   ...DOCTOR_SETTINGS,
   ...ADMIN_SETTINGS,
