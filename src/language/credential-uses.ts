@@ -79,9 +79,9 @@ function visit(value: Json, place: string, inData: boolean, depth: number, note:
 /** An entry of the keychain reads the credential that it names; one whose fields are a credential's, that of its own name. */
 function ofEntry(entry: JsonObject, place: string, note: Note): void {
   visit(entry, place, true, DEPTH_MAX, note);
-  const kind = own(entry, "kind");
+  const kind = own(entry, "kind") ?? own(entry, "type") ?? "credential";
   if (typeof kind !== "string" || kind === "static" || (kind === "bearer" && own(entry, "token") !== undefined)) return;
-  for (const key of ["credential", "auth"]) {
+  for (const key of ["service_account_credential", "credential", "ref", "auth"]) {
     const named = namedCredentials(own(entry, key) as Json | undefined);
     for (const { name, at } of named) note(name, `${place}.${key}${at}`);
     if (named.length > 0) return;

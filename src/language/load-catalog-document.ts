@@ -1,6 +1,7 @@
 import { CATALOG_PATH_MAX, type ResourceKind } from "../schema/catalog-api.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { isJsonObject, type JsonObject } from "../schema/json.ts";
+import { readPath } from "./document/catalog-path.ts";
 import type { Report } from "./document/findings.ts";
 import { didYouMean } from "./document/hints.ts";
 import { readMcp } from "./document/mcp.ts";
@@ -48,11 +49,12 @@ function readCatalogDocument(document: OpenDocument): CatalogDocument {
   }
   const metadata = field(root, "metadata");
   const place = field(metadata, "path") ?? field(metadata, "name");
-  checkPath(place, reading.report);
+  const path = readPath(reading, metadata) ?? textOf(place);
+  checkPath(place, path, reading.report);
   checkStorable(document);
   return {
     kind: kindOf(written, metadata),
-    path: textOf(place) ?? "",
+    path: path ?? "",
     metadata: objectOf(metadata?.value),
     payload: objectOf(root.value),
   };
@@ -69,8 +71,7 @@ function objectOf(value: unknown): JsonObject {
 }
 
 /** A path that no address can name would be registered and never found: clients resolve `.`, `..` and doubled slashes. */
-function checkPath(place: Place | undefined, report: Report): void {
-  const path = textOf(place);
+function checkPath(place: Place | undefined, path: string | undefined, report: Report): void {
   if (place === undefined || path === undefined) return;
   const why = whyNoPath(path);
   if (why === undefined) return;

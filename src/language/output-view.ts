@@ -38,7 +38,9 @@ export class OutputView extends View {
     const fromResult = this.#place === "raw";
     const first = fromResult ? this.#result.get(key) : this.#field(key);
     if (first !== undefined) return first;
-    return fromResult ? this.#field(key) : this.#result.get(key);
+    const second = fromResult ? this.#field(key) : this.#result.get(key);
+    // Another name of `result`, where the result has no field of that name.
+    return second === undefined && key === "response" ? this.#result : second;
   }
 
   override plain(): unknown {

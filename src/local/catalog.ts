@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { compileProgram } from "../engine/program.ts";
+import { plainPath } from "../language/document/catalog-path.ts";
 import { loadPlaybook } from "../language/load.ts";
 import { nearest } from "../language/nearest.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
@@ -126,11 +127,12 @@ export async function findBelow(
 /** Looks at the text first: parsing every document of a folder to find one would take a second for a few hundred. */
 async function hasPath(file: string, target: string): Promise<boolean> {
   const text = await readFile(file, "utf8").catch(() => "");
-  if (!text.includes(target)) return false;
+  const wanted = plainPath(target);
+  if (!text.includes(wanted)) return false;
   const { playbook } = loadPlaybook(text, file);
-  if (playbook !== undefined) return playbook.path === target;
+  if (playbook !== undefined) return playbook.path === wanted;
   // An invalid document is found too, so that its errors are told and not that it is missing.
-  const spellings = [target, `"${target}"`, `'${target}'`];
+  const spellings = [wanted, target].flatMap((path) => [path, `"${path}"`, `'${path}'`]);
   return text.split("\n").some((line) => {
     const [key, value] = line.trim().split(/:(.*)/s);
     return key === "path" && value !== undefined && spellings.includes(value.trim());

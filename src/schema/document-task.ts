@@ -53,6 +53,10 @@ export const AccumulateForm = map({
   merge_path: key(text, "Path into each result, as `$.data.items`: what of it is joined."),
 });
 
+const fieldList = v.array(v.union([text, ResultField]));
+/** A map, as some documents have it, says nothing that is known here: it is passed over with a warning. */
+const fieldsForm = byShape(v.union([fieldList, anyMap]), (value) => (isJsonObject(value) ? anyMap : fieldList));
+
 /** How a result is stored: `spec.result`, `output` (language document, section 8). */
 export const ResultStorage = map({
   inline_max_bytes: key(v.number(), "Largest result that is kept inline, in bytes; default 65,536, at most 1,048,576."),
@@ -61,8 +65,8 @@ export const ResultStorage = map({
     byShape(v.union([text, StoreForm]), (value) => (typeof value === "string" ? text : StoreForm)),
     "Where larger results go: `{kind, scope, ttl, compression}`, or the kind alone.",
   ),
-  select: key(v.array(v.union([text, ResultField])), "Fields that stay readable without loading the result."),
-  output_select: key(v.array(v.union([text, ResultField])), "The same as `select`."),
+  select: key(fieldsForm, "Fields that stay readable without loading the result."),
+  output_select: key(fieldsForm, "The same as `select`."),
   accumulate: key(
     byShape(v.union([text, AccumulateForm]), (value) => (typeof value === "string" ? text : AccumulateForm)),
     "What the results of several runs of a task, or of a loop's iterations, become: `{strategy, merge_path}`.",
@@ -70,13 +74,15 @@ export const ResultStorage = map({
   sensitive: key(flag, "The result never stands in an event, log or preview."),
 });
 
+const backoffName = v.picklist(["none", "fixed", "constant", "linear", "exponential"]);
+
 /** What a policy rule does (language document, section 5.5). */
 export const RuleAction = map({
   do: key(v.union([v.picklist(POLICY_ACTIONS), text]), "continue, retry, jump, break or fail."),
   to: key(text, "Label that `jump` goes to, or `previous`."),
   attempts: key(numberOrTemplate, "Total runs of the task with `retry`; default 3."),
   max_attempts: key(numberOrTemplate, "The same as `attempts`."),
-  backoff: key(v.picklist(["none", "fixed", "constant", "linear", "exponential"]), "How the delay grows."),
+  backoff: key(backoffName, "How the delay grows."),
   delay: key(numberOrTemplate, "Seconds before the next run."),
   initial_delay: key(numberOrTemplate, "The same as `delay`."),
   jitter: key(v.union([flag, numberOrTemplate]), "Spreads the delay: true, or a share from 0 to 1."),
@@ -111,14 +117,35 @@ export const TaskSpec = map({
   timeout: key(numberOrTemplate, SECONDS),
 });
 
+const legacyBackoff = byShape(v.union([backoffName, v.number()]), (value) =>
+  typeof value === "number" ? v.number() : backoffName,
+);
+
 /** `retry` of earlier versions: one retry rule for errors. */
 export const LegacyRetry = map({
   max_attempts: key(numberOrTemplate, "Total runs."),
   attempts: key(numberOrTemplate, "Total runs."),
   delay: key(numberOrTemplate, SECONDS),
   initial_delay: key(numberOrTemplate, SECONDS),
-  backoff: RuleAction.entries.backoff,
+  backoff: key(legacyBackoff, "How the delay grows; a number is a delay that does not."),
 });
+
+const retryForms = v.union([v.number(), flag, LegacyRetry]);
+
+/** `timeout` of an http task in parts, as other clients have it. */
+export const TimeoutParts = map({
+  connect: key(numberOrTemplate, SECONDS),
+  read: key(numberOrTemplate, SECONDS),
+  write: key(numberOrTemplate, SECONDS),
+  pool: key(numberOrTemplate, SECONDS),
+  total: key(numberOrTemplate, "Seconds for all of it, instead of the sum of the parts."),
+});
+
+const timeoutForm = byShape(v.union([numberOrTemplate, TimeoutParts]), (value) =>
+  isJsonObject(value) ? TimeoutParts : numberOrTemplate,
+);
+
+const list = v.array(v.unknown());
 
 /** Keys that every task has, whatever its kind (language document, section 3). */
 export const TaskBody = map({
@@ -126,17 +153,23 @@ export const TaskBody = map({
   name: key(text, "Label of the task; for kind `workbook` the name of the tool."),
   desc: key(text, "Free text."),
   input: key(anyMap, INPUT),
-  args: key(anyMap, "The same as `input`."),
+  args: key(
+    byShape(v.union([anyMap, list]), (value) => (Array.isArray(value) ? list : anyMap)),
+    "The same as `input`; of a kind that nothing here runs (container) also a list.",
+  ),
   auth: key(v.union([text, anyMap]), "Credential: its name, or a map."),
   credential: key(v.union([text, anyMap]), "The same as `auth`."),
-  timeout: key(numberOrTemplate, SECONDS),
+  timeout: key(timeoutForm, `${SECONDS} Of http also \`{connect, read}\`.`),
   timeout_seconds: key(numberOrTemplate, SECONDS),
   timeout_ms: key(numberOrTemplate, "Milliseconds, as a number or a template."),
   spec: key(TaskSpec, "Policy, result storage and time-out."),
   set: key(assignments, "Assignments for the later tasks of the pipeline."),
   output: key(ResultStorage, "The same as `spec.result`."),
   output_select: ResultStorage.entries.output_select,
-  retry: key(v.union([v.number(), flag, LegacyRetry]), "Earlier form of a retry rule."),
+  retry: key(
+    byShape(retryForms, (value) => (isJsonObject(value) ? LegacyRetry : retryForms)),
+    "Earlier form of a retry rule.",
+  ),
 });
 
 /** Tasks by label. */

@@ -127,6 +127,8 @@ export const NextBody = map({
 
 const nextEntry = byShape(v.union([text, ArcBody, NextBranch]), (value) => {
   if (typeof value === "string") return text;
+  // The removed `case` is told by its own message.
+  if (hasKey(value, "case")) return anyMap;
   return isBranch(value) ? NextBranch : ArcBody;
 });
 const nextList = v.array(nextEntry);
@@ -216,10 +218,8 @@ export const ExecutorBody = map({
 /** One entry of `keychain` (language document, section 9). */
 export const KeychainEntry = map({
   name: required(text, "Read as `keychain.<name>`."),
-  kind: required(
-    text,
-    "secret_manager, oauth2, http, bearer, static, credential, google_id_token or `<type>_credential`.",
-  ),
+  kind: key(text, "secret_manager, oauth2, http, bearer, static, credential, google_id_token or `<type>_credential`."),
+  type: key(text, "Earlier name of `kind`."),
   provider: key(text, "Secret manager: cloud_a (gcp), cloud_b (aws) or cloud_c (azure)."),
   scope: key(v.picklist(["global", "local", "shared"]), "Who may read the entry; default global."),
   auth: key(v.union([text, anyMap]), "Credential that reaches the secret manager, or whose token is wanted."),
@@ -234,7 +234,13 @@ export const KeychainEntry = map({
   method: key(text, "Method of the token request."),
   headers: key(anyMap, "Headers of the token request."),
   data: key(anything, "Body of the token request, or the fields of a static entry."),
-  credential: key(anything, "Credential that the entry reads."),
+  credential: key(anything, "Credential that the entry reads; alone it makes the entry one of kind credential."),
+  ref: key(text, "Earlier name of `credential`."),
+  service_account_credential: key(text, "google_id_token: earlier name of `auth`, the service account's credential."),
+  service_account_secret: key(
+    text,
+    "google_id_token: path of the service account's key in the secret manager that `auth` reaches, instead of a credential.",
+  ),
   target_audience: key(text, "Audience of an identity token."),
   token: key(text, "Token of a bearer entry."),
   token_field: key(text, "Field of the answer that holds the token; default access_token."),

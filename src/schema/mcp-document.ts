@@ -18,7 +18,8 @@ export const McpMetadata = map({
 
 /** `spec` of an MCP resource. */
 export const McpSpec = map({
-  endpoint: required(text, "Address of the MCP server, http or https; templates over `env` may stand in it."),
+  endpoint: key(text, "Address of the MCP server, http or https; templates over `env` may stand in it."),
+  url: key(text, "Earlier name of `endpoint`; one of both is needed."),
   transport: key(
     v.picklist(["streamable_http", "sse"]),
     "How the server is spoken to; default whichever it understands.",

@@ -26,7 +26,7 @@ export function readMcpResource(path: string, payload: JsonObject): McpResource 
   const spec = isJsonObject(written) ? written : {};
   const of = (key: string) => own(spec, key) as Json | undefined;
   const [endpoint, transport, auth, timeout, lifecycle] = [
-    of("endpoint"),
+    of("endpoint") ?? of("url"),
     of("transport"),
     of("auth"),
     of("timeout_seconds"),

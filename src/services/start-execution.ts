@@ -1,3 +1,4 @@
+import { plainPath } from "../language/document/catalog-path.ts";
 import type { Database } from "../repositories/database.ts";
 import { findExecution } from "../repositories/execution-list.ts";
 import {
@@ -65,7 +66,8 @@ export function startExecutions(deps: {
     async (paths: readonly string[]) =>
       new Map((await findExecutables(database, paths)).map((entry) => [entry.path, entry])),
   );
-  return async (asked) => {
+  return async (given) => {
+    const asked = given.path === undefined ? given : { ...given, path: plainPath(given.path) };
     const { parent, input, target, returnStep, traceparent, idempotency } = asked;
     // Before it is looked up: who may not run it is not told whether it is there.
     if (asked.path !== undefined) await asked.permit?.(asked.path);

@@ -27,10 +27,10 @@ export type ScriptFiles = "document" | "none" | { folder: string };
  * playbook and its scripts can be moved together. Links are followed before it is judged where the file lies. Throws
  * FlowError `INVALID_INPUT`.
  */
-export async function readScriptFile(uri: string, playbook: string, files: ScriptFiles): Promise<Buffer> {
+export async function readScriptFile(kind: string, uri: string, playbook: string, files: ScriptFiles): Promise<Buffer> {
   if (files === "none") {
     throw configurationError(
-      `The script "${uri}" of the python task is a file, and this worker reads none: put the code into the playbook, give ` +
+      `The script "${uri}" of the ${kind} task is a file, and this worker reads none: put the code into the playbook, give ` +
         'it by "source" of type http, or name a folder of scripts in FLOW_SCRIPT_FOLDER of the worker.',
     );
   }
@@ -39,7 +39,7 @@ export async function readScriptFile(uri: string, playbook: string, files: Scrip
     return await readWithin(root, pathOf(uri, root));
   } catch (error) {
     throw configurationError(
-      `Cannot read the script "${uri}" of the python task: ${messageOf(error)}. A path is relative to ${root}, ` +
+      `Cannot read the script "${uri}" of the ${kind} task: ${messageOf(error)}. A path is relative to ${root}, ` +
         `${files === "document" ? "the folder of the playbook" : "the folder of FLOW_SCRIPT_FOLDER"}, and stays in it.`,
       error,
     );

@@ -8,7 +8,8 @@ import type { PythonAnswer, PythonError, PythonRequest } from "./python-interpre
 import { createPythonPool, type PythonPool } from "./python-pool.ts";
 import type { ScriptFiles } from "./python-script-file.ts";
 import type { ScriptFetcher } from "./python-script-http.ts";
-import { pythonSource, type ScriptPlaces } from "./python-source.ts";
+import { pythonSource } from "./python-source.ts";
+import type { ScriptPlaces } from "./script-source.ts";
 import type { Tool, ToolCall } from "./tool.ts";
 
 /** What {@link createPythonTool} takes. Everything has a default. */

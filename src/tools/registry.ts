@@ -9,6 +9,7 @@ import type { HttpOptions } from "./http.ts";
 import type { McpOptions } from "./mcp.ts";
 import type { NatsOptions } from "./nats.ts";
 import type { PythonToolOptions } from "./python.ts";
+import type { ScriptFetcher } from "./python-script-http.ts";
 import { SCRIPT_BYTES_MAX } from "./script.ts";
 import type { ShellOptions } from "./shell.ts";
 import type { SqldbOptions } from "./sqldb.ts";
@@ -92,31 +93,58 @@ type Loader = (settings: ToolSettings, egress: EgressGuard, get: ToolRegistry["g
 const LOADERS: { readonly [K in DriverKind]: Loader } = {
   http: async (settings, egress) => (await import("./http.ts")).createHttpTool({ ...settings.http, egress }),
   mcp: async (settings, egress) => (await import("./mcp.ts")).createMcpTool({ ...settings.mcp, egress }),
-  sqldb: async (settings, egress) => (await import("./sqldb.ts")).createSqldbTool({ ...settings.sqldb, egress }),
-  duckdb: async (settings) => {
+  sqldb: async (settings, egress, get) => {
+    const { createSqldbTool } = await import("./sqldb.ts");
+    return await scripted("sqldb", createSqldbTool({ ...settings.sqldb, egress }), settings, egress, get);
+  },
+  duckdb: async (settings, egress, get) => {
     const { createDuckdbTool } = await import("./duckdb.ts");
     // What DuckDB itself fetches passes no address guard: it may only where nothing is guarded.
-    return createDuckdbTool({ ...settings.duckdb, network: settings.allowPrivate === "all" });
+    const tool = createDuckdbTool({ ...settings.duckdb, network: settings.allowPrivate === "all" });
+    return await scripted("duckdb", tool, settings, egress, get);
   },
-  warehouse: async (settings, egress) =>
-    (await import("./warehouse.ts")).createWarehouseTool({ ...settings.warehouse, egress }),
+  warehouse: async (settings, egress, get) => {
+    const { createWarehouseTool } = await import("./warehouse.ts");
+    return await scripted("warehouse", createWarehouseTool({ ...settings.warehouse, egress }), settings, egress, get);
+  },
   transfer: async (settings, egress, get) =>
     (await import("./transfer.ts")).createTransferTool({ ...settings.transfer, egress, driver: get }),
   shell: async (settings) => (await import("./shell.ts")).createShellTool(settings.shell),
   python: async (settings, egress, get) => {
     const { createPythonTool } = await import("./python.ts");
-    const { createScriptFetcher } = await import("./python-script-http.ts");
-    // A tool of its own: a script is far smaller than what an http task may get.
-    const http = async () =>
-      settings.kinds?.includes("http") === false
-        ? await get("http")
-        : (await import("./http.ts")).createHttpTool({ ...settings.http, egress, responseBytesMax: SCRIPT_BYTES_MAX });
-    return createPythonTool({ scriptFetcher: createScriptFetcher(http), ...settings.python });
+    return createPythonTool({ scriptFetcher: await scriptFetcher(settings, egress, get), ...settings.python });
   },
   nats: async (settings, egress) => (await import("./nats.ts")).createNatsTool({ ...settings.nats, egress }),
   artifact: async (settings) => (await import("./artifact.ts")).createArtifactTool({ store: settings.store }),
   noop: async () => (await import("./noop.ts")).createNoopTool(),
 };
+
+async function scriptFetcher(
+  settings: ToolSettings,
+  egress: EgressGuard,
+  get: ToolRegistry["get"],
+): Promise<ScriptFetcher> {
+  const { createScriptFetcher } = await import("./python-script-http.ts");
+  // A tool of its own: a script is far smaller than what an http task may get.
+  return createScriptFetcher(async () =>
+    settings.kinds?.includes("http") === false
+      ? await get("http")
+      : (await import("./http.ts")).createHttpTool({ ...settings.http, egress, responseBytesMax: SCRIPT_BYTES_MAX }),
+  );
+}
+
+/** A SQL tool whose `script` may come from the places that those of python come from. */
+async function scripted<T extends Tool>(
+  kind: string,
+  tool: T,
+  settings: ToolSettings,
+  egress: EgressGuard,
+  get: ToolRegistry["get"],
+): Promise<T> {
+  const { withSqlScripts } = await import("./sql-script.ts");
+  const fetcher = await scriptFetcher(settings, egress, get);
+  return withSqlScripts(kind, tool, { files: settings.python?.scriptFiles ?? "document", fetcher });
+}
 
 function isDriverKind(kind: string): kind is DriverKind {
   return Object.hasOwn(LOADERS, kind);

@@ -5,7 +5,7 @@ import { untilAborted } from "../platform/until-aborted.ts";
 import type { StoredCredential } from "../ports/credentials.ts";
 import type { AccessToken, Obtained, SecretSource, TokenWish } from "../ports/secret-source.ts";
 import { FlowError } from "../schema/errors.ts";
-import { type JsonObject, own } from "../schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
 import type { MachineIdentity } from "./metadata-service.ts";
 import { secondsOf, textField, wordsField } from "./secret-fields.ts";
 import type { ManagerParts, SecretAddresses } from "./secret-managers/manager.ts";
@@ -113,9 +113,38 @@ async function identityFields(
   if (credential === undefined) {
     throw new FlowError("INVALID_INPUT", "The entry has no 'auth': a service account, or {source: adc}.");
   }
-  const { token: text, expiresAt } = await parts.token(credential, { audience }, signal);
+  const secret = textField(definition, "service_account_secret");
+  const account =
+    secret === undefined ? credential : await storedAccount(parts, definition, secret, credential, signal);
+  const { token: text, expiresAt } = await parts.token(account, { audience }, signal);
   const ttlSeconds = Math.max(1, Math.floor((expiresAt - parts.now()) / 1_000));
   return { fields: { id_token: text, token: text }, ttlSeconds };
+}
+
+/** The service account whose key lies in a secret manager (cloud_a, unless the entry says otherwise). */
+async function storedAccount(
+  parts: TokenParts,
+  definition: JsonObject,
+  path: string,
+  credential: StoredCredential,
+  signal: AbortSignal,
+): Promise<StoredCredential> {
+  const { readSecrets } = await import("./secret-managers/read-secrets.ts");
+  const wanted = { provider: "cloud_a", ...definition, map: { key: path } };
+  const { fields } = await readSecrets(parts, wanted, credential, signal);
+  const key = accountKey(fields["key"]);
+  if (key !== undefined) return { name: `${credential.name}:${path}`, type: "service_account", data: key };
+  throw new FlowError("INVALID_INPUT", "What 'service_account_secret' names is no key of a service account (JSON).");
+}
+
+function accountKey(value: Json | undefined): JsonObject | undefined {
+  try {
+    const key: Json = typeof value === "string" ? JSON.parse(value) : (value ?? null);
+    return isJsonObject(key) && textField(key, "private_key") !== undefined ? key : undefined;
+  } catch {
+    // Told by the caller: the text is a secret.
+    return undefined;
+  }
 }
 
 function wishOf(definition: JsonObject): TokenWish {

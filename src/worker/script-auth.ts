@@ -5,7 +5,7 @@ import type { Credential } from "../tools/tool.ts";
 import { resolveAuth } from "./auth.ts";
 
 /**
- * The credential that a python task's `script.source.auth` names, for the request that fetches the script (language document,
+ * The credential that a task's `script.source.auth` names, for the request that fetches the script (language document,
  * section 8). An inline map is left to the tool. Throws `FlowError` when there is no such credential.
  */
 export async function scriptAuth(
@@ -13,12 +13,15 @@ export async function scriptAuth(
   kind: string,
   config: JsonObject,
 ): Promise<Record<string, Credential>> {
-  const auth = kind === "python" ? field(field(config["script"], "source"), "auth") : undefined;
+  const auth = SCRIPTED.has(kind) ? field(field(config["script"], "source"), "auth") : undefined;
   const isInline = isJsonObject(auth) && own(auth, "credential") === undefined && own(auth, "name") === undefined;
   if (auth === undefined || isInline) return {};
   const { default: named } = await resolveAuth(source, auth, "http");
   return named === undefined ? {} : { [SCRIPT_AUTH]: named };
 }
+
+/** Kinds that read a `script`. */
+const SCRIPTED: ReadonlySet<string> = new Set(["python", "sqldb", "duckdb", "warehouse"]);
 
 function field(value: Json | undefined, key: string): Json | undefined {
   return isJsonObject(value) ? (own(value, key) as Json | undefined) : undefined;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadPlaybook } from "../../src/language/load.ts";
 import { loadCatalogDocument } from "../../src/language/load-catalog-document.ts";
+import { readMcpResource } from "../../src/schema/mcp-resource.ts";
 import { HEAD, summary } from "./load-support.ts";
 
 const WORKFLOW = "workflow: [{ step: start, tool: { kind: noop } }]\n";
@@ -63,6 +64,28 @@ test("an MCP resource with every key is valid, without a warning", () => {
 test("an MCP resource needs its name and its endpoint alone", () => {
   const { document } = load("kind: Mcp\nmetadata: { name: k8s }\nspec: { endpoint: '{{ workload.url }}' }\n");
   assert.equal(document?.path, "k8s");
+});
+
+test("an MCP resource may have its endpoint under its earlier name", () => {
+  const { document, diagnostics } = load("kind: Mcp\nmetadata: { name: k8s }\nspec: { url: 'https://a/mcp' }\n");
+  assert.deepEqual(summary(diagnostics), ["3:9 legacy-form"]);
+  assert.equal(readMcpResource("k8s", document?.payload ?? {}).endpoint, "https://a/mcp");
+});
+
+test("a slash at the beginning of a path is dropped with a warning, for playbooks and resources alike", () => {
+  for (const text of [
+    HEAD.replace("demo", "demo, path: //area/topic") + WORKFLOW,
+    MCP.replace(/path: [^ ,}]+/, "path: /area/topic"),
+  ]) {
+    const { document, diagnostics } = load(text);
+    assert.deepEqual(
+      diagnostics.map(({ code }) => code),
+      ["legacy-form"],
+    );
+    assert.equal(document?.path, "area/topic");
+  }
+  assert.equal(loadPlaybook(HEAD.replace("demo", "demo, path: /a") + WORKFLOW, "f").playbook?.path, "a");
+  assert.equal(load(HEAD.replace("demo", "demo, path: /") + WORKFLOW).document, undefined);
 });
 
 for (const [what, text, expected] of [

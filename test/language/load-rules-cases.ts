@@ -409,6 +409,130 @@ const FORM_CASES: RuleCase[] = [
   },
 ];
 
+/** Forms of other programs and slips that are common. */
+const SLIP_CASES: RuleCase[] = [
+  {
+    code: "yaml-syntax",
+    name: "lines of a block that are not indented are told once, at the key",
+    text: tool("      kind: python\n      code: |\n      result = 1\n      print(x)\n  - step: two\n"),
+    found: ["8:7 yaml-syntax"],
+    hint: "its lines stand right of `code`",
+  },
+  {
+    code: "yaml-syntax",
+    name: "a command with a colon is no map",
+    text: tool('      kind: shell\n      cmds:\n        - echo "A: {{ x }}"\n'),
+    found: ["9:11 yaml-syntax"],
+    hint: "put it into single quotes, or write it as a block behind `- |`",
+  },
+  {
+    code: "text-as-map",
+    name: "where YAML can read it as a map, it is refused all the same",
+    text: tool(
+      "      - { kind: shell, cmds: [echo hi, { 'echo \"A': 'x\"' }] }\n      - { kind: sql, command: { select 'a: 1 } }\n      - { kind: sql, script: { uri: x } }\n",
+    ),
+    found: ["7:40 text-as-map", "8:31 text-as-map"],
+  },
+  {
+    code: "yaml-syntax",
+    name: "a pasted terminal is told once",
+    text: `${HEAD}${ONE}$ flow validate x.yaml\nx.yaml: valid\n$ flow run x.yaml\n  done: [ {\n`,
+    found: ["5:1 yaml-syntax"],
+    hint: "is it a part of a terminal's text? Remove it, or put it into a comment",
+  },
+  {
+    code: "unknown-key",
+    name: "words of other programs are told by today's",
+    text: workflow(`  - step: one\n${NOOP}    next: { arcs: [{ target: one, step: one, cond: "true" }] }\n`),
+    found: ["7:22 unknown-key", "7:46 unknown-key"],
+    hint: "did you mean `step`?",
+  },
+  {
+    code: "removed-form",
+    name: "`case` within `next` is gone, in a list and in a map",
+    text: workflow(`  - step: one\n${NOOP}    next: [{ case: [] }]\n  - step: two\n${NOOP}    next: { case: [] }\n`),
+    found: ["7:5 legacy-form", "7:14 removed-form", "8:11 unreachable-step", "10:13 removed-form"],
+  },
+  {
+    code: "wrong-type",
+    name: "what is wrong within `retry` is told of its key",
+    text: tool("      - { kind: noop, retry: { backoff: { x: 1 } } }\n      - { kind: noop, retry: often }\n"),
+    found: ["7:23 legacy-form", "7:41 wrong-type", "8:23 legacy-form", "8:30 wrong-type"],
+  },
+  {
+    code: "wrong-type",
+    name: "a list of `args` is for kinds that nothing here runs, a time-out in parts for http",
+    text: tool("      - { kind: noop, args: [a], timeout: { connect: 1 } }\n"),
+    found: ["7:29 wrong-type", "7:43 wrong-type"],
+  },
+  {
+    code: "unknown-form",
+    name: "`output_select` as a map says nothing",
+    text: tool("      kind: noop\n      output_select: { a: b }\n"),
+    found: ["8:22 unknown-form"],
+  },
+  {
+    code: "incomplete-task",
+    name: "every kind is told what it lacks, before it is run",
+    text: tool(
+      [
+        ...["http", "python", "postgres", "duckdb", "snowflake", "playbook", "shell", "artifact", "mcp"].map(
+          (kind) => `{ kind: ${kind} }`,
+        ),
+        "{ kind: nats, bucket: b, operation: kv_get }",
+        "{ kind: mcp, server: x, method: tools/call }",
+        "{ kind: transfer, source: { url: u } }",
+        '{ kind: http, url: "" }',
+        "{ kind: artifact, args: { ref: r } }",
+      ]
+        .map((task) => `      - ${task}\n`)
+        .join(""),
+    ),
+    found: [...Array.from({ length: 12 }, (_, index) => `${index + 7}:9 incomplete-task`), "19:28 incomplete-task"],
+    hint: "add `url: …` (or `endpoint`)",
+  },
+  {
+    code: "incomplete-task",
+    name: "a block without a line is empty",
+    text: tool("      kind: python\n      code: |\n      name: x\n"),
+    found: ["8:13 incomplete-task"],
+    hint: "its lines stand right of `code`",
+  },
+  {
+    code: "wrong-option",
+    name: "literals that a kind does not take; templates are left to the run",
+    text: tool(
+      [
+        "{ kind: artifact, action: put, ref: r }",
+        "{ kind: nats, operation: kv_fetch, bucket: b }",
+        "{ kind: mcp, server: s, method: tools/run, transport: sse }",
+        "{ kind: http, url: u, method: PSOT, verify_ssl: maybe }",
+        "{ kind: transfer, mode: upsrt, source: { type: ftp }, target: { type: sqldb } }",
+        "{ kind: postgres, command: c, sslmode: on }",
+        "{ kind: python, script: { uri: u, source: { type: gcs } } }",
+        "{ kind: playbook, path: p, mode: asnyc }",
+        '{ kind: artifact, action: "{{ workload.a or 1 }}", ref: r }',
+        "{ kind: http, url: u, method: propfind, verify_ssl: false }",
+      ]
+        .map((task) => `      - ${task}\n`)
+        .join(""),
+    ),
+    found: [
+      "7:35 wrong-option",
+      "8:34 wrong-option",
+      "9:41 wrong-option",
+      "10:39 wrong-option",
+      "10:57 wrong-option",
+      "11:33 wrong-option",
+      "11:56 wrong-option",
+      "12:48 wrong-option",
+      "13:59 wrong-option",
+      "14:42 wrong-option",
+    ],
+    hint: "it is one of get",
+  },
+];
+
 /** Rules about what the document means. */
 const MEANING_CASES: RuleCase[] = [
   {
@@ -441,7 +565,7 @@ const MEANING_CASES: RuleCase[] = [
   {
     code: "unknown-step",
     name: "arcs, entry and final step lead to steps that exist, templates excepted",
-    text: `${HEAD}executor: { spec: { entry_step: stat, final_step: finish } }\nworkflow:\n  - step: start\n${NOOP}    next: { arcs: [{ step: starts }, { step: "{{ ctx.target }}" }] }\n`,
+    text: `${HEAD}executor: { spec: { entry_step: stat, final_step: finish } }\nworkflow:\n  - step: start\n${NOOP}    next: { arcs: [{ step: starts }, { step: "{{ target }}" }] }\n`,
     found: ["4:33 unknown-step", "4:51 unknown-step", "8:28 unknown-step"],
     hint: "did you mean `start`?",
   },
@@ -594,6 +718,21 @@ const TEMPLATE_CASES: RuleCase[] = [
     ],
     hint: "did you mean `customer`?",
   },
+  {
+    code: "unknown-variable",
+    name: "a field of workload, ctx, vars and steps that nothing defines, unless it is read as what may be absent",
+    text: `${HEAD}workload: { customer: 1 }
+workflow:
+  - step: one
+    when: workload.maybe == 1
+    input:
+      a: "{{ workload.region }} {{ ctx.total }} {{ vars.sum }} {{ steps.two.x }} {{ keychain.k.x }}"
+      b: "{{ workload.a | default(1) }} {{ workload.b.c or 2 }} {{ 1 if workload.d else 2 }} {{ workload.get('e') }}"
+      c: "{{ workload.a }} {{ workload.maybe }} {{ workload.f is defined }}"
+${NOOP}`,
+    found: ["9:23 unknown-variable", "9:40 unknown-variable", "9:57 unknown-variable", "9:73 unknown-variable"],
+    hint: "give it a default in `workload`, or read it with `| default(…)`",
+  },
 ];
 
 /** Every rule whose document is small; the limits have tests of their own. */
@@ -601,6 +740,7 @@ export const RULE_CASES: readonly RuleCase[] = [
   ...TEXT_CASES,
   ...SHAPE_CASES,
   ...FORM_CASES,
+  ...SLIP_CASES,
   ...MEANING_CASES,
   ...TEMPLATE_CASES,
 ];

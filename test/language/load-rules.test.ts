@@ -66,7 +66,7 @@ describe("rules of the loader", () => {
   });
 
   it("a target that is a template may lead anywhere, so that no step counts as unreachable", () => {
-    const steps = `  - step: one\n    tool: { kind: noop }\n    next: { arcs: [{ step: "{{ ctx.to }}" }] }\n  - step: two\n    tool: { kind: noop }\n`;
+    const steps = `  - step: one\n    tool: { kind: noop }\n    next: { arcs: [{ step: "{{ to }}" }] }\n  - step: two\n    tool: { kind: noop }\n`;
     assert.deepEqual(loadPlaybook(`${HEAD}workflow:\n${steps}`, "test.yaml").diagnostics, []);
   });
 

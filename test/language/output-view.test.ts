@@ -27,6 +27,13 @@ test("in rules and config it is the envelope, whose data is the tool's result", 
   assert.equal(see("envelope", "nothing"), undefined);
 });
 
+test("`response` is another name of `result`, in every place; a field of that name in the result wins", () => {
+  for (const place of ["envelope", "raw", "boundary"] as const) {
+    assert.deepEqual(see(place, "response"), RESULT, place);
+    assert.equal(see(place, "response", { result: { value: { response: "own" } } }), "own", place);
+  }
+});
+
 test("in a task's set it is the raw result, the envelope behind it", () => {
   assert.equal(see("raw", "status"), "of result");
   assert.deepEqual(see("raw", "data"), { n: 1 });

@@ -19,7 +19,7 @@ test("every kind with a driver gives one tool, the same at each call", async () 
 });
 
 for (const [kind, expected] of [
-  ["container", /the language knows the kind, and nothing here carries it out/],
+  ["container", /this program has no runner for it/],
   ["htpt", /no such kind is known.*http, shell/],
   ["playbook", /carried out by the worker/],
   ["constructor", /no such kind is known/],

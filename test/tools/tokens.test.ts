@@ -138,6 +138,35 @@ test("google_id_token exchanges an assertion with target_audience for an identit
   assert.equal(payload["scope"], undefined);
 });
 
+test("the key of the service account may lie in a secret manager", async (t) => {
+  const exp = Math.floor(Date.now() / 1_000) + 3_000;
+  let key = "";
+  let identity = "";
+  const { source, server, signal } = await secretBench(
+    t,
+    ({ url }) => {
+      if (!url.includes(":access")) return [200, { id_token: identity }];
+      return [200, { payload: { data: Buffer.from(key).toString("base64") } }];
+    },
+    (origin) => ({ addresses: { cloudAUrl: origin } }),
+  );
+  const account = serviceAccount(`${server.origin}/token`);
+  key = JSON.stringify(account.credential.data);
+  identity = await identityFor({ url: "/" } as RecordedRequest, "https://a", exp);
+  const reach = { name: "manager", type: "bearer", data: { token: "t" } };
+  const definition = {
+    target_audience: "https://a",
+    service_account_secret: "projects/p/secrets/account/versions/latest",
+  };
+  const { fields } = await source.obtain("google_id_token", definition, reach, signal);
+  assert.deepEqual(fields, { id_token: identity, token: identity });
+  assert.equal(server.requests[0]?.url, "/v1/projects/p/secrets/account/versions/latest:access");
+  key = "no key";
+  await assert.rejects(source.obtain("google_id_token", definition, reach, signal), {
+    message: /'service_account_secret' names is no key of a service account/,
+  });
+});
+
 for (const [what, definition, reach, answer, message] of [
   ["no audience", {}, "account", {}, /has no 'target_audience'/],
   ["no account", { target_audience: "a" }, undefined, {}, /has no 'auth': a service account/],

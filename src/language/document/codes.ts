@@ -44,11 +44,17 @@ export const DIAGNOSTIC_RULES = {
   "wrong-api-version": error("`apiVersion` is not a vendor-prefixed `…/v2`."),
   "removed-form": error("A form of earlier versions that is gone (`eval`, `expr`, `case`, `sink`)."),
   "unknown-key": warning("A key means nothing where it stands."),
+  "unknown-form": warning("A value in a form of another program, which is passed over."),
   "legacy-form": warning("An older spelling, still understood."),
   "misspelled-kind": error("A kind of task that is a slip of the hand: a known one is written nearly the same."),
   "unknown-kind": warning("Nothing runs tasks of this kind: the task fails when it is reached."),
   "kind-without-runner": warning(
     "The language knows this kind, and this program has no runner for it: the task fails.",
+  ),
+  "text-as-map": error("A command with `: ` in it, which YAML takes for a map."),
+  "incomplete-task": warning("A task lacks what its kind needs: it fails when it is reached."),
+  "wrong-option": warning(
+    "A literal that a key of this kind of task does not take: the task fails when it is reached, or passes it over.",
   ),
   "incomplete-entry": warning("A keychain entry lacks what its kind needs: what reads it fails."),
 
@@ -76,7 +82,9 @@ export const DIAGNOSTIC_RULES = {
     "Marks in a text are no template of this language; they stay as they are, for whom the text is meant.",
   ),
   "mixed-condition": warning("A condition mixes text and `{{ … }}`, so that it is true whatever the values are."),
-  "unknown-variable": warning("A template reads a name that nothing defines, and another name is very like it."),
+  "unknown-variable": warning(
+    "A template reads a name that nothing defines: a field of `workload`, `ctx`, `vars` or `steps`, or a name that is very like another.",
+  ),
 
   // The list of problems itself.
   "more-errors": error("There are more errors than the 100 that are listed."),

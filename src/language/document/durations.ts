@@ -1,6 +1,7 @@
+import { TimeoutParts } from "../../schema/document-task.ts";
 import type { Json } from "../../schema/json.ts";
-import type { Place } from "./place.ts";
-import { checkRange, noteTemplate, type Reading } from "./reading.ts";
+import { field, isMap, type Place } from "./place.ts";
+import { checkKeys, checkRange, noteTemplate, type Reading } from "./reading.ts";
 
 /** What one unit of a duration is in milliseconds. */
 export const SECOND_MS = 1_000;
@@ -31,6 +32,20 @@ export function readDuration(reading: Reading, place: Place | undefined, unitMs:
   }
   noteTemplate(reading, place);
   return unitMs === 1 ? written : `{{ ((${expression}) | float) * ${unitMs} }}`;
+}
+
+/** A time-out in seconds that may be given in parts: the sum of what follows each other, else `total`. In milliseconds. */
+export function readTimeout(reading: Reading, place: Place | undefined): Json | undefined {
+  if (!isMap(place)) return readDuration(reading, place, SECOND_MS);
+  checkKeys(reading, place, TimeoutParts);
+  const total = readDuration(reading, field(place, "total"), SECOND_MS);
+  const parts = ["connect", "read", "write", "pool"].map((key) => readDuration(reading, field(place, key), SECOND_MS));
+  if (total !== undefined) return total;
+  const given = parts.filter((part) => part !== undefined);
+  if (given.length === 0) return undefined;
+  const numbers = given.filter((part) => typeof part === "number");
+  if (numbers.length === given.length) return numbers.reduce((sum, part) => sum + part, 0);
+  return `{{ ${given.map((part) => `(${wholeTemplate(String(part)) ?? String(part)})`).join(" + ")} }}`;
 }
 
 /** The expression of a text that is exactly one `{{ … }}` (language document: "whole template"), else undefined. */

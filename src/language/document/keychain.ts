@@ -2,8 +2,8 @@ import { KeychainEntry } from "../../schema/document.ts";
 import { isJsonObject, type JsonObject } from "../../schema/json.ts";
 import type { KeychainDefinition } from "../../schema/playbook.ts";
 import { didYouMean } from "./hints.ts";
-import { field, type Place, textOf } from "./place.ts";
-import { checkKeys, noteText, type Reading } from "./reading.ts";
+import { field, firstField, isMap, nameOf, type Place, textOf } from "./place.ts";
+import { checkKeys, legacy, noteText, type Reading } from "./reading.ts";
 
 const KEYCHAIN_KINDS = [
   "secret_manager",
@@ -26,20 +26,57 @@ export function readKeychain(reading: Reading, place: Place | undefined): Keycha
     checkKeys(reading, item, KeychainEntry);
     noteText(reading, item);
     const name = textOf(field(item, "name"));
-    const written = textOf(field(item, "kind"));
+    const written = readEntryKind(reading, item);
     if (name === undefined || written === undefined) continue;
     checkUnique(reading, field(item, "name"), name, names);
     const kind = written === "secrets" ? "secret_manager" : written;
     if (!KEYCHAIN_KINDS.includes(kind) && !kind.endsWith("_credential")) {
       const message = `nothing resolves a keychain entry of kind \`${kind}\``;
-      reading.report("unknown-kind", field(item, "kind"), message, () => didYouMean(kind, KEYCHAIN_KINDS));
+      reading.report("unknown-kind", firstField(item, "kind", "type"), message, () => didYouMean(kind, KEYCHAIN_KINDS));
     }
     checkProvider(reading, field(item, "provider"));
     const [lacks, hint] = lacking(item, kind) ?? [];
     if (lacks !== undefined) reading.report("incomplete-entry", item, `the entry \`${name}\` has no ${lacks}`, hint);
-    entries.push({ ...mapOf(item), name, kind });
+    entries.push({ ...readReference(reading, item), name, kind });
   }
   return entries;
+}
+
+/** `kind`, or `type` of other documents; an entry that only names a credential is one. Undefined where nothing says it. */
+function readEntryKind(reading: Reading, item: Place): string | undefined {
+  if (!isMap(item)) return undefined;
+  const kind = field(item, "kind");
+  if (kind !== undefined) return textOf(kind);
+  const type = field(item, "type");
+  if (type !== undefined) {
+    legacy(reading, type, "`type` of a keychain entry", "`kind: …`");
+    return textOf(type);
+  }
+  if (field(item, "service_account_credential") !== undefined || field(item, "service_account_secret") !== undefined) {
+    legacy(reading, item, "a keychain entry without `kind`", "`kind: google_id_token`");
+    return "google_id_token";
+  }
+  if (firstField(item, "credential", "ref") !== undefined) {
+    legacy(reading, item, "a keychain entry without `kind`", "`kind: credential`");
+    return "credential";
+  }
+  reading.report("missing-key", item, `${nameOf(item)} has no \`kind\``, "add `kind: …`");
+  return undefined;
+}
+
+/** The entry's keys, the credential that it names under today's one. */
+function readReference(reading: Reading, item: Place): JsonObject {
+  const { type: _type, ref, service_account_credential: account, ...rest } = mapOf(item);
+  if (typeof ref === "string") {
+    legacy(reading, item.fields.get("ref") ?? item, "`ref` of a keychain entry", "`credential: …`");
+    rest["credential"] ??= ref;
+  }
+  if (typeof account === "string") {
+    const place = item.fields.get("service_account_credential") ?? item;
+    legacy(reading, place, "`service_account_credential`", "`auth: …`");
+    rest["auth"] = account;
+  }
+  return rest;
 }
 
 function checkProvider(reading: Reading, place: Place | undefined): void {
@@ -52,7 +89,7 @@ function checkProvider(reading: Reading, place: Place | undefined): void {
 /** What an entry of this kind needs and does not have, and a hint. */
 function lacking(item: Place, kind: string): [what: string, hint: string] | undefined {
   const has = (...keys: string[]) => keys.some((key) => field(item, key) !== undefined);
-  const isNamed = has("auth", "credential");
+  const isNamed = has("auth", "credential", "ref", "service_account_credential");
   switch (kind) {
     case "secret_manager":
       if (!has("provider")) return ["`provider`", "cloud_a, cloud_b or cloud_c"];

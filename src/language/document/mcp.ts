@@ -1,6 +1,6 @@
 import { McpDocument, McpMetadata, McpSpec } from "../../schema/mcp-document.ts";
-import { field, type Place, textOf } from "./place.ts";
-import { checkKeys, type Reading } from "./reading.ts";
+import { field, isMap, type Place, textOf } from "./place.ts";
+import { checkKeys, legacy, type Reading } from "./reading.ts";
 import { checkShape } from "./shape.ts";
 
 const API_VERSION = /^[^\s/]\S*\/v2$/;
@@ -17,7 +17,13 @@ export function readMcp(reading: Reading, root: Place): void {
   const spec = field(root, "spec");
   checkKeys(reading, spec, McpSpec);
   checkApiVersion(reading, field(root, "apiVersion"));
-  checkEndpoint(reading, field(spec, "endpoint"));
+  const older = field(spec, "url");
+  if (older !== undefined) legacy(reading, older, "`url` of an MCP resource", "`endpoint: …`");
+  const endpoint = field(spec, "endpoint") ?? older;
+  if (isMap(spec) && endpoint === undefined) {
+    report("missing-key", spec, "`spec` has no `endpoint`", "add `endpoint: …`");
+  }
+  checkEndpoint(reading, endpoint);
   checkTimeout(reading, field(spec, "timeout_seconds"));
 }
 
@@ -33,7 +39,12 @@ function checkEndpoint(reading: Reading, place: Place | undefined): void {
   if (written === undefined || written.includes("{{")) return;
   const protocol = URL.canParse(written) ? new URL(written).protocol : "";
   if (protocol === "http:" || protocol === "https:") return;
-  reading.report("wrong-value", place, "`endpoint` must be an http or https address", "e.g. https://host:8080/mcp");
+  reading.report(
+    "wrong-value",
+    place,
+    `\`${place?.key ?? ""}\` must be an http or https address`,
+    "e.g. https://host:8080/mcp",
+  );
 }
 
 function checkTimeout(reading: Reading, place: Place | undefined): void {

@@ -4,7 +4,15 @@ import type { Arc, Next } from "../../schema/playbook.ts";
 import { mergeAssignments, readAssignments } from "./assignments.ts";
 import { wholeTemplate } from "./durations.ts";
 import { field, isMap, type Place, textOf } from "./place.ts";
-import { checkKeys, legacy, noteCondition, noteTemplate, positionOf, type Reading } from "./reading.ts";
+import {
+  checkKeys,
+  legacy,
+  noteCondition,
+  noteTemplate,
+  positionOf,
+  REMOVED_STEP_KEYS,
+  type Reading,
+} from "./reading.ts";
 
 /** Reads `next` in all its forms (language document, section 7). */
 export function readNext(reading: Reading, place: Place | undefined): Next {
@@ -31,7 +39,7 @@ export function readNext(reading: Reading, place: Place | undefined): Next {
 }
 
 function readSpec(reading: Reading, place: Place, next: Next): void {
-  checkKeys(reading, place, NextBody);
+  checkKeys(reading, place, NextBody, REMOVED_STEP_KEYS);
   const spec = field(place, "spec");
   checkKeys(reading, spec, NextSpec);
   if (field(spec, "mode")?.value === "inclusive") next.mode = "inclusive";
@@ -41,7 +49,7 @@ function readSpec(reading: Reading, place: Place, next: Next): void {
 
 /** One arc from its map or, in older forms, from the target's name alone. */
 function readArc(reading: Reading, place: Place): Arc | undefined {
-  checkKeys(reading, place, ArcBody);
+  checkKeys(reading, place, ArcBody, REMOVED_STEP_KEYS);
   const target = textOf(place) === undefined ? field(place, "step") : place;
   const step = textOf(target);
   if (target === undefined || step === undefined) return undefined;
@@ -70,7 +78,7 @@ function readBranch(reading: Reading, place: Place): Branch {
     const condition: Branch["when"] = when === undefined ? {} : { when };
     return { place, isElse: false, when: condition, arcs: arc === undefined ? [] : [bare as Arc] };
   }
-  checkKeys(reading, place, NextBranch);
+  checkKeys(reading, place, NextBranch, REMOVED_STEP_KEYS);
   const isElse = place.fields.has("else");
   const targets = field(place, "else") ?? field(place, "then");
   const entries = targets === undefined ? [] : Array.isArray(targets.value) ? targets.items : [targets];

@@ -9,6 +9,7 @@ import {
 import { isJsonObject, type JsonObject } from "../../schema/json.ts";
 import type { Executor, Playbook, Step, Task } from "../../schema/playbook.ts";
 import { readInputs } from "./assignments.ts";
+import { readPath } from "./catalog-path.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { checkUnique, readKeychain } from "./keychain.ts";
 import { field, isMap, type Place, textOf } from "./place.ts";
@@ -40,7 +41,7 @@ export function readPlaybook(reading: Reading, root: Place): Playbook {
     apiVersion: textOf(field(root, "apiVersion")) ?? "",
     kind: textOf(field(root, "kind")) ?? "",
     name,
-    path: textOf(field(metadata, "path")) ?? name,
+    path: readPath(reading, metadata) ?? name,
     metadata: mapOf(metadata),
     workload: mapOf(workload),
     spec: mapOf(field(root, "spec")),

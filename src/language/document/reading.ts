@@ -1,3 +1,4 @@
+import { own } from "../../schema/json.ts";
 import type { Position } from "../../schema/playbook.ts";
 import type { Report } from "./findings.ts";
 import { didYouMean } from "./hints.ts";
@@ -110,8 +111,28 @@ export function checkKey(
     const hint = "YAML 1.2 has no merge keys: write the keys out";
     reading.report("unknown-key", entry, "`<<` means nothing here", hint, entry.start);
   } else {
-    reading.report("unknown-key", entry, `\`${key}\` means nothing here`, () => didYouMean(key, known), entry.start);
+    const hint = () => didYouMean(key, known) ?? otherWord(key, known);
+    reading.report("unknown-key", entry, `\`${key}\` means nothing here`, hint, entry.start);
   }
+}
+
+/** Words of other programs, and what is written here. */
+const OTHER_WORDS: Readonly<Record<string, string>> = {
+  cond: "when",
+  condition: "when",
+  if: "when",
+  target: "step",
+  to: "step",
+  name: "step",
+  id: "step",
+  foreach: "loop",
+  retries: "attempts",
+  uri: "url",
+};
+
+function otherWord(key: string, known: readonly string[]): string | undefined {
+  const word = own(OTHER_WORDS, key);
+  return typeof word === "string" && known.includes(word) ? `did you mean \`${word}\`?` : undefined;
 }
 
 /** Reports an older spelling. `today` is what is written instead. */

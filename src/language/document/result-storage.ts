@@ -1,5 +1,5 @@
 import { AccumulateForm, ResultField, ResultStorage, StoreForm } from "../../schema/document-task.ts";
-import { own } from "../../schema/json.ts";
+import { isJsonObject, own } from "../../schema/json.ts";
 import { type Accumulate, MERGE_STRATEGIES } from "../../schema/manifest.ts";
 import { type PathProblem, parsePath } from "../../schema/merge-path.ts";
 import type { ResultConfig, StoreConfig } from "../../schema/playbook.ts";
@@ -140,6 +140,11 @@ function readPath(
 const SHOWN_CHARS = 100;
 
 function readSelect(reading: Reading, place: Place): ResultConfig["select"] {
+  if (isJsonObject(place.value)) {
+    const hint = "today: a list of `{path: $.data.id, as: id}`";
+    reading.report("unknown-form", place, `\`${place.key}\` as a map says nothing here and is passed over`, hint);
+    return [];
+  }
   const select: ResultConfig["select"] = [];
   for (const item of place.items) {
     const text = textOf(item);

@@ -4,7 +4,7 @@ import { PARSED_ONLY_KINDS, type PolicyRule, RUNNABLE_KINDS, type Task } from ".
 import { canonicalKind, KIND_KEYS, KNOWN_KINDS, TRANSFER_SOURCE, TRANSFER_TARGET } from "../../schema/task-kinds.ts";
 import { isSlip } from "../nearest.ts";
 import { readAssignments, readInputs } from "./assignments.ts";
-import { readDuration, SECOND_MS } from "./durations.ts";
+import { readDuration, readTimeout } from "./durations.ts";
 import { didYouMean } from "./hints.ts";
 import { field, firstField, isMap, type Place, textOf } from "./place.ts";
 import {
@@ -20,6 +20,7 @@ import {
 } from "./reading.ts";
 import { readResult } from "./result-storage.ts";
 import { readBackoff, readPolicy } from "./rules.ts";
+import { checkSettings } from "./settings.ts";
 import { checkShape } from "./shape.ts";
 
 /** A task as it stands in the document, before its keys are read. */
@@ -59,8 +60,14 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   const kind = readKind(reading, get("kind"));
   checkTaskKeys(reading, draft, kind);
   if (draft.assembled) checkShape(assembled(draft), TaskBody, reading.report);
-  const tool = kind === "workbook" ? get("name") : undefined;
-  if (tool !== undefined) reading.workbookNames.push({ place: tool, name: textOf(tool) ?? "" });
+  if (kind === "workbook") {
+    const tool = get("name") ?? get("task");
+    reading.workbookNames.push({
+      place: tool ?? draft.place,
+      name: tool === undefined ? draft.label : (textOf(tool) ?? ""),
+    });
+  }
+  checkSettings(reading, draft.place, kind, fields);
   checkKeys(reading, field(spec, "policy"), TaskPolicy);
   const rules = field(field(spec ?? draft.stepSpec, "policy"), "rules");
   const ownAuth = get("auth", "credential");
@@ -68,7 +75,8 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
   const auth = kind === "transfer" ? transferAuth(ownAuth, get("source"), get("target")) : ownAuth?.value;
   const timeoutMs =
     readDuration(reading, get("timeout_ms"), 1) ??
-    readDuration(reading, get("timeout", "timeout_seconds") ?? field(spec, "timeout"), SECOND_MS);
+    readTimeout(reading, get("timeout", "timeout_seconds") ?? field(spec, "timeout"));
+  refuseForms(reading, kind, get("timeout"), get("args"));
   const endpoint = kind === "http" ? get("endpoint") : undefined;
   if (endpoint !== undefined) legacy(reading, endpoint, "`endpoint` of an http task", "`url: …`");
   const payload = kind === "playbook" ? get("payload") : undefined;
@@ -86,6 +94,16 @@ export function readTask(reading: Reading, draft: TaskDraft, labels: readonly st
     position: reading.locate(draft.at),
     ...(codeLine === undefined ? {} : { codeLine }),
   };
+}
+
+/** Forms that only tasks of some kinds have. */
+function refuseForms(reading: Reading, kind: string, timeout: Place | undefined, args: Place | undefined): void {
+  if (isMap(timeout) && kind !== "http") {
+    reading.report("wrong-type", timeout, "`timeout` must be a number or text, not a map", "write seconds, e.g. 30");
+  }
+  if (Array.isArray(args?.value) && own(KIND_KEYS, kind) !== undefined) {
+    reading.report("wrong-type", args, "`args` must be a map, not a list", "inputs have names: `{name: value}`");
+  }
 }
 
 /** The credentials within a transfer's source and target, by alias; the task's own stands for the one that is absent. */
@@ -168,7 +186,8 @@ const OUR_KEYS: ReadonlySet<string> = new Set(["url", "endpoint", "params"]);
 function readConfig(reading: Reading, draft: TaskDraft, kind: string, payloadIsInput: boolean): JsonObject {
   const config: JsonObject = {};
   for (const [key, place] of draft.fields) {
-    const own = kind === "workbook" && key === "name" ? true : !COMMON_KEYS.includes(key);
+    const isList = key === "args" && Array.isArray(place.value);
+    const own = (kind === "workbook" && key === "name") || isList || !COMMON_KEYS.includes(key);
     if (!own || (key === "payload" && payloadIsInput)) continue;
     const holdsAuth = kind === "transfer" && (key === "source" || key === "target");
     const parts = holdsAuth && isMap(place) ? place.fields : new Map([[key, place]]);
@@ -197,8 +216,11 @@ function withRetry(reading: Reading, policy: PolicyRule[], retry: Place | undefi
   legacy(reading, retry, "`retry`", "`spec.policy.rules` with `then: {do: retry, attempts: …}`");
   checkKeys(reading, retry, LegacyRetry);
   const attempts = typeof retry.value === "number" ? retry : firstField(retry, "max_attempts", "attempts");
-  const delay = firstField(retry, "delay", "initial_delay");
-  const backoff = readBackoff(field(retry, "backoff"));
+  const written = field(retry, "backoff");
+  // A number is a delay that does not grow. Where `delay` is given too, that one counts.
+  const backoff = typeof written?.value === "number" ? "fixed" : readBackoff(written);
+  const fixed = typeof written?.value === "number" ? written : undefined;
+  const delay = firstField(retry, "delay", "initial_delay") ?? fixed;
   noteTemplate(reading, attempts);
   noteTemplate(reading, delay);
   checkCount(reading, attempts);

@@ -1,4 +1,5 @@
 import type { Assignment, Playbook } from "../../schema/playbook.ts";
+import { optionalReads } from "../optional-reads.ts";
 import type { Report } from "./findings.ts";
 import { didYouMean } from "./hints.ts";
 import type { TemplateNeeds } from "./templates.ts";
@@ -38,7 +39,8 @@ const LOOKUPS_MAX = 500;
 
 /**
  * Warns of names that nothing in the document defines. The request may bring further inputs, so that an unknown name
- * alone proves nothing: it is reported only when a known name is very like it, which makes it a slip of the hand.
+ * alone proves nothing: it is reported only when a known name is very like it, which makes it a slip of the hand. A field of
+ * `workload`, `ctx`, `vars` or `steps` is reported in any case, unless some template reads it as what may be absent.
  */
 export function checkVariables(
   document: string,
@@ -48,10 +50,24 @@ export function checkVariables(
 ): void {
   const names = collectNames(playbook);
   let lookups = 0;
+  let found: Set<string> | undefined;
+  // Most documents read nothing that is not defined: their templates are not walked through once more.
+  const optional = () => {
+    if (found !== undefined) return found;
+    found = new Set<string>();
+    for (const { use } of all) optionalReads(use.place.value, use.condition, found);
+    return found;
+  };
   for (const { use, needs } of all) {
-    const check = (word: string, known: ReadonlySet<string>, near: Iterable<string>, shown: string): void => {
-      if (known.has(word) || word.length < 3 || ++lookups > LOOKUPS_MAX) return;
-      const hint = didYouMean(word, near);
+    const check = (
+      word: string,
+      known: ReadonlySet<string>,
+      near: Iterable<string>,
+      shown: string,
+      otherwise?: string,
+    ): void => {
+      if (known.has(word) || ++lookups > LOOKUPS_MAX) return;
+      const hint = (word.length < 3 ? undefined : didYouMean(word, near)) ?? otherwise;
       if (hint === undefined) return;
       const found = findWord(use.place, word);
       const offset = found === undefined ? undefined : textOffset(document, found.place, found.index);
@@ -61,10 +77,22 @@ export function checkVariables(
     for (const [root, known] of names.members) {
       const fields = needs.members.get(root);
       if (fields === undefined || fields === "all") continue;
-      for (const field of fields) check(field, known, known, `${root}.${field}`);
+      for (const field of fields) {
+        if (known.has(field)) continue;
+        const shown = `${root}.${field}`;
+        check(field, known, known, shown, optional().has(shown) ? undefined : ABSENT_HINTS[root]);
+      }
     }
   }
 }
+
+/** What to do about a field that nothing defines, by the name that holds it. Others may come from elsewhere. */
+const ABSENT_HINTS: Readonly<Record<string, string>> = {
+  workload: "give it a default in `workload`, or read it with `| default(…)`",
+  ctx: "read it with `| default(…)` if it may be absent",
+  vars: "read it with `| default(…)` if it may be absent",
+  steps: "there is no step of that name",
+};
 
 interface Names {
   /** Readable in every template. */

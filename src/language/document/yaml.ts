@@ -2,6 +2,7 @@ import { Composer, type Document, isScalar, Lexer, Parser, type YAMLError } from
 import { convertDocument, NESTING_MAX, QUOTE_TEMPLATE } from "./convert.ts";
 import type { Report } from "./findings.ts";
 import type { Place } from "./place.ts";
+import { findSlip } from "./syntax-slips.ts";
 
 /**
  * Most tokens of a document: a playbook of 10,000 steps has some 520,000. It bounds the time that hostile text can take, since
@@ -17,6 +18,12 @@ export function readYaml(text: string, report: Report): Place | undefined {
   const documents = compose(text, report);
   if (documents === undefined) return undefined;
   const [document, second] = documents;
+  const [first] = document.errors;
+  const slip = first === undefined || first.code === "TAB_AS_INDENT" ? undefined : findSlip(text, first.pos[0]);
+  if (slip !== undefined) {
+    report("yaml-syntax", undefined, slip.message, slip.hint, slip.offset);
+    return undefined;
+  }
   const errors = document.errors.slice(0, SYNTAX_ERRORS_MAX);
   for (const problem of [...errors, ...document.warnings]) reportProblem(problem, text, report);
   // What the reader made of broken text is a guess: problems of its structure would be noise.
