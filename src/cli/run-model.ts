@@ -92,7 +92,7 @@ export function createRunModel(): RunModel {
 function newExecution(state: ExecutionState, running: ReadonlyMap<string, ExecutionRow>): ExecutionRow {
   const { parent } = state;
   const above = parent === null ? undefined : running.get(parent.execution_id);
-  const caller = parent === null ? undefined : above?.byName.get(parent.step);
+  const caller = parent?.step === undefined ? undefined : above?.byName.get(parent.step);
   const index = parent?.iter === undefined ? undefined : own(parent.iter, "index");
   const iteration = typeof index === "number" ? index : undefined;
   const execution: ExecutionRow = { state, caller, iteration, steps: [], byName: new Map() };

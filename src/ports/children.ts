@@ -14,7 +14,7 @@ export interface ChildRequest {
   returnStep?: string;
   /** Start it and do not wait. */
   async: boolean;
-  parent: ParentRef;
+  parent: ParentRef & { step: string };
   /** Document of the parent, against which file paths are resolved. */
   parentFile: string;
   /** The same whenever this run of the task is begun anew: after a crash its child is found, and not started again. */

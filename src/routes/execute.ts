@@ -100,10 +100,10 @@ async function untilEnd(
 }
 
 function parentOf({ parent_execution_id, parent_step, parent_iter }: ExecuteBody): ParentRef | undefined {
-  if (parent_execution_id === undefined || parent_step === undefined) return undefined;
+  if (parent_execution_id === undefined) return undefined;
   return {
     execution_id: parent_execution_id,
-    step: parent_step,
+    ...(parent_step !== undefined && { step: parent_step }),
     ...(parent_iter !== undefined && { iter: parent_iter }),
   };
 }

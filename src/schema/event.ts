@@ -81,7 +81,8 @@ export interface ParentRef {
   root_execution_id?: string;
   /** The playbook of that execution: the tree shares its keychain entries under it. */
   root_catalog_id?: string;
-  step: string;
+  /** The step that called; absent where the caller did not say. */
+  step?: string;
   /** The parent's iteration names, readable as `iter.parent` in the child. */
   iter?: JsonObject;
 }

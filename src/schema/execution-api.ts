@@ -67,7 +67,9 @@ export const ExecuteBody = v.pipe(
     workload: v.exactOptional(v.pipe(JsonObjectValue, v.description("Inputs: they replace keys of the defaults."))),
     target: v.exactOptional(v.pipe(name, v.description("Run no further than this step."))),
     parent_execution_id: v.exactOptional(v.pipe(IdInput, v.description("The execution that calls this one."))),
-    parent_step: v.exactOptional(name),
+    parent_step: v.exactOptional(
+      v.pipe(name, v.description("The step of it that calls; only with `parent_execution_id`.")),
+    ),
     parent_iter: v.exactOptional(JsonObjectValue),
     return_step: v.exactOptional(
       v.pipe(name, v.description("The step whose result the caller will ask for; refused when there is none.")),
@@ -86,8 +88,8 @@ export const ExecuteBody = v.pipe(
   }),
   v.check(({ path, catalog_id }) => path !== undefined || catalog_id !== undefined, "path or catalog_id is required"),
   v.check(
-    ({ parent_execution_id, parent_step }) => (parent_execution_id === undefined) === (parent_step === undefined),
-    "parent_execution_id and parent_step go together",
+    ({ parent_execution_id, parent_step }) => parent_execution_id !== undefined || parent_step === undefined,
+    "parent_step is a step of the parent: send parent_execution_id with it",
   ),
 );
 export type ExecuteBody = v.InferOutput<typeof ExecuteBody>;

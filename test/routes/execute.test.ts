@@ -86,8 +86,9 @@ test("malformed requests are 422 and start nothing", async () => {
     { path: "runs/one", wait_ms: -1 },
     { path: "runs/one", wait_ms: 30_001 },
     { path: "runs/one", wait_ms: "1" },
-    { path: "runs/one", parent_execution_id: "1" },
     { path: "runs/one", parent_step: "start" },
+    { path: "runs/one", parent_execution_id: "1", parent_step: "" },
+    { path: "runs/one", parent_execution_id: "1", parent_step: null },
     { path: "runs/one", parent_execution_id: "x", parent_step: "start" },
   ]) {
     const { status, body } = await work.post("/api/execute", asked);
@@ -179,6 +180,23 @@ test("a child knows its parent, and the list finds it by it", async () => {
   const [row] = await api.database.sql`
     select parent_step, root_execution_id from flow.execution where execution_id = ${child}`;
   assert.deepEqual({ ...row }, { parent_step: "start", root_execution_id: parent });
+});
+
+test("a child may leave out which step of its parent called it", async () => {
+  const parent = await work.execute("runs/two");
+  const child = await work.execute("runs/one", { parent_execution_id: parent, parent_iter: { item: 3 } });
+  assert.equal((await work.get(`/api/executions/${child}`)).body["parent_execution_id"], parent);
+  const [row] = await api.database.sql`
+    select parent_step, root_execution_id from flow.execution where execution_id = ${child}`;
+  assert.deepEqual({ ...row }, { parent_step: null, root_execution_id: parent });
+  const {
+    body: { events },
+  } = await work.get(`/api/executions/${child}/events?event_type=playbook.initialized`);
+  assert.equal((events as Body[])[0]?.["parent_execution_id"], parent);
+  const byWorker = await asWorker("/api/execute", { path: "runs/one", parent_execution_id: parent });
+  assert.equal(byWorker.status, 200);
+  const cancelled = await work.post(`/api/executions/${parent}/cancel`);
+  assert.equal(cancelled.body["children_cancelled"], 2);
 });
 
 test("an unknown parent is 404, one that has ended 409, and nothing is started", async () => {

@@ -2173,6 +2173,7 @@ export interface operations {
                     /** @description Run no further than this step. */
                     target?: string;
                     parent_execution_id?: string | number;
+                    /** @description The step of it that calls; only with `parent_execution_id`. */
                     parent_step?: string;
                     parent_iter?: Record<string, never>;
                     /** @description The step whose result the caller will ask for; refused when there is none. */
