@@ -8,6 +8,7 @@ import {
   type LeaseAnswer,
 } from "../ports/keychain.ts";
 import { FlowError } from "../schema/errors.ts";
+import { RenewConfig } from "../schema/keychain-api.ts";
 import { SecretSchema, secretProblems } from "../schema/secret-schema.ts";
 
 /** The keychain of one process: as long as it lives, global entries do. */
@@ -50,13 +51,20 @@ export function createLocalKeychain(clock: Clock): LocalKeychain {
     get(key) {
       const entry = entries.get(cacheKey(key));
       if (entry === undefined) return Promise.resolve({ status: "not_found" });
-      const { data, expiresAt, autoRenew, renewConfig } = entry;
+      const { data, expiresAt, autoRenew, renewConfig, credentialType, cacheType, schema } = entry;
       if (clock.now() < expiresAt)
         return Promise.resolve({ status: "success", data: structuredClone(data), expiresAt });
-      const config = autoRenew && renewConfig !== undefined ? { renewConfig } : {};
-      return Promise.resolve({ status: "expired", autoRenew, ...config, expiredAt: expiresAt });
+      if (!autoRenew) return Promise.resolve({ status: "expired", autoRenew, expiredAt: expiresAt });
+      const form = { credentialType, cacheType, ...(schema !== undefined && { schema }) };
+      const config = renewConfig === undefined ? {} : { renewConfig };
+      return Promise.resolve({ status: "expired", autoRenew, ...config, form, expiredAt: expiresAt });
     },
     set(key, entry) {
+      if (entry.renewConfig !== undefined && !v.is(RenewConfig, entry.renewConfig)) {
+        const why =
+          "its renew_config describes no request: an 'endpoint' is needed, and what else it has must be of its type";
+        return Promise.reject(new FlowError("INVALID_INPUT", `The keychain entry '${key.name}' is not kept: ${why}`));
+      }
       const problems = problemsOf(entry);
       if (problems.length > 0) return Promise.reject(refused(key, problems));
       const id = cacheKey(key);

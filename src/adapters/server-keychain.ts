@@ -1,4 +1,11 @@
-import type { KeychainFound, KeychainKey, KeychainStore, KeychainWrite, LeaseAnswer } from "../ports/keychain.ts";
+import type {
+  KeychainForm,
+  KeychainFound,
+  KeychainKey,
+  KeychainStore,
+  KeychainWrite,
+  LeaseAnswer,
+} from "../ports/keychain.ts";
 import { FlowError } from "../schema/errors.ts";
 import { isJsonObject, type JsonObject, own } from "../schema/json.ts";
 import { LEASE_MESSAGE_MAX, LEASE_MS_MAX, LEASE_WAIT_MS_MAX } from "../schema/keychain-api.ts";
@@ -88,9 +95,22 @@ function foundIn(body: JsonObject): KeychainFound {
   if (status === "success" && isJsonObject(data)) return { status, data, expiresAt: timeIn(body) };
   if (status === "expired") {
     const autoRenew = own(body, "auto_renew") === true;
-    return { status, autoRenew, expiredAt: timeIn(body), ...(isJsonObject(renewConfig) && { renewConfig }) };
+    const form = formIn(body);
+    return {
+      ...{ status, autoRenew, expiredAt: timeIn(body) },
+      ...(isJsonObject(renewConfig) && { renewConfig }),
+      ...(form !== undefined && { form }),
+    };
   }
   throw notUnderstood();
+}
+
+function formIn(body: JsonObject): KeychainForm | undefined {
+  const credentialType = own(body, "credential_type");
+  const cacheType = own(body, "cache_type");
+  const schema = own(body, "schema");
+  if (typeof credentialType !== "string" || (cacheType !== "secret" && cacheType !== "token")) return undefined;
+  return { credentialType, cacheType, ...(isJsonObject(schema) && { schema }) };
 }
 
 function leaseIn(body: JsonObject): LeaseAnswer {

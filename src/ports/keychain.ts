@@ -16,8 +16,8 @@ export interface KeychainKey {
 export type KeychainFound =
   /** `expiresAt`: milliseconds since 1970. */
   | { status: "success"; data: JsonObject; expiresAt: number }
-  /** `renewConfig` only with `autoRenew`. */
-  | { status: "expired"; autoRenew: boolean; renewConfig?: JsonObject; expiredAt: number }
+  /** `renewConfig` and `form` only with `autoRenew`; a server of an older version tells no form. */
+  | { status: "expired"; autoRenew: boolean; renewConfig?: JsonObject; form?: KeychainForm; expiredAt: number }
   | { status: "not_found" };
 
 /** What is written; it replaces what was there. */
@@ -35,6 +35,9 @@ export interface KeychainWrite {
   /** Interface specification, Credential schema object: data that violates it is refused. */
   schema?: JsonObject;
 }
+
+/** What of an entry stays as it is when it is renewed. */
+export type KeychainForm = Pick<KeychainWrite, "credentialType" | "cacheType" | "schema">;
 
 /** A holder's wish for the right to resolve or renew an entry. */
 export interface LeaseAsk {

@@ -12,6 +12,7 @@ import {
   type KeychainScope,
   KeychainSetAnswer,
   KeychainSetBody,
+  keptSchema,
   keychainTime,
 } from "../schema/keychain-api.ts";
 import { pageSize } from "../schema/wire.ts";
@@ -184,10 +185,16 @@ function foundOf(entry: KeychainEntry, { scope }: KeychainAsked) {
   if (entry.status === "not_found") return { status: entry.status };
   const expires_at = entry.expiresAt.toISOString();
   if (entry.status === "expired") {
-    const { status, autoRenew: auto_renew, renewConfig } = entry;
+    const expired = { status: entry.status, auto_renew: entry.autoRenew, expired: true as const, expires_at };
+    if (!entry.autoRenew) return expired;
+    const { renewConfig, credentialType, cacheType } = entry;
+    const schema = keptSchema(entry.schema);
     return {
-      ...{ status, auto_renew, expired: true as const, expires_at },
+      ...expired,
       ...(renewConfig !== undefined && { renew_config: renewConfig }),
+      credential_type: credentialType,
+      cache_type: cacheType,
+      ...(schema !== undefined && { schema }),
     };
   }
   return {

@@ -1,6 +1,7 @@
 import * as v from "valibot";
+import type { JsonObject } from "./json.ts";
 import { SecretSchema } from "./secret-schema.ts";
-import { IdInput, JsonObjectValue, NextCursor, PageQuery, storableText, Timestamp } from "./wire.ts";
+import { IdInput, JsonObjectValue, JsonValue, NextCursor, PageQuery, storableText, Timestamp } from "./wire.ts";
 
 /* Queries, bodies and answers of the keychain (interface specification, Keychain). `catalog_id` is a number here. */
 
@@ -52,6 +53,34 @@ export const KeychainQuery = v.object({
   scope_type: scope,
 });
 
+/** A key of {@link RenewConfig} that is null counts as left out. */
+const optional = <S extends v.GenericSchema>(schema: S) => v.exactOptional(v.nullable(schema));
+
+const headers = v.check(
+  (headers: JsonObject) => Object.values(headers).every((value) => value === null || typeof value !== "object"),
+  "must be an object of texts",
+);
+
+/** The request that renews an entry (interface specification, Renewal configuration). Other keys are kept and not used. */
+export const RenewConfig = v.looseObject({
+  endpoint: v.pipe(
+    v.string(),
+    v.check((text) => text.trim() !== "", "must not be empty"),
+    v.description("Where it is sent."),
+  ),
+  method: optional(v.pipe(v.string(), v.description("POST by default."))),
+  headers: optional(v.pipe(JsonObjectValue, headers)),
+  data: optional(
+    v.pipe(
+      JsonValue,
+      v.check((value) => typeof value === "object" || typeof value === "string", "must be an object, a list or a text"),
+      v.description("Form fields, unless the header Content-Type says JSON."),
+    ),
+  ),
+  token_field: optional(v.pipe(v.string(), v.description("access_token by default."))),
+  ttl_field: optional(v.pipe(v.string(), v.description("expires_in by default."))),
+});
+
 /** Body of `POST /api/keychain/{catalog_id}/{keychain_name}`. */
 export const KeychainSetBody = v.object({
   token_data: v.pipe(JsonObjectValue, v.description("What is kept, encrypted.")),
@@ -88,7 +117,13 @@ export const KeychainSetBody = v.object({
   ),
   auto_renew: v.exactOptional(v.pipe(v.boolean(), v.description("false by default."))),
   renew_config: v.exactOptional(
-    v.nullable(v.pipe(JsonObjectValue, v.description("The request that renews it; kept encrypted too."))),
+    v.nullable(
+      v.pipe(
+        RenewConfig,
+        v.transform((config) => config as JsonObject),
+        v.description("The request that renews it; kept encrypted too."),
+      ),
+    ),
   ),
   schema: v.exactOptional(v.nullable(SecretSchema)),
 });
@@ -126,6 +161,9 @@ export const KeychainGetAnswer = v.variant("status", [
     expired: v.literal(true),
     expires_at: v.pipe(Timestamp, v.description("When it did.")),
     renew_config: v.exactOptional(v.pipe(JsonObjectValue, v.description("Only with auto_renew."))),
+    credential_type: v.exactOptional(v.pipe(v.string(), v.description("Only with auto_renew: a renewal keeps it."))),
+    cache_type: v.exactOptional(v.pipe(v.picklist(KEYCHAIN_CACHE_TYPES), v.description("As credential_type."))),
+    schema: v.exactOptional(v.pipe(SecretSchema, v.description("As credential_type, where there is one."))),
   }),
   v.object({ status: v.literal("not_found"), ...keyed }),
 ]);

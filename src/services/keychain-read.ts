@@ -12,9 +12,13 @@ import { cacheKeyPrefix, type KeychainAsked, neededExecution } from "./keychain-
 /** How an entry was found. */
 export type KeychainEntry = { cacheKey: string } & (
   | ({ status: "success"; data: JsonObject } & KeychainRow)
-  | { status: "expired"; autoRenew: boolean; expiresAt: Date; renewConfig?: JsonObject }
+  | { status: "expired"; autoRenew: false; expiresAt: Date }
+  | ({ status: "expired"; autoRenew: true; expiresAt: Date; renewConfig?: JsonObject } & KeptByRenewal)
   | { status: "not_found" }
 );
+
+/** What of an entry stays as it is when it is renewed. */
+export type KeptByRenewal = Pick<KeychainRow, "credentialType" | "cacheType" | "schema">;
 
 /** One who reads. */
 interface Reader {
@@ -59,7 +63,11 @@ function entryOf(deps: KeychainReadDeps, cacheKey: string, row: KeychainRow | un
   if (row.isExpired && !autoRenew) return { cacheKey, status: "expired", autoRenew, expiresAt };
   const { token_data: data, renew_config: renewConfig } = openContent(deps.keys, cacheKey, row);
   if (row.isExpired) {
-    return { cacheKey, status: "expired", autoRenew, expiresAt, ...(renewConfig !== undefined && { renewConfig }) };
+    const { credentialType, cacheType, schema } = row;
+    return {
+      ...{ cacheKey, status: "expired", autoRenew: true, expiresAt, credentialType, cacheType, schema },
+      ...(renewConfig !== undefined && { renewConfig }),
+    };
   }
   const schema = keptSchema(row.schema);
   const problems = schema === undefined ? [] : secretProblems(schema, data);

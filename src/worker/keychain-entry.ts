@@ -1,5 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
-import type { KeychainFound, KeychainKey, KeychainStore, KeychainWrite } from "../ports/keychain.ts";
+import type { KeychainForm, KeychainFound, KeychainKey, KeychainStore, KeychainWrite } from "../ports/keychain.ts";
 import type { Obtained, SecretSource } from "../ports/secret-source.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { type JsonObject, own } from "../schema/json.ts";
@@ -43,7 +43,7 @@ const WAIT_MS = 20_000;
 const PATIENCE_MS = 2 * LEASE_MS + WAIT_MS;
 
 /** What has to be done with an entry that is not live. */
-type Task = { do: "resolve" } | { do: "renew"; config: JsonObject | undefined };
+type Task = { do: "resolve" } | { do: "renew"; config: JsonObject | undefined; form: KeychainForm | undefined };
 
 /**
  * Reads an entry and does what its state asks for (interface specification, States, Keychain entry): a live one is used; one
@@ -80,7 +80,7 @@ export async function readStored(entry: StoredEntry): Promise<ResolvedEntry | un
 
 function taskOf({ key, definition, executionStartedAt }: StoredEntry, found: KeychainFound): Task {
   if (found.status !== "expired") return { do: "resolve" };
-  if (found.autoRenew) return { do: "renew", config: found.renewConfig };
+  if (found.autoRenew) return { do: "renew", config: found.renewConfig, form: found.form };
   if (definition !== undefined && found.expiredAt <= executionStartedAt) return { do: "resolve" };
   throw entryExpired(key.name, found.expiredAt);
 }
@@ -145,8 +145,12 @@ function writeOf(task: Task, definition: JsonObject | undefined, obtained: Obtai
   const config = task.do === "renew" ? renewalConfig(task.config, definition) : undefined;
   const write = entryWrite(definition ?? { kind: "oauth2" }, obtained);
   if (task.do !== "renew") return write;
-  // What was renewed once is renewed again, whoever has set it first.
-  return { ...write, autoRenew: true, ...(config !== undefined && { renewConfig: config }) };
+  // What was renewed once is renewed again, and stays what it is, whoever has set it first. A schema of the playbook's is newer.
+  return {
+    ...{ ...write, ...task.form, autoRenew: true },
+    ...(write.schema !== undefined && { schema: write.schema }),
+    ...(config !== undefined && { renewConfig: config }),
+  };
 }
 
 /** The error of a template that reads the entry. A failed renewal is logged as well (interface specification, States). */

@@ -30,6 +30,17 @@ test("lifetimes are those of the scopes unless one is given", async () => {
   assert.deepEqual(await keychain.set(key("local"), { ...ENTRY, ttlSeconds: 5 }), { expiresAt: START + 5_000 });
 });
 
+test("an entry whose renewal names no endpoint, or is of a wrong type, is refused", async () => {
+  const { keychain } = setup();
+  for (const renewConfig of [{}, { endpoint: 5 }, { endpoint: "x", headers: "y" }]) {
+    await assert.rejects(keychain.set(key("global"), { ...ENTRY, autoRenew: true, renewConfig }), {
+      code: "INVALID_INPUT",
+      message: /renew_config describes no request/,
+    });
+  }
+  assert.deepEqual(await keychain.get(key("global")), { status: "not_found" });
+});
+
 test("an entry is live until its moment, then expired, with its renewal only where it renews", async () => {
   const { keychain, clock } = setup();
   await keychain.set(key("global"), { ...ENTRY, ttlSeconds: 5, renewConfig: { endpoint: "x" } });
@@ -44,7 +55,10 @@ test("an entry is live until its moment, then expired, with its renewal only whe
   await clock.advance(1);
   const expired = { status: "expired", expiredAt: START + 5_000 };
   assert.deepEqual(await keychain.get(key("global")), { ...expired, autoRenew: false });
-  assert.deepEqual(await keychain.get(renewing), { ...expired, autoRenew: true, renewConfig: { endpoint: "x" } });
+  assert.deepEqual(await keychain.get(renewing), {
+    ...{ ...expired, autoRenew: true, renewConfig: { endpoint: "x" } },
+    form: { credentialType: ENTRY.credentialType, cacheType: ENTRY.cacheType },
+  });
   assert.deepEqual(await keychain.get({ ...renewing, name: "other" }), { status: "not_found" });
 });
 

@@ -67,6 +67,8 @@ test("an entry that has expired gives what renews it", async () => {
     const found = await store.get(key(name));
     assert.ok(found.status === "expired" && found.expiredAt < expiresAt);
     assert.deepEqual([found.autoRenew, found.renewConfig], name === "plain" ? [false, undefined] : [true, renewConfig]);
+    const { credentialType, cacheType } = write(more);
+    assert.deepEqual(found.form, name === "plain" ? undefined : { credentialType, cacheType });
   }
 });
 

@@ -97,8 +97,9 @@ test("an entry that was put in by the API and has expired is renewed as it says,
   const catalogId = await api.register(usesToken("kc/renew", endpoint));
   await api.call("POST", `/api/keychain/${catalogId}/crm`, {
     token_data: { access_token: "old" },
-    credential_type: "oauth2",
-    cache_type: "token",
+    credential_type: "bearer",
+    cache_type: "secret",
+    schema: { required: ["access_token"], description: "ours" },
     expires_at: "2020-01-01T00:00:00Z",
     auto_renew: true,
     renew_config: {
@@ -115,6 +116,7 @@ test("an entry that was put in by the API and has expired is renewed as it says,
   assert.deepEqual([request?.method, request?.url, request?.body], ["POST", "/renew", '{"refresh_token":"r"}']);
   const kept = await api.call("GET", `/api/keychain/${catalogId}/crm`);
   assert.deepEqual([kept["status"], kept["auto_renew"], Number(kept["ttl_seconds"]) <= 120], ["success", true, true]);
+  assert.deepEqual([kept["credential_type"], kept["cache_type"]], ["bearer", "secret"]);
 });
 
 test("a renewal that fails is logged, fails the step with the specified text, and leaves the entry expired", async (t) => {

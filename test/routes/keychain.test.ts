@@ -58,10 +58,31 @@ test("what has expired or is not there is 200 with that status; the renewal come
   });
   await kept("old", { expires_at: past, renew_config });
   await kept("renewed", { expires_at: past, auto_renew: true, renew_config });
+  await kept("typed", {
+    expires_at: past,
+    auto_renew: true,
+    cache_type: "secret",
+    schema: { required: ["access_token"] },
+  });
   const expired = { status: "expired", expired: true, expires_at: past };
+  const renewing = { auto_renew: true, credential_type: "oauth2", cache_type: "token" };
   assert.deepEqual(await shown("old"), { ...expired, ...keyed("old"), auto_renew: false });
-  assert.deepEqual(await shown("renewed"), { ...expired, ...keyed("renewed"), auto_renew: true, renew_config });
+  assert.deepEqual(await shown("renewed"), { ...expired, ...keyed("renewed"), ...renewing, renew_config });
+  const schema = { required: ["access_token"] };
+  assert.deepEqual(await shown("typed"), { ...expired, ...keyed("typed"), ...renewing, cache_type: "secret", schema });
   assert.deepEqual(await shown("none"), { status: "not_found", ...keyed("none") });
+});
+
+test("a renewal is kept as it was sent: texts as data, null for what is left out, keys of others", async () => {
+  const past = new Date(Date.now() - 60_000).toISOString();
+  for (const more of [
+    ...[{}, { method: null, headers: null, data: null, token_field: null, ttl_field: null }, { comment: "ours" }],
+    ...[{ data: "a=1" }, { data: [1] }, { headers: { accept: "x", "x-number": 1, "x-none": null } }, { method: "PUT" }],
+  ]) {
+    const renew_config = { endpoint: "https://idp.example/token", ...more };
+    await kept("sent", { expires_at: past, auto_renew: true, renew_config });
+    assert.deepEqual((await work.get(path("sent"))).body["renew_config"], renew_config);
+  }
 });
 
 test("times may have another zone, or none, which is UTC; null says that nothing is given", async () => {
@@ -190,6 +211,14 @@ test("what cannot be an entry is refused, and nothing is kept", async () => {
     [422, path("a"), { expires_at: 1_900_000_000 }],
     [422, path("a"), { auto_renew: "yes" }],
     [422, path("a"), { renew_config: "https://idp" }],
+    [422, path("a"), { renew_config: [] }],
+    [422, path("a"), { renew_config: {} }],
+    [422, path("a"), { auto_renew: true, renew_config: { method: "POST" } }],
+    ...[
+      ...[{ endpoint: 5 }, { endpoint: null }, { endpoint: " " }, { method: 5 }, { method: ["POST"] }],
+      ...[{ headers: "x: y" }, { headers: ["x"] }, { headers: { x: {} } }, { data: 5 }, { data: true }],
+      ...[{ token_field: 5 }, { token_field: {} }, { ttl_field: false }],
+    ].map((wrong): [number, string, Body] => [422, path("a"), { renew_config: { endpoint: "https://idp", ...wrong } }]),
     [422, path("a"), { schema: { types: { a: "date" } } }],
     [422, path("a"), { schema: { fields: "a" } }],
     [422, path("a"), { schema: { fields: ["\u0000"] } }],
@@ -198,7 +227,7 @@ test("what cannot be an entry is refused, and nothing is kept", async () => {
     [422, path("\u0000"), {}],
     [422, path("x".repeat(256)), {}],
     [413, path("a"), { token_data: { text: "x".repeat(262_144) } }],
-    [413, path("a"), { renew_config: { text: "x".repeat(262_144) } }],
+    [413, path("a"), { renew_config: { endpoint: "https://idp", data: "x".repeat(262_144) } }],
   ] as [number, string, Body][]) {
     const { status: answered, body: answer } = await work.post(about, body(more));
     assert.equal(answered, status, JSON.stringify([about, more, answer]).slice(0, 500));

@@ -58,7 +58,7 @@ test("what is stored holds no secret in the clear, neither data nor the request 
   assert.ok(row !== undefined && !row.text.includes("c4nary"));
   await bench.age("api", 1);
   const found = await get("api");
-  assert.ok(found.status === "expired");
+  assert.ok(found.status === "expired" && found.autoRenew);
   assert.deepEqual(found.renewConfig, renewConfig);
 });
 
@@ -83,7 +83,7 @@ test("an expired entry gives no data; with auto_renew it gives what renews it, a
   assert.ok(renewed.status === "expired" && renewed.autoRenew);
   assert.deepEqual(renewed.renewConfig, { endpoint: "https://idp" });
   const bare = await get("bare");
-  assert.ok(bare.status === "expired" && bare.renewConfig === undefined);
+  assert.ok(bare.status === "expired" && bare.autoRenew && bare.renewConfig === undefined);
   await set(["renewed"], token("fresh", { autoRenew: true, ttlSeconds: 60 }));
   const fresh = await get("renewed");
   assert.ok(fresh.status === "success");
