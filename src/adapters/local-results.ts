@@ -7,6 +7,7 @@ import { parseDuration } from "../platform/duration.ts";
 import type { ResultKeeping, WritableResultStore } from "../ports/result-store.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import type { Json } from "../schema/json.ts";
+import { kvRowPlace } from "../schema/result.ts";
 import { createResultScopes, type ResultScopes } from "./result-scopes.ts";
 
 /** Payloads held in memory before the next ones go to disk. */
@@ -91,7 +92,11 @@ export function createLocalResults(now: () => number = Date.now): LocalResults {
       kept.set(ref, { sha256, ...(await written(json, bytes)), ...(expiresAt !== undefined && { expiresAt }) });
       scopes.saved(ref, keeping.scope);
       const store = keeping.store ?? (bytes <= KV_BYTES_MAX ? "kv" : "disk");
-      return { sha256, bytes, store, ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }) };
+      return {
+        ...{ sha256, bytes, store },
+        ...(store === "kv" && { meta: { ...kvRowPlace(ref) } }),
+        ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
+      };
     },
     async load(ref) {
       const entry = kept.get(ref);

@@ -83,3 +83,11 @@ export type LoopPart = {
   max: number;
   bytes: number;
 };
+
+/**
+ * Where the store `kv` has a payload that is no value of a broker: a row of the service's table `flow.result`, found by its
+ * reference. A local run, which has no stores, says the same.
+ */
+export function kvRowPlace(ref: string): { bucket: string; key: string } {
+  return { bucket: "flow.result", key: ref };
+}

@@ -12,6 +12,7 @@ import {
 import { type ClaimKey, isClaimed, type ResultRow, type SavedRow, saveInRow } from "../repositories/results.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { kvRowPlace } from "../schema/result.ts";
 import type { ResultScope, ResultStoreName } from "../schema/result-api.ts";
 import type { ResultRemover } from "./result-remover.ts";
 import type { TakenPayload } from "./result-take.ts";
@@ -111,7 +112,7 @@ async function intoKv(
       if (!isPassedOn) throw error;
     }
   }
-  return { saved: await intoRow(deps, row, keeping), location: {} };
+  return { saved: await intoRow(deps, row, keeping), location: kvRowPlace(row.ref) };
 }
 
 async function intoRow({ database }: KeepDeps, row: ResultRow, { payload, claim }: Keeping): Promise<SavedRow> {

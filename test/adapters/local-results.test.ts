@@ -37,7 +37,8 @@ test("what was saved is loaded, with its size and checksum told", async (t) => {
   const { store } = setup(t);
   const saved = await store.save("noetl://a", '{"ü":[1,null]}');
   const sha256 = createHash("sha256").update('{"ü":[1,null]}').digest("hex");
-  assert.deepEqual(saved, { bytes: 15, sha256, store: "kv" });
+  const meta = { bucket: "flow.result", key: "noetl://a" };
+  assert.deepEqual(saved, { bytes: 15, sha256, store: "kv", meta });
   assert.deepEqual(await store.load("noetl://a"), { ü: [1, null] });
 });
 

@@ -64,7 +64,8 @@ test("each payload goes where its size or its author wants it, is read from ther
   const command = await claimed("one");
   const refs: string[] = [];
   for (const [bytes, more, store, hints] of [
-    [1_000, {}, "kv", []],
+    [1_000, {}, "kv", ["bucket", "key"]],
+    [1_000, { store: "kv" }, "kv", ["bucket", "key"]],
     [1_001, {}, "s3", ["bucket", "etag", "key"]],
     [3_000, { store: "auto" }, "s3", ["bucket", "etag", "key"]],
     [3_001, {}, "cloud_bucket", ["bucket", "object", "uri"]],
