@@ -20,9 +20,9 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
 
 /**
  * SQLSTATE: 08 connection exceptions, 57P01–57P03 the server stops, crashed or starts, 53300 it has no connection left,
- * 28 authentication, 3D000 there is no such database.
+ * 28 authentication, 3D000 there is no such database, 55000 the database takes no connections now (`allow_connections`).
  */
-const CONNECTION_STATES = /^(08...|57P0[123]|53300|28...|3D000)$/;
+const CONNECTION_STATES = /^(08...|57P0[123]|53300|28...|3D000|55000)$/;
 
 /**
  * SQLSTATE: 57014 a statement took longer than it may (nobody cancels ours otherwise), 55P03 a lock was not to be had in

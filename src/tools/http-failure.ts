@@ -69,8 +69,8 @@ const CERTIFICATE_CODES = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)/;
 
 const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: ". Nothing listens there: check the port, and that the service runs.",
-  ENOTFOUND: ". The name does not resolve: check its spelling.",
-  EAI_AGAIN: ". The name server did not answer.",
+  ENOTFOUND: ". Name or service not known: check the spelling of the host.",
+  EAI_AGAIN: ". Temporary failure in name resolution: the name server did not answer.",
   ECONNRESET: ". The server closed the connection.",
   UND_ERR_SOCKET: ". The server closed the connection.",
   UND_ERR_CONNECT_TIMEOUT: ". The server did not accept the connection in time.",

@@ -98,7 +98,13 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
     " The server offers no encryption: write nats:// instead of tls://.",
     false,
   ],
-  ENOTFOUND: ["connection", "ENOTFOUND", " The host name does not resolve: check its spelling.", true],
+  ENOTFOUND: ["connection", "ENOTFOUND", " Name or service not known: check the spelling of the host.", true],
+  EAI_AGAIN: [
+    "connection",
+    "EAI_AGAIN",
+    " Temporary failure in name resolution: the name server did not answer.",
+    true,
+  ],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     "connection",
     "ERR_TLS_CERT_ALTNAME_INVALID",

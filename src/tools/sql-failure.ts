@@ -72,7 +72,9 @@ const RETRYABLE = /^(08|40|53|57P0)/;
 
 const DRIVER_HINTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: " Nothing listens there: check host and port, and that the server runs.",
-  ENOTFOUND: " The host name does not resolve: check its spelling.",
+  // The words of the system's resolver, as every other client of PostgreSQL tells them.
+  ENOTFOUND: " Name or service not known: check the spelling of the host.",
+  EAI_AGAIN: " Temporary failure in name resolution: the name server did not answer.",
   CONNECT_TIMEOUT: " Check host and port, and that PostgreSQL answers there.",
   CONNECTION_CLOSED: " The server closed it while a statement ran.",
 };

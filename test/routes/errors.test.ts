@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { type AddressInfo, createServer } from "node:net";
+import { after, type TestContext, test } from "node:test";
 import { openDatabase } from "../../src/repositories/database.ts";
 import { migrate } from "../../src/repositories/migrate.ts";
 import { type Api, type Body, buildApi, playbook, posted } from "../support/api.ts";
@@ -38,6 +39,53 @@ test("while the database is away a call is 503 with Retry-After, and health stil
   assert.equal((await answer(api, "/api/health")).response.status, 200);
   assert.match(api.log(), /"level":"warn".*ECONNREFUSED/);
   assert.doesNotMatch(api.log(), /password-canary/);
+});
+
+/** A server that starts and refuses everybody with an error of this SQLSTATE, as PostgreSQL does while it recovers. */
+async function refusingServer(t: TestContext, sqlState: string): Promise<string> {
+  const fields = `SFATAL\0VFATAL\0C${sqlState}\0Mnot now, password-canary\0\0`;
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + fields.length);
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.end(Buffer.concat([Buffer.from("E"), length, Buffer.from(fields)])));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  return `postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/none`;
+}
+
+for (const sqlState of ["57P03", "57P02", "55000", "53300"]) {
+  test(`a database that refuses connections with ${sqlState} is away: 503 with Retry-After`, async (t) => {
+    const refusing = openDatabase(await refusingServer(t, sqlState), { connectSeconds: 1 });
+    t.after(() => refusing.close());
+    const { response, body } = await answer(await buildApi(refusing), "/api/catalog");
+    assert.deepEqual([response.status, body["code"]], [503, "UNAVAILABLE"]);
+    assert.match(response.headers.get("retry-after") ?? "", /^\d+$/);
+    assert.doesNotMatch(JSON.stringify(body), /canary/);
+  });
+}
+
+test("a database that takes no connections for a while is away, and there again afterwards", async (t) => {
+  const other = await createTestDatabase();
+  const guarded = openDatabase(other.url, { connectSeconds: 1 });
+  const admin = openDatabase(url, { connectionsMax: 1 });
+  t.after(() => Promise.all([guarded.close(), admin.close()]));
+  await migrate(guarded);
+  const api = await buildApi(guarded);
+  const name = new URL(other.url).pathname.slice(1);
+  await admin.sql.unsafe(`alter database ${name} allow_connections false`);
+  await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+  // Connections that have just been cut say so in their own way first.
+  const seen = new Set<unknown>();
+  while (!api.log().includes("55000")) {
+    const { response, body } = await answer(api, "/api/catalog");
+    seen.add(`${response.status} ${body["code"]}`);
+    assert.ok(response.status === 503, JSON.stringify(body));
+  }
+  assert.deepEqual([...seen], ["503 UNAVAILABLE"]);
+  await admin.sql.unsafe(`alter database ${name} allow_connections true`);
+  assert.equal((await answer(api, "/api/catalog")).response.status, 200);
 });
 
 test("connections that the database cuts are made anew: the calls after it succeed", async () => {

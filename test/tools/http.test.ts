@@ -430,6 +430,7 @@ test("a name that does not resolve is a connection error", async (t) => {
   t.after(() => missing.close?.());
   const { error } = await missing.run(toolCall({ url: "http://nowhere.invalid/" }));
   assert.deepEqual([error?.kind, error?.code], ["connection", "ENOTFOUND"]);
+  assert.match(error?.message ?? "", /Name or service not known/);
 });
 
 test("an answer that breaks off is a connection error", async () => {

@@ -415,6 +415,14 @@ test("a refused connection is retryable and names the server", async () => {
   assert.match(error?.message ?? "", new RegExp(`postgres@127\\.0\\.0\\.1:${port}/`));
 });
 
+test("a host that does not resolve is told in the resolver's words", async () => {
+  const { error } = await run({ command: "select 1" }, { auth: credential({ db_host: "nowhere.invalid" }) });
+  assert.deepEqual([error?.kind, error?.retryable], ["db_connection", true]);
+  // The second on a machine that reaches no name server at all.
+  const words = { ENOTFOUND: "Name or service not known", EAI_AGAIN: "Temporary failure in name resolution" };
+  assert.ok(error?.message.includes(words[error.code as keyof typeof words] ?? "?"), error?.message);
+});
+
 test("a server that hangs up without a word is a connection error in time", async () => {
   const rude = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => rude.listen(0, "127.0.0.1", resolve));
