@@ -12,6 +12,8 @@ import type { ExecutionState } from "./state.ts";
 export interface Advance {
   /** The event itself first, then what follows from it, in order. */
   events: FlowEvent[];
+  /** Of each of `events` the index of the one that it followed from; null for what came from outside. */
+  causes: (number | null)[];
   commands: Command[];
   /** Payloads to store before the events are committed. */
   writes: StoreWrite[];
@@ -35,7 +37,7 @@ export function advance(state: ExecutionState, event: FlowEvent, program: Progra
 /** Folds the event alone. {@link continueAdvance} follows what it leads to. */
 export function beginAdvance(state: ExecutionState, event: FlowEvent): Advance {
   evolve(state, event);
-  return { events: [event], commands: [], writes: [], undecided: 0 };
+  return { events: [event], causes: [null], commands: [], writes: [], undecided: 0 };
 }
 
 /**
@@ -46,7 +48,7 @@ export function beginAdvance(state: ExecutionState, event: FlowEvent): Advance {
  * call again with the same `progress`.
  */
 export function continueAdvance(progress: Advance, state: ExecutionState, program: Program, env: EngineEnv): void {
-  const { events, commands, writes } = progress;
+  const { events, causes, commands, writes } = progress;
   const staged = withStaged(env, writes);
   for (; progress.undecided < events.length; progress.undecided += 1) {
     const current = events[progress.undecided];
@@ -57,6 +59,7 @@ export function continueAdvance(progress: Advance, state: ExecutionState, progra
       const next = env.sealing?.event(decided) ?? decided;
       evolve(state, next);
       events.push(next);
+      causes.push(progress.undecided);
     }
     commands.push(...decision.commands);
     for (const write of decision.writes) writes.push({ ...write, value: sealedWrite(write, env) });

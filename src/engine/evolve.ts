@@ -1,4 +1,4 @@
-import type { CommandRef, EventOf, Fired, FlowEvent, Write } from "../schema/event.ts";
+import type { EventOf, Fired, FlowEvent, Write } from "../schema/event.ts";
 import { type JsonObject, own, setOwn } from "../schema/json.ts";
 import type { TaskError } from "../schema/outcome.ts";
 import { evolveLoop, loopResult } from "./evolve-loop.ts";
@@ -146,13 +146,15 @@ function issued(state: ExecutionState, event: EventOf<"command.issued">): Execut
 }
 
 /** A new claim makes every earlier one stale, and what that one had reported of unfinished work void. */
-function claimed(state: ExecutionState, event: { at: number } & CommandRef): ExecutionState {
+function claimed(state: ExecutionState, event: EventOf<"command.claimed" | "command.started">): ExecutionState {
   const command = openCommand(state, event.command_id);
   if (command === undefined || event.attempt < command.attempt) return state;
   if (event.attempt > command.attempt) {
     command.values = {};
     delete command.retries;
+    delete command.running;
   }
+  if (event.type === "command.started") command.running = true;
   command.attempt = event.attempt;
   command.worker = event.worker ?? null;
   command.startedAt ??= event.at;

@@ -179,6 +179,8 @@ export interface OpenCommand {
   /** When it was issued. */
   issuedAt: number;
   startedAt: number | null;
+  /** The present claim has told that its work lasts. */
+  running?: true;
   /**
    * Iterations of a loop command; null outside loops. Those below `endedBelow` and those in `endedAbove` have ended: a
    * second report of one changes nothing.

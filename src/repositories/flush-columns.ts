@@ -130,7 +130,7 @@ export type FlushTable = keyof typeof FLUSH_COLUMNS;
  * Columns of events that most flushes do not need: left out together where all of them are empty, because every column costs
  * PostgreSQL time, be it empty or not.
  */
-const RARE: ReadonlySet<string> = new Set(["parent_event_id", "parent_execution_id", "iteration", "page", "error"]);
+const RARE: ReadonlySet<string> = new Set(["parent_execution_id", "iteration", "page", "error"]);
 
 /** Which part of {@link FLUSH_COLUMNS} a flush uses. */
 export interface FlushShape {

@@ -92,6 +92,12 @@ export const EventAnswer = v.looseObject({
   node_type: v.picklist(["playbook", "step", "task"]),
   status: v.string(),
   created_at: Timestamp,
+  parent_event_id: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.description("The event that this one followed from; of what is reported of a command, its command.issued."),
+    ),
+  ),
   result: v.exactOptional(v.nullable(JsonObjectValue)),
   error: v.exactOptional(v.nullable(JsonObjectValue)),
   meta: v.exactOptional(v.nullable(JsonObjectValue)),

@@ -212,6 +212,14 @@ export const OPEN_COMMANDS_MAX = 100;
 /** A command that has not ended: work that waits for a worker, or is with one. */
 export const OpenCommandAnswer = v.object({
   command_id: IdText,
+  // Absent: an older server's answer.
+  execution_id: v.exactOptional(IdText),
+  status: v.exactOptional(
+    v.pipe(
+      v.picklist(["PENDING", "CLAIMED", "RUNNING"]),
+      v.description("PENDING while it waits for a worker; RUNNING once its worker has told that it lasts."),
+    ),
+  ),
   step: v.string(),
   attempt: v.pipe(count, v.description("Claims so far; 0 while it waits for the first.")),
   worker: v.nullable(v.string()),

@@ -164,7 +164,9 @@ function afterwards(
     job.executionIds.map((id) => [id, lanes.known(id)?.live ?? null]),
   );
   const undecided = (id: string, live: LiveExecution) =>
-    accepted.get(id) === live ? [] : input.events.filter((event) => event.executionId === id).map(({ event }) => event);
+    accepted.get(id) === live
+      ? []
+      : input.events.filter((sent) => sent.executionId === id).map(({ event }) => ({ event, eventId: undefined }));
   const ends = {
     settle: (end: Committed) => mark(end, follower.commandsGenerated),
     fail: (error: unknown) => giveUp(parts, job, error),

@@ -72,6 +72,7 @@ async function begin(
     catalogId: input.entry.catalogId,
     lastEventId: Number(executionId),
     undecided: [],
+    issued: new Map(),
     references,
     decisions,
     eventsSinceSnapshot: 0,

@@ -7,6 +7,7 @@ import type { Upkeep } from "./advance.ts";
 import type { AdvanceParts } from "./advance-parts.ts";
 import { giveUp } from "./advance-report.ts";
 import { followJob, inject, runJob } from "./jobs.ts";
+import type { UndecidedEvent } from "./live-execution.ts";
 
 /** Rows looked at in one statement. */
 const PAGE = 500;
@@ -51,14 +52,17 @@ export function createUpkeep(parts: AdvanceParts): Upkeep {
 async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, eventIds }: AcceptedBatch): Promise<void> {
   const { store, pump } = parts;
   const wanted = new Set(eventIds);
-  const events = new Map<string, FlowEvent[]>();
+  const events = new Map<string, UndecidedEvent[]>();
   const lastIds = new Map<string, number>();
   const first = Math.min(...eventIds) - 1;
   // One whose events all came too late has none.
   for (const executionId of eventIds.length === 0 ? [] : executionIds) {
     const records = await store.eventsAfter(executionId, first, Math.max(...eventIds) - first);
     const ofBatch = records.filter(({ event_id }) => wanted.has(event_id));
-    events.set(executionId, ofBatch.map(fromRecord));
+    events.set(
+      executionId,
+      ofBatch.map((record) => ({ event: fromRecord(record), eventId: record.event_id })),
+    );
     lastIds.set(executionId, ofBatch.at(-1)?.event_id ?? 0);
   }
   const undecided = (executionId: string) => events.get(executionId) ?? [];

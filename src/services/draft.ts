@@ -10,7 +10,7 @@ import type { Command } from "../schema/command.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { type EventRecord, toRecord } from "../schema/event-record.ts";
 import type { Json } from "../schema/json.ts";
-import { type LiveExecution, SNAPSHOT_EVENTS, SNAPSHOT_FORMAT } from "./live-execution.ts";
+import { type LiveExecution, noteIssued, SNAPSHOT_EVENTS, SNAPSHOT_FORMAT, snapshotText } from "./live-execution.ts";
 import { requiredKinds } from "./required-kinds.ts";
 import type { StoppedCommand } from "./stops.ts";
 
@@ -38,8 +38,11 @@ export interface Draft {
   readonly steps: EndedStep[];
   /** Commands that were cancelled while a worker held them. */
   readonly stopped: StoppedCommand[];
-  /** Adds an event, which the state already contains; gives its id. */
-  event(event: FlowEvent): number;
+  /**
+   * Adds an event, which the state already contains; gives its id. `cause` is the event that it followed from, for what the
+   * engine decided; what is reported of a command follows from that command's issue.
+   */
+  event(event: FlowEvent, cause?: number): number;
   /** Adds a record that is no part of the state, such as a batch's marker. */
   marker(marker: Marker): number;
   /** A command that `command.issued` announced. */
@@ -104,7 +107,7 @@ export function createDraft(
     batch: undefined,
     steps,
     stopped,
-    event(event) {
+    event(event, cause) {
       project(event, setCommand, live.state, deps.leaseMs);
       if (event.type === "step.completed" || event.type === "step.failed") {
         const status = event.type === "step.completed" ? "COMPLETED" : "FAILED";
@@ -117,6 +120,9 @@ export function createDraft(
       const parent = live.state.parent?.execution_id;
       const record = toRecord(event, { ...place, eventId: deps.newId() });
       if (parent !== undefined && record.node_type === "playbook") record["parent_execution_id"] = parent;
+      const parentEventId = cause ?? ("command_id" in event ? live.issued.get(event.command_id) : undefined);
+      if (parentEventId !== undefined) record["parent_event_id"] = parentEventId;
+      noteIssued(live.issued, event, record.event_id);
       return push(record);
     },
     marker({ type, at, context }) {
@@ -170,7 +176,7 @@ export function createDraft(
       if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
       if (hasEnded() && state.error !== null) change.error = state.error;
       if (live.eventsSinceSnapshot >= SNAPSHOT_EVENTS) {
-        change.snapshot = { eventId: live.lastEventId, format: SNAPSHOT_FORMAT, state: JSON.stringify(state) };
+        change.snapshot = { eventId: live.lastEventId, format: SNAPSHOT_FORMAT, state: snapshotText(live) };
         live.eventsSinceSnapshot = 0;
       }
       return change;

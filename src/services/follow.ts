@@ -20,7 +20,7 @@ export interface FollowDeps {
 
 /** Folds an event, decides what follows, and adds all of it to the draft. Gives the number of commands that were issued. */
 export async function follow(draft: Draft, event: FlowEvent, deps: FollowDeps): Promise<number> {
-  return await finish(draft, beginAdvance(draft.live.state, event), 0, deps);
+  return await finish(draft, beginAdvance(draft.live.state, event), [], deps);
 }
 
 /** Folds events and adds them, without a look at what follows: {@link followUndecided} does that later. */
@@ -28,22 +28,31 @@ export function fold(draft: Draft, events: readonly FlowEvent[]): number[] {
   const ids: number[] = [];
   for (const event of events) {
     evolve(draft.live.state, event);
-    ids.push(draft.event(event));
-    draft.live.undecided.push(event);
+    const eventId = draft.event(event);
+    ids.push(eventId);
+    draft.live.undecided.push({ event, eventId });
   }
   return ids;
 }
 
 /** Decides what follows from the events that were only folded so far. Gives the number of commands that were issued. */
 export async function followUndecided(draft: Draft, deps: FollowDeps): Promise<number> {
-  const events = draft.live.undecided;
-  if (events.length === 0) return 0;
+  const { undecided } = draft.live;
+  if (undecided.length === 0) return 0;
   draft.live.undecided = [];
-  return await finish(draft, { events: [...events], commands: [], writes: [], undecided: 0 }, events.length, deps);
+  const events = undecided.map(({ event }) => event);
+  const progress: Advance = { events, causes: events.map(() => null), commands: [], writes: [], undecided: 0 };
+  const written = undecided.map(({ eventId }) => eventId);
+  return await finish(draft, progress, written, deps);
 }
 
-/** @param written how many of the events are in the log already. */
-async function finish(draft: Draft, progress: Advance, written: number, deps: FollowDeps): Promise<number> {
+/** @param written ids of those first events that are in the log already, as far as they are known. */
+async function finish(
+  draft: Draft,
+  progress: Advance,
+  written: readonly (number | undefined)[],
+  deps: FollowDeps,
+): Promise<number> {
   const { state, source, references, decisions } = draft.live;
   const { sealing } = decisions;
   const env: EngineEnv = { now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env, sealing };
@@ -58,7 +67,12 @@ async function finish(draft: Draft, progress: Advance, written: number, deps: Fo
   for (const { ref, value, keeping } of progress.writes) {
     await deps.save(ref, await decisions.payload(value, keeping?.sensitive === true), keeping);
   }
-  for (const event of progress.events.slice(written)) draft.event(event);
+  const ids = [...written];
+  for (const [index, event] of progress.events.entries()) {
+    if (index < written.length) continue;
+    const cause = progress.causes[index] ?? null;
+    ids.push(draft.event(event, cause === null ? undefined : ids[cause]));
+  }
   for (const command of progress.commands) draft.issue(command);
   return progress.commands.length;
 }

@@ -3,7 +3,7 @@ import type { ExecutionStart } from "../ports/execution-store.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { follow, followUndecided } from "./follow.ts";
-import type { LiveExecution } from "./live-execution.ts";
+import type { LiveExecution, UndecidedEvent } from "./live-execution.ts";
 import type { Pump } from "./pump.ts";
 import type { Committed, Job, Round } from "./round.ts";
 import { unknownExecution } from "./unknown-execution.ts";
@@ -92,7 +92,7 @@ function injectJob(event: FlowEvent, base: Omit<Job, "check" | "apply">, told: (
 export function followJob(
   requestId: string,
   base: Omit<Job, "check" | "apply">,
-  undecided: (executionId: string, live: LiveExecution) => FlowEvent[],
+  undecided: (executionId: string, live: LiveExecution) => UndecidedEvent[],
   lastEventId: (executionId: string) => number = () => 0,
 ): Job & { commandsGenerated: number } {
   const job = {

@@ -24,12 +24,40 @@ export interface LiveExecution {
   /** The newest event that is in the state. */
   lastEventId: number;
   /** Events that were accepted and whose consequences are still to be decided, in order. */
-  undecided: FlowEvent[];
+  undecided: UndecidedEvent[];
+  /** Ids of the events that announced its open commands, by command: what is reported of a command follows from that. */
+  issued: Map<string, number>;
   references: LoadedReferences;
   /** What its decisions read and write. */
   decisions: SealedDecisions;
   /** Events since the newest snapshot. */
   eventsSinceSnapshot: number;
+}
+
+/** An event in the log, with its id where that is known. */
+export interface UndecidedEvent {
+  event: FlowEvent;
+  eventId: number | undefined;
+}
+
+/** Keeps {@link LiveExecution.issued} up to date. */
+export function noteIssued(issued: LiveExecution["issued"], event: FlowEvent, eventId: number): void {
+  if (event.type === "command.issued") issued.set(event.command_id, eventId);
+  const hasEnded =
+    event.type === "command.completed" || event.type === "command.failed" || event.type === "command.cancelled";
+  if (hasEnded) issued.delete(event.command_id);
+}
+
+/** What a snapshot has beside the state. */
+interface SnapshotExtra {
+  /** Absent in one of an older version. */
+  issued?: Record<string, number>;
+}
+
+/** A state as a snapshot keeps it. */
+export function snapshotText({ state, issued }: Pick<LiveExecution, "state" | "issued">): string {
+  const extra: SnapshotExtra = { issued: Object.fromEntries(issued) };
+  return JSON.stringify({ ...state, ...extra });
 }
 
 /** What loading needs. */
@@ -66,6 +94,7 @@ export async function loadExecution(deps: LoadDeps, executionId: string): Promis
     catalogId: stored.catalogId,
     lastEventId: start.eventId,
     undecided: [],
+    issued: start.issued,
     references: loadedReferences(decisions.store),
     decisions,
     eventsSinceSnapshot: 0,
@@ -81,15 +110,23 @@ export async function loadExecution(deps: LoadDeps, executionId: string): Promis
   return live;
 }
 
-function startingPoint({ executionId, snapshot }: StoredExecution): { state: ExecutionState; eventId: number } {
+function startingPoint({
+  executionId,
+  snapshot,
+}: StoredExecution): Pick<LiveExecution, "state" | "issued"> & { eventId: number } {
   if (snapshot === null || snapshot.format !== SNAPSHOT_FORMAT) {
-    return { state: emptyState(), eventId: Number(executionId) };
+    return { state: emptyState(), issued: new Map(), eventId: Number(executionId) };
   }
-  return { state: JSON.parse(snapshot.state) as ExecutionState, eventId: snapshot.eventId };
+  const { issued = {}, ...state } = JSON.parse(snapshot.state) as ExecutionState & SnapshotExtra;
+  return { state, issued: new Map(Object.entries(issued)), eventId: snapshot.eventId };
 }
 
 function fold(live: LiveExecution, record: EventRecord): void {
-  if (!isMarker(record)) evolve(live.state, fromRecord(record));
+  if (!isMarker(record)) {
+    const event = fromRecord(record);
+    evolve(live.state, event);
+    noteIssued(live.issued, event, record.event_id);
+  }
   live.lastEventId = record.event_id;
   live.eventsSinceSnapshot += 1;
 }

@@ -16,11 +16,13 @@ export function openCommandsOf(
   if (isTerminal(state.status)) return [];
   const entries = Object.entries(state.commands).slice(0, OPEN_COMMANDS_MAX);
   return entries.map(([command_id, command]) => {
-    const { step, attempt, worker, issuedAt, startedAt, iterations, claim } = command;
+    const { step, attempt, worker, issuedAt, startedAt, iterations, claim, running } = command;
     const called = children.filter(({ key }) => key.startsWith(`${command_id}-`)).map(({ executionId }) => executionId);
     const labels = program.steps.get(step)?.step.labels;
     return {
       command_id,
+      execution_id: state.executionId,
+      status: running === true ? "RUNNING" : attempt === 0 ? "PENDING" : "CLAIMED",
       step,
       attempt,
       worker,

@@ -34,6 +34,20 @@ test("a report for a command that never was is unknown", () => {
   ]);
 });
 
+test("a claim that told that its work lasts runs, until another claim takes its place", () => {
+  const run = given(CHAIN).when(claimed("a", 1));
+  const [id = ""] = Object.keys(run.state.commands);
+  const running = () => run.state.commands[id]?.running;
+  const started = (attempt: number) =>
+    raw({ type: "command.started", at: 2_000_000, command_id: id, attempt, step: "a", worker: "w" });
+  assert.equal(running(), undefined);
+  run.when(started(1));
+  assert.equal(running(), true);
+  run.when(claimed("a", 2));
+  assert.equal(running(), undefined);
+  run.refuses("stale", started(1));
+});
+
 test("a claim must raise the attempt", () => {
   given(CHAIN).when(claimed("a", 1)).refuses("stale", claimed("a", 1), claimed("a", 0)).when(claimed("a", 2));
 });

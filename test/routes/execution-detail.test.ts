@@ -138,6 +138,25 @@ test("an open command tells since when it waits, and what its worker must be abl
   await work.post(`/api/executions/${id}/cancel`);
 });
 
+test("an open command tells whose it is and how far: waiting, claimed, running", async () => {
+  const id = await work.execute("get");
+  const told = async () => {
+    const [command = {}] = await commandsOf(id);
+    const [row] = await api.database.sql<[{ status: string }]>`
+      select status from flow.command where execution_id = ${id}`;
+    assert.deepEqual([command["execution_id"], command["status"]], [id, row.status]);
+    return command["status"];
+  };
+  assert.equal(await told(), "PENDING");
+  const command = await claimed(id, "w-status");
+  assert.equal(await told(), "CLAIMED");
+  const { command_id, attempt, step } = command;
+  await report("w-status", [{ command_id, attempt, step, event_type: "command.started" }]);
+  assert.equal(await told(), "RUNNING");
+  await report("w-status", endOf(command));
+  assert.deepEqual((await detail(id))["commands"], []);
+});
+
 test("a command that has called an execution tells which, while that is open", async () => {
   const id = await work.execute("parent");
   const command = await claimed(id, "w-parent");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { type Body, openApi } from "../support/api.ts";
 import { ONE_STEP, TWO_STEPS, workWith } from "../support/api-work.ts";
+import { assertCaused } from "../support/event-causes.ts";
 
 const api = await openApi();
 const work = workWith(api);
@@ -160,6 +161,21 @@ test("events come in their order, in pages, of one type, and after one that is k
   const two = (await work.get(`/api/executions/${id}/events?event_type=task.done&limit=1&cursor=${one["next_cursor"]}`))
     .body;
   assert.deepEqual([(two["events"] as Body[])[0]?.["node_id"], two["next_cursor"]], ["end", null]);
+});
+
+test("every event says which one it followed from", async () => {
+  const id = await work.execute("two");
+  await work.runToEnd(id);
+  const { body } = await work.get(`/api/executions/${id}/events`);
+  const events = body["events"] as Body[];
+  assertCaused(events);
+  const causeOf = (type: string) => {
+    const event = events.findLast(({ event_type }) => event_type === type);
+    return events.find(({ event_id }) => event_id === event?.["parent_event_id"])?.["event_type"];
+  };
+  assert.equal(causeOf("workflow.initialized"), "playbook.initialized");
+  assert.equal(causeOf("step.completed"), "command.completed");
+  assert.equal(causeOf("playbook.completed"), "workflow.completed");
 });
 
 test("the result waits for the end, and says how far it is when the time is over", async () => {

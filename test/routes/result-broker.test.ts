@@ -42,13 +42,19 @@ test("what the broker cannot take, and what comes while it is away, is in the ro
   const [large, away] = [refOf(command, "large"), refOf(command, "away")];
   const whole = text("w", 300_000);
   const put1 = await put(command, whole, { ref: large, compression: "none" });
-  assert.deepEqual([put1.status, put1.body["store"], put1.body["meta"]], [200, "kv", { bucket: "flow.result", key: large }]);
+  assert.deepEqual(
+    [put1.status, put1.body["store"], put1.body["meta"]],
+    [200, "kv", { bucket: "flow.result", key: large }],
+  );
   const inBroker = refOf(command, "before");
   await put(command, text("b"), { ref: inBroker });
   await nats.stop();
   await log.until(({ message }) => message.includes("broker is gone"));
   const put2 = await put(command, text("c"), { ref: away });
-  assert.deepEqual([put2.status, put2.body["store"], put2.body["meta"]], [200, "kv", { bucket: "flow.result", key: away }]);
+  assert.deepEqual(
+    [put2.status, put2.body["store"], put2.body["meta"]],
+    [200, "kv", { bucket: "flow.result", key: away }],
+  );
   assert.equal(await (await get(large)).text(), whole);
   assert.equal(await (await get(away)).text(), text("c"));
   const read = await get(inBroker);

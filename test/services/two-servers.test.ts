@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type Body, buildApi, openApi } from "../support/api.ts";
 import { TWO_STEPS, workWith } from "../support/api-work.ts";
+import { assertCaused } from "../support/event-causes.ts";
 import { readEvents } from "../support/sse.ts";
 
 /* Two servers of one database that hear nothing of each other: what one did, the other finds in the database. */
@@ -31,6 +32,11 @@ test("the detail is that of the database, not what this server remembers", async
     (body["steps"] as Body[]).map(({ status }) => status),
     ["COMPLETED", "COMPLETED"],
   );
+});
+
+test("what follows there from what began here says so too", async () => {
+  const id = await doneElsewhere();
+  assertCaused((await there.get(`/api/executions/${id}/events`)).body["events"] as Body[]);
 });
 
 test("the result is not kept back by what this server remembers, waiting or not", async () => {

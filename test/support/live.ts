@@ -36,6 +36,7 @@ export function beginLive(text: string): BegunExecution {
     catalogId: "1",
     lastEventId: 100,
     undecided: [],
+    issued: new Map(),
     references,
     decisions: openDecisions({ load: () => Promise.reject(new Error("There is no payload")) }),
     eventsSinceSnapshot: 0,

@@ -2502,6 +2502,12 @@ export interface operations {
                         /** @description While it is open: its open commands, 100 at most. */
                         commands?: {
                             command_id: string;
+                            execution_id?: string;
+                            /**
+                             * @description PENDING while it waits for a worker; RUNNING once its worker has told that it lasts.
+                             * @enum {string}
+                             */
+                            status?: "PENDING" | "CLAIMED" | "RUNNING";
                             step: string;
                             /** @description Claims so far; 0 while it waits for the first. */
                             attempt: number;
@@ -2731,6 +2737,8 @@ export interface operations {
                             node_type: "playbook" | "step" | "task";
                             status: string;
                             created_at: string;
+                            /** @description The event that this one followed from; of what is reported of a command, its command.issued. */
+                            parent_event_id?: number;
                             result?: Record<string, never> | null;
                             error?: Record<string, never> | null;
                             meta?: Record<string, never> | null;
@@ -5078,6 +5086,23 @@ export interface operations {
                         expires_at: string;
                         /** @description Only with auto_renew. */
                         renew_config?: Record<string, never>;
+                        /** @description Only with auto_renew: a renewal keeps it. */
+                        credential_type?: string;
+                        /**
+                         * @description As credential_type.
+                         * @enum {string}
+                         */
+                        cache_type?: "secret" | "token";
+                        /** @description As credential_type, where there is one. */
+                        schema?: {
+                            /** @description The names that are allowed; any, when empty or absent. */
+                            fields?: string[];
+                            /** @description The names that must be there. */
+                            required?: string[];
+                            /** @description The types of fields, by name. */
+                            types?: Record<string, never>;
+                            description?: string;
+                        };
                     } | {
                         /** @constant */
                         status: "not_found";
@@ -5183,7 +5208,15 @@ export interface operations {
                     expires_at?: string | null;
                     /** @description false by default. */
                     auto_renew?: boolean;
-                    renew_config?: Record<string, never> | null;
+                    renew_config?: {
+                        /** @description Where it is sent. */
+                        endpoint: string;
+                        method?: string | null;
+                        headers?: Record<string, never> | null;
+                        data?: unknown | null;
+                        token_field?: string | null;
+                        ttl_field?: string | null;
+                    } | null;
                     schema?: {
                         /** @description The names that are allowed; any, when empty or absent. */
                         fields?: string[];

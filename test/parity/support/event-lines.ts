@@ -42,7 +42,16 @@ function linesOf(records: readonly EventRecord[]): string[] {
 
 /** Fields that differ from run to run, or from runtime to runtime, and may. */
 export const INCIDENTAL: ReadonlySet<string> = new Set([
-  ...["event_id", "created_at", "next_run_at", "duration_ms", "worker", "catalog_id", "parent_execution_id"],
+  ...[
+    "event_id",
+    "parent_event_id",
+    "created_at",
+    "next_run_at",
+    "duration_ms",
+    "worker",
+    "catalog_id",
+    "parent_execution_id",
+  ],
   // An error's text has the name of its document.
   "bytes",
   // Where payloads lie and how long they stay there is a matter of settings.
