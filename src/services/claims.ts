@@ -41,12 +41,26 @@ export function assignCommands(
   // For whom another round, not yet committed, has claimed: that one answers, and its answer is the only one.
   const fed = waiting.filter(({ held }) => held.length === 0);
   for (let hungry = fed; hungry.length > 0; ) hungry = hungry.filter(give);
+  for (const demand of fed) if (demand.held.length > 0) inOneAnswer(demand, round.demands);
   round.demands.push(...fed.filter(({ held }) => held.length > 0));
   for (const lane of behind) {
     if (lane.busy) continue;
     lanes.drop(lane);
     deps.isUsable(lane);
   }
+}
+
+/**
+ * Of two answers to one worker either may arrive first: what its reports were given goes into the answer to its waiting claim, before
+ * what that was given later. So the iterations of a loop begin in their order also right after an ordinary step. What that
+ * answer has no room for stays with the reports.
+ */
+function inOneAnswer({ input, held }: Demand, reports: readonly Demand[]): void {
+  const own = reports.filter((report) => report.input.worker === input.worker && report.held.length > 0);
+  const counts = own.map((report) => report.held.length);
+  const claims = [...own.flatMap((report) => report.held.splice(0)), ...held.splice(0)];
+  held.push(...claims.splice(0, Math.min(input.limit, CLAIM_MAX)));
+  for (const [index, report] of own.entries()) report.held.push(...claims.splice(0, counts[index]));
 }
 
 /** What is to know about executions that join a round. */

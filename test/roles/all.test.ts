@@ -51,6 +51,13 @@ async function ended(pid: number): Promise<void> {
   while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
+/** In which order the tasks of a loop's iterations ended. */
+async function iterationOrder(server: Serving, id: string): Promise<unknown[]> {
+  const path = `/api/executions/${id}/events?event_type=task.done&step=fan&limit=100`;
+  const { events } = await call<{ events: { iteration: number }[] }>(server, "GET", path);
+  return events.map(({ iteration }) => iteration);
+}
+
 test("with nothing set up: serve has a worker that runs playbooks, python, shell and sub-playbooks among them", async (t) => {
   const folder = await folderWith(t, {});
   const server = await startServe(t, folder, {}, ALL);
@@ -142,3 +149,22 @@ async function file(path: string): Promise<void> {
   while ((await readFile(path).catch(() => undefined)) === undefined)
     await new Promise((resolve) => setTimeout(resolve, 20));
 }
+
+test("a worker begins the iterations of a loop in their order, also right after an ordinary step", async (t) => {
+  const { url } = await createTestDatabase();
+  const server = await startServe(t, await folderWith(t, {}), ownDatabase(url), ALL);
+  const steps = `- {step: start, tool: {kind: noop}, next: fan}
+- {step: fan, loop: {in: 6, spec: {mode: parallel}}, tool: {kind: noop}}
+`;
+  await end(server, await start(server, "fan", steps));
+  const orders: unknown[][] = [];
+  for (let run = 0; run < 20; run += 1) {
+    const { execution_id: id } = await call<{ execution_id: string }>(server, "POST", "/api/execute", { path: "fan" });
+    assert.equal((await end(server, id)).status, "COMPLETED");
+    orders.push(await iterationOrder(server, id));
+  }
+  assert.deepEqual(
+    orders,
+    orders.map(() => [0, 1, 2, 3, 4, 5]),
+  );
+});

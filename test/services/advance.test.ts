@@ -52,6 +52,51 @@ async function types({ store }: Advancing, executionId: string) {
   return (store.events.get(executionId) ?? []).map(({ event_type }) => event_type);
 }
 
+for (const [what, limit, expected] of [
+  ["has room for all", 10, { waited: [0, 1, 2, 3, 4], reported: [] }],
+  ["has room for one less", 4, { waited: [0, 1, 2, 3], reported: [4] }],
+  ["has room for one", 1, { waited: [0], reported: [1] }],
+] as const) {
+  test(`a loop right after an ordinary step begins in its order: a worker's waiting claim ${what}`, async () => {
+    const advancing = setupAdvance();
+    await advancing.start(`apiVersion: flow/v2
+kind: Playbook
+metadata: { name: fan, path: fan }
+workflow:
+  - { step: start, tool: { kind: noop }, next: fan }
+  - { step: fan, loop: { in: 5, spec: { mode: parallel } }, tool: { kind: noop } }
+`);
+    const [first] = await advancing.advance.claim(claim());
+    // As a worker does it: with a slot that is free it waits, and asks for the slot that its report frees.
+    const waiting = advancing.advance.claim(claim(limit, "w1", 30_000));
+    const { commands } = await report(advancing, reportOf(first!), { claim: claim() });
+    const order = (list: readonly ClaimedCommand[]) => list.map(({ command }) => command.loop?.from);
+    assert.deepEqual({ waited: order(await waiting), reported: order(commands) }, expected);
+  });
+}
+
+test("another worker's waiting claim takes nothing from who reports", async () => {
+  const advancing = setupAdvance();
+  await advancing.start(TWO_STEPS);
+  const [first] = await advancing.advance.claim(claim());
+  const waiting = advancing.advance.claim(claim(10, "w2", 30_000));
+  const { commands } = await report(advancing, reportOf(first!), { claim: claim() });
+  assert.equal(commands.length, 1);
+  advancing.advance.dismiss("w2");
+  assert.deepEqual(await waiting, []);
+});
+
+test("a worker that waits too is answered with one command in its report", async () => {
+  const advancing = setupAdvance();
+  await advancing.start(TWO_STEPS);
+  const [first] = await advancing.advance.claim(claim());
+  const waiting = advancing.advance.claim(claim(10, "w1", 30_000));
+  const { commands } = await report(advancing, reportOf(first!), { claim: claim() });
+  assert.equal(commands.length, 1);
+  advancing.advance.dismiss("w1");
+  assert.deepEqual(await waiting, []);
+});
+
 test("a report with a claim is answered with the next command, in one flush", async () => {
   const advancing = setupAdvance();
   const executionId = await advancing.start(TWO_STEPS);
