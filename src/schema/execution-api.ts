@@ -123,7 +123,7 @@ export const ExecutionItem = v.object({
   path: v.string(),
   version: VersionNumber,
   status: v.picklist(EXECUTION_STATES),
-  progress: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100), v.description("Percent.")),
+  progress: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100), v.description("Percent, iterations of loops counted; of one that failed or was cancelled how far it came.")),
   parent_execution_id: v.nullable(IdText),
   started_at: Timestamp,
   ended_at: v.nullable(Timestamp),

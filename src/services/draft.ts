@@ -10,6 +10,7 @@ import type { Command } from "../schema/command.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { type EventRecord, toRecord } from "../schema/event-record.ts";
 import type { Json } from "../schema/json.ts";
+import { progressOf } from "./execution-progress.ts";
 import { type LiveExecution, noteIssued, SNAPSHOT_EVENTS, SNAPSHOT_FORMAT, snapshotText } from "./live-execution.ts";
 import { requiredKinds } from "./required-kinds.ts";
 import type { StoppedCommand } from "./stops.ts";
@@ -168,7 +169,7 @@ export function createDraft(
         lastEventId: live.lastEventId,
         ...(deps.start !== undefined && { start: deps.start }),
         status: state.status,
-        progress: progressOf(live),
+        progress: progressOf(state, live.source.program.playbook.steps.length),
         events,
         issued: [...issued.values()],
         commands: [...commands.values()],
@@ -212,16 +213,4 @@ function project(
     default:
       return;
   }
-}
-
-/** Steps finished of steps known, in percent; 100 only at the end. */
-function progressOf({ state, source }: LiveExecution): number {
-  if (state.status === "COMPLETED") return 100;
-  const total = source.program.playbook.steps.length;
-  let done = 0;
-  for (const name of Object.keys(state.steps)) {
-    const status = state.steps[name]?.status;
-    if (status === "COMPLETED" || status === "SKIPPED" || status === "FAILED") done += 1;
-  }
-  return Math.min(99, Math.floor((100 * done) / total));
 }

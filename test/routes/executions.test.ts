@@ -58,8 +58,24 @@ test("a failed step is shown with its error, and so is the execution", async () 
   assert.deepEqual([answer["status"], answer["result"]], ["FAILED", null]);
   const { body } = await work.get(`/api/executions/${id}`);
   assert.equal((body["error"] as Body)["message"], "it broke");
-  const [step = {}] = body["steps"] as Body[];
+  const [step = {}, unreached = {}] = body["steps"] as Body[];
   assert.equal((step["error"] as Body)["code"], "HTTP_500");
+  assert.deepEqual([unreached["name"], unreached["status"], unreached["started_at"]], ["end", "SKIPPED", null]);
+  assert.equal(body["progress"], 50, "how far it came");
+});
+
+test("who asks for what has changed hears of the steps that a failed run did not reach, once", async () => {
+  const id = await work.execute("two");
+  const { body: before } = await work.get(`/api/executions/${id}`);
+  await work.post(`/api/executions/${id}/cancel`);
+  const { body: after } = await work.get(`/api/executions/${id}?steps_after=${before["last_event_id"]}`);
+  const told = (body: Body) => (body["steps"] as Body[]).map(({ name, status }) => [name, status]);
+  assert.deepEqual(told(after), [
+    ["start", "SKIPPED"],
+    ["end", "SKIPPED"],
+  ]);
+  const { body: later } = await work.get(`/api/executions/${id}?steps_after=${after["last_event_id"]}`);
+  assert.deepEqual(told(later), []);
 });
 
 test("a list may be of several states at once, over all its pages", async () => {

@@ -2335,7 +2335,7 @@ export interface operations {
                             version: number;
                             /** @enum {string} */
                             status: "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
-                            /** @description Percent. */
+                            /** @description Percent, iterations of loops counted; of one that failed or was cancelled how far it came. */
                             progress: number;
                             parent_execution_id: string | null;
                             started_at: string;
@@ -2433,7 +2433,7 @@ export interface operations {
                         version: number;
                         /** @enum {string} */
                         status: "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
-                        /** @description Percent. */
+                        /** @description Percent, iterations of loops counted; of one that failed or was cancelled how far it came. */
                         progress: number;
                         parent_execution_id: string | null;
                         started_at: string;
