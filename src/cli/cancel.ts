@@ -1,15 +1,15 @@
 import { loadConfig } from "../platform/config.ts";
 import { type CliInput, EXIT, textOption } from "./command.ts";
-import { executionId } from "./execution-word.ts";
+import { namedExecution } from "./execution-word.ts";
 import { cancelExecution } from "./server-executions.ts";
 import { serverTarget } from "./server-target.ts";
 import { jsonText, plural } from "./text.ts";
 
 /** `flow cancel`: ends an execution and what it called. One that had ended before is told, and is no error. */
 export async function cancelOne(input: CliInput): Promise<number> {
-  const { arguments: words, options, io } = input;
-  const id = executionId(words[0] ?? "");
+  const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
+  const id = await namedExecution(input, target);
   const reason = textOption(options, "reason");
   const body = { ...(reason !== undefined && { reason }), cascade: options["no-cascade"] !== true };
   const answer = await cancelExecution(target, id, body, io.signal);

@@ -31,11 +31,13 @@ const DOCTOR: CliCommand = {
       many: true,
       summary: "Input of the playbook, for run-playbook; may be repeated",
     },
+    { name: "json", summary: "Print the object also on a terminal" },
     { name: "host", value: "ADDRESS", summary: "Address to listen on, for mcp serve; default FLOW_HOST, 127.0.0.1" },
     { name: "port", value: "PORT", summary: "Port, 0 for a free one, for mcp serve; default FLOW_DOCTOR_PORT, 8765" },
   ],
   details: `Every action prints one object on standard output: action, severity (ok, anomaly, repaired, error), generated_at, data.
-Findings stand in data.findings, each with what, since, why_it_matters, what_to_do and a command to copy.
+Findings stand in data.findings, each with what, since, why_it_matters, what_to_do and a command to copy. On a terminal a table
+of the findings, and what to do, is printed instead; --json gives the object.
 
   detect                       stuck executions, stale and waiting commands, unprocessed batches, rows that differ from
                                their log, workers that are gone, the database's own troubles

@@ -1,9 +1,15 @@
 import type { CliArgument, CliCommand, CliOption } from "./command.ts";
 import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "./common-options.ts";
 
-const EXECUTION: CliArgument = { name: "execution", summary: "Id of the execution", optional: true };
+const EXECUTION: CliArgument = {
+  name: "execution",
+  summary: "Id of the execution, or the start of it where no other one begins so",
+  optional: true,
+};
 
 const LAST: CliOption = { name: "last", summary: "The execution that was started last, instead of an id" };
+
+const WIDE: CliOption = { name: "wide", summary: "All columns, nothing cut" };
 
 const EXECUTIONS: CliCommand = {
   name: "executions",
@@ -21,11 +27,14 @@ const EXECUTIONS: CliCommand = {
     { name: "since", value: "TIME", summary: "Started since: 90s, 15m, 2h, 7d, or a time as 2026-01-31T12:00:00Z" },
     { name: "limit", value: "NUMBER", summary: "How many; default 20" },
     { name: "all", summary: "All of them" },
+    WIDE,
     JSON_SWITCH,
     ...WHICH_SERVER,
     NO_COLOR,
   ],
-  details: `Examples
+  details: `On a terminal long paths are cut so that each execution takes one line; --wide shows all columns, uncut.
+
+Examples
   flow executions
   flow executions --status FAILED --since 2h
   flow executions --path etl/load --all --json | jq -r '.executions[].execution_id'`,
@@ -89,14 +98,14 @@ const LOGS: CliCommand = {
   arguments: [EXECUTION],
   options: [
     LAST,
-    { name: "step", value: "STEP", summary: "Only what the tasks of this step wrote" },
+    { name: "step", value: "STEP", summary: "Only what the tasks of this step wrote, without sub-playbooks" },
     { name: "follow", short: "f", summary: "Print lines as they are told, until the execution has ended" },
     { name: "json", summary: "Print each line as one line of JSON" },
     ...WHICH_SERVER,
     NO_COLOR,
   ],
   details: `What python prints, a shell's output, a database's notices: the last 200 lines and 8 KiB of each run of a task, and while it
-runs new ones every two seconds. Secrets are [secret]; of a task whose result is sensitive no line is kept.
+runs new ones every two seconds; then those of the sub-playbooks that it called, each behind its path. Secrets are [secret]; of a task whose result is sensitive no line is kept.
 
 Examples
   flow logs 7211
@@ -108,8 +117,9 @@ Examples
 const CANCEL: CliCommand = {
   name: "cancel",
   summary: "Cancel an execution, and the sub-playbooks that it called",
-  arguments: [{ name: "execution", summary: "Id of the execution" }],
+  arguments: [EXECUTION],
   options: [
+    LAST,
     { name: "reason", value: "TEXT", summary: "Why, for whoever looks at it later" },
     { name: "no-cascade", summary: "Leave its sub-playbooks running" },
     JSON_SWITCH,
@@ -118,7 +128,8 @@ const CANCEL: CliCommand = {
   details: `Its open commands are cancelled and running tools are told to stop. One that has ended stays as it is; that is no error.
 
 Examples
-  flow cancel 7211 --reason "wrong day"`,
+  flow cancel 7211 --reason "wrong day"
+  flow cancel --last`,
   load: async () => (await import("./cancel.ts")).cancelOne,
 };
 
@@ -126,9 +137,10 @@ const WORKERS: CliCommand = {
   name: "workers",
   summary: "List the workers of a server",
   arguments: [],
-  options: [JSON_SWITCH, ...WHICH_SERVER, NO_COLOR],
-  details: `Each with its state (ready, draining, offline, or stale: silent for too long), how many commands it takes and has, the
-time since its last heartbeat, the kinds of task that it runs, and its labels.
+  options: [WIDE, JSON_SWITCH, ...WHICH_SERVER, NO_COLOR],
+  details: `Each with its state (ready, draining, offline, or stale: silent for too long), how many commands it has of those that it
+takes at a time, the time since its last heartbeat, its labels, and the kinds of task that it runs. On a terminal long columns
+are cut; --wide shows all of them, uncut.
 
 Examples
   flow workers

@@ -55,19 +55,21 @@ const REGISTER: CliCommand = {
     { name: "file", summary: "Documents, or folders whose documents are registered", many: true, complete: "file" },
   ],
   options: [
-    { name: "if-changed", summary: "Make no version of a document whose text is that of the newest one" },
+    { name: "force", summary: "Make a version also of a document whose text is that of the newest one" },
+    { name: "if-changed", summary: "What it does without --force, for older scripts" },
     JSON_SWITCH,
     ...WHICH_SERVER,
   ],
   details: `A document that is refused is told with every problem and its place, and does not keep the others from being
-registered. With --json one object: {registered: […], refused: […]}.
+registered. One whose text is that of the newest version makes none. With --json one object: {registered: […], refused: […]}.
 
 Exit codes
   0 all registered   1 the server cannot be reached or failed   2 a document was refused, or cannot be read
 
 Examples
   flow register hello.yaml
-  flow register playbooks --if-changed --json`,
+  flow register playbooks --json
+  flow register hello.yaml --force`,
   load: async () => (await import("./register.ts")).registerFiles,
 };
 

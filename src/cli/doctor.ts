@@ -19,8 +19,8 @@ const ACTIONS: Readonly<Record<string, { options: readonly string[]; tool?: Doct
 };
 
 /**
- * `flow doctor`, and `flow-doctor`: one action, whose outcome is printed as JSON and gives the exit code (interface
- * specification, Doctor). Throws `FlowError` USAGE, and what settings throw.
+ * `flow doctor`, and `flow-doctor`: one action, whose outcome gives the exit code and is printed as JSON, or for people on a
+ * terminal (interface specification, Doctor). Throws `FlowError` USAGE, and what settings throw.
  */
 export async function runDoctor(input: CliInput): Promise<number> {
   const { io } = input;
@@ -29,7 +29,9 @@ export async function runDoctor(input: CliInput): Promise<number> {
   if (name === "mcp serve") return await serveDoctor(input, config);
   const tool = ACTIONS[name]?.tool;
   const outcome = tool === undefined ? await repairByPlaybook(input) : await useTool(tool, input, config);
-  io.stdout.write(`${jsonText(outcome)}\n`);
+  const isForPeople = io.stdout.isTTY === true && input.options["json"] !== true;
+  const { writeOutcome } = await import("./doctor-text.ts");
+  if (!isForPeople || !writeOutcome(outcome, io)) io.stdout.write(`${jsonText(outcome)}\n`);
   if (outcome.severity === "error") io.stderr.write(`flow doctor: ${String(outcome.data["error"])}\n`);
   if (io.signal.aborted) return EXIT.cancelled;
   return DOCTOR_EXIT[outcome.severity];
@@ -48,7 +50,7 @@ function actionOf({ arguments: words, options }: CliInput): string {
   const needsFile = name === "repair run-playbook";
   if (needsFile && file === undefined) throw usage("'flow doctor repair run-playbook' needs the playbook's file");
   if (!needsFile && file !== undefined) throw usage(`'flow doctor ${name}' does not take '${file}'`);
-  const odd = Object.keys(options).find((option) => !known.options.includes(option));
+  const odd = Object.keys(options).find((option) => option !== "json" && !known.options.includes(option));
   if (odd !== undefined) throw usage(`'flow doctor ${name}' does not take --${odd}`);
   return name;
 }

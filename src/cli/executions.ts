@@ -6,8 +6,8 @@ import { executionId } from "./execution-word.ts";
 import { listExecutions } from "./server-executions.ts";
 import { serverTarget } from "./server-target.ts";
 import { type Style, styleFor } from "./style.ts";
-import { writeTable } from "./table.ts";
-import { formatDuration, jsonText, plural } from "./text.ts";
+import { fitted, writeTable } from "./table.ts";
+import { formatAgo, formatDuration, jsonText, plural } from "./text.ts";
 
 /** Executions that are listed when the caller does not say. */
 const LIMIT_DEFAULT = 20;
@@ -17,9 +17,12 @@ const PAGE_MAX = 500;
 /** `flow executions`: those of a server, newest first. */
 export async function showExecutions(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const query = queryOf(options, Date.now());
+  const now = Date.now();
   const limit = options["all"] === true ? Number.POSITIVE_INFINITY : limitOf(options, LIMIT_DEFAULT);
   const target = await serverTarget(input, loadConfig(io.environment));
+  const query = queryOf(options, now);
+  const parent = textOption(options, "parent");
+  if (parent !== undefined) query.set("parent_execution_id", await executionId(parent, target, io.signal));
   const executions: ExecutionItem[] = [];
   let more: string | null = "";
   while (more !== null && executions.length < limit) {
@@ -34,21 +37,53 @@ export async function showExecutions(input: CliInput): Promise<number> {
     return EXIT.ok;
   }
   const style = styleFor(io.stdout, io, options["no-color"] === true);
-  const now = Date.now();
-  const rows = executions.map((execution) => rowOf(execution, now));
-  writeTable(io.stdout, HEADINGS, rows, (cell, column) => (column === STATUS_COLUMN ? paintStatus(cell, style) : cell));
+  const { headings, rowOf, shrink } = options["wide"] === true ? WIDE : NARROW;
+  const statusColumn = headings.indexOf("STATUS");
+  writeTable(
+    io.stdout,
+    headings,
+    executions.map((execution) => rowOf(execution, now)),
+    {
+      paint: (cell, column) => (column === statusColumn ? paintStatus(cell, style) : cell),
+      ...fitted(io, shrink),
+    },
+  );
   const rest = more === null ? "" : "; there are more: --limit N, --all, or a filter";
   io.stderr.write(`${plural(executions.length, "execution")} at ${target.url}${rest}\n`);
   return EXIT.ok;
 }
 
-const HEADINGS = ["ID", "PATH", "VERSION", "STATUS", "PROGRESS", "STARTED", "DURATION"];
-const STATUS_COLUMN = HEADINGS.indexOf("STATUS");
+/** Columns of a list, and those that are cut where there is no room, the first one first. */
+interface Look {
+  headings: readonly string[];
+  shrink: readonly string[];
+  rowOf(item: ExecutionItem, now: number): string[];
+}
 
-function rowOf(item: ExecutionItem, now: number): string[] {
-  const { execution_id, path, version, status, progress, started_at } = item;
-  const duration = formatDuration(durationOf(item, now));
-  return [execution_id, path, String(version), status, `${progress}%`, started_at, duration];
+const NARROW: Look = {
+  headings: ["ID", "PATH", "VER", "STATUS", "STARTED", "TOOK"],
+  shrink: ["PATH"],
+  rowOf(item, now) {
+    const { execution_id, path, version, status, started_at } = item;
+    const state = isOpen(item) ? `${status} ${item.progress}%` : status;
+    const took = formatDuration(durationOf(item, now));
+    return [execution_id, path, String(version), state, formatAgo(Date.parse(started_at), now), took];
+  },
+};
+
+const WIDE: Look = {
+  headings: ["ID", "PATH", "VERSION", "STATUS", "PROGRESS", "STARTED", "DURATION"],
+  shrink: [],
+  rowOf(item, now) {
+    const { execution_id, path, version, status, progress, started_at } = item;
+    const share = isOpen(item) ? `${progress}%` : "-";
+    return [execution_id, path, String(version), status, share, started_at, formatDuration(durationOf(item, now))];
+  },
+};
+
+/** How far a run is says something while it goes on. */
+export function isOpen({ ended_at }: Pick<ExecutionItem, "ended_at">): boolean {
+  return ended_at === null;
 }
 
 /** How long an execution took, or takes until now, in milliseconds. The start is by the server's clock. */
@@ -58,7 +93,7 @@ export function durationOf({ duration_ms, started_at }: ExecutionItem, now: numb
 
 /** A status, perhaps filled up with spaces, in its colour. */
 export function paintStatus(status: string, style: Style): string {
-  switch (status.trim()) {
+  switch (status.trim().split(" ", 1)[0]) {
     case "COMPLETED":
     case "ready":
       return style.good(status);
@@ -84,8 +119,6 @@ function queryOf(options: CliValues, now: number): URLSearchParams {
   }
   const since = textOption(options, "since");
   if (since !== undefined) query.set("since", sinceTime(since, now));
-  const parent = textOption(options, "parent");
-  if (parent !== undefined) query.set("parent_execution_id", executionId(parent));
   return query;
 }
 

@@ -19,6 +19,8 @@ export async function manageKeychain(input: CliInput): Promise<number> {
   if (rest.length > 0) throw new FlowError("USAGE", `'flow keychain ${action}' takes no '${rest[0]}'`);
   const place = name === undefined ? undefined : placeOf(input, name);
   const target = await serverTarget(input, loadConfig(input.io.environment));
+  const execution = place?.query.get("execution_id") ?? undefined;
+  if (execution !== undefined) place?.query.set("execution_id", await executionId(execution, target, input.io.signal));
   const catalogId = await catalogIdOf(target, playbook, input);
   return place === undefined ? await list(target, catalogId, input) : await remove(target, catalogId, place, input);
 }
@@ -88,7 +90,7 @@ function placeOf({ options }: CliInput, name: string): Place {
     throw new FlowError("USAGE", `--scope ${scope} needs --execution ID: ${whose}`);
   }
   const query = new URLSearchParams({ scope_type: scope });
-  if (execution !== undefined) query.set("execution_id", executionId(execution));
+  if (execution !== undefined) query.set("execution_id", execution);
   return { name, query };
 }
 

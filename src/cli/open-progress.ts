@@ -9,15 +9,28 @@ import { styleFor } from "./style.ts";
 const COLUMNS_DEFAULT = 80;
 const ROWS_DEFAULT = 24;
 
+/** What is known of a run besides its events. */
+export interface ProgressOptions {
+  /** The clock that the events were written by, milliseconds since 1970, as far as it is known. */
+  now?: () => number;
+  /** The page's address of the run, on a server. */
+  address?: string;
+}
+
 /**
  * The progress that fits standard error: a live tree on a terminal that can move its cursor, lines elsewhere, nothing with
- * `--quiet`. `now` is the clock that the events were written by (milliseconds since 1970), as far as it is known.
+ * `--quiet`.
  */
-export function openProgress(model: RunModel, options: CliValues, io: CliIo, now: () => number = Date.now): Progress {
+export function openProgress(
+  model: RunModel,
+  options: CliValues,
+  io: CliIo,
+  { now = Date.now, address }: ProgressOptions = {},
+): Progress {
   if (options["quiet"] === true) return NO_PROGRESS;
   const verbose = options["verbose"] === true;
   const { stderr } = io;
-  if (stderr.isTTY !== true || io.environment["TERM"] === "dumb") {
+  if (!hasTree(io)) {
     return createLineProgress(model, verbose, (line) => stderr.write(`${line}\n`));
   }
   return createTreeProgress(model, {
@@ -29,10 +42,16 @@ export function openProgress(model: RunModel, options: CliValues, io: CliIo, now
     style: styleFor(stderr, io, options["no-color"] === true),
     verbose,
     now,
+    ...(address !== undefined && { address }),
     every(ms, task) {
       // A run that waits for nothing else must not be kept alive by its picture.
       const timer = setInterval(task, ms).unref();
       return () => clearInterval(timer);
     },
   });
+}
+
+/** True where a run is shown as a tree. */
+export function hasTree({ stderr, environment }: CliIo): boolean {
+  return stderr.isTTY === true && environment["TERM"] !== "dumb";
 }

@@ -1,6 +1,7 @@
+import { isTerminal } from "../engine/state.ts";
 import { logLine, type Progress } from "./progress.ts";
 import { detailLine } from "./progress-lines.ts";
-import type { RunModel } from "./run-model.ts";
+import type { ExecutionRow, RunModel } from "./run-model.ts";
 import { createScreen, type Terminal } from "./screen.ts";
 import type { Style } from "./style.ts";
 import { cleanText } from "./text.ts";
@@ -19,6 +20,8 @@ export interface TreeOptions {
   style: Style;
   verbose: boolean;
   now(): number;
+  /** The page's address of the run, on a server. */
+  address?: string;
   /** Calls `task` every so often until the function that it gives is called. */
   every(ms: number, task: () => void): () => void;
 }
@@ -34,8 +37,9 @@ export function createTreeProgress(model: RunModel, options: TreeOptions): Progr
   const draw = (lines: number) => {
     const root = model.root();
     if (root === undefined || isOver) return;
+    const head = headOf(root, options.address);
     // One column stays free: a full line makes some terminals wrap.
-    const view = { now: options.now(), columns: terminal.columns() - 1, lines, style, cancelling: isCancelling };
+    const view = { head, now: options.now(), columns: terminal.columns() - 1, lines, style, cancelling: isCancelling };
     screen.draw(treeLines(root, view), above);
     above = [];
   };
@@ -70,4 +74,11 @@ export function createTreeProgress(model: RunModel, options: TreeOptions): Progr
       screen.end();
     },
   };
+}
+
+/** Whose steps these are, and on a server where a browser shows them. When a run here is over its outcome says it below. */
+function headOf({ state }: ExecutionRow, address: string | undefined): string[] {
+  const name = cleanText(state.path);
+  if (address !== undefined) return [name, cleanText(address)];
+  return isTerminal(state.status) ? [] : [name];
 }

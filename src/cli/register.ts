@@ -27,7 +27,7 @@ export async function registerFiles(input: CliInput): Promise<number> {
   const json = options["json"] === true;
   const outcomes: Outcome[] = [];
   for (const file of files) {
-    const outcome = await register(target, file, options["if-changed"] === true, io);
+    const outcome = await register(target, file, options["force"] !== true, io);
     outcomes.push(outcome);
     if (!json) tell(outcome, io);
   }

@@ -32,7 +32,9 @@ export interface StepRow {
   /** The highest number of runs that one of its tasks needed in the step's last run; 0 when none has ended. */
   attempts: number;
   /** A task that failed and is about to run again, by its policy. */
-  retry: { task: string; run: number; error: TaskError | undefined } | undefined;
+  retry: { task: string; run: number; error: TaskError | undefined; at: number | undefined } | undefined;
+  /** Why no worker has a command of it; it counts as long as none has. */
+  waits: { commandId: string; text: string } | undefined;
   /** How far a task is that runs now; of a loop's iterations none is kept. */
   progress: { task: string; numbers: ProgressNumbers } | undefined;
   skipped: "when" | "admission" | "unreached" | undefined;
@@ -144,6 +146,7 @@ function startRow(execution: ExecutionRow, event: EventOf<"loop.started"> | Even
   row.stepRunId = event.step_run_id;
   row.attempts = 0;
   row.retry = undefined;
+  row.waits = undefined;
   row.progress = undefined;
   row.skipped = undefined;
   row.childrenEnded = 0;
@@ -152,8 +155,13 @@ function startRow(execution: ExecutionRow, event: EventOf<"loop.started"> | Even
 
 function taskDone(row: StepRow, event: EventOf<"task.done">): void {
   if (event.run > row.attempts) row.attempts = event.run;
-  if (!event.final) row.retry = { task: event.task, run: event.run + 1, error: event.error };
-  else if (row.retry?.task === event.task) row.retry = undefined;
+  if (!event.final) {
+    const at = event.next_run_at === undefined ? Number.NaN : Date.parse(event.next_run_at);
+    row.retry = {
+      ...{ task: event.task, run: event.run + 1, error: event.error },
+      at: Number.isNaN(at) ? undefined : at,
+    };
+  } else if (row.retry?.task === event.task) row.retry = undefined;
   if (event.iteration === undefined) row.progress = undefined;
 }
 
@@ -172,6 +180,7 @@ function stepRow(execution: ExecutionRow, name: string): StepRow {
     stepRunId: "",
     attempts: 0,
     retry: undefined,
+    waits: undefined,
     progress: undefined,
     skipped: undefined,
     children: new Set(),

@@ -1,10 +1,11 @@
 import { type CliInput, EXIT, textOption } from "./command.ts";
 import { filesRead, readInputs } from "./inputs.ts";
+import { hasTree } from "./open-progress.ts";
 import { createRecorder } from "./record.ts";
 import { executeOnServer } from "./server-executions.ts";
 import { serverPlaybook } from "./server-playbook.ts";
 import type { ServerTarget } from "./server-target.ts";
-import { watchOnServer } from "./server-watch.ts";
+import { pageAddress, watchOnServer } from "./server-watch.ts";
 import { writeWarnings } from "./summary.ts";
 import { checkTarget } from "./target-step.ts";
 import { cleanText, jsonText } from "./text.ts";
@@ -41,7 +42,10 @@ export async function runOnServer(input: CliInput, target: ServerTarget): Promis
   const startedAt = Date.now();
   const id = started.execution_id;
   const what = `${playbook.path} version ${playbook.version}, execution ${id}`;
-  if (!quiet) io.stderr.write(`${cleanText(`running at ${target.url} (${target.origin}): ${what}`)}\n`);
+  if (!quiet) {
+    io.stderr.write(`${cleanText(`running at ${target.url} (${target.origin}): ${what}`)}\n`);
+    if (options["detach"] === true || !hasTree(io)) io.stderr.write(`page: ${cleanText(pageAddress(target, id))}\n`);
+  }
   if (options["detach"] !== true) {
     return await watchOnServer(
       { target, executionId: id, document, startedAt, cancelOnStop: true },

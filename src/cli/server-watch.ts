@@ -35,7 +35,10 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
   const { target, executionId, document } = run;
   const away = new AbortController();
   const signal = run.cancelOnStop ? away.signal : AbortSignal.any([away.signal, io.signal]);
-  watch.progress = openProgress(watch.model, options, io, serverClock(watch.model, run));
+  watch.progress = openProgress(watch.model, options, io, {
+    now: serverClock(watch.model, run),
+    address: pageAddress(target, executionId),
+  });
   const stop = () => void cancel(run, io).catch((error: unknown) => away.abort(error));
   if (run.cancelOnStop && io.signal.aborted) stop();
   else if (run.cancelOnStop) io.signal.addEventListener("abort", stop, { once: true });
@@ -73,6 +76,11 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
     },
     run.cancelOnStop,
   );
+}
+
+/** Where a browser shows an execution: servers and gateways have the page beside their API. */
+export function pageAddress({ url }: ServerTarget, executionId: string): string {
+  return `${url}/executions/${executionId}`;
 }
 
 function leave(executionId: string, io: CliIo): number {

@@ -19,14 +19,19 @@ export function rowOfExecution(answer: ExecutionAnswer): ExecutionRow {
   state.error = answer.error === null ? null : taskError(answer.error);
   const execution: ExecutionRow = { state, caller: undefined, iteration: undefined, steps: [], byName: new Map() };
   for (const step of answer.steps) {
-    // What is still to come is not drawn, as in a run that is watched.
-    if (step.status === "PENDING" && step.started_at === null) continue;
+    // What is still to come is not drawn, as in a run that is watched, and what was never reached is counted below.
+    if (step.started_at === null && (step.status === "PENDING" || isUnreached(step))) continue;
     setOwn(state.steps, step.name, stateOf(step, stepState(state, step.name)));
     const row = rowOf(step, execution);
     execution.steps.push(row);
     execution.byName.set(step.name, row);
   }
   return execution;
+}
+
+/** A step that an execution ended without: it was neither run nor passed over by its guard, which would have a time. */
+export function isUnreached({ status, started_at, ended_at }: StepAnswer): boolean {
+  return status === "SKIPPED" && started_at === null && ended_at === null;
 }
 
 function stateOf(step: StepAnswer, fresh: StepState): StepState {
@@ -52,6 +57,7 @@ function rowOf(step: StepAnswer, execution: ExecutionRow): StepRow {
     stepRunId: "",
     attempts: step.attempts,
     retry: undefined,
+    waits: undefined,
     progress: undefined,
     skipped: undefined,
     children: new Set(),

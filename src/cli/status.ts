@@ -1,20 +1,24 @@
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { loadConfig } from "../platform/config.ts";
-import type { ExecutionAnswer } from "../schema/execution-api.ts";
+import type { ExecutionAnswer, NextRetryAnswer } from "../schema/execution-api.ts";
+import type { PoolItem } from "../schema/worker-api.ts";
 import { type CliInput, type CliIo, EXIT } from "./command.ts";
 import { namedExecution } from "./execution-word.ts";
 import { durationOf, paintStatus } from "./executions.ts";
 import { failureLines, onServer } from "./failure.ts";
+import { firstLine } from "./progress-lines.ts";
 import { readResource } from "./server-catalog.ts";
 import { readExecution } from "./server-executions.ts";
 import { readDocument } from "./server-playbook.ts";
 import { type ServerTarget, serverTarget } from "./server-target.ts";
 import { watchOnServer } from "./server-watch.ts";
-import { rowOfExecution } from "./status-row.ts";
+import { isUnreached, rowOfExecution } from "./status-row.ts";
 import { type Style, styleFor } from "./style.ts";
 import { cleanText, formatDuration, jsonText, plural } from "./text.ts";
 import { treeLines } from "./tree.ts";
+import { waitReason } from "./wait-reason.ts";
 import { createWatch } from "./watched-run.ts";
+import { everyWorker } from "./worker-watch.ts";
 
 /** Steps that are printed. */
 const LINES_MAX = 1_000;
@@ -38,7 +42,8 @@ export async function showStatus(input: CliInput): Promise<number> {
   }
   const style = styleFor(io.stdout, io, options["no-color"] === true);
   const document = execution.status === "FAILED" ? await documentOf(target, execution, io) : undefined;
-  for (const line of statusLines(execution, document, style, io)) io.stdout.write(`${line}\n`);
+  const workers = await workersFor(execution, target, io);
+  for (const line of statusLines(execution, document, workers, style, io)) io.stdout.write(`${line}\n`);
   return EXIT.ok;
 }
 
@@ -57,9 +62,25 @@ async function documentOf(
   }
 }
 
+/** For the reason why work waits. A status without it is better than none. */
+async function workersFor(
+  { commands = [] }: ExecutionAnswer,
+  target: ServerTarget,
+  io: CliIo,
+): Promise<PoolItem[] | undefined> {
+  if (commands.every(({ worker }) => worker !== null)) return undefined;
+  try {
+    return await everyWorker(target, io.signal);
+  } catch (error) {
+    if (io.signal.aborted) throw error;
+    return undefined;
+  }
+}
+
 function statusLines(
   execution: ExecutionAnswer,
   document: LocalPlaybook | undefined,
+  workers: readonly PoolItem[] | undefined,
   style: Style,
   io: CliIo,
 ): string[] {
@@ -72,10 +93,12 @@ function statusLines(
   const lines = headLines(execution, style);
   const tree = treeLines(row, view);
   if (tree.length > 0) lines.push("", ...tree);
+  const unreached = execution.steps.filter(isUnreached).length;
+  if (unreached > 0) lines.push(style.dim(`− ${plural(unreached, "step")} not reached`));
   const details =
     execution.status === "FAILED"
       ? failureLines(row, document, style, onServer(execution.execution_id))
-      : openLines(execution, now, style);
+      : openLines(execution, { now, workers, style });
   if (details.length > 0) lines.push("", ...details);
   return lines;
 }
@@ -95,23 +118,47 @@ function headLines(execution: ExecutionAnswer, style: Style): string[] {
 }
 
 /** What is under way now, and what it waits for. */
-function openLines({ commands = [] }: ExecutionAnswer, now: number, style: Style): string[] {
-  const waiting = commands.filter(({ worker }) => worker === null);
+function openLines({ commands = [], next_retry: retry }: ExecutionAnswer, { now, workers, style }: Seen): string[] {
+  const reasons = new Set<string>();
   const lines = commands.slice(0, COMMANDS_SHOWN).map((command) => {
     const { step, iterations, worker, attempt, claimed_at, command_id } = command;
     const which = iterations === undefined ? "" : `[${spanOf(iterations)}]`;
     const since = claimed_at === null ? "" : ` for ${formatDuration(now - Date.parse(claimed_at))}`;
     const again = attempt > 1 ? `, attempt ${attempt}: a worker was lost` : "";
-    const where = worker === null ? "waits for a worker" : `with ${cleanText(worker)}${since}${again}`;
+    const reason = worker === null && workers !== undefined ? waitReason(command, workers) : undefined;
+    if (reason?.isStuck) reasons.add(reason.text);
+    const waits = `waits${reason === undefined ? " for a worker" : `: ${cleanText(reason.text)}`}`;
+    const where = worker === null ? waits : `with ${cleanText(worker)}${since}${again}`;
     return `  ${cleanText(step)}${which}  ${where}  ${style.dim(`command ${command_id}`)}`;
   });
   const rest = commands.length - lines.length;
   if (rest > 0) lines.push(`  and ${plural(rest, "more command")}`);
   if (lines.length > 0) lines.unshift(style.strong("now"));
-  if (waiting.length === commands.length && waiting.length > 0) {
-    lines.push(`  ${style.dim("next")}  no worker has it: 'flow workers' shows who is there and what they run`);
+  if (retry != null) lines.push(`  ${retryText(retry, now)}`);
+  if (reasons.size > 0) {
+    lines.push(
+      `  ${style.dim("next")}  start such a worker ('flow workers --wide' shows those that there are), or cancel it`,
+    );
   }
   return lines;
+}
+
+/** `load  task fetch, attempt 2 begins in 12.0s, after: 503 Service Unavailable`. */
+function retryText({ step, task, iteration, at, run, error }: NextRetryAnswer, now: number): string {
+  const which = iteration === undefined ? "" : `[${iteration}]`;
+  const place = task === step ? "" : `task ${cleanText(task)}, `;
+  const why = error === null ? "" : `, after: ${firstLine(error.message)}`;
+  const left = Date.parse(at) - now;
+  const when = left > 0 ? `begins in ${formatDuration(left)}` : "is about to begin";
+  return `${cleanText(step)}${which}  ${place}attempt ${run} ${when}${why}`;
+}
+
+/** What else is known of an execution that is open. */
+interface Seen {
+  now: number;
+  /** Undefined: nobody knows, or nothing waits for one. */
+  workers: readonly PoolItem[] | undefined;
+  style: Style;
 }
 
 function spanOf({ from, to }: { from: number; to: number }): string {

@@ -81,6 +81,18 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, "0")}m`;
 }
 
+const DAY_MS = 86_400_000;
+
+/** How long ago a time was, both in milliseconds since 1970: `now`, `12s ago`, `5m ago`, `3h ago`, `2d ago`. */
+export function formatAgo(at: number, now: number): string {
+  const ms = now - at;
+  if (ms < 1_000) return "now";
+  if (ms < 60_000) return `${Math.floor(ms / 1_000)}s ago`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)}m ago`;
+  if (ms < DAY_MS) return `${Math.floor(ms / 3_600_000)}h ago`;
+  return `${Math.floor(ms / DAY_MS)}d ago`;
+}
+
 /** A whole number with its thousands apart: `100,000`. */
 export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");

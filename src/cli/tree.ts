@@ -1,11 +1,14 @@
+import type { LoopCounters } from "../engine/state.ts";
 import { CANCELLING, firstLine, loopProgress, SKIP_REASONS } from "./progress-lines.ts";
 import { progressText } from "./progress-text.ts";
 import type { ExecutionRow, StepRow } from "./run-model.ts";
 import type { Style } from "./style.ts";
-import { cleanText, fitText, formatDuration, padText, plural, textWidth } from "./text.ts";
+import { cleanText, fitText, formatCount, formatDuration, padText, plural, textWidth } from "./text.ts";
 
 /** What a tree is drawn for. */
 export interface TreeView {
+  /** Lines above the steps: whose they are. */
+  head?: readonly string[];
   /** Milliseconds since 1970. */
   now: number;
   /** Columns that a line may take. */
@@ -24,11 +27,15 @@ export interface TreeView {
 export function treeLines(root: ExecutionRow, view: TreeView): string[] {
   const entries: Entry[] = [];
   addSteps(entries, root, { depth: 0, within: false, now: view.now });
-  const room = Math.max(1, view.lines - (view.cancelling ? 1 : 0));
+  const head = (view.head ?? []).map((line) => fitText(line, view.columns));
+  const room = Math.max(1, view.lines - head.length - (view.cancelling ? 1 : 0));
   const fitted = fit(entries, room).map(({ words, ...entry }): Line => ({ ...entry, ...words() }));
   const longest = Math.max(0, ...fitted.map(lineWidth));
   const nameWidth = Math.min(longest, NAME_WIDTH_MAX, Math.max(NAME_WIDTH_MIN, Math.floor(view.columns / 2)));
-  const lines = fitted.map((line) => draw(line, nameWidth, view));
+  const lines = [
+    ...head.map((line, index) => (index === 0 ? view.style.strong(line) : view.style.dim(line))),
+    ...fitted.map((line) => draw(line, nameWidth, view)),
+  ];
   if (view.cancelling) lines.push(view.style.notice(fitText(CANCELLING, view.columns)));
   return lines;
 }
@@ -109,7 +116,7 @@ function stepEntry(row: StepRow, { depth, within, now }: Place): Entry {
     const { startedAt, endedAt } = row.state;
     const ran = startedAt !== null && look !== "skipped" && look !== "waiting";
     const duration = ran ? formatDuration((endedAt ?? now) - startedAt) : "";
-    return { name: cleanText(row.name), duration, detail: detailOf(row, look) };
+    return { name: cleanText(row.name), duration, detail: detailOf(row, look, now) };
   };
   return { depth, look, within, words };
 }
@@ -121,19 +128,43 @@ function lookOf({ state }: StepRow): Look {
   return state.status === "SKIPPED" ? "skipped" : "waiting";
 }
 
-function detailOf(row: StepRow, look: Look): string {
+function detailOf(row: StepRow, look: Look, now: number): string {
   const { state, retry } = row;
   if (look === "skipped") return row.skipped === undefined ? "skipped" : `skipped: ${SKIP_REASONS[row.skipped]}`;
   const parts: string[] = [];
-  if (state.loop !== null) parts.push(loopProgress(state.loop));
-  else if (look === "running" && retry !== undefined) {
-    parts.push(`attempt ${retry.run}${retry.error === undefined ? "" : ` after: ${firstLine(retry.error.message)}`}`);
+  if (look === "running" && isWaiting(row)) parts.push(`waits: ${cleanText(row.waits?.text ?? "")}`);
+  if (state.loop !== null) {
+    parts.push(loopProgress(state.loop));
+    if (look === "running" && state.startedAt !== null) parts.push(...loopPace(state.loop, now - state.startedAt));
+  } else if (look === "running" && retry !== undefined) {
+    const left = (retry.at ?? now) - now;
+    const when = left > 0 ? ` in ${formatDuration(left)}` : "";
+    const why = retry.error === undefined ? "" : ` after: ${firstLine(retry.error.message)}`;
+    parts.push(`attempt ${retry.run}${when}${why}`);
   } else if (row.attempts > 1) parts.push(plural(row.attempts, "attempt"));
   if (row.progress !== undefined) parts.push(progressText(row.progress.numbers));
   if (state.runs > 1) parts.push(`run ${state.runs}`);
   if (look === "failed") parts.push(firstLine(state.error?.message ?? ""));
   if (look === "cancelled") parts.push("cancelled");
   return parts.join("  ");
+}
+
+/** What was said of a command counts as long as no worker has it. */
+function isWaiting({ waits, execution }: StepRow): boolean {
+  return waits !== undefined && execution.state.commands[waits.commandId]?.worker === null;
+}
+
+/** A rate over less time says little. */
+const PACE_MS = 2_000;
+
+/** How fast a loop goes, and how long what is left takes at that rate: `120/s`, `about 13m 05s left`. */
+function loopPace({ total, done }: LoopCounters, ranMs: number): string[] {
+  if (ranMs < PACE_MS || done === 0) return [];
+  const perSecond = (1_000 * done) / ranMs;
+  const rate = perSecond >= 10 ? formatCount(Math.round(perSecond)) : perSecond.toFixed(1);
+  const pace = perSecond >= 0.1 ? [`${rate}/s`] : [`${(60 * perSecond).toFixed(1)}/min`];
+  if (total !== null && total > done) pace.push(`about ${formatDuration((1_000 * (total - done)) / perSecond)} left`);
+  return pace;
 }
 
 function fit(entries: readonly Entry[], lines: number): readonly Entry[] {

@@ -1,14 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { PoolItem } from "../schema/worker-api.ts";
 import type { RunModel } from "./run-model.ts";
-import { listWorkers } from "./server-executions.ts";
+import { listWorkers, readExecution } from "./server-executions.ts";
 import type { ServerTarget } from "./server-target.ts";
+import { waitReason } from "./wait-reason.ts";
 
 /** How long work may wait for a worker before somebody who waits with it wants to know why. */
-const WORKER_MS = 5_000;
+const WORKER_MS = 2_500;
 
 /**
- * Tells once when work waits and there is no worker that is ready: it would be waited for without an end and without a
- * reason to be seen. Ends when the signal is aborted. Never throws.
+ * Looks, while an execution goes on, why steps of it wait for a worker: their rows say so (`StepRow.waits`), and what will not
+ * change by itself is told once. Ends when the signal is aborted. Never throws.
  */
 export async function watchForWorkers(
   target: ServerTarget,
@@ -17,20 +19,35 @@ export async function watchForWorkers(
   signal: AbortSignal,
   everyMs: number = WORKER_MS,
 ): Promise<void> {
+  const told = new Set<string>();
   try {
-    for (let waits = false; ; ) {
+    for (let waited = new Set<string>(); ; ) {
       await delay(everyMs, undefined, { signal });
-      const before = waits;
-      const commands = Object.values(model.root()?.state.commands ?? {});
-      waits = commands.length > 0 && commands.every(({ worker }) => worker === null);
+      const root = model.root();
+      if (root === undefined) continue;
+      const open = Object.entries(root.state.commands).filter(([, { worker }]) => worker === null);
       // Twice in a row: what has just been issued is about to be claimed.
-      if (!waits || !before) continue;
-      const { items } = await listWorkers(target, new URLSearchParams({ limit: "500" }), signal);
-      if (items.some(({ status }) => status === "ready")) continue;
-      tell(`The work waits: no worker is ready at ${target.url}. 'flow workers' shows them, 'flow serve' starts one`);
-      return;
+      const isLong = open.some(([id]) => waited.has(id));
+      waited = new Set(open.map(([id]) => id));
+      if (!isLong) continue;
+      const { commands = [] } = await readExecution(target, root.state.executionId, signal);
+      const workers = await everyWorker(target, signal);
+      for (const command of commands) {
+        if (command.worker !== null || !waited.has(command.command_id)) continue;
+        const { text, isStuck } = waitReason(command, workers);
+        const row = root.byName.get(command.step);
+        if (row !== undefined) row.waits = { commandId: command.command_id, text };
+        if (!isStuck || told.has(text)) continue;
+        told.add(text);
+        tell(`${command.step} waits: ${text} at ${target.url}; 'flow workers' lists them`);
+      }
     }
   } catch {
     // It was about a hint.
   }
+}
+
+/** The workers that a server knows, as far as one call lists them. */
+export async function everyWorker(target: ServerTarget, signal: AbortSignal): Promise<PoolItem[]> {
+  return (await listWorkers(target, new URLSearchParams({ limit: "500" }), signal)).items;
 }

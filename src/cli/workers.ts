@@ -1,12 +1,13 @@
 import { loadConfig } from "../platform/config.ts";
+import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import type { PoolItem } from "../schema/worker-api.ts";
 import { type CliInput, EXIT } from "./command.ts";
 import { paintStatus } from "./executions.ts";
 import { listWorkers } from "./server-executions.ts";
 import { serverTarget } from "./server-target.ts";
 import { styleFor } from "./style.ts";
-import { writeTable } from "./table.ts";
-import { formatCount, formatDuration, jsonText, plural } from "./text.ts";
+import { fitted, writeTable } from "./table.ts";
+import { formatAgo, formatCount, formatDuration, jsonText, plural } from "./text.ts";
 
 /** Workers that one call asks for. */
 const PAGE = "500";
@@ -28,28 +29,49 @@ export async function showWorkers(input: CliInput): Promise<number> {
     return EXIT.ok;
   }
   const style = styleFor(io.stdout, io, options["no-color"] === true);
-  const paint = (cell: string, column: number) => (column === STATUS_COLUMN ? paintStatus(cell, style) : cell);
-  writeTable(io.stdout, HEADINGS, items.map(rowOf), paint);
+  const { headings, shrink, rowOf } = options["wide"] === true ? WIDE : NARROW;
+  const statusColumn = headings.indexOf("STATUS");
+  writeTable(io.stdout, headings, items.map(rowOf), {
+    paint: (cell, column) => (column === statusColumn ? paintStatus(cell, style) : cell),
+    ...fitted(io, shrink),
+  });
   const ready = items.filter(({ status }) => status === "ready").length;
   const hint = ready === 0 ? "; commands wait until there is one: 'flow serve --role=worker'" : "";
   io.stderr.write(`${plural(items.length, "worker")} at ${target.url}, ${ready} ready${hint}\n`);
   return EXIT.ok;
 }
 
-const HEADINGS = ["NAME", "STATUS", "CAPACITY", "RUNNING", "HEARTBEAT", "KINDS", "LABELS"];
-const STATUS_COLUMN = HEADINGS.indexOf("STATUS");
+/** Columns of the list, and those that are cut where there is no room, the first one first. */
+interface Look {
+  headings: readonly string[];
+  shrink: readonly string[];
+  rowOf(item: PoolItem): string[];
+}
 
-function rowOf(item: PoolItem): string[] {
-  const { name, status, capacity, running, heartbeat_age_ms, capabilities, labels } = item;
-  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${String(value)}`);
-  const heartbeat = `${formatDuration(heartbeat_age_ms)} ago`;
-  return [
-    name,
-    status,
-    formatCount(capacity),
-    formatCount(running),
-    heartbeat,
-    capabilities.join(","),
-    pairs.join(","),
-  ];
+const NARROW: Look = {
+  headings: ["NAME", "STATUS", "BUSY", "HEARD OF", "LABELS", "KINDS"],
+  shrink: ["KINDS", "LABELS", "NAME"],
+  rowOf(item) {
+    const { name, status, capacity, running, heartbeat_age_ms: ageMs, capabilities } = item;
+    const busy = `${formatCount(running)}/${formatCount(capacity)}`;
+    const isAll = RUNNABLE_KINDS.every((kind) => capabilities.includes(kind));
+    return [name, status, busy, formatAgo(-ageMs, 0), labelsOf(item), isAll ? "all" : capabilities.join(",")];
+  },
+};
+
+const WIDE: Look = {
+  headings: ["NAME", "STATUS", "CAPACITY", "RUNNING", "HEARTBEAT", "KINDS", "LABELS"],
+  shrink: [],
+  rowOf(item) {
+    const { name, status, capacity, running, heartbeat_age_ms, capabilities } = item;
+    const heartbeat = `${formatDuration(heartbeat_age_ms)} ago`;
+    const counts = [formatCount(capacity), formatCount(running)];
+    return [name, status, ...counts, heartbeat, capabilities.join(","), labelsOf(item)];
+  },
+};
+
+function labelsOf({ labels }: PoolItem): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${String(value)}`)
+    .join(",");
 }

@@ -41,6 +41,8 @@ export interface WaitingCommands {
   count: number;
   /** When the oldest of them was issued. */
   since: Date;
+  /** How long ago that was, by the database's clock. */
+  ageMs: number;
   executionIds: string[];
 }
 
@@ -62,6 +64,7 @@ export async function waitingCommands(
       limit ${rowsMax}
     )
     select kinds, labels::text::json as labels, count(*)::int as count, min(created_at) as since,
+      (extract(epoch from now() - min(created_at)) * 1000)::float8 as "ageMs",
       (array_agg(distinct execution_id::text))[1:${executionsMax}] as "executionIds"
     from waiting
     group by kinds, labels::text

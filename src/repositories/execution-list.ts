@@ -36,6 +36,8 @@ export interface ExecutionFilter {
   since?: Date;
   /** Started before this moment. */
   until?: Date;
+  /** The first digits of their ids. */
+  idPrefix?: string;
 }
 
 /**
@@ -163,16 +165,24 @@ type OneStatus = Omit<Narrowing, "statuses"> & { status: ExecutionStateName | un
 
 /** Conditions that are not asked for are not in the text, so that the planner sees which index serves. */
 function conditions(sql: Database["sql"], filter: OneStatus, cursor: string | undefined) {
-  const { status, path, parentExecutionId, since, until } = filter;
+  const { status, path, parentExecutionId, since, until, idPrefix } = filter;
+  const range = idPrefix === undefined ? undefined : idsFrom(idPrefix, Date.now());
   const oldest = since === undefined ? undefined : String(firstIdAt(since.getTime() - ID_BEFORE_MS));
   const youngest = until === undefined ? undefined : String(firstIdAt(until.getTime() + ID_AHEAD_MS));
   return sql`true
       ${cursor === undefined ? sql`` : sql`and execution_id < ${cursor}`}
+      ${range === undefined ? sql`` : sql`and execution_id between ${range.from} and ${range.to}`}
       ${status === undefined ? sql`` : sql`and status = ${status}`}
       ${path === undefined ? sql`` : sql`and path = ${path}`}
       ${parentExecutionId === undefined ? sql`` : sql`and parent_execution_id = ${parentExecutionId}`}
       ${since === undefined ? sql`` : sql`and execution_id >= ${oldest ?? "0"} and started_at >= ${since}`}
       ${until === undefined ? sql`` : sql`and execution_id < ${youngest ?? "0"} and started_at < ${until}`}`;
+}
+
+/** The ids that begin with these digits and are as long as those that are given at `now`, milliseconds since 1970. */
+function idsFrom(digits: string, now: number): { from: string; to: string } {
+  const length = String(firstIdAt(now)).length;
+  return { from: digits.padEnd(length, "0"), to: digits.padEnd(length, "9") };
 }
 
 /** One execution; undefined when there is none. */

@@ -122,13 +122,14 @@ export const EXECUTION_CONTRACTS = [LIST, DETAIL, EVENTS, MARKS, RENDERED, RESUL
 export function executionRoutes(executions: Executions, stopping: AbortSignal) {
   return new Hono<RouteEnvironment>()
     .get(LIST.path, queryOf(LIST.query), async (c) => {
-      const { limit, cursor, status, path_contains, parent_execution_id, since, until, ...filter } =
+      const { limit, cursor, status, path_contains, parent_execution_id, id_prefix, since, until, ...filter } =
         c.req.valid("query");
       const asked = {
         ...filter,
         ...(status !== undefined && { statuses: statesIn(status) }),
         ...(path_contains !== undefined && { pathContains: path_contains }),
         ...(parent_execution_id !== undefined && { parentExecutionId: parent_execution_id }),
+        ...(id_prefix !== undefined && { idPrefix: id_prefix }),
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
       };

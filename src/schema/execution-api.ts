@@ -123,7 +123,13 @@ export const ExecutionItem = v.object({
   path: v.string(),
   version: VersionNumber,
   status: v.picklist(EXECUTION_STATES),
-  progress: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100), v.description("Percent, iterations of loops counted; of one that failed or was cancelled how far it came.")),
+  progress: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(0),
+    v.maxValue(100),
+    v.description("Percent, iterations of loops counted; of one that failed or was cancelled how far it came."),
+  ),
   parent_execution_id: v.nullable(IdText),
   started_at: Timestamp,
   ended_at: v.nullable(Timestamp),
@@ -161,6 +167,13 @@ export const ExecutionsQuery = v.object({
     v.pipe(name, v.description("Of playbooks that have this text in their path, in whatever case.")),
   ),
   parent_execution_id: v.exactOptional(IdInput),
+  id_prefix: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[1-9]\d{0,15}$/, "must be the first digits of an id"),
+      v.description("The first digits of their ids."),
+    ),
+  ),
   since: v.exactOptional(v.pipe(TimeInput, v.description("Started then or later (RFC 3339)."))),
   until: v.exactOptional(v.pipe(TimeInput, v.description("Started before then (RFC 3339)."))),
 });

@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { after, before, type TestContext, test } from "node:test";
+import { stripVTControlCharacters } from "node:util";
 import { runCli } from "../../src/cli/main.ts";
 import type { Outcome } from "../../src/schema/doctor-api.ts";
 import { flow, folderWith, playbookText } from "../support/cli-process.ts";
@@ -64,7 +65,7 @@ function collecting() {
 async function doctor(
   t: TestContext,
   args: readonly string[],
-  more: { environment?: object; isOld?: boolean; findings?: object[] } = {},
+  more: { environment?: object; isOld?: boolean; findings?: object[]; columns?: number } = {},
 ) {
   played = { findings: more.findings ?? [], isOld: more.isOld ?? false };
   server.requests.length = 0;
@@ -78,9 +79,11 @@ async function doctor(
     folder,
     signal: new AbortController().signal,
   };
+  if (more.columns !== undefined) Object.assign(stdout.stream, { isTTY: true, columns: more.columns });
   const code = await runCli(["doctor", ...args], io);
-  const outcome = stdout.text() === "" ? undefined : (JSON.parse(stdout.text()) as Outcome);
-  return { code, outcome, stderr: stderr.text() };
+  const text = stdout.text();
+  const outcome = text.startsWith("{") ? (JSON.parse(text) as Outcome) : undefined;
+  return { code, outcome, text: stripVTControlCharacters(text), stderr: stderr.text() };
 }
 
 /** What the playbook of a `repair run-playbook` gave; those that are bundled give an outcome. */
@@ -101,6 +104,31 @@ test("detect: 0 where nothing is wrong, 2 with an anomaly, 3 where there is noth
   const away = await doctor(t, ["detect", "--server-url", `http://127.0.0.1:${await closedPort()}`]);
   assert.deepEqual([away.code, away.outcome?.severity], [3, "error"]);
   assert.match(away.stderr, /^flow doctor: The server at .* did not answer/);
+});
+
+test("on a terminal detect prints a table that fits it, and below it what to do; --json prints the object", async (t) => {
+  const what = "3 commands of 1 execution wait: no ready worker has the labels gpu=true,zone=eu";
+  const since = new Date(Date.now() - 300_000).toISOString();
+  const findings = [
+    { ...FINDING, what, since, execution_ids: ["7\u001b[2J"] },
+    { ...FINDING, level: "notice" },
+  ];
+  const { code, text } = await doctor(t, ["detect"], { findings, columns: 60 });
+  assert.equal(code, 2);
+  const lines = text.split("\n");
+  assert.match(lines[0] ?? "", /^# +LEVEL +SINCE +WHAT$/);
+  assert.match(lines[1] ?? "", /^1 +anomaly +5m ago +3 commands of 1 .*…$/);
+  assert.match(lines[2] ?? "", /^2 +notice +- +w$/);
+  assert.ok(lines.slice(0, 3).every((line) => line.length <= 60));
+  assert.ok(text.includes(`\n1  ${what}\n   y\n   d\n   executions: 7\n   $ c\n`), text);
+  assert.match(text, /commands pending 1\n$/);
+
+  assert.match((await doctor(t, ["detect"], { columns: 80 })).text, /^✓ nothing is wrong/);
+  assert.equal((await doctor(t, ["detect", "--json"], { columns: 80 })).outcome?.severity, "ok");
+  assert.match(
+    (await doctor(t, ["reachability"], { columns: 80 })).text,
+    /^TARGET +STATE +TIME +ADDRESS\nserver +answers /,
+  );
 });
 
 test("reachability: 0 where all answer, 2 where somebody does not", async (t) => {

@@ -18,7 +18,7 @@ import {
 } from "./watched-run.ts";
 
 /** A tree on a fake terminal, drawn when `tick` is called. */
-function setup(width = 60, height = 10) {
+function setup(width = 60, height = 10, address?: string) {
   const terminal = new FakeTerminal(width, height);
   const timer = { tick: () => {}, isRunning: true };
   const clock = { now: BEGIN };
@@ -28,6 +28,7 @@ function setup(width = 60, height = 10) {
       terminal,
       style: PLAIN,
       verbose: false,
+      ...(address !== undefined && { address }),
       now: () => clock.now,
       every(_ms, task) {
         timer.tick = task;
@@ -46,12 +47,12 @@ test("the tree is drawn in place: each drawing replaces the one before", () => {
   const { terminal, timer, clock, run, progress } = setup();
   run.happen("1", begun("1", "demo", 0), started("start", 0));
   timer.tick();
-  assert.deepEqual(terminal.text(), ["⠋ start      0ms"]);
+  assert.deepEqual(terminal.text(), ["demo", "⠋ start      0ms"]);
   assert.equal(terminal.isCursorShown, false);
   clock.now += 100;
   run.happen("1", completed("start", 100), started("next", 100));
   timer.tick();
-  assert.deepEqual(terminal.text(), ["✓ start    100ms", "⠙ next       0ms"]);
+  assert.deepEqual(terminal.text(), ["demo", "✓ start    100ms", "⠙ next       0ms"]);
   run.happen("1", completed("next", 150), ended(150));
   progress.stop();
   assert.deepEqual(terminal.text(), ["✓ start    100ms", "✓ next      50ms"]);
@@ -74,11 +75,11 @@ test("output of tools goes above the tree and stays there", () => {
   });
   timer.tick();
   timer.tick();
-  const [first, second, third, fourth] = terminal.text();
+  const [first, second, third, name, fourth] = terminal.text();
   assert.equal(first, "start │ one");
   assert.equal(`${second}${third}`, `start[4] │ two red${"!".repeat(80)}`);
-  assert.equal(fourth, "⠋ start      0ms");
-  assert.equal(terminal.text().length, 4);
+  assert.deepEqual([name, fourth], ["demo", "⠋ start      0ms"]);
+  assert.equal(terminal.text().length, 5);
 });
 
 test("events draw nothing by themselves: a loop of many iterations is drawn by the timer alone", () => {
@@ -88,7 +89,7 @@ test("events draw nothing by themselves: a loop of many iterations is drawn by t
   assert.equal(terminal.writes, 0);
   timer.tick();
   assert.equal(terminal.writes, 1);
-  assert.match(terminal.text()[0] ?? "", /20,000\/20,000$/);
+  assert.match(terminal.text()[1] ?? "", /20,000\/20,000$/);
 });
 
 test("a tree higher than the terminal stays within it while it runs, and is whole when it has ended", () => {
@@ -103,6 +104,17 @@ test("a tree higher than the terminal stays within it while it runs, and is whol
   progress.stop();
   assert.equal(terminal.text().length, 20);
   assert.match(terminal.text()[0] ?? "", /^✓ step_0 /);
+});
+
+test("a run on a server is shown with its page's address, which stays when it is over", () => {
+  const { terminal, timer, run, progress } = setup(60, 10, "http://127.0.0.1:8082/executions/1");
+  run.happen("1", begun("1", "etl/\u001b[2Jload", 0), started("start", 0));
+  timer.tick();
+  const head = ["etl/load", "http://127.0.0.1:8082/executions/1"];
+  assert.deepEqual(terminal.text(), [...head, "⠋ start      0ms"]);
+  run.happen("1", completed("start", 10), ended(10));
+  progress.stop();
+  assert.deepEqual(terminal.text(), [...head, "✓ start     10ms"]);
 });
 
 test("a terminal that becomes narrower leaves no remains of the wider tree", () => {

@@ -23,7 +23,40 @@ const WORK = playbookText(
     tool: {kind: noop, result: {id: "{{ call.id }}", big: "{{ 'x' * 100000 }}"}}
 `,
 );
+const TOLD = playbookText(
+  "told",
+  `  - step: first
+    tool: {kind: shell, cmd: "echo from the parent"}
+    next: {arcs: [{step: both}]}
+  - step: both
+    loop: {in: [1, 2], iterator: n}
+    tool: {kind: playbook, path: teller, input: {n: "{{ n }}"}}
+`,
+);
+const TELLER = playbookText("teller", `  - step: say\n    tool: {kind: shell, cmd: "echo child {{ n }}"}\n`);
 const SLEEP = playbookText("sleep", '  - step: wait\n    tool: {kind: shell, cmd: "exec sleep 600"}\n');
+
+test("logs of a parent have its children's lines, each behind its path, and say so where nothing was written", async (t) => {
+  const folder = await folderWith(t, { "told.yaml": TOLD, "teller.yaml": TELLER, "child.yaml": CHILD });
+  const { url } = await startServe(t, folder, {}, ["--role", "all"]);
+  const run = (...args: string[]) => flow(folder, args, { FLOW_SERVER_URL: url });
+  await run("register", "teller.yaml");
+  const ran = await run("run", "told.yaml", "--quiet");
+  assert.equal(ran.code, 0, ran.stderr);
+  const expected = "first  from the parent\nteller › say  child 1\nteller › say  child 2\n";
+  assert.equal((await run("logs", "--last")).stdout, expected);
+  assert.equal((await run("logs", "--last", "-f")).stdout, expected);
+  const lines = (await run("logs", "--last", "--json")).stdout.trim().split("\n");
+  assert.deepEqual(
+    lines.map((line) => (JSON.parse(line) as { path?: string }).path),
+    [undefined, "teller", "teller"],
+  );
+  assert.equal((await run("logs", "--last", "--step", "first")).stdout, "first  from the parent\n");
+
+  await run("run", "child.yaml", "--quiet", "--set", "id=1");
+  const nothing = await run("logs", "--last");
+  assert.deepEqual([nothing.code, nothing.stdout, nothing.stderr], [0, "", "nothing was written\n"]);
+});
 
 test("run, status, events, executions, workers and cancel agree with the service", async (t) => {
   const folder = await folderWith(t, { "child.yaml": CHILD, "work.yaml": WORK, "sleep.yaml": SLEEP });
@@ -63,7 +96,7 @@ test("run, status, events, executions, workers and cancel agree with the service
     ids,
     [...new Set(ids)].sort((left, right) => left - right),
   );
-  assert.match((await run("workers")).stdout, /\n\S+ +ready +\d+ /);
+  assert.match((await run("workers")).stdout, /\n\S+ +ready +\d+\/\d+ +\S+/);
 
   const sleeping = startFlow(folder, ["run", "sleep.yaml"], environment);
   t.after(() => sleeping.process.kill("SIGKILL"));
@@ -72,7 +105,16 @@ test("run, status, events, executions, workers and cancel agree with the service
   assert.match(last.stdout, /^sleep version 1 {2}RUNNING for /);
   assert.match(last.stdout, /^ {2}wait {2}with \S+ for \S+ {2}command \d+$/m);
   const [, open = ""] = /^execution (\d+)/m.exec(last.stdout) ?? [];
-  assert.match((await run("cancel", open, "--reason", "enough")).stdout, /is CANCELLED$/m);
+  // The start of an id is enough where no other one begins so.
+  const begins = open.slice(0, -2);
+  assert.match((await run("status", begins)).stdout, /^sleep version 1 {2}RUNNING for /);
+  const several = await run("status", open.slice(0, 2));
+  assert.equal(several.code, 2);
+  assert.match(
+    several.stderr,
+    new RegExp(`is the start of several executions; give more of it:\\n {2}${open} sleep RUNNING`),
+  );
+  assert.match((await run("cancel", "--last", "--reason", "enough")).stdout, /is CANCELLED$/m);
   const cancelled = await sleeping.ended;
   assert.equal(cancelled.code, 130, cancelled.stderr);
   assert.match(cancelled.stderr, /^■ sleep CANCELLED after .*: enough$/m);

@@ -30,7 +30,7 @@ test("with nothing set up: serve starts its own database, registers, lists, stop
     [registered.code, registered.stdout, registered.stderr],
     [0, "hello.yaml: playbook demo/hello registered as version 1\n", ""],
   );
-  assert.match((await here(["register", "hello.yaml", "--if-changed"])).stdout, /demo\/hello unchanged, version 1$/m);
+  assert.match((await here(["register", "hello.yaml"])).stdout, /demo\/hello unchanged, version 1$/m);
   assert.match((await here(["catalog"])).stdout, /^demo\/hello +playbook +1 +\d{4}-/m);
   assert.equal((await here(["catalog", "get", "demo/hello"])).stdout, playbook("demo/hello"));
 

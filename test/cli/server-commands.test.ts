@@ -39,6 +39,17 @@ test("a refused document is told at its places, with exit code 2, and the others
   assert.match(stderr, /^1 document of 3 refused$/m);
 });
 
+test("an unchanged document makes no version, unless --force asks for one", async (t) => {
+  const { folder, run } = await setup(t, { "a.yaml": playbook("same/a") });
+  const register = async (...more: string[]) => (await run("register", "a.yaml", ...more)).stdout;
+  assert.equal(await register(), "a.yaml: playbook same/a registered as version 1\n");
+  assert.equal(await register(), "a.yaml: playbook same/a unchanged, version 1\n");
+  assert.equal(await register("--if-changed"), "a.yaml: playbook same/a unchanged, version 1\n");
+  assert.equal(await register("--force"), "a.yaml: playbook same/a registered as version 2\n");
+  await writeFile(join(folder, "a.yaml"), `${playbook("same/a")}# changed\n`);
+  assert.equal(await register(), "a.yaml: playbook same/a registered as version 3\n");
+});
+
 test("--json prints one object with what was registered and what was refused", async (t) => {
   const { run } = await setup(t, { "a.yaml": playbook("json/a"), "b.yaml": BAD });
   const { code, stdout } = await run("register", "a.yaml", "b.yaml", "--json");

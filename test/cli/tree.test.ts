@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { COLORS, PLAIN } from "../../src/cli/style.ts";
 import { textWidth } from "../../src/cli/text.ts";
 import { type TreeView, treeLines } from "../../src/cli/tree.ts";
+import type { FlowEvent } from "../../src/schema/event.ts";
 import {
   BEGIN,
   begun,
@@ -57,7 +58,32 @@ test("a loop shows its counters, and a cursor those without a total", () => {
   run.happen("1", begun("1", "demo", 0), loopStarted("load", 0, 100_000), iterationsIssued("load", 0, 0, 100_000));
   for (let index = 0; index < 1_234; index += 1)
     run.happen("1", iterated("load", 10, index, index < 3 ? "no" : undefined));
-  assert.deepEqual(draw(run, { now: BEGIN + 61_000 }), ["⠋ load   1m 01s  1,234/100,000 (3 failed)"]);
+  assert.deepEqual(draw(run, { now: BEGIN + 61_000 }), [
+    "⠋ load   1m 01s  1,234/100,000 (3 failed)  20/s  about 1h 21m left",
+  ]);
+  const slow = watchedRun();
+  slow.happen("1", begun("1", "demo", 0), loopStarted("load", 0, 3), iterationsIssued("load", 0, 0, 3));
+  assert.deepEqual(draw(slow, { now: BEGIN + 61_000 }), ["⠋ load   1m 01s  0/3"], "of nothing there is no rate");
+  slow.happen("1", iterated("load", 30_000, 0));
+  assert.deepEqual(draw(slow, { now: BEGIN + 61_000 }), ["⠋ load   1m 01s  1/3  1.0/min  about 2m 02s left"]);
+  assert.deepEqual(draw(slow, { now: BEGIN + 1_000 }), ["⠋ load     1.0s  1/3"], "too soon to tell");
+});
+
+test("a step that no worker has says why, until one has it; and a retry when it comes", () => {
+  const run = watchedRun();
+  run.happen("1", begun("1", "demo", 0), started("get", 0));
+  const row = run.model.root()?.byName.get("get");
+  assert.ok(row !== undefined);
+  row.waits = { commandId: "get", text: "no worker that is ready has the label gpu=true" };
+  assert.deepEqual(draw(run, { now: BEGIN + 1_000 }), [
+    "⠋ get     1.0s  waits: no worker that is ready has the label gpu=true",
+  ]);
+  row.waits = { commandId: "another", text: "of a run before" };
+  assert.deepEqual(draw(run, { now: BEGIN + 1_000 }), ["⠋ get     1.0s"]);
+  const again = retried("get", 10, 1, "refused");
+  run.happen("1", { ...again, next_run_at: new Date(BEGIN + 13_000).toISOString() } as FlowEvent);
+  assert.deepEqual(draw(run, { now: BEGIN + 1_000 }), ["⠋ get     1.0s  attempt 2 in 12.0s after: refused"]);
+  assert.deepEqual(draw(run, { now: BEGIN + 14_000 }), ["⠋ get    14.0s  attempt 2 after: refused"]);
 });
 
 test("the steps of a sub-playbook stand beneath the step that called it, also when it has ended", () => {

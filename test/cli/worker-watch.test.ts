@@ -13,33 +13,58 @@ function worker(status: string): Record<string, unknown> {
   };
 }
 
+function execution(labels: Record<string, string>): Record<string, unknown> {
+  const command = { command_id: "7", step: "7", attempt: 0, worker: null, claimed_at: null, kinds: [], labels };
+  return {
+    ...{ execution_id: "1", catalog_id: "1", path: "demo", version: 1, status: "RUNNING", progress: 0, error: null },
+    ...{ parent_execution_id: null, started_at: AT, ended_at: null, duration_ms: null, result: null, workload: {} },
+    ...{ steps: [], commands: [command] },
+  };
+}
+
 /** A server with this worker, and a run whose only step was issued. `asked` resolves at the third look at the workers. */
-async function setup(t: TestContext, status: string) {
+async function setup(t: TestContext, status: string, labels: Record<string, string> = {}) {
   let looks = 0;
   let enough = () => {};
   const asked = new Promise<void>((resolve) => {
     enough = resolve;
   });
-  const server = await startHttpServer((_request, response) => {
+  const server = await startHttpServer((request, response) => {
+    if (!request.url.startsWith("/api/worker/pools")) {
+      response.end(JSON.stringify(execution(labels)));
+      return;
+    }
     looks += 1;
     if (looks === 3) enough();
     response.end(JSON.stringify({ items: [worker(status)], next_cursor: null }));
   });
   t.after(() => server.close());
   const run = watchedRun();
-  run.happen("1", begun("1", "demo", 0), started("fetch", 1));
+  run.happen("1", begun("1", "demo", 0), started("7", 1));
   const said: string[] = [];
   const stop = new AbortController();
   const target = { url: server.origin, origin: "a test" };
   const watching = watchForWorkers(target, run.model, (text) => said.push(text), stop.signal, 5);
-  return { said, asked, watching, stop };
+  return { run, said, asked, watching, stop };
 }
 
-test("work that waits without a worker that is ready is told once", async (t) => {
-  const { said, watching } = await setup(t, "offline");
+test("work that waits without a worker that is ready is told once, and its step says so", async (t) => {
+  const { run, said, asked, watching, stop } = await setup(t, "offline");
+  await asked;
+  stop.abort();
   await watching;
   assert.equal(said.length, 1);
-  assert.match(said[0] ?? "", /^The work waits: no worker is ready at http:.* 'flow serve' starts one$/);
+  assert.match(said[0] ?? "", /^7 waits: no worker is ready at http:.*; 'flow workers' lists them$/);
+  assert.deepEqual(run.model.root()?.byName.get("7")?.waits, { commandId: "7", text: "no worker is ready" });
+});
+
+test("the label that no worker has is named", async (t) => {
+  const { said, asked, watching, stop } = await setup(t, "ready", { gpu: "true" });
+  await asked;
+  stop.abort();
+  await watching;
+  assert.equal(said.length, 1);
+  assert.match(said[0] ?? "", /^7 waits: no worker that is ready has the label gpu=true at http:/);
 });
 
 test("nothing is told while a worker is ready, and the watch ends when it is stopped", async (t) => {

@@ -57,6 +57,7 @@ const GROUP: WaitingCommands = {
   labels: { zone: "it's; rm -rf" },
   count: 3,
   since: new Date("2026-11-21T08:00:00.000Z"),
+  ageMs: 90_000,
   executionIds: ["7", "8"],
 };
 

@@ -52,12 +52,12 @@ const registered = (name: string) =>
 const silence = (name: string) => sql`
   update flow.runtime set heartbeat_at = now() - interval '2 hours' where name = ${name}`;
 
-test("a command that nobody takes is found with its execution, and a young one is not", async () => {
+test("a command that no worker may take is found at once with its execution", async () => {
   const executionId = await started();
   const [found] = await about(executionId, checkWaiting);
   assert.match(found?.what ?? "", /no worker is ready/);
   assert.equal(found?.command, "flow serve --role=worker");
-  assert.deepEqual(await about(executionId, checkWaiting, LATER), []);
+  assert.equal((await about(executionId, checkWaiting, LATER)).length, 1, "however patient one is");
 });
 
 test("a command that a ready worker with room does not take is to be told again", async () => {
@@ -67,6 +67,7 @@ test("a command that a ready worker with room does not take is to be told again"
   await sql`update flow.runtime set heartbeat_at = now() + interval '1 hour' where name = 'has-room'`;
   const [ready] = await about(executionId, checkWaiting);
   assert.equal(ready?.command, "flow-doctor repair trigger-reaper");
+  assert.deepEqual(await about(executionId, checkWaiting, LATER), [], "a young one is about to be taken");
   await sql`delete from flow.runtime where name = 'has-room'`;
 });
 

@@ -64,6 +64,17 @@ test("a failed step is shown with its error, and so is the execution", async () 
   assert.equal(body["progress"], 50, "how far it came");
 });
 
+test("executions are listed by the first digits of their ids", async () => {
+  const [first, second] = [await work.execute("two"), await work.execute("two")];
+  const listed = async (prefix: string) => idsOf((await work.get(`/api/executions?id_prefix=${prefix}`)).body);
+  assert.deepEqual(await listed(first), [first]);
+  assert.deepEqual(await listed(second), [second]);
+  const both = await listed(first.slice(0, 5));
+  assert.ok(both.includes(first) && both.includes(second));
+  assert.deepEqual(await listed("1"), [], "ids of today begin with another digit");
+  assert.equal((await work.get("/api/executions?id_prefix=0x1")).status, 422);
+});
+
 test("who asks for what has changed hears of the steps that a failed run did not reach, once", async () => {
   const id = await work.execute("two");
   const { body: before } = await work.get(`/api/executions/${id}`);

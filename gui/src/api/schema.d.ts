@@ -2309,6 +2309,8 @@ export interface operations {
                 /** @description Of playbooks that have this text in their path, in whatever case. */
                 path_contains?: string;
                 parent_execution_id?: string | number;
+                /** @description The first digits of their ids. */
+                id_prefix?: string;
                 /** @description Started then or later (RFC 3339). */
                 since?: string;
                 /** @description Started before then (RFC 3339). */

@@ -26,6 +26,11 @@ export function whyWaiting(
   return able.every(({ held, capacity }) => held >= capacity) ? "busy" : "unnoticed";
 }
 
+/** True where the workers that there are will never take them. */
+export function isOutOfReach(reason: WaitingReason): boolean {
+  return reason !== "busy" && reason !== "unnoticed";
+}
+
 /** Commands that nobody takes: why, and what helps. */
 export function waitingFindings(waiting: readonly WaitingCommands[], workers: readonly SeenWorker[]): Finding[] {
   return waiting.map((group) => {

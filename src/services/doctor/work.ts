@@ -12,7 +12,7 @@ import {
 import { EXECUTIONS_NAMED_MAX } from "../../schema/doctor-api.ts";
 import { type CheckResult, counted, finding, shellWord } from "./finding.ts";
 import { type DoctorLimits, FINDINGS_MAX, ROWS_MAX } from "./limits.ts";
-import { waitingFindings } from "./waiting.ts";
+import { isOutOfReach, waitingFindings, whyWaiting } from "./waiting.ts";
 
 /*
  * The checks of executions, commands, workers and batches (interface specification, Commands and Doctor): what stands still,
@@ -22,8 +22,13 @@ import { waitingFindings } from "./waiting.ts";
 /** Commands that nobody takes. */
 export async function checkWaiting(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
   const workers = await seenWorkers(reading, staleMs, ROWS_MAX);
-  const asked = { staleMs, rowsMax: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
-  const findings = waitingFindings(await waitingCommands(reading, asked), workers);
+  const asked = { staleMs: 0, rowsMax: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
+  const waiting = await waitingCommands(reading, asked);
+  // What no worker may take stands still from its first moment; what could be taken gets its time.
+  const findings = waitingFindings(
+    waiting.filter((group) => group.ageMs >= staleMs || isOutOfReach(whyWaiting(group, workers))),
+    workers,
+  );
   const ready = workers.filter(({ status, isSilent }) => status === "ready" && !isSilent).length;
   return { findings: findings.slice(0, FINDINGS_MAX), counts: { workers_ready: ready } };
 }
