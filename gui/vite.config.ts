@@ -5,6 +5,8 @@ import { defineConfig } from "vite";
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react()],
+  // Files name each other by where they stand themselves: whoever serves them may put a path before all of them.
+  base: "./",
   build: {
     outDir: "../dist/page",
     emptyOutDir: true,

@@ -52,7 +52,16 @@ function readyLine(ready: Ready): string {
 }
 
 /** Where a person looks: a server that listens on every address is on this machine too. */
-function pageLine({ url, hasPage }: { url: string; hasPage: boolean }): string {
+function pageLine({
+  url,
+  publicUrl,
+  hasPage,
+}: {
+  url: string;
+  publicUrl: string | undefined;
+  hasPage: boolean;
+}): string {
   if (!hasPage) return "page: none, this installation was built without one ('npm run build' makes it)\n";
+  if (publicUrl !== undefined) return `page: ${publicUrl}/\n`;
   return `page: ${url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")}/\n`;
 }

@@ -10,6 +10,7 @@ import { GATEWAY_SETTINGS } from "./gateway-settings.ts";
 import { KEYCHAIN_SETTINGS } from "./keychain-settings.ts";
 import { LOGIN_SETTINGS } from "./login-settings.ts";
 import { PROXY_SETTINGS } from "./proxy.ts";
+import { PUBLIC_SETTINGS } from "./public-address.ts";
 import { RESULT_SETTINGS } from "./result-settings.ts";
 import { createSecret, MASK, type Secret } from "./secret.ts";
 import { SECRET_SETTINGS } from "./secret-settings.ts";
@@ -124,6 +125,7 @@ const SETTINGS = {
   ...WORKER_SETTINGS,
   ...DUCKDB_SETTINGS,
   ...PROXY_SETTINGS,
+  ...PUBLIC_SETTINGS,
   ...LOGIN_SETTINGS,
   ...TRACING_SETTINGS,
   ...GATEWAY_SETTINGS,

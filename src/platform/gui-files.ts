@@ -28,10 +28,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Reads the page that the build has made, 1.3 MB, into memory: a file is found by its exact name, so that no address reaches
- * out of the folder. `apiPrefix` is what the page puts before paths of the API. Undefined where there is no page, as in an
+ * out of the folder. `apiPrefix` is what the page puts before paths of the API, `publicPath` what stands before all paths (`/flow`, or nothing). Undefined where there is no page, as in an
  * installation that was built without it.
  */
-export function readGuiFiles(folder: string, apiPrefix: string): GuiFiles | undefined {
+export function readGuiFiles(folder: string, apiPrefix: string, publicPath = ""): GuiFiles | undefined {
   if (!existsSync(join(folder, "index.html"))) return undefined;
   const files = new Map<string, GuiFile>();
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -39,17 +39,19 @@ export function readGuiFiles(folder: string, apiPrefix: string): GuiFiles | unde
     if (!entry.isFile() || contentType === undefined) continue;
     const path = join(entry.parentPath, entry.name);
     const name = `/${relative(folder, path).split(sep).join("/")}`;
-    files.set(name, fileOf(name, contentType, contentOf(path, name, apiPrefix)));
+    files.set(name, fileOf(name, contentType, contentOf(path, name, apiPrefix, publicPath)));
   }
   return files;
 }
 
-function contentOf(path: string, name: string, apiPrefix: string): Uint8Array<ArrayBuffer> {
+function contentOf(path: string, name: string, apiPrefix: string, publicPath: string): Uint8Array<ArrayBuffer> {
   if (name !== "/index.html") return new Uint8Array(readFileSync(path));
-  const text = readFileSync(path, "utf8").replace(
-    'name="flow-api" content="/api"',
-    `name="flow-api" content="${apiPrefix}"`,
-  );
+  const before = publicPath.replaceAll("&", "&amp;");
+  const text = readFileSync(path, "utf8")
+    .replace('name="flow-api" content="/api"', () => `name="flow-api" content="${before}${apiPrefix}"`)
+    .replace('name="flow-path" content=""', () => `name="flow-path" content="${before}"`)
+    // The page is one file for many addresses: what it loads is named from the root.
+    .replaceAll('="./assets/', () => `="${before}/assets/`);
   return new TextEncoder().encode(text);
 }
 

@@ -16,7 +16,7 @@ export function checkGateway(config: Config, host: string, logger: Logger): void
   }
   if (config.idpDomains.length === 0 && config.idpProviders.size === 0 && !config.authBypass)
     logger.warn({}, "nobody can log in: set FLOW_IDP_DOMAINS and FLOW_IDP_AUDIENCE, or FLOW_IDP_CONFIG");
-  if (config.corsOrigins === undefined && config.gatewayPublicUrl === undefined)
+  if (config.corsOrigins === undefined && config.gatewayPublicUrl === undefined && config.publicUrl === undefined)
     logger.warn({}, "no page but the gateway's own may call: set CORS_ALLOWED_ORIGINS for pages elsewhere");
 }
 

@@ -14,6 +14,7 @@ import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import { isLoopback } from "../platform/loopback.ts";
 import { packagePath } from "../platform/package-file.ts";
+import { type PublicAddress, publicAddress, publicPathOf } from "../platform/public-address.ts";
 import type { KeyValueStore } from "../ports/key-value.ts";
 import { createGatewayApp } from "../routes/gateway/app.ts";
 import { createCallbackApp } from "../routes/gateway/callbacks.ts";
@@ -74,6 +75,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const { authBypass: bypass, serverToken } = config;
   const providers = openProviders(config);
   const login = openLogin(deps, { callbacks, callbackUrl, server, sessions, providers });
+  const own = publicAddress(config.gatewayPublicUrl ?? config.publicUrl);
   const app = createGatewayApp({
     ...told,
     login: {
@@ -86,16 +88,17 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
       },
       isAllowed: server.isAllowed,
       bypass,
+      cookiePath: own?.path || "/",
       now: Date.now,
     },
     proxy: { forward: forwarder.forward, serverToken, bypass, stopping: stopping.signal },
-    origins: originRules(config, host),
-    gui: readGuiFiles(packagePath("dist/page"), "/flow"),
+    origins: originRules(config, host, own),
+    gui: readGuiFiles(packagePath("dist/page"), "/flow", own?.path),
     trustedProxies: config.trustedProxies,
   });
   const listener = await listen(
     { fetch: (request, env) => app.fetch(request, env), malformed: () => malformed(told.newRequestId()) },
-    { host, port, portBy: "FLOW_GATEWAY_PORT" },
+    { host, port, portBy: "FLOW_GATEWAY_PORT", ...publicPathOf(config, own) },
   );
   lifecycle.add("the gateway's HTTP server", () => listener.close());
   // First of all: live streams are ended, so that the HTTP server can end.
@@ -222,8 +225,7 @@ async function openStore({ config, logger, lifecycle }: GatewayDeps): Promise<Ke
   return createNatsKeyValue({ link, now: Date.now });
 }
 
-function originRules(config: Config, host: string) {
-  const own = config.gatewayPublicUrl === undefined ? undefined : new URL(config.gatewayPublicUrl);
+function originRules(config: Config, host: string, own: PublicAddress | undefined) {
   return {
     allowed: config.corsOrigins ?? (own === undefined ? [] : [own.origin]),
     hosts: isLoopback(host) ? new Set(own === undefined ? [] : [own.host]) : undefined,

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { withoutPublicPath } from "../platform/public-address.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 
 /** An HTTP server that listens. */
@@ -27,6 +28,8 @@ export interface ListenAt {
   portBy?: string;
   /** How slow a client may be. Default {@link SLOWEST}. */
   slowest?: Slowest;
+  /** What a reverse proxy may leave standing before each path (`/flow`): it is cut off. Default nothing. */
+  publicPath?: string;
 }
 
 /** How slow a client may be, milliseconds: who takes longer is answered 408, and the connection is closed. */
@@ -60,6 +63,7 @@ export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promi
   const server = createServer(limits, (incoming, outgoing) => {
     // The connection's last answer: a busy client would keep it, and this server, for as long as it has something to ask.
     if (isClosing) outgoing.shouldKeepAlive = false;
+    if (at.publicPath !== undefined) incoming.url = withoutPublicPath(incoming.url ?? "/", at.publicPath);
     void answer(incoming, outgoing);
   });
   await new Promise<void>((resolve, reject) => {

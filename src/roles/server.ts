@@ -10,6 +10,7 @@ import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
 import { isLoopback } from "../platform/loopback.ts";
 import { packagePath } from "../platform/package-file.ts";
+import { publicAddress, publicPathOf } from "../platform/public-address.ts";
 import { type Database, openDatabase } from "../repositories/database.ts";
 import { ensureEventPartitions } from "../repositories/event-partitions.ts";
 import { unavailable } from "../repositories/failure.ts";
@@ -45,6 +46,8 @@ export interface RunningServer {
   data: string;
   /** It serves the browser's page; an installation may have been built without. */
   hasPage: boolean;
+  /** `FLOW_PUBLIC_URL`. */
+  publicUrl: string | undefined;
 }
 
 /**
@@ -89,7 +92,8 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   setMaxListeners(0, stopping.signal);
   const loopback = isLoopback(host);
   const newRequestId = createIds(Date.now);
-  const gui = readGuiFiles(packagePath("dist/page"), "/api");
+  const own = publicAddress(config.publicUrl);
+  const gui = readGuiFiles(packagePath("dist/page"), "/api", own?.path);
   if (gui === undefined) logger.warn({}, "this installation has no page for browsers: it was built without");
   const app = createApp({
     ...service,
@@ -103,6 +107,8 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
     metrics,
     tokens,
     loopback,
+    // Without tokens everybody whom the proxy lets through could do anything.
+    publicAddress: config.serverToken === undefined && !config.authDisabled ? undefined : own,
     gui,
     version: deps.version,
     newRequestId,
@@ -110,12 +116,12 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
   });
   const listener = await listen(
     { fetch: (request, { incoming }) => app.fetch(request, { incoming }), malformed: () => malformed(newRequestId()) },
-    { host, port },
+    { host, port, ...publicPathOf(config, own) },
   );
   lifecycle.add("the HTTP server", () => listener.close());
   // First of all: who waits for something is answered, so that the HTTP server can end.
   lifecycle.add("whoever waits", () => stopping.abort());
-  return { url: listener.url, data, hasPage: gui !== undefined };
+  return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined };
 }
 
 /**

@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import type { GuiFiles } from "../platform/gui-files.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
+import type { PublicAddress } from "../platform/public-address.ts";
 import type { FlowError } from "../schema/errors.ts";
 import type { Access } from "../services/access.ts";
 import type { Advance } from "../services/advance.ts";
@@ -129,6 +130,8 @@ export interface AppDeps {
   tokens: Tokens;
   /** The server listens on loopback: refuse names and pages from elsewhere. */
   loopback: boolean;
+  /** The address behind a reverse proxy, by which it may be reached then too. */
+  publicAddress?: PublicAddress | undefined;
   /** Aborted when the server begins to stop: whoever waits for something is answered. */
   stopping: AbortSignal;
   /** The browser's page; undefined where the installation has none. */
@@ -150,7 +153,7 @@ export function createApp(deps: AppDeps) {
   app.onError(errorAnswers(deps));
   app.notFound(noSuchRoute);
   app.use(requests(deps));
-  if (deps.loopback) app.use(loopbackOnly());
+  if (deps.loopback) app.use(loopbackOnly(deps.publicAddress));
   if (deps.gui !== undefined) app.use(guiFiles(deps.gui));
   app.use(bodyLimit(bodyLimits(deps.limits)));
   app.use(access(CONTRACTS, deps));

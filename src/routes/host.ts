@@ -1,20 +1,22 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { isLoopback } from "../platform/loopback.ts";
+import type { PublicAddress } from "../platform/public-address.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { RouteEnvironment } from "./environment.ts";
 
 /**
  * For a server that listens on loopback: only names of this machine may be asked for, and only its own pages may ask.
  * Otherwise any page in the browser of whoever runs this could have its own name resolve to 127.0.0.1 (DNS rebinding) and
- * register and run playbooks.
+ * register and run playbooks. `own`: the address by which a reverse proxy on this machine is reached, where callers have to
+ * say who they are.
  */
-export function loopbackOnly(): MiddlewareHandler {
+export function loopbackOnly(own?: PublicAddress): MiddlewareHandler {
   return async (c, next) => {
     // The adapter builds the address from the Host header; tests give the address alone.
     const host = c.req.header("host") ?? new URL(c.req.url).host;
-    if (!isLocal(`http://${host}`)) throw refused("Host", host);
+    if (!isLocal(`http://${host}`) && host !== own?.host) throw refused("Host", host);
     const origin = c.req.header("origin");
-    if (origin !== undefined && !isLocal(origin)) throw refused("Origin", origin);
+    if (origin !== undefined && !isLocal(origin) && origin !== own?.origin) throw refused("Origin", origin);
     await next();
   };
 }

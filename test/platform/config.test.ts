@@ -8,6 +8,7 @@ import { GATEWAY_SETTINGS } from "../../src/platform/gateway-settings.ts";
 import { KEYCHAIN_SETTINGS } from "../../src/platform/keychain-settings.ts";
 import { LOGIN_SETTINGS } from "../../src/platform/login-settings.ts";
 import { PROXY_SETTINGS } from "../../src/platform/proxy.ts";
+import { PUBLIC_SETTINGS } from "../../src/platform/public-address.ts";
 import { RESULT_SETTINGS } from "../../src/platform/result-settings.ts";
 import { SECRET_SETTINGS } from "../../src/platform/secret-settings.ts";
 import { SERVICE_SETTINGS } from "../../src/platform/service-settings.ts";
@@ -18,6 +19,7 @@ import { FlowError } from "../../src/schema/errors.ts";
 /* Those of the service and of workers stand in files of their own, and so do their tests. */
 const ELSEWHERE = {
   ...PROXY_SETTINGS,
+  ...PUBLIC_SETTINGS,
   ...LOGIN_SETTINGS,
   ...DOCTOR_SETTINGS,
   ...ADMIN_SETTINGS,

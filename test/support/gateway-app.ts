@@ -69,6 +69,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       revoke: (tokenSha256) => Promise.resolve(void revoked.push(tokenSha256)),
       isAllowed: () => Promise.resolve(false),
       bypass,
+      cookiePath: "/",
       now: Date.now,
       ...options.login,
     },

@@ -33,6 +33,8 @@ export const CLIENT_ID = "browser-app";
 const REDIRECT = "http://127.0.0.1/callback";
 /** The gateway's own page. */
 const PAGE_REDIRECT = "http://127.0.0.1/login";
+/** The same behind a reverse proxy with a path. */
+const PATH_REDIRECT = "http://127.0.0.1/flow/login";
 const REDIRECTS_MAX = 20;
 
 /** Starts one on a free port of this machine. */
@@ -47,7 +49,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
         client_id: CLIENT_ID,
         application_type: "native",
         token_endpoint_auth_method: "none",
-        redirect_uris: [REDIRECT, PAGE_REDIRECT],
+        redirect_uris: [REDIRECT, PAGE_REDIRECT, PATH_REDIRECT],
         grant_types: ["authorization_code"],
         response_types: ["code"],
       },

@@ -5,11 +5,14 @@
 
 const KEY = "flow.token";
 
-/** Prefix under which the API stands: `/api` at a server, `/flow` behind the gateway. */
+/** What stands before each path, behind a reverse proxy that has put one there: `/flow`, or nothing. */
+export const PUBLIC_PATH = metaOf("flow-path") ?? "";
+
+/** Prefix under which the API stands, after {@link PUBLIC_PATH}: `/api` at a server, `/flow` behind the gateway. */
 export const API_PREFIX = metaOf("flow-api") ?? "/api";
 
 /** True behind the gateway: people log in with their identity provider. */
-export const HAS_LOGIN = API_PREFIX !== "/api";
+export const HAS_LOGIN = API_PREFIX !== `${PUBLIC_PATH}/api`;
 
 /** The bearer token of this tab, or undefined. */
 export function sessionToken(): string | undefined {
@@ -31,6 +34,11 @@ export function authorization(): Record<string, string> {
 /** The address of a path of the API, `/api/executions`, here. */
 export function addressOf(path: string): string {
   return path.startsWith("/api/") ? API_PREFIX + path.slice("/api".length) : path;
+}
+
+/** The path of the browser's address within the page, without what stands before it. */
+export function ownPath(pathname: string): string {
+  return pathname.startsWith(`${PUBLIC_PATH}/`) ? pathname.slice(PUBLIC_PATH.length) : pathname;
 }
 
 function metaOf(name: string): string | undefined {

@@ -7,6 +7,7 @@ import {
   stringifySearchWith,
 } from "@tanstack/react-router";
 import { ACCESS_TABS, type AccessTab } from "../access/tabs.ts";
+import { PUBLIC_PATH } from "../api/session.ts";
 import { ENTRY_TABS, type EntryTab } from "../catalog/tabs.ts";
 import { EXECUTION_TABS, type ExecutionTab } from "../execution/tabs.ts";
 import { FaultPage, NoSuchPage } from "./fault.tsx";
@@ -258,6 +259,7 @@ export const router = createRouter({
     access,
     login,
   ]),
+  basepath: PUBLIC_PATH === "" ? "/" : PUBLIC_PATH,
   // Texts as they are, and no JSON: an address is read and written by people too.
   parseSearch: parseSearchWith(String),
   stringifySearch: stringifySearchWith(String),

@@ -1,7 +1,7 @@
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, Suspense, useEffect, useLayoutEffect, useState } from "react";
 import { lockedOut } from "../api/queries.ts";
-import { HAS_LOGIN } from "../api/session.ts";
+import { HAS_LOGIN, ownPath } from "../api/session.ts";
 import { NoRoleYet, Who } from "../login/who.tsx";
 import { useSections } from "../parts/allowed.ts";
 import { titleText } from "../parts/title.ts";
@@ -21,7 +21,8 @@ export function Shell(): ReactNode {
   useEffect(() => {
     const ask = () => {
       if (!HAS_LOGIN) setAsksToken(true);
-      else if (location.pathname !== "/login") void navigate({ to: "/login", search: { to: hereOf(location) } });
+      else if (ownPath(location.pathname) !== "/login")
+        void navigate({ to: "/login", search: { to: hereOf(location) } });
     };
     lockedOut.addEventListener("lockedout", ask);
     return () => lockedOut.removeEventListener("lockedout", ask);
@@ -116,5 +117,5 @@ function SchemeChoice(): ReactNode {
 }
 
 function hereOf({ pathname, search }: Location): string {
-  return pathname + search;
+  return ownPath(pathname) + search;
 }

@@ -2,7 +2,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { answerOf, api } from "../api/client.ts";
-import { addressOf } from "../api/session.ts";
+import { addressOf, PUBLIC_PATH } from "../api/session.ts";
 import type { EventRecord } from "../api/types.ts";
 import { CopyButton } from "../parts/copy.tsx";
 import { JsonView } from "../parts/json-view.tsx";
@@ -86,7 +86,7 @@ function Copies({ executionId, event }: { executionId: string; event: EventRecor
 
 /** A link that shows this event whatever else is filtered. */
 function linkTo(executionId: string, eventId: number): string {
-  return `${location.origin}/executions/${executionId}?tab=events&event=${eventId}`;
+  return `${location.origin}${PUBLIC_PATH}/executions/${executionId}?tab=events&event=${eventId}`;
 }
 
 function oneEvent(executionId: string, eventId: string) {

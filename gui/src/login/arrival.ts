@@ -1,3 +1,5 @@
+import { ownPath, PUBLIC_PATH } from "../api/session.ts";
+
 /*
  * What a provider has sent this browser back with. Taken out of the address before anything else of the page looks at it, so
  * that a code stands in no history, and is not taken for a filter.
@@ -18,9 +20,9 @@ export function takeArrival(): URLSearchParams | undefined {
 }
 
 function fromAddress(): URLSearchParams | undefined {
-  if (location.pathname !== "/login") return undefined;
+  if (ownPath(location.pathname) !== "/login") return undefined;
   const given = new URLSearchParams(location.search);
   if (!given.has("state")) return undefined;
-  history.replaceState(null, "", "/login");
+  history.replaceState(null, "", `${PUBLIC_PATH}/login`);
   return given;
 }

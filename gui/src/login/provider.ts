@@ -1,4 +1,5 @@
 import { Problem, problemOf, unreachable } from "../api/problem.ts";
+import { PUBLIC_PATH } from "../api/session.ts";
 import { takeArrival } from "./arrival.ts";
 import { tellSession } from "./news.ts";
 import { returnTo } from "./return-to.ts";
@@ -117,7 +118,7 @@ export async function logOut(): Promise<void> {
 async function answerOf(path: string, init: RequestInit): Promise<unknown> {
   let response: Response;
   try {
-    response = await fetch(path, { ...init, credentials: "same-origin" });
+    response = await fetch(PUBLIC_PATH + path, { ...init, credentials: "same-origin" });
   } catch (error) {
     throw unreachable(error);
   }
@@ -130,7 +131,7 @@ function refused(message: string): Problem {
 }
 
 function redirectUri(): string {
-  return `${location.origin}/login`;
+  return `${location.origin}${PUBLIC_PATH}/login`;
 }
 
 /** 256 bits. */

@@ -30,6 +30,8 @@ export interface LoginRouteDeps {
   isAllowed(tokenSha256: string, asked: { action: string; path: string }): Promise<boolean>;
   /** GATEWAY_AUTH_BYPASS: whoever has no session is told that they may do everything, as they may. */
   bypass: boolean;
+  /** What stands before each path of the gateway, or `/`: the cookie is sent nowhere else. */
+  cookiePath: string;
   /** Milliseconds since 1970. */
   now(): number;
 }
@@ -50,7 +52,7 @@ export function loginRoutes(deps: LoginRouteDeps) {
       const { idp_token: idpToken, idp_domain: idpDomain } = c.req.valid("json");
       const { client: address } = c.var;
       const logged = await deps.login({ idpToken, idpDomain, address, userAgent: c.req.header("user-agent") });
-      const answer = logIn(c, logged, deps.now());
+      const answer = logIn(c, logged, deps);
       return c.json({ ...answer, session_token: logged.sessionToken } satisfies LoginAnswer);
     })
     .get("/api/auth/providers", async (c) => {
@@ -69,7 +71,7 @@ export function loginRoutes(deps: LoginRouteDeps) {
       const userAgent = c.req.header("user-agent");
       const code = { ...rest, codeVerifier, redirectUri };
       const logged = await deps.login({ code, idpDomain, address: c.var.client, userAgent });
-      return c.json(logIn(c, logged, deps.now()) satisfies ExchangeAnswer);
+      return c.json(logIn(c, logged, deps) satisfies ExchangeAnswer);
     })
     .post("/api/auth/logout", async (c) => {
       const session = sessionOf(c);
@@ -77,10 +79,11 @@ export function loginRoutes(deps: LoginRouteDeps) {
         await deps.revoke(session);
       } catch (error) {
         // Of a session that is over nothing is left to try again with.
-        if (error instanceof FlowError && error.code === "UNAUTHENTICATED") deleteCookie(c, SESSION_COOKIE, COOKIE);
+        if (error instanceof FlowError && error.code === "UNAUTHENTICATED")
+          deleteCookie(c, SESSION_COOKIE, { ...COOKIE, path: deps.cookiePath });
         throw error;
       }
-      deleteCookie(c, SESSION_COOKIE, COOKIE);
+      deleteCookie(c, SESSION_COOKIE, { ...COOKIE, path: deps.cookiePath });
       return c.json({ status: "logged_out" });
     })
     .get("/api/auth/session", async (c) => {
@@ -98,12 +101,12 @@ export function loginRoutes(deps: LoginRouteDeps) {
 }
 
 /** No script reads it, it travels over TLS alone (or within the machine), and not with what other sites send. */
-const COOKIE = { path: "/", httpOnly: true, secure: true, sameSite: "Lax" } as const;
+const COOKIE = { httpOnly: true, secure: true, sameSite: "Lax" } as const;
 
 /** The cookie of a login, and what is told of it to any page. */
-function logIn(c: Context, { sessionToken, user, expiresAt }: LoggedIn, now: number): ExchangeAnswer {
-  const maxAge = Math.max(0, Math.floor((expiresAt - now) / 1_000));
-  setCookie(c, SESSION_COOKIE, sessionToken, { ...COOKIE, maxAge });
+function logIn(c: Context, { sessionToken, user, expiresAt }: LoggedIn, deps: LoginRouteDeps): ExchangeAnswer {
+  const maxAge = Math.max(0, Math.floor((expiresAt - deps.now()) / 1_000));
+  setCookie(c, SESSION_COOKIE, sessionToken, { ...COOKIE, path: deps.cookiePath, maxAge });
   c.header("cache-control", "no-store");
   const message = `Logged in as ${user.email}`;
   return { status: "authenticated", user, expires_at: withoutZone(expiresAt), message };
