@@ -53,12 +53,16 @@ function keyOf(notice: Notice): string {
   return notice.kind === "commands" ? `commands ${notice.commandIds[0]}` : `${notice.kind} ${notice.executionId}`;
 }
 
-/** Two notices of one key differ in the event alone. Ids have no leading zeros, so that a longer one is a greater one. */
+/**
+ * Two notices of one key differ in the event alone, and in whether the execution has ended: what comes after its end does not
+ * undo that. Ids have no leading zeros, so that a longer one is a greater one.
+ */
 function newer(notice: Notice, other: Notice | undefined): Notice {
   if (notice.kind !== "execution" || other?.kind !== "execution") return notice;
   const [left, right] = [notice.lastEventId, other.lastEventId];
   const isNewer = left.length === right.length ? left >= right : left.length > right.length;
-  return isNewer ? notice : other;
+  const newest = isNewer ? notice : other;
+  return notice.ended === true || other.ended === true ? { ...newest, ended: true } : newest;
 }
 
 function joinCommands(notices: readonly Notice[]): Notice[] {

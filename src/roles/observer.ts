@@ -13,12 +13,14 @@ export function createObserver(deps: {
   logger: Logger;
   broker: Pick<Broker, "publish">;
   echoes: Echoes;
+  /** Name of this server. */
+  server: string;
   traces: Pick<ExecutionTraces, "ended"> | undefined;
 }): AdvanceObserver {
-  const { metrics, logger, broker, echoes, traces } = deps;
+  const { metrics, logger, broker, echoes, server, traces } = deps;
   const logEnd = createEndLog(logger);
   return {
-    committed({ unclaimed, steps, ended, stopped, timings }) {
+    committed({ moved, unclaimed, steps, ended, stopped, timings }) {
       if (timings.executions > 0) metrics.flushed(timings.flushMs / 1_000, timings.executions, timings.events);
       for (const { status, durationMs } of steps) metrics.stepEnded(status, durationMs / 1_000);
       for (const state of ended) {
@@ -27,6 +29,11 @@ export function createObserver(deps: {
       }
       for (const { executionId, commands } of stopped) {
         broker.publish({ kind: "cancel", executionId, stopped: commands.slice(0, NOTICE_COMMANDS_MAX) });
+      }
+      const over = new Set(ended.map(({ executionId }) => executionId));
+      for (const [executionId, lastEventId] of moved) {
+        const move = { executionId, lastEventId: String(lastEventId), ...(over.has(executionId) && { ended: true }) };
+        broker.publish({ kind: "execution", ...move, server });
       }
       if (unclaimed.length === 0) return;
       echoes.told(unclaimed);

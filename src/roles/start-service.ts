@@ -12,6 +12,7 @@ import { hearSessionChanges } from "../repositories/session-changes.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { createDiagnosis } from "../services/doctor/diagnose.ts";
 import { createEchoes, type Echoes } from "../services/echoes.ts";
+import { createElsewhere } from "../services/elsewhere.ts";
 import { createOverview } from "../services/overview/overview.ts";
 import { createReaper, type Reaper } from "../services/reaper.ts";
 import { createRetention } from "../services/retention.ts";
@@ -79,7 +80,7 @@ export async function startService(
     resultsObserver: createResultsObserver(metrics, logger),
     processor,
     env: templateEnvironment(config),
-    observer: createObserver({ metrics, logger, broker, echoes, traces }),
+    observer: createObserver({ metrics, logger, broker, echoes, server: processor, traces }),
     onKeychainViolation: (cacheKey, problems) =>
       logger.warn({ cache_key: cacheKey, problems }, "what the keychain keeps does not match its schema"),
     ...(traces !== undefined && { traceOf: traces.traceOf }),
@@ -106,7 +107,7 @@ export async function startService(
       },
     }),
   );
-  lifecycle.add("hearing of other servers", hear(broker, service, echoes));
+  lifecycle.add("hearing of other servers", hear(broker, service, echoes, processor));
   const reaper = openReaper(config, { database, broker, metrics, logger, processor });
   const retention = createRetention({
     database,
@@ -116,11 +117,19 @@ export async function startService(
     leaseMs: 3 * RETENTION_INTERVAL_MS,
     onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
   });
+  const elsewhere = createElsewhere({
+    database,
+    advance,
+    server: processor,
+    isTold: () => link?.isUp() === true,
+    now: Date.now,
+  });
   const reaperWork = config.reaperEnabled ? { reaper, intervalMs: config.reaperIntervalMs } : undefined;
   const presence = openPresence(database, { name: processor, version });
   startUpkeep({
     ...service,
     upkeep: advance.upkeep,
+    elsewhere,
     database,
     presence,
     reaper: reaperWork,
@@ -148,10 +157,19 @@ export async function startService(
 }
 
 /** What other servers tell of is looked up: a notice is a hint, and may be forged. */
-function hear(broker: Broker, { advance, stops }: Pick<Service, "advance" | "stops">, echoes: Echoes): () => void {
+function hear(
+  broker: Broker,
+  { advance, stops }: Pick<Service, "advance" | "stops">,
+  echoes: Echoes,
+  server: string,
+): () => void {
   return broker.subscribe((notice) => {
     if (notice.kind === "cancel") void stops.tell(notice.stopped ?? []);
-    if (notice.kind !== "commands") return advance.moved(notice.executionId);
+    if (notice.kind === "execution" && notice.server !== server) {
+      const { executionId, lastEventId, ended = false } = notice;
+      advance.moved(executionId, { lastEventId: Number(lastEventId), hasEnded: ended });
+    }
+    if (notice.kind !== "commands") return;
     const commandIds = echoes.fromOthers(notice.commandIds);
     if (commandIds.length > 0) void advance.offer(commandIds);
   });

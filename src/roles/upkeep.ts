@@ -8,6 +8,7 @@ import { deleteExpiredTransients } from "../repositories/transient.ts";
 import type { Upkeep } from "../services/advance.ts";
 import type { Audit } from "../services/audit.ts";
 import { type BackgroundWork, startBackground } from "../services/background.ts";
+import type { Elsewhere } from "../services/elsewhere.ts";
 import type { KeychainUpkeep } from "../services/keychain-upkeep.ts";
 import type { Reaper } from "../services/reaper.ts";
 import type { Results } from "../services/results.ts";
@@ -18,6 +19,7 @@ import type { Presence } from "./presence.ts";
 /** What is looked after beside the requests. */
 export interface UpkeepDeps {
   upkeep: Upkeep;
+  elsewhere: Elsewhere;
   database: Database;
   audit: Audit;
   keychainUpkeep: KeychainUpkeep;
@@ -35,6 +37,8 @@ export interface UpkeepDeps {
 const BATCH_IDLE_MS = 5_000;
 /** Time between two looks for commands that nobody told of: what is given back at another server is taken within a second. */
 const POLL_MS = 700;
+/** Time between two looks at what is watched here, where no broker tells: an end there is heard here some 20 ms later. */
+const ELSEWHERE_MS = 25;
 const DAY_MS = 86_400_000;
 /** Time between two signs of life. */
 const PRESENCE_MS = 10_000;
@@ -50,10 +54,11 @@ export const RETENTION_INTERVAL_MS = 300_000;
  * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
  */
 export function startUpkeep(deps: UpkeepDeps): void {
-  const { upkeep, database, presence, audit, keychainUpkeep, transient, results, reaper, retention } = deps;
+  const { upkeep, elsewhere, database, presence, audit, keychainUpkeep, transient, results, reaper, retention } = deps;
   const { logger, lifecycle } = deps;
   const work: BackgroundWork[] = [
     { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => upkeep.poll() },
+    { name: "hear of what others moved", intervalMs: ELSEWHERE_MS, runOnce: () => elsewhere.look() },
     { name: "recover batches", intervalMs: 1_000, runOnce: () => upkeep.recover(BATCH_IDLE_MS) },
     { name: "end overdue executions", intervalMs: 1_000, runOnce: () => upkeep.expire() },
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => upkeep.sweep() },

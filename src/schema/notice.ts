@@ -21,6 +21,10 @@ export const NoticeSchema = v.variant("kind", [
     kind: v.literal("execution"),
     executionId: IdSchema,
     lastEventId: IdSchema,
+    /** It has ended. */
+    ended: v.exactOptional(v.boolean()),
+    /** The server that wrote them: it has told its own watchers. */
+    server: v.exactOptional(v.pipe(v.string(), v.maxLength(255))),
   }),
   v.object({
     /** An execution was cancelled: what runs of it is to stop. */

@@ -129,8 +129,13 @@ export interface Advance {
    * `end` only after those with which it may have ended.
    */
   watch(executionId: string, listener: () => void, watched?: Watched): () => void;
-  /** Tells the watchers of an execution that another process moved it. */
-  moved(executionId: string): void;
+  /**
+   * Tells the watchers of an execution that another process moved it, up to the event `lastEventId`. Nothing happens where the
+   * state in memory is as new: this process wrote that event, or has read it.
+   */
+  moved(executionId: string, move: { lastEventId: number; hasEnded: boolean }): void;
+  /** Executions that somebody watches. */
+  watched(): string[];
   upkeep: Upkeep;
   /** Batches and starts that wait to be written. */
   queueDepth(): number;
@@ -216,8 +221,8 @@ export interface Upkeep {
 
 /** What a commit has written. */
 export interface Commit {
-  /** Executions that moved. */
-  moved: ReadonlySet<string>;
+  /** Executions that moved, each with its newest event. */
+  moved: ReadonlyMap<string, number>;
   /** Commands that were issued and that nobody has claimed. */
   unclaimed: readonly string[];
   /** Steps that ended. */

@@ -38,7 +38,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     onFault: observer.fault,
     onCommitted(commit) {
       const ended = new Set(commit.ended.map(({ executionId }) => executionId));
-      for (const id of commit.moved) watchers.tell(id, ended.has(id));
+      for (const id of commit.moved.keys()) watchers.tell(id, ended.has(id));
       observer.committed(commit);
     },
     onClaimed({ readyAt, batch }) {
@@ -99,12 +99,16 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     },
     upkeep: createUpkeep(parts),
     watch: watchers.watch,
-    moved(executionId) {
-      // What is kept of it is out of date. Where a round works on it, its write is refused and it is loaded anew.
+    moved(executionId, { lastEventId, hasEnded }) {
       const lane = lanes.known(executionId);
-      if (lane !== undefined && !lane.busy) lanes.drop(lane);
-      watchers.tell(executionId, true);
+      if (lane !== undefined && !lane.busy) {
+        if (lane.live !== null && lane.live.lastEventId >= lastEventId) return;
+        // What is kept of it is out of date. Where a round works on it, its write is refused and it is loaded anew.
+        lanes.drop(lane);
+      }
+      watchers.tell(executionId, hasEnded);
     },
+    watched: watchers.watched,
     queueDepth: () => pump.depth(),
     async close() {
       closed = true;

@@ -156,7 +156,8 @@ function roundRunner(deps: PumpDeps, assign: (round: OpenRound) => void) {
     const stopped = [...round.drafts].flatMap(([executionId, { stopped: commands }]) =>
       commands.length === 0 ? [] : [{ executionId, commands }],
     );
-    deps.onCommitted({ moved, unclaimed, steps, ended, stopped, ...committed });
+    const places = new Map([...moved].map((id) => [id, round.drafts.get(id)?.live.lastEventId ?? 0]));
+    deps.onCommitted({ moved: places, unclaimed, steps, ended, stopped, ...committed });
   };
   return async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
     try {

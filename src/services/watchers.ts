@@ -7,6 +7,8 @@ export interface Watchers {
   watch(executionId: string, listener: () => void, watched?: Watched): () => void;
   /** `mayHaveEnded` is false for a move that is known not to be its last. */
   tell(executionId: string, mayHaveEnded: boolean): void;
+  /** Executions that somebody watches. */
+  watched(): string[];
 }
 
 /** An empty list of watchers. Listeners must not throw. */
@@ -22,6 +24,7 @@ export function createWatchers(): Watchers {
         if (listeners.size === 0 && watchers.get(executionId) === listeners) watchers.delete(executionId);
       };
     },
+    watched: () => [...watchers.keys()],
     tell(executionId, mayHaveEnded) {
       for (const [listener, watched] of watchers.get(executionId) ?? []) {
         if (mayHaveEnded || watched === "moves") listener();

@@ -132,7 +132,11 @@ function live(parts: ServerParts, process: Process): Life {
   const pending = new Set<ServerCall>();
   const api: ApiParts = { ...parts, advance, process, query };
   const hear = (notice: Notice) => {
-    if (notice.kind !== "commands") return advance.moved(notice.executionId);
+    if (notice.kind === "execution") {
+      const { executionId, lastEventId, ended = false } = notice;
+      advance.moved(executionId, { lastEventId: Number(lastEventId), hasEnded: ended });
+    }
+    if (notice.kind !== "commands") return;
     const commandIds = echoes.fromOthers(notice.commandIds);
     if (commandIds.length > 0) void advance.offer(commandIds);
   };
