@@ -25,17 +25,17 @@ export interface StoringClaim {
 }
 
 /**
- * The server's result store, for one claim: what comes from a claim that was lost is refused there, and the claim is given
+ * The server's result store, for one claim of a worker: what comes from a claim that was lost is refused there, and the claim is given
  * up here. Both calls are repeated while the server cannot answer. `load` throws as the port says; `save` throws `FlowError`
  * TOO_LARGE, NOT_STORED, CONFLICT.
  */
-export function createServerResults(parts: RetryParts, claim: StoringClaim): WritableResultStore {
+export function createServerResults(parts: RetryParts, claim: StoringClaim, worker: string): WritableResultStore {
   const { signal } = claim;
   return {
     kind: "kv",
     async save(ref, json, keeping) {
       const { command, attempt } = claim.work;
-      const query = new URLSearchParams({ ref, command_id: command.command_id, attempt: String(attempt) });
+      const query = new URLSearchParams({ ref, worker, command_id: command.command_id, attempt: String(attempt) });
       for (const [name, spelt] of NAMES) {
         const value = keeping?.[name];
         if (value !== undefined) query.set(spelt, value);

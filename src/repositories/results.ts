@@ -21,6 +21,7 @@ export interface ResultRow {
 
 /** The claim under which a worker stores. */
 export interface ClaimKey {
+  worker: string;
   commandId: string;
   attempt: number;
 }
@@ -124,8 +125,8 @@ export function claimed(sql: ISql, executionId: string, claim: ClaimKey | undefi
   if (claim === undefined) return sql`select ${executionId}::bigint as execution_id`;
   return sql`
     select execution_id from flow.command
-    where command_id = ${claim.commandId} and attempt = ${claim.attempt} and status in ('CLAIMED', 'RUNNING')
-      and execution_id = ${executionId}
+    where command_id = ${claim.commandId} and attempt = ${claim.attempt} and worker = ${claim.worker}
+      and status in ('CLAIMED', 'RUNNING') and execution_id = ${executionId}
     for share`;
 }
 

@@ -35,7 +35,7 @@ export function createWorkerTools(config: Config, server: RetryParts): WorkerToo
   const unclaimed = { work: { command: { command_id: "" }, attempt: 0 }, giveUp: () => undefined };
   const store: ResultStore = {
     load: (ref, reader) =>
-      createServerResults(server, { ...unclaimed, signal: AbortSignal.timeout(ARTIFACT_MS) }).load(ref, reader),
+      createServerResults(server, { ...unclaimed, signal: AbortSignal.timeout(ARTIFACT_MS) }, "").load(ref, reader),
   };
   const allowPrivate = isGiven(config, "httpAllowPrivate") ? config.httpAllowPrivate : [];
   const secretSource = openSecretSource(config, allowPrivate);

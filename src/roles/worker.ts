@@ -144,7 +144,7 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
       log: (line) => logLine(logger, line),
     },
     childrenOf: (claim) => children.of(claim),
-    resultsOf: (claim) => createServerResults(server, claim),
+    resultsOf: (claim) => createServerResults(server, claim, name),
     ...(tracing !== undefined && { traceOf: createClaimTraces(tracing, name, systemClock.now) }),
     capacity: config.workerCapacity,
     newAbort,

@@ -13,7 +13,7 @@ export interface SentEvent {
 
 /** The body of an event batch, read. */
 export interface SentBatch {
-  worker: string | undefined;
+  worker: string;
   events: SentEvent[];
   claim: ClaimInput | undefined;
 }
@@ -33,9 +33,6 @@ export function readBatch(body: unknown, eventsMax: number, now: number, bodyByt
     );
   }
   if (events.length === 0) throw invalid("The body", [{ path: "events", message: "must not be empty" }]);
-  if (claim !== undefined && worker === undefined) {
-    throw invalid("The body", [{ path: "worker", message: "is required with 'claim'" }]);
-  }
   const problems: (InputProblem & { index: number })[] = [];
   const sent: SentEvent[] = [];
   events.forEach((event, index) => {
@@ -44,11 +41,11 @@ export function readBatch(body: unknown, eventsMax: number, now: number, bodyByt
     else problems.push(...read.map((problem) => ({ index, ...problem })));
   });
   if (problems.length > 0) throw invalid("The batch", problems.slice(0, PROBLEMS_MAX));
-  return { worker, events: sent, claim: claim === undefined ? undefined : claimOf(claim, worker ?? "") };
+  return { worker, events: sent, claim: claim === undefined ? undefined : claimOf(claim, worker) };
 }
 
 /** Reads the body of a single event. Throws `FlowError` INVALID_INPUT. */
-export function readEvent(body: unknown, now: number, bodyBytes = 0): { worker: string | undefined; event: SentEvent } {
+export function readEvent(body: unknown, now: number, bodyBytes = 0): { worker: string; event: SentEvent } {
   const problems = tooLarge(body, bodyBytes);
   if (problems !== undefined) throw invalid("The body", problems);
   const { worker, ...input } = check(SingleEventBody, body, "The body");
@@ -68,7 +65,7 @@ function tooLarge(event: unknown, bodyBytes: number): InputProblem[] | undefined
 
 function readOne(
   value: unknown,
-  worker: string | undefined,
+  worker: string,
   executionId: string | undefined,
   now: number,
 ): SentEvent | InputProblem[] {

@@ -75,7 +75,7 @@ export function eventRoutes({ report, batches, limits, stopping }: EventRouteDep
       const { worker, events, claim } = readBatch(parseJson(body), limits.eventsMax, Date.now(), body.length);
       const key = idempotencyKey(c);
       const outcome = await report({
-        caller: worker ?? c.get("role"),
+        caller: worker,
         idempotencyKey: key,
         bodySha256: bodySha256(body),
         events,
@@ -97,7 +97,7 @@ export function eventRoutes({ report, batches, limits, stopping }: EventRouteDep
       const body = await readBody(c.req.raw, limits.bytesMax);
       const { worker, event } = readEvent(parseJson(body), Date.now(), body.length);
       const { eventIds, commandsGenerated } = await report({
-        caller: worker ?? c.get("role"),
+        caller: worker,
         idempotencyKey: idempotencyKey(c),
         bodySha256: bodySha256(body),
         events: [event],

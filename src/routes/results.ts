@@ -60,14 +60,14 @@ export function resultRoutes(
   };
   return new Hono<RouteEnvironment>()
     .put(SAVE.path, queryOf(SAVE.query), async (c) => {
-      const { ref, command_id, attempt, scope, ttl, store, compression, content_type } = c.req.valid("query");
+      const { ref, worker, command_id, attempt, scope, ttl, store, compression, content_type } = c.req.valid("query");
       const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
       if (ttl !== undefined && ttlMs === undefined) {
         throw invalid("The query", [{ path: "ttl", message: "must be a time such as 90s, 15m, 1h or 30d" }]);
       }
       const saved = await results.upload({
         ref,
-        claim: { commandId: command_id, attempt: Number(attempt) },
+        claim: { worker, commandId: command_id, attempt: Number(attempt) },
         body: limitedBody(c.req.raw, bytesMax),
         ...(scope !== undefined && { scope }),
         ...(ttlMs !== undefined && { ttlMs }),

@@ -26,12 +26,14 @@ const ReportClaim = v.object({
   labels: v.exactOptional(Labels),
 });
 
+const ReportingWorker = v.pipe(WorkerName, v.description("Whose claims the events are of, as it named itself there."));
+
 /** Body of `POST /api/events/batch`: for the description; `batchOf` is what reads it. */
 export const BatchBody = v.object({
-  worker: v.exactOptional(WorkerName),
+  worker: ReportingWorker,
   execution_id: v.exactOptional(EventInput.entries.execution_id.wrapped),
   events: v.array(EventInput),
-  claim: v.exactOptional(v.pipe(ReportClaim, v.description("Commands wanted with the answer; needs `worker`."))),
+  claim: v.exactOptional(v.pipe(ReportClaim, v.description("Commands wanted with the answer."))),
 });
 export type BatchBody = v.InferOutput<typeof BatchBody>;
 
@@ -57,7 +59,7 @@ export const BatchAnswer = v.object({
 export type BatchAnswer = v.InferOutput<typeof BatchAnswer>;
 
 /** Body of `POST /api/events`. */
-export const SingleEventBody = v.object({ ...EventInput.entries, worker: v.exactOptional(WorkerName) });
+export const SingleEventBody = v.object({ ...EventInput.entries, worker: ReportingWorker });
 
 /** Answer of `POST /api/events`. */
 export const SingleEventAnswer = v.object({

@@ -58,14 +58,12 @@ export const EventInput = v.object({
   event_type: v.picklist(REPORTED_TYPES),
   execution_id: v.exactOptional(IdInput),
   command_id: IdInput,
-  attempt: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.maxValue(2_147_483_647),
-      v.description("Of the claim. Without it, `worker` is required and what that worker holds now is meant."),
-    ),
+  attempt: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(1),
+    v.maxValue(2_147_483_647),
+    v.description("Of the claim, as its answer said."),
   ),
   step: v.exactOptional(shortText),
   task: v.exactOptional(shortText),
@@ -85,9 +83,6 @@ export const EventInput = v.object({
     ),
   ),
 });
-/** The attempt of an event that did not say which. Claims count from 1. */
-export const ATTEMPT_UNSAID = 0;
-
 /** One event of a batch, validated. */
 export type EventInput = v.InferOutput<typeof EventInput>;
 
@@ -130,10 +125,10 @@ function toEnvelope(fields: JsonObject, context: JsonObject): JsonObject {
 
 /**
  * The event, or a text that says why it is none. `now` (milliseconds since 1970) stands in for a missing time, and bounds a
- * given one. What only the execution's state can supply may still be absent: `step` is empty then, `attempt` is
- * {@link ATTEMPT_UNSAID}, and a command's end has no `tasks`. Only known fields are taken over: whatever else a body holds can become no part of an event.
+ * given one. What only the execution's state can supply may still be absent: `step` is empty then, and a command's end has no
+ * `tasks`. Only known fields are taken over: whatever else a body holds can become no part of an event.
  */
-export function fromInput(input: EventInput, worker: string | undefined, now: number): ReportedEvent | string {
+export function fromInput(input: EventInput, worker: string, now: number): ReportedEvent | string {
   const context = input.result?.context ?? {};
   const event: Record<string, unknown> = {};
   for (const from of [input.meta ?? {}, context]) {
@@ -143,12 +138,10 @@ export function fromInput(input: EventInput, worker: string | undefined, now: nu
   event["type"] = input.event_type;
   event["at"] = input.created_at === undefined ? now : Math.min(Math.max(Date.parse(input.created_at), 0), now);
   event["step"] = input.step ?? "";
-  if (worker !== undefined) event["worker"] = worker;
+  event["worker"] = worker;
   // The specification has a task's label in the result's context.
   const task = input.task ?? own(context, "task");
   if (task !== undefined && /^(task|call)\./.test(input.event_type)) event["task"] = task;
-  if (input.attempt === undefined && worker === undefined) return "attempt: is required without a worker";
-  event["attempt"] ??= ATTEMPT_UNSAID;
   const problem = complete(event, input);
   return problem ?? (event as unknown as ReportedEvent);
 }

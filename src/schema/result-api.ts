@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { WorkerName } from "./command-api.ts";
 import { IdInput, IdText, JsonObjectValue, Timestamp } from "./wire.ts";
 
 /* Queries and answers of stored results (interface specification, Results and lifecycle). */
@@ -74,6 +75,7 @@ export function refIn(text: string): string {
 /** Query of `PUT /api/results`. */
 export const SaveResultQuery = v.object({
   ref: RefText,
+  worker: v.pipe(WorkerName, v.description("Whose claim it is, as it named itself there.")),
   command_id: IdInput,
   attempt: v.pipe(
     v.string(),

@@ -1,7 +1,7 @@
 import { accept } from "../engine/accept.ts";
 import { hasEnded } from "../engine/evolve-loop.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../engine/state.ts";
-import { ATTEMPT_UNSAID, type ReportedEvent } from "../schema/event-input.ts";
+import type { ReportedEvent } from "../schema/event-input.ts";
 import type { LiveExecution } from "./live-execution.ts";
 
 /** An event of a batch that cannot be accepted: its place, its command, and why. */
@@ -24,8 +24,8 @@ interface Ahead {
 }
 
 /**
- * Judges the events of a batch, each as it will be after those before it. Nothing is changed, but that an event which does not
- * say its attempt is taken for one of the claim that its worker holds.
+ * Judges the events of a batch, each as it will be after those before it. Nothing is changed. An event counts only with what
+ * the claim of its command gave: the worker and the attempt, both.
  */
 export function judgeReport(
   events: readonly { executionId: string; event: ReportedEvent }[],
@@ -45,18 +45,20 @@ export function judgeReport(
 function judge(state: ExecutionState, event: ReportedEvent, ahead: Ahead): Refusal["reason"] | undefined {
   if (ahead.ended.has(event.command_id)) return "unknown";
   if (isForeign(state, event)) return "foreign";
-  if (event.attempt === ATTEMPT_UNSAID) event.attempt = openCommand(state, event.command_id)?.attempt ?? 0;
   const verdict = accept(state, event);
   if (verdict === "accepted" || isRepeated(state, event)) return undefined;
   if (verdict !== "early") return verdict;
   return arrivesBefore(state, event, ahead) ? undefined : "early";
 }
 
-/** True for a worker's event of a command that another one holds, or nobody. A claim that is over is told as such. */
+/**
+ * True for a worker's event of a command that another one holds, or nobody. A claim that is over is told as such. Whatever a
+ * request reports names its worker; only this program's own events name none.
+ */
 function isForeign(state: ExecutionState, { command_id, attempt, worker }: ReportedEvent): boolean {
   const command = openCommand(state, command_id);
   if (isTerminal(state.status) || command === undefined || worker === undefined) return false;
-  return command.worker !== worker && (attempt === command.attempt || attempt === ATTEMPT_UNSAID);
+  return command.worker !== worker && attempt === command.attempt;
 }
 
 /**

@@ -26,7 +26,7 @@ async function setup(t: TestContext, ...answers: [status: number, body: unknown]
     signal: AbortSignal.timeout(300_000),
     giveUp: (why: string) => void givenUp.push(why),
   };
-  const results = createServerResults({ connection, clock: systemClock, random: () => 1 }, claim);
+  const results = createServerResults({ connection, clock: systemClock, random: () => 1 }, claim, "w");
   return { server, results, givenUp };
 }
 
@@ -48,7 +48,15 @@ test("what is to be kept is told with all that its author said, and what became 
   const { method, url, body } = server.requests[0] ?? assert.fail();
   assert.deepEqual([method, body], ["PUT", "[1]"]);
   assert.deepEqual(Object.fromEntries(new URL(url, "http://x").searchParams), {
-    ...{ ref: "noetl://execution/1/x", command_id: "7", attempt: "2", scope: "step", ttl: "1h", store: "s3" },
+    ...{
+      ref: "noetl://execution/1/x",
+      worker: "w",
+      command_id: "7",
+      attempt: "2",
+      scope: "step",
+      ttl: "1h",
+      store: "s3",
+    },
     ...{ compression: "gzip", content_type: "a/b" },
   });
 });

@@ -24,7 +24,7 @@ async function claimed() {
 test("an event that is larger than an event may be is 422, and says so", async () => {
   const command = await claimed();
   const events = endOf(command, "x".repeat(EVENT_BYTES_MAX));
-  const { status, body } = await work.post("/api/events/batch", { events });
+  const { status, body } = await work.post("/api/events/batch", { worker: "w", events });
   assert.deepEqual([status, body["code"]], [422, "INVALID_INPUT"]);
   assert.match(
     JSON.stringify(body["detail"]),
@@ -39,6 +39,6 @@ test("a batch that is larger than an event may be is taken when each of its even
   const text = "x".repeat(EVENT_BYTES_MAX - 10_000);
   const [done, end] = endOf(command, text);
   const earlier = { ...done, task: "first", result: { status: "ok", context: { task: "first", value: text } } };
-  const { status, body } = await work.post("/api/events/batch", { events: [earlier, done, end] });
+  const { status, body } = await work.post("/api/events/batch", { worker: "w", events: [earlier, done, end] });
   assert.equal(status, 202, JSON.stringify(body).slice(0, 500));
 });

@@ -84,10 +84,10 @@ test("events of several executions travel in one batch, all of them written or n
 test("the execution may be said once for all events, or not at all: the command tells it", async () => {
   const [first, second] = [await claimed(), await claimed()];
   const without = (command: Claimed) => endOf(command).map(({ execution_id: _, ...event }) => event);
-  assert.equal((await batch({ execution_id: first.execution_id, events: without(first) })).status, 202);
-  assert.equal((await batch({ events: without(second) })).status, 202);
+  assert.equal((await batch({ worker: "w", execution_id: first.execution_id, events: without(first) })).status, 202);
+  assert.equal((await batch({ worker: "w", events: without(second) })).status, 202);
   const unknown = [{ event_type: "command.started", command_id: "4711", attempt: 1 }];
-  const { status, body } = await batch({ events: [...without(second), ...unknown] });
+  const { status, body } = await batch({ worker: "w", events: [...without(second), ...unknown] });
   assert.equal(status, 409);
   assert.deepEqual((body["detail"] as Body)["events"], [{ index: 2, command_id: "4711", reason: "unknown" }]);
 });
@@ -126,7 +126,7 @@ test("every problem of every event is told at once, and nothing is written", asy
   const [done, end] = endOf(command);
   const { attempt: _attempt, ...noAttempt } = end ?? {};
   const events = [{ ...done, event_type: "playbook.completed" }, noAttempt, { ...done, result: undefined }, 5];
-  const { status, body } = await batch({ events });
+  const { status, body } = await batch({ worker: "w", events });
   assert.deepEqual([status, body["code"]], [422, "INVALID_INPUT"]);
   const errors = (body["detail"] as Body)["errors"] as Body[];
   assert.deepEqual(
@@ -148,18 +148,19 @@ test("bodies that are no batch are 422", async () => {
     null,
     [],
     {},
-    { events: {} },
-    { events: [] },
+    { events },
+    { worker: "w", events: {} },
+    { worker: "w", events: [] },
     { events, worker: "" },
     { events, worker: "a\u0000" },
     { events, claim: { limit: 1 } },
     { events, worker: "w", claim: { limit: 0 } },
     { events, worker: "w", claim: { limit: 1, wait_ms: -1 } },
-    { events, execution_id: "x" },
-    { events: [{ ...events[0], result: { status: "ok", body: "large" } }] },
-    { events: [{ ...events[0], result: { status: "fine" } }] },
-    { events: [{ ...events[0], created_at: "yesterday" }] },
-    { events: [{ ...events[0], task: "a\u0000" }] },
+    { worker: "w", events, execution_id: "x" },
+    { worker: "w", events: [{ ...events[0], result: { status: "ok", body: "large" } }] },
+    { worker: "w", events: [{ ...events[0], result: { status: "fine" } }] },
+    { worker: "w", events: [{ ...events[0], created_at: "yesterday" }] },
+    { worker: "w", events: [{ ...events[0], task: "a\u0000" }] },
   ]) {
     const { status, body: answer } = await batch(body as Body);
     assert.deepEqual([status, answer["code"]], [422, "INVALID_INPUT"], JSON.stringify(body));
@@ -169,8 +170,8 @@ test("bodies that are no batch are 422", async () => {
 test("too many events and too many bytes are 413", async () => {
   const command = await claimed();
   const started = { event_type: "command.started", command_id: command.command_id, attempt: 1 };
-  assert.equal((await batch({ events: Array.from({ length: 9 }, () => started) })).status, 413);
-  const { status, body } = await batch({ events: endOf(command, "x".repeat(5_000)) });
+  assert.equal((await batch({ worker: "w", events: Array.from({ length: 9 }, () => started) })).status, 413);
+  const { status, body } = await batch({ worker: "w", events: endOf(command, "x".repeat(5_000)) });
   assert.deepEqual([status, body["code"]], [413, "TOO_LARGE"]);
 });
 
@@ -198,18 +199,31 @@ test("a command of another worker is refused, and so is one that nobody has clai
   ]);
   const id = await work.execute("e/one");
   const [open] = (await work.get(`/api/executions/${id}`)).body["commands"] as Body[];
-  const early = { event_type: "command.started", command_id: open?.["command_id"], execution_id: id };
+  const early = { event_type: "command.started", command_id: open?.["command_id"], attempt: 1, execution_id: id };
   assert.equal((await batch({ worker: "w", events: [early] })).status, 409);
   assert.ok(!(await types(id)).includes("command.started"));
 });
 
-test("the attempt may be left out: what the worker holds is meant", async () => {
+test("a report takes what the claim gave: who only knows the worker's name, or the attempt, ends nothing", async () => {
   const command = await claimed();
-  const events = endOf(command, 1).map(({ attempt: _, ...event }) => event);
-  assert.equal((await batch({ worker: "w", events })).status, 202);
-  await work.get(`/api/executions/${command.execution_id}/result?wait_ms=5000`);
-  const log = (await work.get(`/api/executions/${command.execution_id}/events?event_type=task.done`)).body;
-  assert.equal((log["events"] as Body[])[0]?.["attempt"], 1);
+  const unnumbered = endOf(command, 1).map(({ attempt: _, ...event }) => event);
+  for (const [body, status, told] of [
+    [{ worker: "w", events: unnumbered }, 422, /events?\.?0?.*attempt|attempt: is required/],
+    [{ events: endOf(command, 1) }, 422, /worker: is required/],
+    [{ worker: "x", events: endOf(command, 1) }, 409, /another worker holds it/],
+    [{ worker: "w", events: endOf({ ...command, attempt: 2 }, 1) }, 409, /not its present claim/],
+  ] as const) {
+    const answer = await batch(body);
+    assert.equal(answer.status, status, JSON.stringify(answer.body));
+    assert.match(String(answer.body["error"]), told);
+    for (const event of body.events) {
+      const single = "worker" in body ? { ...event, worker: body.worker } : event;
+      assert.equal((await work.post("/api/events", single)).status, status);
+    }
+  }
+  const written = await types(command.execution_id);
+  assert.ok(!written.includes("task.done") && !written.includes("command.completed"));
+  assert.equal((await batch({ worker: "w", events: endOf(command, 1) })).status, 202);
 });
 
 test("a single event is answered when what follows has been issued", async () => {

@@ -159,7 +159,13 @@ test(`no path or query of what is read gives a 500 (seed ${seed})`, async () => 
 
 test(`no query or body of a result gives a 500 (seed ${seed})`, async () => {
   const { command_id, attempt, execution_id } = await command();
-  const good = { ref: `noetl://execution/${execution_id}/a`, command_id, attempt: String(attempt), ttl: "1h" };
+  const good = {
+    ref: `noetl://execution/${execution_id}/a`,
+    worker: "w",
+    command_id,
+    attempt: String(attempt),
+    ttl: "1h",
+  };
   const seen = { taken: 0, refused: 0 };
   const property = fc.asyncProperty(
     fc.constantFrom("ref", "command_id", "attempt", "ttl", "scope", "none"),

@@ -122,7 +122,12 @@ test("answers of the service's routes are as they are described", async () => {
   const { command_id, attempt, execution_id } = command;
   const running = [{ command_id, attempt }];
   await post("/api/worker/pool/heartbeat", { name: "w", running });
-  const query = new URLSearchParams({ ref: `noetl://execution/${execution_id}/a`, command_id, attempt: "1" });
+  const query = new URLSearchParams({
+    ref: `noetl://execution/${execution_id}/a`,
+    worker: "w",
+    command_id,
+    attempt: "1",
+  });
   await conforms("/api/results", "put", `/api/results?${query}`, { method: "PUT", body: '"x"' });
   for (const path of ["/results/resolve", "/api/results/resolve"]) await read(path, `${path}?${query}`);
   const [done, end] = endOf(command, { a: 1 });

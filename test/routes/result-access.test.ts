@@ -69,7 +69,7 @@ function payloadOf(path: string): string {
 }
 
 async function putAs({ command_id, attempt }: { command_id: string; attempt: number }, ref: string, body: string) {
-  const query = new URLSearchParams({ ref, command_id, attempt: String(attempt) });
+  const query = new URLSearchParams({ ref, worker: "w", command_id, attempt: String(attempt) });
   const response = await api.open.request(`/api/results?${query}`, { method: "PUT", body });
   assert.equal(response.status, 200, await response.text());
 }

@@ -24,7 +24,13 @@ function refOf({ execution_id }: Claimed, name = "t"): string {
 
 function put(command: Claimed, json: string | ReadableStream<Uint8Array>, more: Record<string, string> = {}) {
   const { command_id, attempt } = command;
-  const query = new URLSearchParams({ ref: refOf(command), command_id, attempt: String(attempt), ...more });
+  const query = new URLSearchParams({
+    ref: refOf(command),
+    worker: "w",
+    command_id,
+    attempt: String(attempt),
+    ...more,
+  });
   const body = typeof json === "string" ? { body: json } : { body: json, duplex: "half" };
   return api.open.request(`/api/results?${query}`, { method: "PUT", ...body } as RequestInit);
 }
@@ -75,6 +81,7 @@ test("a claim that was lost, or is none, stores nothing: 409", async () => {
   for (const json of ['"x"', long]) {
     for (const more of [
       { attempt: "2" },
+      { worker: "x" },
       { command_id: "4711" },
       { command_id: other.command_id },
       { ref: refOf(other) },

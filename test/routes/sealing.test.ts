@@ -99,7 +99,7 @@ test("people see [secret] wherever a value is shown, workers get what is stored"
 async function stored(command: Claimed, json: string): Promise<string> {
   const { execution_id, command_id, attempt } = command;
   const ref = `noetl://execution/${execution_id}/step/start/task/t/run/${Math.random().toString(36).slice(2)}`;
-  const query = new URLSearchParams({ ref, command_id, attempt: String(attempt) });
+  const query = new URLSearchParams({ ref, worker: "w", command_id, attempt: String(attempt) });
   const response = await api.open.request(`/api/results?${query}`, { method: "PUT", body: json });
   assert.equal(response.status, 200, await response.text());
   return `/results/resolve?${new URLSearchParams({ ref })}`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ATTEMPT_UNSAID, type ReportedEvent } from "../../src/schema/event-input.ts";
+import type { ReportedEvent } from "../../src/schema/event-input.ts";
 import { completeReport, judgeReport } from "../../src/services/check-report.ts";
 import { type BegunExecution, beginLive } from "../support/live.ts";
 
@@ -53,24 +53,16 @@ test("an event of another claim, another command or another execution is refused
   assert.deepEqual(judge(begun, done("a")), { 0: "late" });
 });
 
-test("an event of a worker that does not hold the command is refused; without a worker the attempt alone counts", () => {
+test("an event counts with the worker and the attempt of the claim, both, and with neither alone", () => {
   const begun = beginLive(PLAIN);
   const { done } = reports(begun);
-  assert.deepEqual(judge(begun, done("a", { worker: "w2" }), done("a", { worker: "w1" }), done("a")), { 0: "foreign" });
+  const [own, other] = [{ worker: "w1" }, { worker: "w2" }];
+  assert.deepEqual(judge(begun, done("a", other), done("a", { worker: "W1" }), done("a", own)), {
+    0: "foreign",
+    1: "foreign",
+  });
   // Whoever lost the command is told that, whoever it is.
   assert.deepEqual(judge(begun, done("a", { worker: "w2", attempt: 2 })), { 0: "stale" });
-});
-
-test("an event that does not say its attempt is of the claim that its worker holds", () => {
-  const begun = beginLive(PLAIN);
-  const { done } = reports(begun);
-  const own = done("a", { worker: "w1", attempt: ATTEMPT_UNSAID });
-  assert.deepEqual(judge(begun, own, done("a", { worker: "w2", attempt: ATTEMPT_UNSAID })), { 1: "foreign" });
-  assert.equal(own.attempt, 1);
-  // From now on it is of that claim: when it has to be judged once more, another one may hold the command.
-  const { command_id = "" } = begun.commands[0] ?? {};
-  begun.fold({ type: "command.claimed", at, command_id, step: "a", attempt: 2, worker: "w1" });
-  assert.deepEqual(judge(begun, own), { 0: "stale" });
 });
 
 test("names that every object inherits are no commands", () => {

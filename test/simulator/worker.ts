@@ -111,7 +111,7 @@ function live(parts: WorkerParts, process: Process, ledger: Map<number, ClaimedW
       log: () => undefined,
     },
     childrenOf: (claim) => children.of(claim),
-    resultsOf: (claim) => createServerResults(retry, claim),
+    resultsOf: (claim) => createServerResults(retry, claim, name),
     capacity: parts.capacity,
     newAbort: () => {
       const controller = new AbortController();

@@ -37,7 +37,13 @@ export function storedResults(api: Api): StoredResults {
     refOf,
     async put(command, body, more = {}) {
       const { command_id, attempt } = command;
-      const query = new URLSearchParams({ ref: refOf(command), command_id, attempt: String(attempt), ...more });
+      const query = new URLSearchParams({
+        ref: refOf(command),
+        worker: "w",
+        command_id,
+        attempt: String(attempt),
+        ...more,
+      });
       const response = await api.open.request(`/api/results?${query}`, { method: "PUT", body });
       return { status: response.status, body: (await response.json()) as Body };
     },

@@ -95,7 +95,14 @@ test("a result beyond the inline limit goes to the server's store, with the clai
   startTestWorker(fake);
   await fake.until(() => fake.eventsOf("1").includes("command.completed"));
   const ref = "noetl://execution/1000001/step/only/task/only/run/1-0-0";
-  assert.deepEqual(stored[0]?.query, { ref, command_id: "1", attempt: "3", scope: "execution", ttl: "1h" });
+  assert.deepEqual(stored[0]?.query, {
+    ref,
+    worker: stored[0]?.query["worker"],
+    command_id: "1",
+    attempt: "3",
+    scope: "execution",
+    ttl: "1h",
+  });
   assert.equal(stored[0]?.body, JSON.stringify({ text: "x".repeat(100) }));
   const done = await fake.untilEvent("task.done");
   const { reference } = done["result"] as { reference: Record<string, unknown> };

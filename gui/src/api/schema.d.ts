@@ -4112,15 +4112,16 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    worker?: string;
+                    /** @description Whose claims the events are of, as it named itself there. */
+                    worker: string;
                     execution_id?: string | number;
                     events: {
                         /** @enum {string} */
                         event_type: "command.started" | "task.progress" | "task.done" | "call.done" | "call.error" | "loop.iteration.completed" | "loop.iteration.failed" | "command.completed" | "command.failed";
                         execution_id?: string | number;
                         command_id: string | number;
-                        /** @description Of the claim. Without it, `worker` is required and what that worker holds now is meant. */
-                        attempt?: number;
+                        /** @description Of the claim, as its answer said. */
+                        attempt: number;
                         step?: string;
                         task?: string;
                         status?: string;
@@ -4153,7 +4154,7 @@ export interface operations {
                         } | null;
                         created_at?: string;
                     }[];
-                    /** @description Commands wanted with the answer; needs `worker`. */
+                    /** @description Commands wanted with the answer. */
                     claim?: {
                         limit: number;
                         wait_ms?: number;
@@ -4305,8 +4306,8 @@ export interface operations {
                     event_type: "command.started" | "task.progress" | "task.done" | "call.done" | "call.error" | "loop.iteration.completed" | "loop.iteration.failed" | "command.completed" | "command.failed";
                     execution_id?: string | number;
                     command_id: string | number;
-                    /** @description Of the claim. Without it, `worker` is required and what that worker holds now is meant. */
-                    attempt?: number;
+                    /** @description Of the claim, as its answer said. */
+                    attempt: number;
                     step?: string;
                     task?: string;
                     status?: string;
@@ -4338,7 +4339,8 @@ export interface operations {
                         [key: string]: unknown;
                     } | null;
                     created_at?: string;
-                    worker?: string;
+                    /** @description Whose claims the events are of, as it named itself there. */
+                    worker: string;
                 };
             };
         };
@@ -4601,6 +4603,8 @@ export interface operations {
         parameters: {
             query: {
                 ref: string;
+                /** @description Whose claim it is, as it named itself there. */
+                worker: string;
                 command_id: string | number;
                 attempt: string;
                 scope?: "step" | "execution" | "workflow" | "permanent";
