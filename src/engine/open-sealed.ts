@@ -11,7 +11,7 @@ export const SENSITIVE = { charsMin: 8, isSensitive: true } as const;
 
 /** True for a value in which something sealed may stand. */
 export function mayBeSealed(value: Json): boolean {
-  return someJson(value, (leaf) => typeof leaf === "string" && mayHoldSealed(leaf));
+  return someJson(value, (leaf) => typeof leaf === "string" && mayHoldSealed(leaf), true);
 }
 
 /** The value with everything sealed in it opened, and noted: it is a secret of whoever opens it. What does not open stays. */
@@ -25,14 +25,16 @@ export function openSealed(value: Json, sealer: Pick<Sealer, "open">, secrets: P
     secrets.note(whole);
     return whole;
   };
-  return mapJson(value, (leaf) => {
+  const openLeaf = (leaf: string | number): Json => {
     if (typeof leaf === "number" || !mayHoldSealed(leaf)) return leaf;
     if (isOneSealed(leaf)) return open(leaf);
     return leaf.replace(SEALED, (sealed) => {
       const opened = sealer.open(sealed);
       return opened?.kind === "value" ? String(open(sealed)) : sealed;
     });
-  });
+  };
+  // Keys are not sealed; in what was written by an earlier version they may be.
+  return mapJson(value, openLeaf, openLeaf);
 }
 
 /** A payload that was sealed as a whole, opened and noted; any other as it is. Secrets within stay sealed. */
@@ -43,7 +45,8 @@ export function openResult(payload: Json, sealer: Pick<Sealer, "open">, secrets:
 
 /** True for a payload that may have been sealed as a whole. */
 export function isOneSealed(text: string): boolean {
-  return text.startsWith("[sealed:") && text.indexOf("]") === text.length - 1;
+  // One bracket alone opens: an author's `[sealed:` before a sealed text is none of it.
+  return text.startsWith("[sealed:") && text.indexOf("]") === text.length - 1 && text.lastIndexOf("[") === 0;
 }
 
 function noteSensitive(json: string, secrets: Pick<Secrets, "note">): Json {

@@ -1,18 +1,33 @@
+/**
+ * Where a text counts: everywhere; of a number only where no further digit stands beside it; of a short secret only as a whole
+ * `word`, with no letter, digit or underscore beside it, and only where people look.
+ */
+export type SecretKind = "text" | "number" | "word";
+
+/** Who looks: people, from whom all is hidden, or a value that is passed on, in which what is short is nobody's secret. */
+export type Looking = "shown" | "passed";
+
 /** Texts that are looked for all at once. */
 export interface SecretIndex {
   readonly size: number;
-  /** `isNumber`: found only where no further digit stands beside it. Shorter texts than {@link SECRET_CHARS_MIN} are left out. */
-  add(text: string, isNumber?: boolean): void;
+  /** Shorter texts than {@link SECRET_CHARS_MIN} are left out. */
+  add(text: string, kind: SecretKind): void;
   /** The text is looked for as it is, and not as a part of something. */
-  has(text: string): boolean;
+  has(text: string, looking: Looking): boolean;
   /** The places of `text` where one of them stands: from inclusive, to exclusive, in order; those that overlap are one. */
-  find(text: string): [from: number, to: number][];
+  find(text: string, looking: Looking): [from: number, to: number][];
   /** Where at the end of `text` one of them begins that was cut off, four characters of it at least; -1: nowhere. */
   begunAt(text: string): number;
 }
 
 /** Shorter texts are not hidden: replacing every `on` or `1` would hide the message and no secret. */
 export const SECRET_CHARS_MIN = 4;
+
+/**
+ * Shorter secrets are not sealed in values: `demo` stands in many a text by chance, and an arc over `demographics` must see
+ * that text.
+ */
+export const SEALED_CHARS_MIN = 8;
 
 /** Bits of the filter: of a text that holds none of a thousand secrets about one place in sixty is looked at twice. */
 const FILTER = 0xffff;
@@ -24,25 +39,24 @@ const NO_FILTER = new Uint8Array(0);
  * and ten times longer for a thousand.)
  */
 export function createSecretIndex(): SecretIndex {
-  const entries = new Map<string, boolean>();
+  const entries = new Map<string, SecretKind>();
   /** By head the lengths of the texts that begin so: many secrets begin alike, and few lengths are theirs. */
   const lengths = new Map<string, Set<number>>();
   /** Made with the first secret: most commands have none. */
   let filter = NO_FILTER;
 
-  const lengthAt = (text: string, at: number): number => {
+  const lengthAt = (text: string, at: number, looking: Looking): number => {
     let longest = 0;
     for (const length of lengths.get(text.slice(at, at + SECRET_CHARS_MIN)) ?? []) {
       if (length <= longest || at + length > text.length) continue;
-      const isNumber = entries.get(text.slice(at, at + length));
-      if (isNumber === undefined || (isNumber && isPartOfNumber(text, at, at + length))) continue;
-      longest = length;
+      const kind = entries.get(text.slice(at, at + length));
+      if (kind !== undefined && counts(kind, text, at, at + length, looking)) longest = length;
     }
     return longest;
   };
 
   const isBegun = (end: string) => {
-    for (const entry of entries.keys()) if (entry.startsWith(end)) return true;
+    for (const [entry, kind] of entries) if (kind !== "word" && entry.startsWith(end)) return true;
     return false;
   };
 
@@ -50,15 +64,12 @@ export function createSecretIndex(): SecretIndex {
     get size() {
       return entries.size;
     },
-    add(text, isNumber = false) {
+    add(text, kind) {
       if (text.length < SECRET_CHARS_MIN) return;
-      const wasNumber = entries.get(text);
-      // Once asked for as a text it is found everywhere.
-      if (wasNumber !== undefined) {
-        if (wasNumber && !isNumber) entries.set(text, false);
-        return;
-      }
-      entries.set(text, isNumber);
+      const before = entries.get(text);
+      // The one that is found in more places counts.
+      if (before === undefined || BREADTH[kind] > BREADTH[before]) entries.set(text, kind);
+      if (before !== undefined) return;
       const head = text.slice(0, SECRET_CHARS_MIN);
       if (filter === NO_FILTER) filter = new Uint8Array(FILTER + 1);
       filter[hashAt(text, 0)] = 1;
@@ -66,13 +77,16 @@ export function createSecretIndex(): SecretIndex {
       if (known === undefined) lengths.set(head, new Set([text.length]));
       else known.add(text.length);
     },
-    has: (text) => entries.has(text),
-    find(text) {
+    has(text, looking) {
+      const kind = entries.get(text);
+      return kind !== undefined && (kind !== "word" || looking === "shown");
+    },
+    find(text, looking) {
       const found: [number, number][] = [];
       if (entries.size === 0) return found;
       for (let at = 0; at + SECRET_CHARS_MIN <= text.length; at += 1) {
         if (filter[hashAt(text, at)] === 0) continue;
-        const length = lengthAt(text, at);
+        const length = lengthAt(text, at, looking);
         if (length === 0) continue;
         const last = found.at(-1);
         // One secret may begin within another: none of the two is left over.
@@ -90,6 +104,16 @@ export function createSecretIndex(): SecretIndex {
     },
   };
 }
+
+const BREADTH: Readonly<Record<SecretKind, number>> = { word: 0, number: 1, text: 2 };
+
+function counts(kind: SecretKind, text: string, from: number, to: number, looking: Looking): boolean {
+  if (kind === "text") return true;
+  if (kind === "number") return !isPartOfNumber(text, from, to);
+  return looking === "shown" && !WORD.test(text.slice(from - 1, from)) && !WORD.test(text.slice(to, to + 1));
+}
+
+const WORD = /[\p{L}\p{N}_]/u;
 
 function hashAt(text: string, at: number): number {
   const first = text.charCodeAt(at) ^ (text.charCodeAt(at + 1) << 4);

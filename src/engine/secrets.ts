@@ -2,12 +2,13 @@ import type { Json } from "../schema/json.ts";
 import { SECRET_MASK, type Sealer } from "../schema/sealed.ts";
 import { eachSecret, type Noting } from "./each-secret.ts";
 import { mapJson, someJson } from "./map-json.ts";
-import { createSecretIndex, type SecretIndex } from "./secret-index.ts";
+import { createSecretIndex, type Looking, SEALED_CHARS_MIN, type SecretIndex } from "./secret-index.ts";
 import { commonVariantsOf, variantsOf } from "./secret-variants.ts";
 
 /**
  * Texts that must not be told, by where they came from and not by what they look like: those of a command, or of an
- * execution's decisions. What passes on to other steps is sealed, what people read is hidden.
+ * execution's decisions. What passes on to other steps is sealed, what people read is hidden. What is sealed opens as exactly
+ * what it was; keys of objects are never changed; and of fewer than eight characters a secret is only hidden, as a whole word.
  */
 export interface Secrets {
   readonly isEmpty: boolean;
@@ -19,7 +20,7 @@ export interface Secrets {
   hideCut(text: string): string;
   /** The value with `[secret]` in place of each. */
   hideIn(value: Json): Json;
-  /** One stands in the value. */
+  /** One stands in the value that {@link seal} would seal. */
   isIn(value: Json): boolean;
   /** The value with each sealed, in its place within the text. */
   seal(value: Json, sealer: Pick<Sealer, "seal">): Json;
@@ -44,7 +45,8 @@ export function createSecrets(): Secrets {
     indexes ??= { all: createSecretIndex(), given: createSecretIndex(), noted: new Set() };
     addTo(indexes, value, noting);
   };
-  const hide = (text: string) => (indexes === undefined ? text : replaced(text, indexes.all, () => SECRET_MASK));
+  const hide = (text: string) =>
+    indexes === undefined ? text : replaced(text, indexes.all, "shown", () => SECRET_MASK);
   return {
     get isEmpty() {
       return indexes === undefined || indexes.all.size === 0;
@@ -55,14 +57,16 @@ export function createSecrets(): Secrets {
       const begun = indexes?.all.begunAt(text) ?? -1;
       return begun < 0 ? hide(text) : hide(text.slice(0, begun)) + SECRET_MASK;
     },
-    hideIn: (value) => (indexes === undefined ? value : replacedIn(value, indexes.all, () => SECRET_MASK)),
+    hideIn: (value) => (indexes === undefined ? value : replacedIn(value, indexes.all, "shown", () => SECRET_MASK)),
     isIn(value) {
       if (indexes === undefined) return false;
       const { all } = indexes;
-      return someJson(value, (leaf) => (typeof leaf === "string" ? all.find(leaf).length > 0 : all.has(String(leaf))));
+      return someJson(value, (leaf) =>
+        typeof leaf === "string" ? all.find(leaf, "passed").length > 0 : all.has(String(leaf), "passed"),
+      );
     },
-    seal: (value, { seal }) => (indexes === undefined ? value : replacedIn(value, indexes.all, seal)),
-    sealGiven: (value, { seal }) => (indexes === undefined ? value : replacedIn(value, indexes.given, seal)),
+    seal: (value, { seal }) => (indexes === undefined ? value : replacedIn(value, indexes.all, "passed", seal)),
+    sealGiven: (value, { seal }) => (indexes === undefined ? value : replacedIn(value, indexes.given, "passed", seal)),
   };
 }
 
@@ -73,17 +77,18 @@ function addTo({ all, given, noted }: Indexes, value: Json, noting: Noting): voi
     if (noted.has(name)) return false;
     noted.add(name);
     const variants = isNumber ? [secret] : isSensitive ? commonVariantsOf(secret) : variantsOf(secret);
+    const kind = secret.length < SEALED_CHARS_MIN ? "word" : isNumber ? "number" : "text";
     for (const variant of variants) {
-      all.add(variant, isNumber);
-      if (!isSensitive) given.add(variant, isNumber);
+      all.add(variant, kind);
+      if (!isSensitive) given.add(variant, kind);
     }
     return true;
   });
 }
 
 /** The text with each place replaced where a secret stands. */
-function replaced(text: string, index: SecretIndex, by: (secret: string) => string): string {
-  const found = index.find(text);
+function replaced(text: string, index: SecretIndex, looking: Looking, by: (secret: string) => string): string {
+  const found = index.find(text, looking);
   if (found.length === 0) return text;
   let result = "";
   let last = 0;
@@ -95,9 +100,9 @@ function replaced(text: string, index: SecretIndex, by: (secret: string) => stri
 }
 
 /** The same for all texts of a value, and for numbers that are secrets. */
-function replacedIn(value: Json, index: SecretIndex, by: Sealer["seal"]): Json {
+function replacedIn(value: Json, index: SecretIndex, looking: Looking, by: Sealer["seal"]): Json {
   return mapJson(value, (leaf) => {
-    if (typeof leaf === "string") return replaced(leaf, index, by);
-    return index.has(String(leaf)) ? by(leaf) : leaf;
+    if (typeof leaf === "string") return replaced(leaf, index, looking, by);
+    return index.has(String(leaf), looking) ? by(leaf) : leaf;
   });
 }

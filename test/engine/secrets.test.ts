@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { openSealed } from "../../src/engine/open-sealed.ts";
 import { createSecrets } from "../../src/engine/secrets.ts";
 import { createSealer } from "../../src/platform/sealing.ts";
@@ -61,9 +62,9 @@ test("a password is hidden in the base64 of any user's name and password, and of
 });
 
 test("overlapping secrets are hidden whole, the longer of two that begin alike too", () => {
-  assert.equal(noted("abcdef", "defghi").hide("-abcdefghi-"), "-[secret]-");
+  assert.equal(noted("abcdefghij", "defghijkl").hide("-abcdefghijkl-"), "-[secret]-");
   assert.equal(noted("hunter22", "hunter22-and-more").hide("hunter22-and-more, hunter22"), "[secret], [secret]");
-  assert.equal(noted("aaaa").hide("aaaaaaa"), "[secret]");
+  assert.equal(noted("aaaaaaaa").hide("aaaaaaaaaaa"), "[secret]");
 });
 
 test("a number is a secret from four digits on: as a number, and in a text where it stands alone", () => {
@@ -110,15 +111,21 @@ test("a text that was cut off within a secret loses what is left of it", () => {
   assert.equal(secrets.hideCut("nothing hun"), "nothing hun");
 });
 
-test("values are sealed in their places, keys too, and open again; what holds none is not copied", () => {
-  const secrets = noted({ token: "hunter22", pin: 4711 });
-  const value = { header: "Bearer hunter22", list: [4711, 1, null, true], hunter22: { deep: ["x"] } };
+test("values are sealed in their places and open again, keys stay what they are; what holds none is not copied", () => {
+  const secrets = noted({ token: "hunter22", pin: 47114711 });
+  const value = { header: "Bearer hunter22", list: [47114711, 1, null, true], hunter22: { deep: ["x"] } };
   const sealed = secrets.seal(value, sealer) as typeof value;
-  assert.doesNotMatch(JSON.stringify(sealed), /hunter22|4711/);
+  assert.doesNotMatch(JSON.stringify(Object.values(sealed)), /hunter22|47114711/);
+  assert.deepEqual(Object.keys(sealed), Object.keys(value));
   assert.match(sealed.header, /^Bearer \[sealed:k1:[\w-]+\]$/);
+  assert.deepEqual(Object.keys(secrets.hideIn(value) as object), Object.keys(value));
   const opening = createSecrets();
   assert.deepEqual(openSealed(sealed, sealer, opening), value);
-  assert.equal(opening.hide("hunter22 4711"), "[secret] [secret]", "what was opened is a secret of whoever opens it");
+  assert.equal(
+    opening.hide("hunter22 47114711"),
+    "[secret] [secret]",
+    "what was opened is a secret of whoever opens it",
+  );
   const other = { a: ["b", { c: 1 }] };
   assert.equal(secrets.seal(other, sealer), other);
   assert.equal(openSealed(other, sealer, opening), other);
@@ -166,3 +173,103 @@ test("a search costs about the same for ten thousand secrets as for ten", () => 
   // Most of what the many cost more is the filter, which lets more places through.
   assert.ok(ratio < 30, `${ratio}`);
 });
+
+test("a secret of fewer than eight characters is hidden as a whole word, where people look, and sealed nowhere", () => {
+  const secrets = noted({ user: "demo", password: "demo", pin: 4711, seven: "a1b2c3d" });
+  assert.equal(
+    secrets.hide("demo: user demo, demographics_done, my_demo, demo4, -demo- 4711 47110 a1b2c3d a1b2c3de"),
+    "[secret]: user [secret], demographics_done, my_demo, demo4, -[secret]- [secret] 47110 [secret] a1b2c3de",
+  );
+  const value = { demographics_done: 4711, demo: "demo", text: "demographics of demo", list: ["a1b2c3d", 4711] };
+  assert.equal(secrets.seal(value, sealer), value);
+  assert.equal(secrets.sealGiven(value, sealer), value);
+  assert.equal(secrets.isIn(value), false);
+  assert.deepEqual(secrets.hideIn(value), {
+    demographics_done: "[secret]",
+    demo: "[secret]",
+    text: "demographics of [secret]",
+    list: ["[secret]", "[secret]"],
+  });
+  // One character more, and it is a secret wherever it stands.
+  const longer = noted("demograp");
+  assert.equal(longer.hide("demographics"), "[secret]hics");
+  assert.equal(longer.isIn("demographics"), true);
+});
+
+// Texts that meet: of few letters, so that secrets stand in values, at their ends, in keys, and within each other.
+const TEXT = fc.oneof(
+  fc.stringMatching(/^[ab1 ]{0,12}$/),
+  fc.stringMatching(/^[ab]{8,10}$/),
+  fc.constantFrom(
+    "[sealed:",
+    "[sealed:k1:",
+    "]",
+    "[",
+    "demo",
+    "demographics_done",
+    "swordfish",
+    "[secret]",
+    "é%2F\"'\\",
+  ),
+);
+const JOINED = fc.array(TEXT, { maxLength: 3 }).map((texts) => texts.join(""));
+const NUMBER = fc.oneof(
+  fc.integer(),
+  fc.constantFrom(4711, 12345678, 123456789, 1e21, 0.5),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+);
+const LEAF = fc.oneof(
+  JOINED,
+  NUMBER.map((number) => (Object.is(number, -0) ? 0 : number)),
+  fc.boolean(),
+  fc.constant(null),
+);
+const VALUE = fc.letrec<{ json: Json }>((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 3 },
+    LEAF,
+    fc.array(tie("json"), { maxLength: 4 }),
+    fc.dictionary(JOINED, tie("json"), { maxKeys: 4 }),
+  ),
+})).json;
+
+test("for any secrets and any JSON, what a later step reads is what the tool gave, and its keys are as they were all the time", () => {
+  let sealedCount = 0;
+  fc.assert(
+    fc.property(
+      fc.array(VALUE, { maxLength: 2 }),
+      VALUE,
+      fc.array(fc.nat(9), { maxLength: 2 }),
+      (given, value, picks) => {
+        // Some of what the tool gave is a secret by itself, or the begin of one of its texts.
+        const leaves = leavesOf(value);
+        const picked = picks.map((pick) => leaves[pick % Math.max(1, leaves.length)] ?? null);
+        const begun = picked.map((leaf) => (typeof leaf === "string" ? leaf.slice(0, 9) : leaf));
+        const secrets = noted(...given, ...picked, ...begun);
+        const before = JSON.stringify(value);
+        const sealed = secrets.seal(value, sealer);
+        assert.equal(JSON.stringify(value), before, "sealing changes nothing but its answer");
+        assert.equal(secrets.isIn(value), sealed !== value);
+        if (sealed !== value) sealedCount += 1;
+        const kept = JSON.parse(JSON.stringify(sealed)) as Json;
+        assert.equal(JSON.stringify(openSealed(kept, sealer, createSecrets())), before);
+        assert.deepEqual(keysOf(sealed), keysOf(value));
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+  assert.ok(sealedCount > 300, `in ${sealedCount} values something was sealed`);
+});
+
+function keysOf(value: Json): string[] {
+  if (Array.isArray(value)) return value.flatMap(keysOf);
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [key, ...keysOf(inner as Json)]);
+}
+
+function leavesOf(value: Json): Json[] {
+  if (Array.isArray(value)) return value.flatMap(leavesOf);
+  return typeof value === "object" && value !== null
+    ? Object.values(value).flatMap((one) => leavesOf(one as Json))
+    : [value];
+}

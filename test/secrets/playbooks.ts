@@ -39,7 +39,7 @@ ${KEYCHAIN}workflow:
             "token": token, "all": all, "granted": granted, "count": 3, "pin": all["pin"],
             "encoded": base64.b64encode(token.encode()).decode(),
             "quoted": urllib.parse.quote(token), "plus": urllib.parse.quote_plus(token), "json": json.dumps({"t": token}),
-            "header": "Bearer " + granted, token: "as a key",
+            "header": "Bearer " + granted,
             "basic": base64.b64encode(("somebody:" + token).encode()).decode(),
         }
     next:

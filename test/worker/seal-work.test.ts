@@ -154,7 +154,7 @@ test("a command is opened with all that it was given, and what was opened is sea
   const command: Command = {
     ...commandWith({
       workload: { url: `https://h/?t=${SEALED}` },
-      vars: { pin: sealer.seal(4711) },
+      vars: { pin: sealer.seal(47114711) },
       steps: { a: { value: { token: SEALED } } },
       input: { list: [SEALED] },
       parent_iter: { item: SEALED },
@@ -165,14 +165,14 @@ test("a command is opened with all that it was given, and what was opened is sea
   const opened = await work.open(command);
   assert.deepEqual(opened.context, {
     workload: { url: `https://h/?t=${SECRET}` },
-    vars: { pin: 4711 },
+    vars: { pin: 47114711 },
     steps: { a: { value: { token: SECRET } } },
     input: { list: [SECRET] },
     parent_iter: { item: SECRET },
   });
   assert.deepEqual(opened.loop?.items, [SECRET, { deep: SECRET }]);
-  await work.report([done({ token: SECRET, pin: 4711 })]);
-  assert.doesNotMatch(JSON.stringify(events), /hunter22|4711/);
+  await work.report([done({ token: SECRET, pin: 47114711 })]);
+  assert.doesNotMatch(JSON.stringify(events), /hunter22|47114711/);
 });
 
 test("results are stored sealed and loaded open; text that escapes are in too", async () => {
