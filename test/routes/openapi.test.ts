@@ -189,7 +189,13 @@ test("answers of the keychain and of transient values are as they are described"
   const at = `/api/keychain/${entry["catalog_id"]}/k`;
   const statusOf = async (method: string) => (await conforms(described, method, at, { method })).body["status"];
   const set = (more: Body) => {
-    const body = { token_data: { a: 1 }, credential_type: "oauth2", auto_renew: true, renew_config: {}, ...more };
+    const body = {
+      token_data: { a: 1 },
+      credential_type: "oauth2",
+      auto_renew: false,
+      renew_config: { endpoint: "https://id.example.com/token" },
+      ...more,
+    };
     return conforms(described, "post", at, posted(body));
   };
   assert.equal(await statusOf("get"), "not_found");
