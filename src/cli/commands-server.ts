@@ -57,6 +57,7 @@ const REGISTER: CliCommand = {
   options: [
     { name: "force", summary: "Make a version also of a document whose text is that of the newest one" },
     { name: "if-changed", summary: "What it does without --force, for older scripts" },
+    { name: "strict", summary: "Refuse a document that has warnings" },
     JSON_SWITCH,
     ...WHICH_SERVER,
   ],

@@ -25,9 +25,10 @@ export async function registerFiles(input: CliInput): Promise<number> {
   const files = await documentFiles(targets, io.folder, io.signal);
   const target = await serverTarget(input, loadConfig(io.environment));
   const json = options["json"] === true;
+  const ways = { ifChanged: options["force"] !== true, strict: options["strict"] === true };
   const outcomes: Outcome[] = [];
   for (const file of files) {
-    const outcome = await register(target, file, options["force"] !== true, io);
+    const outcome = await register(target, file, ways, io);
     outcomes.push(outcome);
     if (!json) tell(outcome, io);
   }
@@ -37,14 +38,22 @@ export async function registerFiles(input: CliInput): Promise<number> {
   return refused > 0 ? EXIT.usage : EXIT.ok;
 }
 
-async function register(target: ServerTarget, file: string, ifChanged: boolean, io: CliIo): Promise<Outcome> {
+async function register(target: ServerTarget, file: string, ways: RegisterWays, io: CliIo): Promise<Outcome> {
   const name = shown(file);
   try {
-    return { file: name, answer: await sendDocument(target, file, ifChanged, io.signal) };
+    return { file: name, answer: await sendDocument(target, file, ways, io.signal) };
   } catch (error) {
     if (error instanceof FlowError && ABOUT_THE_DOCUMENT.has(error.code)) return { file: name, refusal: error };
     throw error;
   }
+}
+
+/** How a document is registered. */
+export interface RegisterWays {
+  /** Only when its text is not that of the newest version. */
+  ifChanged: boolean;
+  /** Not when it has a warning. */
+  strict?: boolean;
 }
 
 /**
@@ -54,14 +63,14 @@ async function register(target: ServerTarget, file: string, ifChanged: boolean, 
 export async function sendDocument(
   target: ServerTarget,
   file: string,
-  ifChanged: boolean,
+  { ifChanged, strict = false }: RegisterWays,
   signal: AbortSignal,
 ): Promise<RegisterAnswer> {
   const content = decode(await readBytes(file), shown(file));
   return await callServer(target, {
     method: "POST",
     path: "/api/catalog/register",
-    body: { content, ...(ifChanged ? { if_changed: true } : {}) },
+    body: { content, ...(ifChanged ? { if_changed: true } : {}), ...(strict ? { strict } : {}) },
     answer: RegisterAnswer,
     signal,
   });

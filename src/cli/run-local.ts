@@ -1,14 +1,18 @@
 import { createFileCredentials } from "../adapters/file-credentials.ts";
 import type { ExecutionState } from "../engine/state.ts";
+import { unknownInputs } from "../engine/unknown-inputs.ts";
+import { childCalls } from "../language/child-calls.ts";
+import { folderOf, type LocalPlaybook, shown } from "../local/catalog.ts";
 import { createLocalRuntime, type LocalRuntime } from "../local/runtime.ts";
 import { type Config, isGiven } from "../platform/config.ts";
 import { proxyRules } from "../platform/proxy.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
 import { openSecretSource } from "../roles/secret-source.ts";
+import { FlowError } from "../schema/errors.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import { type JsonObject, setOwn } from "../schema/json.ts";
 import { createToolRegistry, type ToolRegistry } from "../tools/registry.ts";
-import { type CliInput, textOption } from "./command.ts";
+import { type CliInput, type CliIo, textOption } from "./command.ts";
 import { credentialsFile } from "./credentials-file.ts";
 import { filesRead, readInputs } from "./inputs.ts";
 import { loadNamed } from "./named-playbook.ts";
@@ -16,6 +20,7 @@ import { openProgress } from "./open-progress.ts";
 import { createRecorder } from "./record.ts";
 import { prepareOutcome, writeWarnings } from "./summary.ts";
 import { checkTarget } from "./target-step.ts";
+import { cleanText } from "./text.ts";
 import { createWatch, runWatched, type Watch } from "./watched-run.ts";
 
 /**
@@ -35,6 +40,9 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     const playbook = await loadNamed(runtime, input.arguments[0] ?? "", io);
     const target = checkTarget(playbook, textOption(options, "target"));
     writeWarnings(playbook.warnings, io);
+    if (target === undefined) await checkChildren(runtime, playbook, io);
+    for (const warning of unknownInputs(playbook.program, inputs))
+      io.stderr.write(`${cleanText(`warning: ${warning}`)}\n`);
     const record = textOption(options, "record");
     const read = filesRead(playbook.file, options, io.folder);
     if (record !== undefined) watch.recorder = createRecorder(record, io.folder, read);
@@ -50,6 +58,22 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     await runtime.close();
     await tools()?.close();
     await secretSource.close();
+  }
+}
+
+/** Throws where the run would come to a call of a playbook that is not there, whatever its values are. */
+async function checkChildren(runtime: LocalRuntime, { program, file }: LocalPlaybook, io: CliIo): Promise<void> {
+  for (const { path, step, isCertain } of childCalls(program.playbook)) {
+    if (!isCertain || path === program.playbook.path) continue;
+    try {
+      await runtime.load(path, folderOf(file), io.signal);
+    } catch (error) {
+      if (!(error instanceof FlowError) || error.code !== "NOT_FOUND") throw error;
+      throw new FlowError(
+        "NOT_FOUND",
+        `${shown(file)} was not run: its step '${step}' calls what is not there. ${error.message}`,
+      );
+    }
   }
 }
 

@@ -42,6 +42,7 @@ export async function runOnServer(input: CliInput, target: ServerTarget): Promis
   const startedAt = Date.now();
   const id = started.execution_id;
   const what = `${playbook.path} version ${playbook.version}, execution ${id}`;
+  for (const warning of started.warnings ?? []) io.stderr.write(`${cleanText(`warning: ${warning}`)}\n`);
   if (!quiet) {
     io.stderr.write(`${cleanText(`running at ${target.url} (${target.origin}): ${what}`)}\n`);
     if (options["detach"] === true || !hasTree(io)) io.stderr.write(`page: ${cleanText(pageAddress(target, id))}\n`);

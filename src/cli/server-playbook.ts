@@ -64,7 +64,7 @@ async function registered(target: ServerTarget, word: string, quiet: boolean, io
   // Its problems are told here, without a way to the server.
   const document = await loadNamed(createFileCatalog(), word, io);
   const file = resolve(io.folder, word);
-  const answer = await sendDocument(target, file, true, io.signal).catch((error: unknown) => {
+  const answer = await sendDocument(target, file, { ifChanged: true }, io.signal).catch((error: unknown) => {
     throw withPlaces(error, word);
   });
   const { path, version, catalog_id: catalogId, kind, unchanged } = answer;

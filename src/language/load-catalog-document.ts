@@ -1,6 +1,7 @@
 import { CATALOG_PATH_MAX, type ResourceKind } from "../schema/catalog-api.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { isJsonObject, type JsonObject } from "../schema/json.ts";
+import type { Playbook } from "../schema/playbook.ts";
 import { readPath } from "./document/catalog-path.ts";
 import type { Report } from "./document/findings.ts";
 import { didYouMean } from "./document/hints.ts";
@@ -16,6 +17,8 @@ export interface CatalogDocument {
   metadata: JsonObject;
   /** The whole document as its author wrote it, nothing normalised. */
   payload: JsonObject;
+  /** The same, normalised; undefined for an MCP resource. */
+  playbook: Playbook | undefined;
 }
 
 /** {@link loadCatalogDocument}'s answer. */
@@ -40,8 +43,9 @@ function readCatalogDocument(document: OpenDocument): CatalogDocument {
   const { root, reading } = document;
   const kind = field(root, "kind");
   const written = textOf(kind);
+  let playbook: Playbook | undefined;
   if (written === "Mcp") readMcp(reading, root);
-  else if (written === undefined || DOCUMENT_KINDS.includes(written)) readPlaybookDocument(document);
+  else if (written === undefined || DOCUMENT_KINDS.includes(written)) playbook = readPlaybookDocument(document);
   else {
     // Its keys are those of another kind of document: what is wrong with them is not worth telling.
     const message = `\`kind\` must be ${DOCUMENT_KINDS.join(", ")}, not \`${written}\``;
@@ -57,6 +61,7 @@ function readCatalogDocument(document: OpenDocument): CatalogDocument {
     path: path ?? "",
     metadata: objectOf(metadata?.value),
     payload: objectOf(root.value),
+    playbook,
   };
 }
 
@@ -78,7 +83,8 @@ function checkPath(place: Place | undefined, path: string | undefined, report: R
   report("wrong-value", place, `\`${place.key}\` cannot be a catalog path: ${why}`, "write it as `area/topic/name`");
 }
 
-function whyNoPath(path: string): string | undefined {
+/** Why a text can be no path of the catalog; undefined where it can. */
+export function whyNoPath(path: string): string | undefined {
   if (path.length > CATALOG_PATH_MAX)
     return `it has ${path.length} characters, ${CATALOG_PATH_MAX} at most are allowed`;
   if (/[\u0000-\u001f\u007f\\]/.test(path)) return "it has a backslash or a control character";

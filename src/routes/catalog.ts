@@ -134,10 +134,16 @@ export function catalogRoutes(catalog: Catalog) {
       return c.json({ catalog_id: catalogId, path, version, kind, content } satisfies EntryAnswer);
     })
     .post(REGISTER.path, jsonBody(REGISTER.body), async (c) => {
-      const { content, resource_type, if_changed = false } = c.req.valid("json");
+      const { content, resource_type, if_changed = false, strict = false } = c.req.valid("json");
       const expected = resource_type === undefined ? {} : { expectedKind: resource_type };
       const permit = (path: string) => c.var.permit("modify", path);
-      const registered = await catalog.register({ content, ifChanged: if_changed, permit, ...expected });
+      const maySee = (path: string) =>
+        c.var.permit("execute", path).then(
+          () => true,
+          () => false,
+        );
+      const asked = { content, ifChanged: if_changed, strict, permit, maySee, ...expected };
+      const registered = await catalog.register(asked);
       const { path, kind, catalogId, version, unchanged, warnings } = registered;
       const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
       return c.json((unchanged ? { ...answer, unchanged: true } : answer) satisfies RegisterAnswer);

@@ -71,6 +71,7 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
       path: started.path,
       version: started.version,
       catalog_id: started.catalogId,
+      ...(started.warnings.length > 0 && { warnings: started.warnings }),
       ...(started.duplicate && { duplicate: true as const }),
       ...(ended !== undefined && { result: ended.result, error: ended.error }),
     } satisfies ExecuteAnswer);

@@ -27,6 +27,12 @@ export const RegisterBody = v.object({
   if_changed: v.exactOptional(
     v.pipe(v.boolean(), v.description("Makes no new version when the text equals that of the newest one.")),
   ),
+  strict: v.exactOptional(
+    v.pipe(
+      v.boolean(),
+      v.description("Refuses a document with warnings too. What it calls may be missing all the same."),
+    ),
+  ),
 });
 
 /** One problem of a document, without the name of its file and its severity: the list it stands in says that. */

@@ -113,6 +113,14 @@ export const ExecuteAnswer = v.object({
     v.pipe(JsonValue, v.description("With `wait_ms`, of an execution that has ended: by reference where it is large.")),
   ),
   error: v.exactOptional(ErrorAnswer),
+  warnings: v.exactOptional(
+    v.pipe(
+      v.array(v.string()),
+      v.description(
+        "Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none.",
+      ),
+    ),
+  ),
 });
 export type ExecuteAnswer = v.InferOutput<typeof ExecuteAnswer>;
 

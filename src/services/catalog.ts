@@ -1,3 +1,4 @@
+import type { DiagnosticCode } from "../language/document/codes.ts";
 import { loadCatalogDocument } from "../language/load-catalog-document.ts";
 import {
   type CatalogEntry,
@@ -14,11 +15,14 @@ import {
 } from "../repositories/catalog.ts";
 import type { Database } from "../repositories/database.ts";
 import { reserveIds } from "../repositories/ids.ts";
+import { findExecutables } from "../repositories/start-lookup.ts";
 import type { DocumentProblem, ResourceKind } from "../schema/catalog-api.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { Json } from "../schema/json.ts";
+import type { Playbook } from "../schema/playbook.ts";
 import { encodeCursor, textCursor, versionCursor } from "./cursor.ts";
+import { missingChildren } from "./missing-children.ts";
 
 /** What a caller registers. */
 export interface Registration {
@@ -27,6 +31,10 @@ export interface Registration {
   expectedKind?: ResourceKind;
   /** Make no version when the text equals the newest one's. Default false: every registration is a newer version. */
   ifChanged?: boolean;
+  /** Refuse a document with a warning too. Default false. What the catalog lacks is no warning of the document itself. */
+  strict?: boolean;
+  /** Whether the caller may learn of a path whether it is registered. Default: of all. */
+  maySee?(path: string): Promise<boolean>;
   /** Asked for the path of the document before anything is written; refuses by throwing. */
   permit?(path: string): Promise<void>;
 }
@@ -125,7 +133,10 @@ async function register(database: Database, registration: Registration): Promise
   const { content, expectedKind, ifChanged = false } = registration;
   const { document, diagnostics } = loadCatalogDocument(content, "document");
   if (document === undefined) throw invalidDocument(diagnostics);
-  const { path, kind, payload, metadata } = document;
+  if (registration.strict === true && diagnostics.length > 0) {
+    throw invalidDocument(diagnostics.map((diagnostic) => ({ ...diagnostic, severity: "error" })));
+  }
+  const { path, kind, payload, metadata, playbook } = document;
   if (expectedKind !== undefined && expectedKind !== kind) throw unexpectedKind(path, kind, expectedKind);
   await registration.permit?.(path);
   const [catalogId] = await reserveIds(database, 1);
@@ -133,7 +144,27 @@ async function register(database: Database, registration: Registration): Promise
   // One statement: the head's row is locked, compared and advanced, and the version written, or nothing at all.
   const written = await insertCatalogEntry(database, { catalogId, path, kind, content, payload, metadata, ifChanged });
   const { version, unchanged } = written;
-  return { catalogId: written.catalogId, path, kind, version, unchanged, warnings: diagnostics.map(problemOf) };
+  const warnings = [...diagnostics.map(problemOf), ...(await childWarnings(database, playbook, registration))];
+  return { catalogId: written.catalogId, path, kind, version, unchanged, warnings };
+}
+
+/** Playbooks that it calls and that are not there. They may be registered later: a warning, and no keeping it out. */
+async function childWarnings(
+  database: Database,
+  playbook: Playbook | undefined,
+  { maySee = () => Promise.resolve(true) }: Registration,
+): Promise<DocumentProblem[]> {
+  if (playbook === undefined) return [];
+  const registered = async (paths: readonly string[]) =>
+    new Set((await findExecutables(database, paths)).map(({ path }) => path));
+  const missing = await missingChildren(playbook, { registered, maySee });
+  return missing.map(({ path, step, position, why }) => ({
+    ...position,
+    path: `workflow[${playbook.steps.findIndex(({ name }) => name === step)}]`,
+    code: "unknown-playbook" satisfies DiagnosticCode,
+    message: `\`${path}\`, which step \`${step}\` calls, ${why}`,
+    hint: "register it before this playbook is run",
+  }));
 }
 
 function listed<T>(page: Page<T, string | number>): Listed<T> {

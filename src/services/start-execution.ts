@@ -1,3 +1,5 @@
+import type { Program } from "../engine/program.ts";
+import { unknownInputs } from "../engine/unknown-inputs.ts";
 import { plainPath } from "../language/document/catalog-path.ts";
 import type { Database } from "../repositories/database.ts";
 import { findExecution } from "../repositories/execution-list.ts";
@@ -15,6 +17,7 @@ import type { ExecutionStateName } from "../schema/execution-api.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Advance } from "./advance.ts";
 import { gather } from "./gather.ts";
+import { missingChildren } from "./missing-children.ts";
 
 /** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
 const CHILD_DEPTH_MAX = 64;
@@ -46,6 +49,8 @@ export interface Started extends Omit<Executable, "kind"> {
   executionId: string;
   status: ExecutionStateName;
   duplicate: boolean;
+  /** What is to be said of its inputs, a sentence each. */
+  warnings: string[];
 }
 
 /**
@@ -60,6 +65,8 @@ export function startExecutions(deps: {
   cancel(executionId: string, reason: string): Promise<unknown>;
   /** See `checkStarter`. */
   checkStarter(parentExecutionId: string, userId: number, path: string): Promise<void>;
+  /** The compiled playbook of a catalog entry. */
+  programs(catalogId: string): Promise<{ program: Program }>;
 }): (asked: StartAsked) => Promise<Started> {
   const { database, advance } = deps;
   const newestOf = gather(
@@ -80,6 +87,10 @@ export function startExecutions(deps: {
       await deps.checkStarter(parent.execution_id, caller.startedBy, entry.path);
     }
     const { kind: _kind, ...what } = entry;
+    const { program } = await deps.programs(entry.catalogId);
+    // A run that stops before the call does not need what is called.
+    if (target === undefined) await checkChildren(program, newestOf, asked);
+    const warnings = parent === undefined ? unknownInputs(program, input) : [];
     const started = await advance.start({
       entry: what,
       input,
@@ -92,8 +103,34 @@ export function startExecutions(deps: {
       ...(idempotency !== undefined && { idempotency }),
     });
     if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
-    return { ...what, ...started, ...(started.duplicate && (await earlierEntry(database, started.executionId))) };
+    return {
+      ...what,
+      ...started,
+      warnings,
+      ...(started.duplicate && (await earlierEntry(database, started.executionId))),
+    };
   };
+}
+
+/** Throws where the run would come to a call of a playbook that is not there, whatever its values are. */
+async function checkChildren({ playbook }: Program, newestOf: NewestOf, asked: StartAsked): Promise<void> {
+  const registered = async (paths: readonly string[]) => {
+    const found = await Promise.all(paths.map((path) => newestOf(path)));
+    return new Set(paths.filter((_, index) => found[index] !== undefined));
+  };
+  const maySee = async (path: string) => {
+    try {
+      await asked.permit?.(path);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const missing = (await missingChildren(playbook, { registered, maySee })).find(({ isCertain }) => isCertain);
+  if (missing === undefined) return;
+  const { path, step, why } = missing;
+  const message = `'${playbook.path}' was not started: '${path}', which its step '${step}' calls, ${why}`;
+  throw new FlowError("NOT_FOUND", `${message}. Register it, or correct the path`);
 }
 
 /** The top of the tree; a parent that is it need not be told twice. */

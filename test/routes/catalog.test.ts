@@ -138,6 +138,39 @@ test("warnings do not keep a document out, and are told", async () => {
   );
 });
 
+test("with strict a warning keeps a document out, and nothing is written", async () => {
+  const warned = playbook("reg/strict").replace("workload:", "colour: red\nworkload:");
+  const { status, body } = await register(warned, { strict: true });
+  assert.equal(status, 422);
+  assert.deepEqual(
+    ((body["detail"] as Body)["errors"] as Body[]).map(({ code }) => code),
+    ["unknown-key"],
+  );
+  assert.equal((await get("/api/catalog/resource/reg/strict")).status, 404);
+  assert.equal((await register(playbook("reg/strict"), { strict: true })).status, 200);
+});
+
+test("a call of a playbook that is not there is a warning, also with strict: it may be registered later", async () => {
+  const calling = (path: string) =>
+    playbook("reg/calls").replace(
+      /workflow:[\s\S]*/,
+      `workflow: [{ step: a, tool: { kind: playbook, path: ${path} } }]\n`,
+    );
+  for (const [path, message] of [
+    ["reg/nowhere", /`reg\/nowhere`, which step `a` calls, is not in the catalog/],
+    ["reg//nowhere", /can be no path of the catalog: a part between its slashes is empty/],
+  ] as const) {
+    const { status, body } = await register(calling(path), { strict: true });
+    const [warning] = body["warnings"] as Body[];
+    assert.deepEqual([status, warning?.["code"]], [200, "unknown-playbook"]);
+    assert.match(String(warning?.["message"]), message);
+  }
+  assert.equal((await register(playbook("reg/there"))).status, 200);
+  for (const path of ["reg/there", "/reg/there", "reg/calls", '"{{ x }}"']) {
+    assert.deepEqual((await register(calling(path))).body["warnings"], [], path);
+  }
+});
+
 test("an unknown path and an unknown version are 404 and say which of both it is", async () => {
   await register(playbook("found/one"));
   const path = await get("/api/catalog/resource/found/none");
@@ -161,7 +194,7 @@ test("paths are found with their slashes as they are or encoded, with spaces, pe
   }
 });
 
-for (const path of ["", "/a", "a/", "a//b", "a/./b", "a/../b", "..", "a\\\\b", "a\\u0007b", "x".repeat(513)]) {
+for (const path of ["", "/", "a/", "a//b", "a/./b", "a/../b", "..", "a\\\\b", "a\\u0007b", "x".repeat(513)]) {
   test(`no document gets the catalog path ${JSON.stringify(path.slice(0, 20))}, which no address could name`, async () => {
     const content = playbook("x").replace('path: "x"', `path: "${path}"`);
     const { status, body } = await register(content);

@@ -59,6 +59,34 @@ test("what is not registered, or of another kind, is 404 with the text of the sp
   assert.equal(await count(), before);
 });
 
+test("a run that would come to a playbook that is not there is not started; one that may is", async () => {
+  const calling = (path: string, more = "") =>
+    `  - { step: a, ${more}tool: { kind: playbook, path: ${path} } }\n  - { step: b, tool: { kind: noop } }\n`;
+  await work.register("runs/calls", calling("runs/nowhere"));
+  await work.register("runs/may-call", calling("runs/nowhere", "when: no, "));
+  await work.register("runs/calls-one", calling("/runs/one"));
+  const before = await count();
+  const { status, body } = await work.post("/api/execute", { path: "runs/calls" });
+  assert.equal(status, 404);
+  const why = "'runs/nowhere', which its step 'a' calls, is not in the catalog. Register it, or correct the path";
+  assert.equal(body["error"], `'runs/calls' was not started: ${why}`);
+  assert.equal(await count(), before);
+  for (const path of ["runs/may-call", "runs/calls-one", "/runs/one"]) {
+    assert.equal((await work.post("/api/execute", { path })).status, 200, path);
+  }
+});
+
+test("inputs that nothing reads are taken, with a warning that names what was meant", async () => {
+  await work.register("runs/inputs", ONE_STEP);
+  const { status, body } = await work.post("/api/execute", { path: "runs/inputs", workload: { woh: 1 } });
+  assert.equal(status, 200);
+  assert.deepEqual(body["warnings"], [
+    "The workload of 'runs/inputs' has no 'woh', and nothing reads it; did you mean 'who'?",
+  ]);
+  const known = await work.post("/api/execute", { path: "runs/inputs", workload: { who: 1 } });
+  assert.equal(known.body["warnings"], undefined);
+});
+
 test("an agent runs when it is called one, and is 422 when it is not", async () => {
   const refused = await work.post("/api/execute", { path: "runs/agent" });
   assert.deepEqual([refused.status, refused.body["code"]], [422, "INVALID_INPUT"]);

@@ -1864,6 +1864,8 @@ export interface operations {
                     resource_type?: string;
                     /** @description Makes no new version when the text equals that of the newest one. */
                     if_changed?: boolean;
+                    /** @description Refuses a document with warnings too. What it calls may be missing all the same. */
+                    strict?: boolean;
                 };
             };
         };
@@ -2210,6 +2212,8 @@ export interface operations {
                             message: string;
                             retryable?: boolean;
                         } | null;
+                        /** @description Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none. */
+                        warnings?: string[];
                     };
                 };
             };
@@ -3296,6 +3300,8 @@ export interface operations {
                             message: string;
                             retryable?: boolean;
                         } | null;
+                        /** @description Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none. */
+                        warnings?: string[];
                         /** @description Catalog path of the MCP resource. */
                         resource: string;
                         action: string;

@@ -101,7 +101,8 @@ function Writing({
           began={review === from ? version : undefined}
           isBusy={register.isPending}
           problem={register.error?.message}
-          onRegister={() => register.mutate()}
+          warnings={messages.filter(({ severity }) => severity === "warning").length}
+          onRegister={(strict) => register.mutate(strict)}
           onClose={close}
         />
       )}
@@ -122,7 +123,8 @@ function useRegistration(text: string) {
     },
   });
   const register = useMutation({
-    mutationFn: () => answerOf(api.POST("/api/catalog/register", { body: { content: text, if_changed: true } })),
+    mutationFn: (strict: boolean) =>
+      answerOf(api.POST("/api/catalog/register", { body: { content: text, if_changed: true, strict } })),
     onSuccess: async ({ path }) => {
       await queries.invalidateQueries({ queryKey: ["catalog"] });
       await navigate({ to: "/entry/$", params: { _splat: path }, search: { tab: "document" }, ignoreBlocker: true });

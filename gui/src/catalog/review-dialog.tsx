@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Problem } from "../api/problem.ts";
 import { catalogEntry } from "../api/queries.ts";
 import { DiffView } from "./diff-view.tsx";
@@ -11,6 +11,7 @@ export function ReviewDialog({
   began,
   isBusy,
   problem,
+  warnings,
   onRegister,
   onClose,
 }: {
@@ -20,9 +21,13 @@ export function ReviewDialog({
   began: number | undefined;
   isBusy: boolean;
   problem: string | undefined;
-  onRegister(): void;
+  /** How many warnings the document has. */
+  warnings: number;
+  onRegister(strict: boolean): void;
   onClose(): void;
 }): ReactNode {
+  const [isStrict, setStrict] = useState(false);
+  const isStopped = isStrict && warnings > 0;
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const newest = useQuery({ ...catalogEntry(path, "latest"), staleTime: 0 });
@@ -56,9 +61,23 @@ export function ReviewDialog({
             {problem}
           </p>
         )}
+        {!isSame && (
+          <label className="row">
+            <input type="checkbox" checked={isStrict} onChange={(event) => setStrict(event.target.checked)} />
+            <span>
+              Strict: do not register a document with warnings
+              {warnings > 0 && ` (it has ${warnings === 1 ? "one" : warnings})`}
+            </span>
+          </label>
+        )}
         <div className="row">
           {!isSame && (
-            <button type="button" className="main" disabled={isBusy || newest.isPending} onClick={onRegister}>
+            <button
+              type="button"
+              className="main"
+              disabled={isBusy || newest.isPending || isStopped}
+              onClick={() => onRegister(isStrict)}
+            >
               {isBusy ? "Registering …" : `Register version ${version}`}
             </button>
           )}

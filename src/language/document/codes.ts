@@ -73,6 +73,8 @@ export const DIAGNOSTIC_RULES = {
   "unreachable-step": warning("No path of arcs leads to this step."),
   "unknown-workbook": warning("A `workbook` task names no entry of the document's `workbook`."),
 
+  "unknown-playbook": warning("When registering: a `playbook` task calls a path that the catalog does not have."),
+
   // Templates.
   "template-syntax": error(
     "A condition does not parse, or a template in `loop.in`, `set`, `input`, `args`, `params`, `url` or as a whole value.",
