@@ -33,6 +33,8 @@ export function countSetting(name: string, meaning: string, fallback: number, ma
   });
 }
 
+/** Shortest time of a setting, seconds: less than a millisecond would be none. */
+const SECONDS_MIN = 0.001;
 /** Longest time of a setting: what a timer can wait, 24 days. */
 const SECONDS_MAX = 2_147_483;
 
@@ -50,7 +52,7 @@ export function secondsSetting(name: string, meaning: string, fallback: number) 
 export function milliseconds(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = Number(text);
-  // Less than a millisecond would be none.
-  if (seconds >= 0.001 && seconds <= SECONDS_MAX) return Math.round(seconds * 1_000);
-  throw new FlowError("INVALID_SETTING", `${name} must be a number of seconds up to ${SECONDS_MAX}, got '${text}'`);
+  if (seconds >= SECONDS_MIN && seconds <= SECONDS_MAX) return Math.round(seconds * 1_000);
+  const range = `from ${SECONDS_MIN} to ${SECONDS_MAX}`;
+  throw new FlowError("INVALID_SETTING", `${name} must be a number of seconds ${range}, got '${text}'`);
 }

@@ -13,12 +13,12 @@ const LOOK_MS = 1_000;
 /** From where on events are followed, and how much of each. */
 export type FollowAsked = Pick<EventsAsked, "after" | "isShort">;
 
-/** Types of the event with which an execution ends. */
+/** Types of the event with which an execution ends. Others may follow: what a cancellation ends, for one. */
 const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.failed", "execution.cancelled"]);
 
 /**
- * An execution's events after `after`, in order, as they are written; ends with the one that ends the execution, or when the
- * signal is aborted. Gives `idle` about once a second when there was none, so that whoever sends them on can say that it is
+ * An execution's events after `after`, in order, as they are written; ends with the last one that it has when it is over, which
+ * its row names, or when the signal is aborted. Gives `idle` about once a second when there was none, so that whoever sends them on can say that it is
  * alive. It reads the next page only when the last one was taken.
  */
 export async function* followEvents(
@@ -33,16 +33,19 @@ export async function* followEvents(
   try {
     while (!signal.aborted) {
       const { events, next } = await listEvents(database, executionId, { after: last, limit: PAGE, isShort });
+      let hasEnded = false;
       for (const event of events) {
         last = event.event_id;
         yield event;
-        if (ENDS.has(event.event_type)) return;
+        hasEnded ||= ENDS.has(event.event_type);
       }
       if (next !== undefined) continue;
-      if (events.length === 0) {
+      if (events.length === 0 || hasEnded) {
         const row = await findExecution(database, executionId);
         // Deleted, or asked for from behind its end.
         if (row === undefined || (row.endedAt !== null && row.lastEventId <= last)) return;
+        // More was written since the page was read.
+        if (row.endedAt !== null && events.length > 0) continue;
         yield "idle";
       }
       await waiter.wait(LOOK_MS, signal);

@@ -46,6 +46,15 @@ test("settings in seconds may have a fraction, and become milliseconds", () => {
   );
 });
 
+test("times name the least and the greatest value that can be used; these two can", () => {
+  const name = "FLOW_BATCH_PROCESSING_TIMEOUT_SECONDS";
+  const told = { code: "INVALID_SETTING", message: /must be a number of seconds from 0\.001 to 2147483, got/ };
+  for (const text of ["0.0009", "2147483.1"]) assert.throws(() => loadConfig({ [name]: text }), told);
+  for (const text of ["0.001", "2147483"]) {
+    assert.equal(loadConfig({ [name]: text }).batchProcessingTimeoutMs, Number(text) * 1_000);
+  }
+});
+
 for (const [name, text] of [
   ["FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE", "0"],
   ["FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE", "1.5"],
