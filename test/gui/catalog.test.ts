@@ -166,7 +166,7 @@ test("a double click starts one execution, and so does a click after an answer t
     return await route.abort();
   });
   await lossy.getByRole("button", { name: "Run", exact: true }).click();
-  await lossy.getByRole("alert").getByText("cannot be reached").waitFor();
+  await lossy.getByRole("alert").getByText("cannot be reached (").waitFor();
   await lossy.getByRole("button", { name: "Run", exact: true }).click();
   await lossy.waitForURL(/\/executions\/\d+/);
   assert.equal((await executionsOf("cat/lost")).length, 1);
