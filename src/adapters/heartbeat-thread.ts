@@ -1,6 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { HeartbeatNews, HeartbeatOrder, HeartbeatStart } from "./heartbeat.ts";
 import { type LedgerEntry, readLedger } from "./ledger.ts";
+import { moment } from "./system-clock.ts";
 
 /*
  * The thread that keeps a worker in the server's pool: registers, sends heartbeats, leaves. It has its own timer and its own
@@ -20,8 +21,18 @@ const NEWS_MS = 100;
 /** Delays between two tries: doubling from 0.2 s, less a random half; never more than the interval. */
 const FIRST_MS = 200;
 
-const { url, token, registration, intervalMs, ledger } = workerData as HeartbeatStart;
+/** The name is another process's by now. */
+class Replaced extends Error {}
+
+const start = workerData as HeartbeatStart;
+const { url, token, registration, ledger } = start;
 const { name } = registration;
+const { instance } = registration.runtime;
+/** Shorter where leases are: three heartbeats in each. */
+let { intervalMs } = start;
+/** Of a server that does not say it: the default. */
+const LEASE_MS = 120_000;
+let leaseMs = LEASE_MS;
 const orders: HeartbeatOrder[] = [];
 let wake = () => {};
 let isDraining = false;
@@ -56,6 +67,10 @@ async function live(): Promise<void> {
       if (orders.length === 0) {
         tries += 1;
         const doing = next === "register" ? "registering" : "sending the heartbeat";
+        if (error instanceof Replaced) {
+          tell({ type: "replaced", message: error.message });
+          break;
+        }
         tell({ type: "failed", doing, tries, message: error instanceof Error ? said(error) : String(error) });
       }
     }
@@ -63,15 +78,17 @@ async function live(): Promise<void> {
     if (!isNow) await pause(pauseMs(tries, hasNews, performance.now() - began));
     if (orders.includes("register")) next = "register";
   }
-  await post("deregister", { name }).catch(() => undefined);
+  await post("deregister", { name, instance }).catch(() => undefined);
   tell({ type: "left" });
   parentPort?.close();
 }
 
 async function register(): Promise<"beat"> {
-  const { status } = await post("register", registration);
+  const sentAt = moment();
+  const { status, body } = await post("register", registration);
   if (status !== 200) throw refused(status);
-  tell({ type: "registered" });
+  renewed(body);
+  tell({ type: "registered", sentAt, leaseMs });
   return "beat";
 }
 
@@ -80,7 +97,8 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
   told = new Set(all.map(keyOf).filter((key) => told.has(key)));
   const running = all.filter((entry) => !told.has(keyOf(entry)));
   const waitMs = Math.min(intervalMs, WAIT_MS_MAX);
-  const asked = { name, running, wait_ms: waitMs, ...(isDraining && { draining: true }) };
+  const asked = { name, instance, running, wait_ms: waitMs, ...(isDraining && { draining: true }) };
+  const sentAt = moment();
   const { status, body } = await post(
     "heartbeat",
     asked,
@@ -88,17 +106,30 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
   );
   // Not known there: the server's database is another one, or this worker was silent for days.
   if (status === 404) return { next: "register", hasNews: false };
+  if (status === 409) throw new Replaced(messageIn(body) ?? `Another process has registered as '${name}'`);
   if (status !== 200) throw refused(status);
+  renewed(body);
   const cancel = texts(body, "cancel");
   const lostIds = new Set(texts(body, "lost"));
   // With the attempts that were sent: the worker may have claimed one of them anew meanwhile.
   const lost = running.filter((entry) => lostIds.has(entry.command_id));
-  tell({ type: "answer", cancel, lost });
+  tell({ type: "answer", cancel, lost, sentAt, leaseMs });
   const cancelled = new Set(cancel);
   // Read again: what it was told to stop may have begun since.
   for (const entry of readLedger(ledger)) if (cancelled.has(entry.command_id)) told.add(keyOf(entry));
   for (const entry of lost) told.add(keyOf(entry));
   return { next: "beat", hasNews: cancel.length > 0 || lost.length > 0 };
+}
+
+function messageIn(body: unknown): string | undefined {
+  const said = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
+  return typeof said === "string" ? said : undefined;
+}
+
+function renewed(body: unknown): void {
+  const said = typeof body === "object" && body !== null && "lease_ms" in body ? Number(body.lease_ms) : Number.NaN;
+  leaseMs = said > 0 ? said : LEASE_MS;
+  intervalMs = Math.min(start.intervalMs, leaseMs / 3);
 }
 
 function keyOf({ command_id, attempt }: LedgerEntry): string {
@@ -129,7 +160,8 @@ async function post(
     signal,
   });
   const text = await response.text();
-  return { status: response.status, body: response.status === 200 ? (JSON.parse(text) as unknown) : undefined };
+  const isRead = response.status === 200 || response.status === 409;
+  return { status: response.status, body: isRead ? (JSON.parse(text) as unknown) : undefined };
 }
 
 function texts(body: unknown, key: string): string[] {

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { Secret } from "../platform/secret.ts";
+import type { Moment } from "../ports/clock.ts";
 import { messageOf } from "../schema/errors.ts";
 import type { LedgerEntry } from "./ledger.ts";
 
@@ -10,7 +11,7 @@ export interface Registration {
   labels: Readonly<Record<string, string>>;
   /** Kinds of task that it runs. */
   capabilities: readonly string[];
-  runtime: { pid: number; hostname: string; version: string };
+  runtime: { pid: number; hostname: string; version: string; instance: string };
 }
 
 /** What the thread of the heartbeat begins with. */
@@ -28,8 +29,9 @@ export type HeartbeatOrder = "beat" | "register" | "drain" | "leave";
 
 /** What the thread tells. */
 export type HeartbeatNews =
-  | { type: "registered" }
-  | { type: "answer"; cancel: string[]; lost: LedgerEntry[] }
+  | { type: "registered"; sentAt: Moment; leaseMs: number }
+  | { type: "answer"; cancel: string[]; lost: LedgerEntry[]; sentAt: Moment; leaseMs: number }
+  | { type: "replaced"; message: string }
   | { type: "failed"; doing: string; tries: number; message: string }
   | { type: "left" };
 
@@ -40,6 +42,10 @@ export interface HeartbeatParts extends Omit<HeartbeatStart, "token"> {
   onRegistered(): void;
   /** Commands whose executions were cancelled, and claims that are no longer this worker's. */
   onAnswer(answer: { cancel: string[]; lost: LedgerEntry[] }): void;
+  /** The server has renewed the leases of what runs, with a call that was sent then. Told after what the answer says else. */
+  onRenewed(sentAt: Moment, leaseMs: number): void;
+  /** Another process has registered under this name: there are no further heartbeats. */
+  onReplaced(message: string): void;
   onFailed(failure: { doing: string; tries: number; message: string }): void;
 }
 
@@ -71,8 +77,13 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
 
   const tell = (order: HeartbeatOrder) => thread?.postMessage(order);
   const hear = (news: HeartbeatNews) => {
-    if (news.type === "registered") parts.onRegistered();
-    else if (news.type === "answer") parts.onAnswer(news);
+    if (news.type === "registered") {
+      parts.onRenewed(news.sentAt, news.leaseMs);
+      parts.onRegistered();
+    } else if (news.type === "answer") {
+      parts.onAnswer(news);
+      parts.onRenewed(news.sentAt, news.leaseMs);
+    } else if (news.type === "replaced") parts.onReplaced(news.message);
     else if (news.type === "failed") parts.onFailed(news);
     else left();
   };

@@ -1,4 +1,4 @@
-import type { Clock } from "../ports/clock.ts";
+import type { Clock, Moment } from "../ports/clock.ts";
 
 /** The longest timer there is (2^31 − 1 ms, 24.8 days); a longer one would fire at once. */
 const TIMER_MAX_MS = 2_147_483_647;
@@ -26,3 +26,8 @@ export const systemClock: Clock = {
       signal?.addEventListener("abort", stop, { once: true });
     }),
 };
+
+/** This moment. The threads of a process agree on it. */
+export function moment(): Moment {
+  return { steady: Number(process.hrtime.bigint() / 1_000_000n), wall: Date.now() };
+}

@@ -10,3 +10,9 @@ export interface Clock {
    */
   busy?(): number;
 }
+
+/** A moment by two clocks, in milliseconds: of one that never goes back and stands still while the machine sleeps, and of the wall. */
+export interface Moment {
+  steady: number;
+  wall: number;
+}

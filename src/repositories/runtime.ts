@@ -12,13 +12,43 @@ export interface NewRuntime {
   capacity: number;
   labels: JsonObject;
   capabilities: readonly string[];
-  /** Process id, host name, version. */
+  /** Process id, host name, version; of a worker also `instance`. */
   about: JsonObject;
+  /** Of a worker: that of its process, where it says one. */
+  instance?: string;
 }
 
-/** Registers a process as ready, or registers it again under its name; gives the id of its row. */
-export async function registerRuntime({ sql }: Database, runtime: NewRuntime): Promise<string> {
-  const [row] = await sql<{ id: string }[]>`
+/** What registering did. */
+export interface Registered {
+  /** Of the process's row. */
+  id: string;
+  /** Commands that another process held under this name: their leases are over. */
+  released: string[];
+}
+
+/**
+ * Registers a process as ready, or registers it again under its name. A worker of another `instance` than the one before is
+ * another process: what that one held it does not run, and is released.
+ *
+ * Locks: its row, and the commands that are released, in the order of their ids.
+ */
+export async function registerRuntime({ sql }: Database, runtime: NewRuntime): Promise<Registered> {
+  const { instance = null } = runtime;
+  const [row] = await sql<Registered[]>`
+    with own as materialized (
+      select c.command_id from flow.command c
+      where c.worker = ${runtime.name} and c.status in ('CLAIMED', 'RUNNING') and ${instance}::text is not null
+        and not exists (
+          select from flow.runtime r
+          where r.kind = ${runtime.kind} and r.name = ${runtime.name} and r.about->>'instance' = ${instance}::text
+        )
+      order by c.command_id
+      for no key update
+    ), released as (
+      update flow.command as c set lease_expires_at = now()
+      from own where c.command_id = own.command_id
+      returning c.command_id
+    ), registered as (
     insert into flow.runtime (runtime_id, kind, name, status, capacity, labels, capabilities, about)
     values (${runtime.runtimeId}, ${runtime.kind}, ${runtime.name}, 'ready', ${runtime.capacity},
       ${sql.json(runtime.labels)}, ${[...runtime.capabilities]}::text[], ${sql.json(runtime.about)})
@@ -30,14 +60,18 @@ export async function registerRuntime({ sql }: Database, runtime: NewRuntime): P
       capabilities = excluded.capabilities,
       about = excluded.about,
       heartbeat_at = now()
-    returning runtime_id as id`;
+    returning runtime_id as id
+    )
+    select id, array(select command_id from released order by command_id) as released from registered`;
   if (row === undefined) throw new Error("an upsert into flow.runtime returned no row");
-  return row.id;
+  return row;
 }
 
 /** What a worker says that it runs. */
 export interface HeartbeatInput {
   name: string;
+  /** That of its process; absent: any. */
+  instance?: string;
   running: readonly { commandId: string; attempt: number }[];
   /** It claims nothing more. It stays so until it registers again. */
   draining: boolean;
@@ -65,7 +99,7 @@ const UNLISTED_MAX = 1_000;
 
 /**
  * A worker's sign of life, in one statement: its row is touched, leases of what it runs are renewed. Undefined when nobody of
- * that name is registered, or it has signed off.
+ * that name is registered, it has signed off, or the name is another process's by now.
  *
  * Locks: its own row, and those commands that nobody writes at this moment (`skip locked`): a flush that ends some of them
  * neither waits for this nor deadlocks with it. The next heartbeat comes long before a lease is over.
@@ -79,7 +113,7 @@ export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput):
         heartbeat_at = now(),
         running = ${input.running.length},
         status = case when ${input.draining} then 'draining' else status end
-      where kind = 'worker' and name = ${input.name} and status <> 'offline'
+      where kind = 'worker' and name = ${input.name} and status <> 'offline' ${ofInstance(sql, input.instance)}
       returning name
     ), listed as materialized (
       select t.command_id, case
@@ -113,6 +147,19 @@ export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput):
   return row;
 }
 
+/** True when another process has registered under the name. */
+export async function isReplaced({ sql }: Database, name: string, instance: string | undefined): Promise<boolean> {
+  const rows = await sql`
+    select from flow.runtime
+    where kind = 'worker' and name = ${name} and status <> 'offline' and about->>'instance' <> ${instance ?? null}::text`;
+  return rows.length > 0;
+}
+
+/** Holds for the row of this process, and for one that says nothing of its own. */
+function ofInstance(sql: Database["sql"], instance: string | undefined) {
+  return instance === undefined ? sql`` : sql`and coalesce(about->>'instance', ${instance}) = ${instance}`;
+}
+
 /** Those of the commands that are cancelled. */
 export async function cancelledAmong({ sql }: Database, commandIds: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
@@ -127,13 +174,17 @@ function listed(sql: Database["sql"], fate: string) {
 
 /**
  * Signs a worker off: it is offline, and the leases of what it still holds are over, so that others may claim it at once.
- * Gives these commands; undefined when nobody of that name is registered.
+ * Gives these commands; undefined when nobody of that name is registered, or another process is.
  */
-export async function deregisterWorker({ sql }: Database, name: string): Promise<string[] | undefined> {
+export async function deregisterWorker(
+  { sql }: Database,
+  name: string,
+  instance?: string,
+): Promise<string[] | undefined> {
   const [row] = await sql<{ released: string[] }[]>`
     with gone as (
       update flow.runtime set status = 'offline', running = 0, heartbeat_at = now()
-      where kind = 'worker' and name = ${name}
+      where kind = 'worker' and name = ${name} ${ofInstance(sql, instance)}
       returning name
     ), own as materialized (
       select c.command_id from flow.command c

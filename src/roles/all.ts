@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { hostname } from "node:os";
+import { resolve } from "node:path";
 import { type Config, isGiven } from "../platform/config.ts";
 import type { RunningServer, ServerDeps } from "./server.ts";
 import { startServer } from "./server.ts";
@@ -36,7 +38,7 @@ export async function startAll(deps: AllDeps): Promise<RunningAll> {
     folder,
     logger,
     stopMs,
-    environment: workerEnvironment(config, server.url),
+    environment: workerEnvironment(config, server.url, folder),
   });
   lifecycle.add("the worker", () => worker.stop(), stopMs + 1_000);
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
@@ -57,11 +59,11 @@ const SERVER_ONLY =
   /^(FLOW_DATABASE_URL|BROKER_URL|FLOW_ENCRYPTION_KEYS(_FILE)?|FLOW_CREDENTIALS_FILE|FLOW_CREDENTIAL_.+|FLOW_S3_.+|FLOW_CLOUD_BUCKET.*)$/;
 
 /** The worker's environment: this process's own, with the server's address and the defaults of the embedded service. */
-export function workerEnvironment(config: Config, serverUrl: string): NodeJS.ProcessEnv {
+export function workerEnvironment(config: Config, serverUrl: string, folder: string): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = { ...config.environment, FLOW_SERVER_URL: reachable(serverUrl) };
   for (const name of Object.keys(environment)) if (SERVER_ONLY.test(name)) delete environment[name];
-  // One name for all its lives: a worker that is started again has its commands back with its first heartbeat.
-  if (!isGiven(config, "workerName")) environment["FLOW_WORKER_NAME"] = `${hostname()}-${process.pid}`;
+  // One name for all its lives: a worker that is started again has its commands back as soon as it is registered.
+  if (!isGiven(config, "workerName")) environment["FLOW_WORKER_NAME"] = workerName(config, folder);
   if (config.workerToken !== undefined) delete environment["FLOW_SERVER_TOKEN"];
   if (config.databaseUrl !== undefined) return environment;
   // With a database of its own the service is one person's: tools may do what that person may do.
@@ -69,6 +71,16 @@ export function workerEnvironment(config: Config, serverUrl: string): NodeJS.Pro
   if (!isGiven(config, "httpAllowPrivate")) environment["FLOW_HTTP_ALLOW_PRIVATE"] = "all";
   if (!isGiven(config, "duckdbFiles")) environment["FLOW_DUCKDB_FILES"] = "all";
   return environment;
+}
+
+/**
+ * With a database of its own there is one such process for its folder, and the name is that of the folder: after a crash the next
+ * one has at once what this one held. Others are told apart by host and process.
+ */
+function workerName(config: Config, folder: string): string {
+  if (config.databaseUrl !== undefined) return `${hostname()}-${process.pid}`;
+  const home = createHash("sha256").update(resolve(folder, config.home)).digest("hex");
+  return `local-${home.slice(0, 8)}`;
 }
 
 /** A server that listens on every address is reached by loopback. */

@@ -13,7 +13,7 @@ import { createEntryReader } from "../adapters/server-programs.ts";
 import { createServerResults } from "../adapters/server-results.ts";
 import { createServerSealing } from "../adapters/server-sealing.ts";
 import { createServerWork } from "../adapters/server-work.ts";
-import { systemClock } from "../adapters/system-clock.ts";
+import { moment, systemClock } from "../adapters/system-clock.ts";
 import { type Config, templateEnvironment } from "../platform/config.ts";
 import type { Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
@@ -21,6 +21,7 @@ import type { Secret } from "../platform/secret.ts";
 import type { Tracing } from "../platform/tracing.ts";
 import { createPrograms } from "../services/programs.ts";
 import type { TaskLine } from "../worker/deps.ts";
+import { createLease, type Lease } from "../worker/lease.ts";
 import { createWork, type Work } from "../worker/work.ts";
 import { createClaimTraces } from "./claim-traces.ts";
 import { openProcessTracing } from "./open-tracing.ts";
@@ -70,7 +71,13 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
   if (givesCredentials(config)) {
     logger.warn({}, "FLOW_CREDENTIALS_FILE and FLOW_CREDENTIAL_<NAME> are the server's: this worker takes all from it");
   }
-  const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, ledger: createLedger() };
+  const lease = createLease(moment, () =>
+    logger.warn(
+      { server: url },
+      "no heartbeat was answered for as long as a lease lasts: nothing new is begun until one is",
+    ),
+  );
+  const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, ledger: createLedger(), lease };
   const build = buildWork(basis, { beat: () => heartbeat.beat(), register: () => heartbeat.register() });
   const { work } = build;
   let begin = () => {};
@@ -109,6 +116,7 @@ interface WorkerBasis extends WorkerRoleDeps {
   log: WorkerLog;
   tracing: Tracing | undefined;
   ledger: Ledger;
+  lease: Lease;
 }
 
 interface WorkBuild {
@@ -120,7 +128,7 @@ interface WorkBuild {
 
 /** The worker itself. It tells its heartbeat when one is due. */
 function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "register">): WorkBuild {
-  const { config, logger, name, log, tracing, ledger } = basis;
+  const { config, logger, name, log, tracing, ledger, lease } = basis;
   const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS });
   const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS });
   const server = { connection: calls, clock: systemClock, random: Math.random };
@@ -140,6 +148,7 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
       sealers: createServerSealing(server, ending.signal),
       clock: systemClock,
       random: Math.random,
+      lease,
       env: templateEnvironment(config),
       log: (line) => logLine(logger, line),
     },
@@ -163,7 +172,7 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
 
 /** The worker's place in the pool; `onRegistered` is called each time that the server has taken it in. */
 function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegistered: () => void): Heartbeat {
-  const { config, logger, name, url } = basis;
+  const { config, logger, name, url, lease } = basis;
   return createHeartbeat({
     ...basis,
     registration: {
@@ -171,7 +180,12 @@ function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegist
       capacity: config.workerCapacity,
       labels: config.workerLabels,
       capabilities: tools.capabilities,
-      runtime: { pid: process.pid, hostname: hostname(), version: basis.version },
+      runtime: {
+        pid: process.pid,
+        hostname: hostname(),
+        version: basis.version,
+        instance: randomBytes(12).toString("base64url"),
+      },
     },
     intervalMs: config.workerHeartbeatMs,
     ledger: basis.ledger.memory,
@@ -182,6 +196,11 @@ function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegist
     onAnswer({ cancel, lost }) {
       for (const id of cancel) work.cancelled(id);
       for (const { command_id, attempt } of lost) work.lost(command_id, attempt);
+    },
+    onRenewed: lease.renewed,
+    onReplaced(message) {
+      logger.error({ server: url }, `${message}. This worker takes nothing more`);
+      work.replaced();
     },
     onFailed: ({ doing, tries, message }) => {
       const line = `${doing} failed: ${message}`;

@@ -31,11 +31,11 @@ const HEARTBEAT = contract({
   method: "post",
   path: "/api/worker/pool/heartbeat",
   summary:
-    "Renews the leases of what a worker runs, and tells it what to stop, at once with `wait_ms`; 404 `unknown` tells it to register again",
+    "Renews the leases of what a worker runs, and tells it what to stop, at once with `wait_ms`; 404 `unknown` tells it to register again, 409 that another process has registered under its name",
   access: "worker",
   body: HeartbeatBody,
   answer: HeartbeatAnswer,
-  refusals: [404, 413, 422],
+  refusals: [404, 409, 413, 422],
 });
 
 const DEREGISTER = contract({
@@ -67,22 +67,27 @@ export function workerRoutes(workers: Workers, stopping: AbortSignal) {
   return new Hono<RouteEnvironment>()
     .post(REGISTER.path, jsonBody(REGISTER.body), async (c) => {
       const { name, capacity, labels = {}, capabilities = [], runtime = {} } = c.req.valid("json");
-      const runtimeId = await workers.register({ name, capacity, labels, capabilities, about: { ...runtime } });
-      return c.json({ status: "ok" as const, runtime_id: runtimeId });
+      const { runtimeId, leaseMs } = await workers.register({
+        ...{ name, capacity, labels, capabilities, about: { ...runtime } },
+        ...(runtime.instance !== undefined && { instance: runtime.instance }),
+      });
+      return c.json({ status: "ok" as const, runtime_id: runtimeId, lease_ms: leaseMs });
     })
     .post(HEARTBEAT.path, jsonBody(HEARTBEAT.body), async (c) => {
-      const { name, running, draining = false, wait_ms: waitMs = 0 } = c.req.valid("json");
+      const { name, instance, running, draining = false, wait_ms: waitMs = 0 } = c.req.valid("json");
       const runs = running.map(({ command_id, attempt }) => ({ commandId: command_id, attempt }));
       const listener = listening(c, stopping);
       try {
-        const { cancel, lost } = await workers.heartbeat({ name, running: runs, draining, waitMs }, listener.signal);
-        return c.json({ status: "ok", cancel, lost } satisfies HeartbeatAnswer);
+        const beat = { name, running: runs, draining, waitMs, ...(instance !== undefined && { instance }) };
+        const { cancel, lost, leaseMs } = await workers.heartbeat(beat, listener.signal);
+        return c.json({ status: "ok", cancel, lost, lease_ms: leaseMs } satisfies HeartbeatAnswer);
       } finally {
         listener.done();
       }
     })
     .post(DEREGISTER.path, jsonBody(DEREGISTER.body), async (c) => {
-      await workers.deregister(c.req.valid("json").name);
+      const { name, instance } = c.req.valid("json");
+      await workers.deregister(name, instance);
       return c.json({ status: "ok" as const });
     })
     .get(POOLS.path, queryOf(POOLS.query), async (c) => {

@@ -21,16 +21,30 @@ export const RegisterWorkerBody = v.object({
       pid: v.exactOptional(count),
       hostname: v.exactOptional(shortText),
       version: v.exactOptional(shortText),
+      instance: v.exactOptional(
+        v.pipe(
+          shortText,
+          v.description(
+            "Of this process alone. Another one under the name gives back what the process before it held.",
+          ),
+        ),
+      ),
     }),
   ),
 });
 
+const leaseMs = v.pipe(count, v.description("How long leases last that are renewed by now, in milliseconds."));
+const instance = v.exactOptional(
+  v.pipe(shortText, v.description("As it was registered with; of a process that was replaced nothing is taken.")),
+);
+
 /** Answer of `POST /api/worker/pool/register`. */
-export const RegisterWorkerAnswer = v.object({ status: v.literal("ok"), runtime_id: IdText });
+export const RegisterWorkerAnswer = v.object({ status: v.literal("ok"), runtime_id: IdText, lease_ms: leaseMs });
 
 /** Body of `POST /api/worker/pool/heartbeat`. */
 export const HeartbeatBody = v.object({
   name: WorkerName,
+  instance,
   running: v.pipe(
     v.array(
       v.object({
@@ -57,11 +71,12 @@ export const HeartbeatAnswer = v.object({
   status: v.literal("ok"),
   cancel: v.pipe(v.array(IdText), v.description("Commands to stop: their executions were cancelled.")),
   lost: v.pipe(v.array(IdText), v.description("Commands whose claim is not this worker's any more.")),
+  lease_ms: leaseMs,
 });
 export type HeartbeatAnswer = v.InferOutput<typeof HeartbeatAnswer>;
 
 /** Body of `POST /api/worker/pool/deregister`. */
-export const DeregisterBody = v.object({ name: WorkerName });
+export const DeregisterBody = v.object({ name: WorkerName, instance });
 /** Answer of `POST /api/worker/pool/deregister`. */
 export const DeregisterAnswer = v.object({ status: v.literal("ok") });
 

@@ -3,6 +3,7 @@ import type { Database } from "../repositories/database.ts";
 import { reserveIds } from "../repositories/ids.ts";
 import {
   deregisterWorker,
+  isReplaced,
   listWorkers,
   type PoolWorker,
   recordHeartbeat,
@@ -24,30 +25,48 @@ export interface NewWorker {
   capabilities: readonly string[];
   /** Process id, host name, version. */
   about: JsonObject;
+  /** Of its process alone, where it says one. */
+  instance?: string;
 }
 
 /** A worker's sign of life. */
 export interface WorkerHeartbeat {
   name: string;
+  /** As it registered. */
+  instance?: string;
   running: readonly { commandId: string; attempt: number }[];
   draining: boolean;
   /** How long the answer may wait for something to stop, in milliseconds. Leases are renewed at once. */
   waitMs?: number;
 }
 
+/** What a worker is told. */
+export interface HeartbeatTold {
+  cancel: string[];
+  lost: string[];
+  /** How long the leases last that were renewed. */
+  leaseMs: number;
+}
+
 /** The pool of workers (Worker protocol). */
 export interface Workers {
-  /** Registers, or registers again under the same name; gives the id of its row. */
-  register(worker: NewWorker): Promise<string>;
+  /**
+   * Registers, or registers again under the same name; gives the id of its row and how long leases last. What another process
+   * held under this name is offered at once: that one was killed, or is to stop.
+   */
+  register(worker: NewWorker): Promise<{ runtimeId: string; leaseMs: number }>;
   /**
    * Renews the leases of what it runs, and tells it what to stop: cancelled commands, and those that are not its own any more.
    * What the database has as its own and it does not know of (the answer to its claim was lost) is offered to others. Throws
-   * `FlowError` `unknown` when it is to register again. With `waitMs` it hears of a cancellation as soon as that is written;
+   * `FlowError` `unknown` when it is to register again, CONFLICT when another process has registered under its name since. With `waitMs` it hears of a cancellation as soon as that is written;
    * the signal ends the wait.
    */
-  heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<{ cancel: string[]; lost: string[] }>;
-  /** Signs it off; what it still holds is offered to others at once, by every server. Nothing happens for a name that is not registered. */
-  deregister(name: string): Promise<void>;
+  heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<HeartbeatTold>;
+  /**
+   * Signs it off; what it still holds is offered to others at once, by every server. Nothing happens for a name that is not
+   * registered, or that another process has by now.
+   */
+  deregister(name: string, instance?: string): Promise<void>;
   /** In the order of names. `isStale`: ready or draining by its own word, and silent for too long. */
   list(page: PageAsked): Promise<Listed<PoolWorker & { isStale: boolean }>>;
   /**
@@ -81,6 +100,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
     if (heartbeat.draining) advance.dismiss(heartbeat.name);
     const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
     if (found === undefined) {
+      if (await isReplaced(database, heartbeat.name, heartbeat.instance)) throw replaced(heartbeat.name);
       throw new FlowError("unknown", `No worker '${heartbeat.name}' is registered here. Register again`);
     }
     if (found.unlisted.length > 0) void advance.offer(found.unlisted, heartbeat.name);
@@ -89,21 +109,23 @@ export function createWorkers(deps: WorkersDeps): Workers {
   return {
     async register(worker) {
       const [runtimeId = ""] = await reserveIds(database, 1);
-      return await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
+      const registered = await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
+      if (registered.released.length > 0) void advance.offer(registered.released, worker.name);
+      return { runtimeId: registered.id, leaseMs };
     },
     async heartbeat({ waitMs = 0, ...heartbeat }, signal = NEVER) {
       // Before the database is asked: what is cancelled between the two is heard.
       const listener = waitMs > 0 ? stops.listen(heartbeat.name) : undefined;
       try {
         const told = await record(heartbeat);
-        if (listener === undefined || told.cancel.length > 0 || told.lost.length > 0) return told;
-        return { cancel: await listener.next(waitMs, signal), lost: [] };
+        if (listener === undefined || told.cancel.length > 0 || told.lost.length > 0) return { ...told, leaseMs };
+        return { cancel: await listener.next(waitMs, signal), lost: [], leaseMs };
       } finally {
         listener?.close();
       }
     },
-    async deregister(name) {
-      const released = await deregisterWorker(database, name);
+    async deregister(name, instance) {
+      const released = await deregisterWorker(database, name, instance);
       if (released === undefined || released.length === 0) return;
       void advance.offer(released, name);
       deps.onReturned(released);
@@ -123,6 +145,11 @@ export function createWorkers(deps: WorkersDeps): Workers {
       throw await refusal(database, policy, commandId, worker);
     },
   };
+}
+
+function replaced(name: string): FlowError {
+  const what = `Another process has registered as worker '${name}' since; what this one held is the other's to run`;
+  return new FlowError("CONFLICT", `${what}. Give each worker a name of its own (FLOW_WORKER_NAME)`);
 }
 
 async function refusal(database: Database, policy: ClaimPolicy, commandId: string, worker: string): Promise<FlowError> {

@@ -27,6 +27,7 @@ export async function claimRows(
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
+  await around.deps.lease?.held(signal);
   const result = hideSecrets(await runClaim(around, step, maxRows, signal), around.secrets);
   const at = around.deps.clock.now();
   const failed = (error: TaskError) =>

@@ -10,6 +10,7 @@ import type { SecretSource } from "../ports/secret-source.ts";
 import type { FlowEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { Lease } from "./lease.ts";
 
 /** Task runs of one pipeline, retries and jumps included, after which it fails: an endless jump must end. */
 export const TASK_RUNS_MAX = 1_000_000;
@@ -30,6 +31,8 @@ export interface WorkerDeps {
   standIns?: true;
   /** Seals secrets in what is reported and stored; undefined: values pass as they are, where nothing leaves the process. */
   sealers: SealerSource | undefined;
+  /** Whether what runs is this worker's own still; absent: always, where there is nobody else. */
+  lease?: Pick<Lease, "held">;
   children: ChildRunner;
   results: WritableResultStore;
   clock: Clock;

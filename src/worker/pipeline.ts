@@ -95,7 +95,9 @@ async function runOnce(
   set: Write[],
 ): Promise<{ verdict: Verdict; error: TaskError | null }> {
   const { around, state, ref } = run;
-  const { clock } = around.deps;
+  const { clock, lease } = around.deps;
+  // Nothing is begun that another worker may be doing by now: no first run, no retry, no page, no iteration.
+  await lease?.held(run.signal);
   const startedAt = clock.now();
   const taskRunId = `${ref.command_id}-${ref.iteration ?? 0}-${tries.serial}`;
   const { input } = around.place.command.context;

@@ -25,6 +25,8 @@ export interface Work {
   lost(commandId: string, attempt: number): void;
   /** Stops a command that was cancelled. */
   cancelled(commandId: string): void;
+  /** Another process has this worker's name: gives up all that runs, and takes and tells nothing more. */
+  replaced(): void;
   /** Slots that are taken. */
   taken(): number;
   /**
@@ -62,6 +64,12 @@ export function createWork(parts: WorkParts): Work {
       if (claim?.work.attempt === attempt) claim.giveUp("its claim was lost");
     },
     cancelled: (commandId) => running.find(commandId)?.giveUp("it was cancelled"),
+    replaced() {
+      claiming.abort(new Error("The worker was replaced"));
+      reporter.claimNoMore();
+      reporter.stop();
+      for (const claim of running.all()) claim.giveUp("another process has this worker's name");
+    },
     taken: () => slots.taken(),
     async drain(signal) {
       claiming.abort(new Error("The worker stops"));

@@ -4,6 +4,16 @@ import { PARENT_DONE, WORK_DONE } from "./support/playbooks.ts";
 import { LONG, openStand } from "./support/stand.ts";
 import { until } from "./support/until.ts";
 
+const call = (name: string) => `{kind: http, method: POST, url: "{{ workload.effects }}/{{ execution_id }}/${name}"}`;
+const TWO_TASKS = `apiVersion: flow/v2
+kind: Playbook
+metadata: {name: two, path: two}
+workload: {effects: ""}
+workflow:
+  - step: start
+    tool: [{one: ${call("one")}}, {two: ${call("two")}}]
+`;
+
 /* What happens to workers (the fault matrix in the design): killed, frozen, told to stop. */
 
 test("a worker that is killed in a task: another one has its commands when the leases end, each under a higher attempt", async (t) => {
@@ -83,6 +93,31 @@ test("a worker that is frozen for longer than its lease: its late report is refu
   await stand.finish(client, ids, WORK_DONE);
   // It is a worker like any other again.
   await stand.finish(client, await stand.start(client, "work", 2), WORK_DONE);
+});
+
+test("a worker that is frozen for longer than its lease begins nothing before it was heard of again: the next task is another's", async (t) => {
+  const stand = await openStand(t);
+  const server = await stand.server();
+  const client = await stand.client(server);
+  await client.register(TWO_TASKS);
+  const frozen = await stand.worker(server, "frozen");
+  const held = stand.effects.hold("one");
+  const [id = ""] = await stand.start(client, "two", 1);
+  await held.arrived();
+  frozen.signal("SIGSTOP");
+  await stand.worker(server, "awake");
+  await held.arrived(2);
+  // Both have their answers: one goes on, the other finds its answer when it wakes.
+  held.release();
+  const run = await client.watch(id);
+  assert.equal(stand.effects.counts.get(`${id}/two`), 1);
+  frozen.signal("SIGCONT");
+  await frozen.untilLog("a command is given up");
+  assert.deepEqual(
+    ["one", "two"].map((name) => stand.effects.counts.get(`${id}/${name}`)),
+    [2, 1],
+  );
+  assert.equal(run.executionId, id);
 });
 
 test("SIGTERM of a worker under load: it drains; no step fails, none is tried again, no effect is doubled", async (t) => {

@@ -44,9 +44,12 @@ async function leaseSeconds(commandId: string): Promise<number> {
 }
 
 test("a worker that registers again keeps its row and its id, and is ready again", async () => {
-  assert.equal(await registerRuntime(database, runtime("again", "501")), "501");
+  assert.deepEqual({ ...(await registerRuntime(database, runtime("again", "501"))) }, { id: "501", released: [] });
   await deregisterWorker(database, "again");
-  assert.equal(await registerRuntime(database, { ...runtime("again", "502"), capacity: 2 }), "501");
+  assert.deepEqual(
+    { ...(await registerRuntime(database, { ...runtime("again", "502"), capacity: 2 })) },
+    { id: "501", released: [] },
+  );
   const { items } = await listWorkers(database, { limit: 500 });
   const row = items.find(({ name }) => name === "again");
   assert.deepEqual(
@@ -57,7 +60,10 @@ test("a worker that registers again keeps its row and its id, and is ready again
 
 test("a server and a worker of one name are two", async () => {
   await registerRuntime(database, runtime("both", "511"));
-  assert.equal(await registerRuntime(database, { ...runtime("both", "512"), kind: "server" }), "512");
+  assert.deepEqual(
+    { ...(await registerRuntime(database, { ...runtime("both", "512"), kind: "server" })) },
+    { id: "512", released: [] },
+  );
   assert.equal(await touchServer(database, "both"), true);
   assert.equal(await touchServer(database, "again"), false);
   await signOffServer(database, "both");

@@ -150,6 +150,33 @@ async function file(path: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
+test("kill -9 of all of it, with a database of its own: the next start has what was running at once, and runs it", async (t) => {
+  const folder = await folderWith(t, {});
+  const server = await startServe(t, folder, {}, ALL);
+  const script = "echo began >> began; while [ ! -e go ]; do sleep 0.02; done; echo done";
+  const id = await start(server, "slow", `- step: only\n  tool: {kind: shell, command: "${script}"}\n`);
+  await file(join(folder, "began"));
+  const { items } = await call<Pool>(server, "GET", "/api/worker/pools");
+  server.process.kill("SIGKILL");
+  await server.ended;
+  const again = await startServe(t, folder, {}, ALL);
+  const began = performance.now();
+  while ((await readFile(join(folder, "began"), "utf8")) !== "began\nbegan\n") {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const seconds = (performance.now() - began) / 1_000;
+  t.diagnostic(`it runs again ${seconds.toFixed(1)} s after the start`);
+  await writeFile(join(folder, "go"), "");
+  assert.equal((await end(again, id)).status, "COMPLETED");
+  const after = (await call<Pool>(again, "GET", "/api/worker/pools")).items;
+  assert.deepEqual(
+    after.map(({ name }) => name),
+    items.map(({ name }) => name),
+  );
+  // By the lease of what it held, and the silence of its worker, it would be minutes.
+  assert.ok(seconds < 15, `${seconds} s`);
+});
+
 test("a worker begins the iterations of a loop in their order, also right after an ordinary step", async (t) => {
   const { url } = await createTestDatabase();
   const server = await startServe(t, await folderWith(t, {}), ownDatabase(url), ALL);

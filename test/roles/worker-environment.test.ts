@@ -5,15 +5,24 @@ import { workerEnvironment } from "../../src/roles/all.ts";
 import { encryptionKeys } from "../support/key-ring.ts";
 
 const of = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082") =>
-  workerEnvironment(loadConfig(environment), url);
+  workerEnvironment(loadConfig(environment), url, "/srv/one");
 
-const NAME = /^.+-\d+$/;
+const NAME = /^(local-[0-9a-f]{8}|.+-\d+)$/;
 
 /** The environment without the name that this process gives to its worker. */
 function unnamed({ FLOW_WORKER_NAME: name, ...environment }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   assert.match(name ?? "", NAME);
   return environment;
 }
+
+test("beside a database of its own the worker has the name of the folder, also after a crash", () => {
+  const name = (folder: string, environment: NodeJS.ProcessEnv = {}) =>
+    workerEnvironment(loadConfig(environment), "http://127.0.0.1:8082", folder)["FLOW_WORKER_NAME"];
+  assert.match(name("/srv/one") ?? "", /^local-[0-9a-f]{8}$/);
+  assert.notEqual(name("/srv/one"), name("/srv/two"));
+  const shared = { FLOW_DATABASE_URL: "postgres://db/flow" };
+  assert.match(name("/srv/one", { ...shared, FLOW_ENCRYPTION_KEYS: encryptionKeys() }) ?? "", /-\d+$/);
+});
 
 test("the worker keeps one name for as long as the server lives, or the one that was given", () => {
   assert.equal(of({})["FLOW_WORKER_NAME"], of({})["FLOW_WORKER_NAME"]);

@@ -30,7 +30,7 @@ test("a heartbeat that waits is answered as soon as a command of its worker is c
   const waiting = beat({ name: "w", running, wait_ms: LONG_MS });
   await beat({ name: "w", running });
   await cancel(command.execution_id, command.command_id, "w");
-  assert.deepEqual((await waiting).body, { status: "ok", cancel: [command.command_id], lost: [] });
+  assert.deepEqual((await waiting).body, { status: "ok", cancel: [command.command_id], lost: [], lease_ms: 120_000 });
 });
 
 test("a command that was claimed after the heartbeat began is told too, and another worker hears nothing", async () => {
@@ -52,7 +52,7 @@ test("what is to stop already is told without a wait, and so is a heartbeat that
   const running = [{ command_id: command.command_id, attempt: command.attempt }];
   const { body } = await beat({ name: "w", running, wait_ms: LONG_MS });
   assert.deepEqual(body["cancel"], [command.command_id]);
-  assert.deepEqual((await beat({ name: "w" })).body, { status: "ok", cancel: [], lost: [] });
+  assert.deepEqual((await beat({ name: "w" })).body, { status: "ok", cancel: [], lost: [], lease_ms: 120_000 });
 });
 
 test("a worker that is not known is told so without a wait, and a wait that is too long is 422", async () => {
@@ -64,5 +64,5 @@ test("a server that stops answers at once", async () => {
   const waiting = beat({ name: "v", wait_ms: LONG_MS });
   await beat({ name: "v" });
   api.stopping.abort();
-  assert.deepEqual((await waiting).body, { status: "ok", cancel: [], lost: [] });
+  assert.deepEqual((await waiting).body, { status: "ok", cancel: [], lost: [], lease_ms: 120_000 });
 });

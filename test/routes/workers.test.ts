@@ -64,7 +64,7 @@ test("a heartbeat renews the leases of what the worker runs, and of nothing else
     where command_id in (${own.command_id}, ${other.command_id})`;
   const running = [own, other].map(({ command_id, attempt }) => ({ command_id, attempt }));
   const { status, body } = await pool("heartbeat", { name: "beta", running });
-  assert.deepEqual([status, body], [200, { status: "ok", cancel: [], lost: [other.command_id] }]);
+  assert.deepEqual([status, body], [200, { status: "ok", cancel: [], lost: [other.command_id], lease_ms: 120_000 }]);
   const rows = await api.database.sql<{ isRenewed: boolean }[]>`
     select lease_expires_at > now() + interval '1 minute' as "isRenewed" from flow.command
     where command_id in (${own.command_id}, ${other.command_id}) order by command_id`;
@@ -81,7 +81,7 @@ test("a heartbeat tells which commands to stop, and which are lost: another atte
   await api.database.sql`update flow.command set attempt = 2 where command_id = ${lost.command_id}`;
   const running = [cancelled, lost].map(({ command_id, attempt }) => ({ command_id, attempt }));
   const { body } = await pool("heartbeat", { name: "delta", running });
-  assert.deepEqual(body, { status: "ok", cancel: [cancelled.command_id], lost: [lost.command_id] });
+  assert.deepEqual(body, { status: "ok", cancel: [cancelled.command_id], lost: [lost.command_id], lease_ms: 120_000 });
 });
 
 test("what the worker holds and does not list is offered to others: the answer to its claim was lost", async () => {
@@ -128,6 +128,39 @@ test("the pool comes in pages, in the order of names", async () => {
   assert.deepEqual(names, [...names].sort());
   assert.equal(new Set(names).size, names.length);
   assert.ok(names.includes("alpha") && names.includes("iota"));
+});
+
+test("another process under the name has at once what the one before held, which is told that it was replaced", async () => {
+  const as = (instance: string) => register("kappa", { runtime: { instance } });
+  await as("first");
+  const command = await held("kappa");
+  const running = [{ command_id: command.command_id, attempt: command.attempt }];
+  const beat = (instance: string, runs: Body[] = []) => pool("heartbeat", { name: "kappa", instance, running: runs });
+  const { body } = await beat("first", running);
+  assert.deepEqual([body["cancel"], body["lost"], body["lease_ms"]], [[], [], 120_000]);
+  // Registered again by the same process, as when the server had forgotten it: nothing is taken from it.
+  await as("first");
+  assert.deepEqual((await beat("first", running)).body["lost"], []);
+  assert.deepEqual(await work.claim("kappa", 1), []);
+  assert.equal((await as("second")).body["lease_ms"], 120_000);
+  const taken = async (): Promise<Claimed> => {
+    for (;;) {
+      const found = (await work.claim("kappa", 100)).find(({ command_id }) => command_id === command.command_id);
+      if (found !== undefined) return found;
+    }
+  };
+  assert.equal((await taken()).attempt, command.attempt + 1);
+  const replaced = await beat("first", running);
+  assert.deepEqual([replaced.status, replaced.body["code"]], [409, "CONFLICT"]);
+  assert.match(String(replaced.body["error"]), /FLOW_WORKER_NAME/);
+  // Its leaving is none of the other's.
+  await pool("deregister", { name: "kappa", instance: "first" });
+  assert.equal((await find("kappa"))?.["status"], "ready");
+  assert.equal((await beat("second", [{ command_id: command.command_id, attempt: command.attempt + 1 }])).status, 200);
+  // A client that says nothing of its process is taken by its name, as ever.
+  assert.equal((await pool("heartbeat", { name: "kappa", running: [] })).status, 200);
+  await pool("deregister", { name: "kappa", instance: "second" });
+  assert.equal((await beat("second")).status, 404);
 });
 
 test("registrations and heartbeats that make no sense are 422", async () => {

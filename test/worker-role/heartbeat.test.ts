@@ -22,12 +22,14 @@ test("heartbeats go on while the main thread stands still, and tell what was beg
       capacity: 1,
       labels: {},
       capabilities: [],
-      runtime: { pid: 1, hostname: "h", version: "0" },
+      runtime: { pid: 1, hostname: "h", version: "0", instance: "i" },
     },
     intervalMs: 10,
     ledger: ledger.memory,
     onRegistered: () => isRegistered(),
     onAnswer: () => undefined,
+    onRenewed: () => undefined,
+    onReplaced: (message) => assert.fail(message),
     onFailed: ({ message }) => assert.fail(message),
   });
   t.after(async () => {

@@ -22,7 +22,13 @@ test("a worker makes itself known with what it is, claims nothing before, and sa
   );
   assert.ok(fake.calls.indexOf("POST /api/worker/pool/register") < fake.calls.indexOf("POST /api/commands/claim"));
   const beat = await fake.until(() => fake.beats.find(({ running }) => running.length > 0));
-  assert.deepEqual(beat, { name: "w", running: [{ command_id: "1", attempt: 1 }], wait_ms: 20 });
+  const runtime = registration?.["runtime"] as { instance: string } | undefined;
+  assert.deepEqual(beat, {
+    name: "w",
+    instance: runtime?.instance,
+    running: [{ command_id: "1", attempt: 1 }],
+    wait_ms: 20,
+  });
   gate.open("a");
   await fake.until(() => fake.eventsOf("1").includes("command.completed"));
   await fake.until(() => fake.beats.at(-1)?.running.length === 0);
@@ -182,4 +188,20 @@ test("what does not end in the time for draining is stopped without a report: an
   );
   assert.equal(fake.calls.at(-1), "POST /api/worker/pool/deregister");
   assert.equal(worker.log().at(-1)?.["left"], 1);
+});
+
+test("a worker whose name another process has by now gives up what runs, takes nothing more, and says why", async (t) => {
+  const fake = await startFakeServer(t);
+  const gate = await startGate(t);
+  fake.documents.set("2", documentOf(gate.task("a")));
+  fake.offer(commandOf(1, "2"));
+  const worker = startTestWorker(fake, QUICK);
+  await gate.reached("a");
+  const error = "Another process has registered as worker 'w' since";
+  fake.script = ({ url }) => (isBeat(url) ? { status: 409, body: { error, code: "CONFLICT" } } : undefined);
+  await gate.left("a");
+  await worker.untilLog(error);
+  const beats = fake.beats.length;
+  await worker.stop();
+  assert.deepEqual([fake.eventsOf("1"), fake.beats.length], [[], beats]);
 });

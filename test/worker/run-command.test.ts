@@ -5,7 +5,7 @@ import { createSteppedClock } from "../../src/adapters/stepped-clock.ts";
 import type { Command } from "../../src/schema/command.ts";
 import { FlowError } from "../../src/schema/errors.ts";
 import type { FlowEvent } from "../../src/schema/event.ts";
-import type { ToolResult } from "../../src/schema/outcome.ts";
+import { failed, type ToolResult } from "../../src/schema/outcome.ts";
 import type { WorkerDeps } from "../../src/worker/deps.ts";
 import { runCommand } from "../../src/worker/run-command.ts";
 import { compile } from "../engine/support/playbook.ts";
@@ -169,6 +169,45 @@ test("the end of a command comes after its mark, however long that takes", async
     "command.started",
     "command.completed",
   ]);
+});
+
+test("no task run is begun while the worker does not know that the command is its own, and none where it is not", async () => {
+  const RETRIED = `
+workflow:
+  - step: s
+    tool:
+      - a: { kind: http, spec: { policy: { rules: [{ when: "{{ output.status == 'error' }}", then: { do: retry, attempts: 2 } }] } } }
+      - b: { kind: http }
+`;
+  const called: string[] = [];
+  let failures = 1;
+  const tools: Scripts = {
+    a: (call) => {
+      called.push(call.task);
+      failures -= 1;
+      return failures >= 0 ? failed("server_error", "HTTP_503", "later") : ok({});
+    },
+    b: noting(called),
+  };
+  let waits = 0;
+  const lease = {
+    held: async () => {
+      await new Promise(setImmediate);
+      waits += 1;
+    },
+  };
+  await work(RETRIED, { tools, deps: { lease } });
+  assert.deepEqual([called, waits], [["a", "a", "b"], 3], "the first run, its retry, and the next task");
+  called.length = 0;
+  const stop = new AbortController();
+  const lost = {
+    held: async () => {
+      stop.abort(new FlowError("CANCELLED", "its claim was lost"));
+    },
+  };
+  const events = await work(RETRIED, { tools, signal: stop.signal, deps: { lease: lost } });
+  assert.deepEqual(called, []);
+  assert.equal(events.at(-1)?.type, "command.failed");
 });
 
 test("a result that cannot be stored fails the command", async () => {

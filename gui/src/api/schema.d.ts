@@ -414,7 +414,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Renews the leases of what a worker runs, and tells it what to stop, at once with `wait_ms`; 404 `unknown` tells it to register again
+         * Renews the leases of what a worker runs, and tells it what to stop, at once with `wait_ms`; 404 `unknown` tells it to register again, 409 that another process has registered under its name
          * @description For: worker, operator.
          */
         post: operations["postApiWorkerPoolHeartbeat"];
@@ -3479,6 +3479,8 @@ export interface operations {
                         pid?: number;
                         hostname?: string;
                         version?: string;
+                        /** @description Of this process alone. Another one under the name gives back what the process before it held. */
+                        instance?: string;
                     };
                 };
             };
@@ -3495,6 +3497,8 @@ export interface operations {
                         /** @constant */
                         status: "ok";
                         runtime_id: string;
+                        /** @description How long leases last that are renewed by now, in milliseconds. */
+                        lease_ms: number;
                     };
                 };
             };
@@ -3571,6 +3575,8 @@ export interface operations {
             content: {
                 "application/json": {
                     name: string;
+                    /** @description As it was registered with; of a process that was replaced nothing is taken. */
+                    instance?: string;
                     running: {
                         command_id: string | number;
                         attempt: number;
@@ -3597,6 +3603,8 @@ export interface operations {
                         cancel: string[];
                         /** @description Commands whose claim is not this worker's any more. */
                         lost: string[];
+                        /** @description How long leases last that are renewed by now, in milliseconds. */
+                        lease_ms: number;
                     };
                 };
             };
@@ -3622,6 +3630,16 @@ export interface operations {
             };
             /** @description Refused or failed */
             404: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            409: {
                 headers: {
                     "x-request-id"?: string;
                     [name: string]: unknown;
@@ -3683,6 +3701,8 @@ export interface operations {
             content: {
                 "application/json": {
                     name: string;
+                    /** @description As it was registered with; of a process that was replaced nothing is taken. */
+                    instance?: string;
                 };
             };
         };
