@@ -91,6 +91,7 @@ function build(database: Database, resultsFolder: string) {
     overview: () => Promise.reject(new Error("nobody looks on")),
     catalog: createCatalog({ database, onRegistered: nothing }),
     limits: config,
+    health: () => ({ status: "ok" }),
     stopping: new AbortController().signal,
     logger: createLogger("silent", process.stderr),
     metrics: createMetrics(),

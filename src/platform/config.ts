@@ -3,6 +3,7 @@ import { RUNNABLE_KINDS } from "../schema/playbook.ts";
 import { canonicalKind } from "../schema/task-kinds.ts";
 import { parsePort, parseServerUrl } from "./address.ts";
 import { ADMIN_SETTINGS } from "./admin-settings.ts";
+import { DATABASE_SETTINGS } from "./database-settings.ts";
 import { DOCTOR_SETTINGS } from "./doctor-settings.ts";
 import { DUCKDB_SETTINGS } from "./duckdb-settings.ts";
 import { addressRanges } from "./egress.ts";
@@ -72,13 +73,7 @@ const SETTINGS = {
     default: "8082",
     parse: (text) => parsePort("FLOW_SERVER_PORT", text ?? "8082"),
   }),
-  databaseUrl: setting({
-    name: "FLOW_DATABASE_URL",
-    meaning: "PostgreSQL 14 or later as postgres://user:password@host:port/database; without it an embedded one",
-    default: "embedded PostgreSQL in FLOW_HOME",
-    secret: true,
-    parse: (text) => databaseUrl("FLOW_DATABASE_URL", text),
-  }),
+  ...DATABASE_SETTINGS,
   brokerUrl: setting({
     name: "BROKER_URL",
     meaning: "NATS as nats://user:password@host:4222 or tls://…, servers of a cluster comma-separated",
@@ -245,14 +240,6 @@ function positive(name: string, text: string | undefined, fallback: number): num
   const number = Number(text);
   if (Number.isInteger(number) && number >= 1) return number;
   throw new FlowError("INVALID_SETTING", `${name} must be a whole number from 1, got '${text}'`);
-}
-
-/** The text itself stays out of the message: it may hold a password. */
-function databaseUrl(name: string, text: string | undefined): Secret | undefined {
-  if (text === undefined) return undefined;
-  const protocol = URL.canParse(text) ? new URL(text).protocol : "";
-  if (protocol === "postgres:" || protocol === "postgresql:") return createSecret(text);
-  throw new FlowError("INVALID_SETTING", `${name} must look like postgres://user:password@host:5432/database`);
 }
 
 /** As with the database's: the text itself stays out of the message. */

@@ -5,6 +5,7 @@ import { APPLICATION_NAME } from "./application-name.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { AUTH_NAME, type ClusterPasswords, ensureCluster, readPasswords, SERVICE_NAME } from "./postgres-cluster.ts";
 import { findPlace, type PostgresPlace } from "./postgres-place.ts";
+import { keepRunning } from "./postgres-watch.ts";
 import { HOST, launch, settledPostmaster, shutDown } from "./postmaster.ts";
 
 /** A PostgreSQL server that this program looks after. */
@@ -34,6 +35,8 @@ export interface EmbeddedPostgresOptions {
   folder: string;
   /** Told what is worth knowing, a line each: a first start, a server that runs already. */
   log: (line: string) => void;
+  /** It is started again whenever it dies, until `stop`. Default false. */
+  keepRunning?: boolean;
 }
 
 /**
@@ -48,8 +51,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const url = serviceUrl(passwords, port);
   const authAccount = passwords.auth === undefined ? undefined : { user: AUTH_NAME, password: passwords.auth };
   let stopping: Promise<void> | undefined;
+  const letDie = options.keepRunning === true ? keepRunning(place, port, options.log) : async () => undefined;
   const stop = () => {
-    stopping ??= withFolderLock(place.folder, () => stopUnlessUsed(place, url, options.log));
+    stopping ??= letDie().then(() => withFolderLock(place.folder, () => stopUnlessUsed(place, url, options.log)));
     return stopping;
   };
   return { url, port, authAccount, data: place.data, started, stop };

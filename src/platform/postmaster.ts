@@ -30,11 +30,14 @@ const SETTLE_POLL_MS = 20;
 const LOG_BYTES_MAX = 1_048_576;
 const LOG_TAIL = 2_000;
 
-/** Starts the server of a place where none runs, and gives its port. Throws `FlowError` UNAVAILABLE with its log's end. */
-export async function launch(place: PostgresPlace): Promise<number> {
+/**
+ * Starts the server of a place where none runs, and gives its port: that which is wanted and no other, or the one of the last time
+ * where it is free. Throws `FlowError` UNAVAILABLE with its log's end.
+ */
+export async function launch(place: PostgresPlace, wanted?: number): Promise<number> {
   await turnLog(place);
   for (let attempt = 1; ; attempt += 1) {
-    const port = await choosePort(place, attempt === 1);
+    const port = wanted ?? (await choosePort(place, attempt === 1));
     const began = (await logSize(place)).size;
     const options = [`-p ${port}`, ...SETTINGS.map((setting) => `-c ${setting}`)].join(" ");
     const args = ["start", "-w", "-t", String(START_SECONDS), "-s", "-l", logFile(place), "-o", options];

@@ -65,5 +65,11 @@ export const SERVICE_SETTINGS = {
     parse: (text) => milliseconds("FLOW_COMMAND_CLAIM_HEALTHY_WORKER_HARD_TIMEOUT_SECONDS", text),
   }),
   claimLeaseMs: secondsSetting("FLOW_COMMAND_CLAIM_LEASE_SECONDS", "How long a claim holds without a heartbeat", 120),
+  lameDuckMs: setting({
+    name: "FLOW_LAME_DUCK_SECONDS",
+    meaning: "How long a server or gateway that is told to stop still answers calls, so that callers go elsewhere",
+    default: "2; on loopback 0",
+    parse: (text) => (Number(text) === 0 ? 0 : milliseconds("FLOW_LAME_DUCK_SECONDS", text)),
+  }),
   retentionDays: countSetting("FLOW_RETENTION_DAYS", "Days that finished executions are kept", 90, 36_500),
 } as const;

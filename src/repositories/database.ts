@@ -2,8 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres, { type Sql, type TransactionSql } from "postgres";
 import { APPLICATION_NAME } from "../platform/application-name.ts";
+import { describeAddress, parseDatabaseUrl } from "../platform/database-address.ts";
 import { parseArray, writeArray } from "../platform/sql-array.ts";
+import { createDialler } from "./dial.ts";
+import { driverOptions, lookAt } from "./driver.ts";
 import { unreachable } from "./failure.ts";
+import { type Away, createReach } from "./reach.ts";
 
 /**
  * An open pool of connections. Hot statements are tagged (`sql`), the others are built (`db`); both use the same
@@ -13,6 +17,10 @@ import { unreachable } from "./failure.ts";
 export interface Database {
   readonly sql: Sql;
   readonly db: PostgresJsDatabase;
+  /** `host:port/database`, for people who operate it. */
+  readonly place: string;
+  /** Undefined while it can be reached, as far as anybody has tried. */
+  away(): Away | undefined;
   /** Waits for running statements, then closes every connection. May be called more than once. */
   close(): Promise<void>;
 }
@@ -27,7 +35,7 @@ export interface Transaction {
 export interface DatabaseOptions {
   /** Most connections. Default 10. */
   connectionsMax?: number;
-  /** Seconds to wait for a connection to be made. Default 10. */
+  /** Seconds to wait for a connection to be made. Default 4: a caller waits 5 s at the most for the word that there is none. */
   connectSeconds?: number;
   /** Milliseconds that one statement may take on the server. Default 30,000; 0: any. */
   statementMs?: number;
@@ -39,8 +47,19 @@ export interface DatabaseOptions {
   byKey?: boolean;
   /** Name that `pg_stat_activity` shows. Default {@link APPLICATION_NAME}. */
   applicationName?: string;
+  /**
+   * A pooler stands in front and may give each transaction another session. Nothing of a session is relied on then: no settings
+   * are sent with the login (poolers refuse them), `byKey` has no effect, and a statement that takes too long is cancelled from
+   * here. Default false.
+   */
+  pooled?: boolean;
+  /** Statements are prepared once per connection. Default: unless `pooled`. */
+  prepare?: boolean;
+  /** Told when the database goes away, and (undefined) when it is back. */
+  onReach?(away: Away | undefined): void;
 }
 
+const CONNECT_SECONDS = 4;
 const IDLE_SECONDS = 60;
 /**
  * Pause of a connection after it could not be made. Statements wait for it, and so do their callers: the driver's own pause
@@ -49,6 +68,8 @@ const IDLE_SECONDS = 60;
 const RECONNECT_SECONDS = 0.2;
 /** A connection is replaced now and then, so that a server's memory per connection and a changed address do not last. */
 const LIFETIME_SECONDS = 1_800;
+/** An idle connection is asked for a sign of life, so that a firewall does not forget it. */
+const KEEP_ALIVE_SECONDS = 30;
 
 /** Settings of a session; see {@link DatabaseOptions.byKey}. */
 const BY_KEY = {
@@ -61,28 +82,46 @@ const BY_KEY = {
   jit: "off",
 };
 
-/** Makes a pool. It connects with the first statement, so this never fails for a server that is not there. */
+/**
+ * Makes a pool. It connects with the first statement, so this never fails for a server that is not there. Throws `FlowError`
+ * INVALID_SETTING for an address that is none, or names certificates that cannot be read.
+ */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
-  const sql = postgres(url, {
+  const address = parseDatabaseUrl(url);
+  const { statementMs = 30_000, pooled = false } = options;
+  const dialler = createDialler(address, 1_000 * (options.connectSeconds ?? CONNECT_SECONDS));
+  const reach = createReach({
+    dialler,
+    look: (pids, limitMs) => lookAt(address, { dialler, pids, limitMs, pooled }),
+    picksServer: address.targetSession !== undefined,
+    statementMs: pooled ? statementMs : 0,
+    ...(options.onReach !== undefined && { onChange: options.onReach }),
+  });
+  const sql = postgres({
+    ...driverOptions(address, () => reach.socket()),
     max: options.connectionsMax ?? 10,
-    connect_timeout: options.connectSeconds ?? 10,
-    backoff: () => RECONNECT_SECONDS * (0.5 + Math.random()),
+    connect_timeout: options.connectSeconds ?? CONNECT_SECONDS,
+    // Who is told at once that the database is away is told so at once.
+    backoff: () => (reach.away()?.isClosed === true ? 0 : RECONNECT_SECONDS * (0.5 + Math.random())),
     idle_timeout: IDLE_SECONDS,
     max_lifetime: LIFETIME_SECONDS,
-    onnotice: () => undefined,
-    // Asked for on each new connection, by a query of the driver that nobody waits for: a session that is terminated at that
-    // moment would end this process. We know our types. (Without it `reserve` waits for ever on a pool that has not connected.)
-    fetch_types: false,
+    keep_alive: KEEP_ALIVE_SECONDS,
+    prepare: options.prepare ?? !pooled,
     connection: {
-      application_name: options.applicationName ?? APPLICATION_NAME,
-      statement_timeout: options.statementMs ?? 30_000,
-      ...(options.byKey === true && BY_KEY),
+      ...address.parameters,
+      application_name: options.applicationName ?? address.parameters["application_name"] ?? APPLICATION_NAME,
+      ...(!pooled && { statement_timeout: statementMs }),
+      ...(!pooled && options.byKey === true && BY_KEY),
     },
   });
   const db = drizzle(sql);
   shareTypes(sql);
   let closing: Promise<void> | undefined;
-  return { sql, db, close: () => (closing ??= sql.end({ timeout: 5 })) };
+  const close = async () => {
+    await sql.end({ timeout: 5 });
+    reach.close();
+  };
+  return { sql, db, place: describeAddress(address), away: reach.away, close: () => (closing ??= close()) };
 }
 
 /**

@@ -1,5 +1,7 @@
 import postgres from "postgres";
 import { FlowError, messageOf } from "../schema/errors.ts";
+import { NOT_SECURED } from "./dial.ts";
+import { AWAY } from "./reach.ts";
 
 /** Codes of the driver and of the network: no statement reached the server, or its answer did not reach us. */
 const CONNECTION_CODES: ReadonlySet<string> = new Set([
@@ -7,6 +9,8 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_DESTROYED",
   "CONNECTION_ENDED",
+  AWAY,
+  NOT_SECURED,
   "ECONNREFUSED",
   "ECONNRESET",
   "EHOSTUNREACH",
@@ -52,6 +56,15 @@ export function unreachable(error: unknown): FlowError | undefined {
   if (!isConnection) return undefined;
   const message = "The database cannot be reached at the moment. Try again in a few seconds";
   return new FlowError("UNAVAILABLE", message, { cause });
+}
+
+/**
+ * True for an error of a database that answers and will not let this program in, however long it waits: SQLSTATE 28 (who it is), 3D000
+ * (there is no such database), a connection that is not secured as one of the two wants.
+ */
+export function isRefused(error: unknown): boolean {
+  const code = codeOf(rootOf(error)) ?? "";
+  return code === NOT_SECURED || /^(28...|3D000)$/.test(code);
 }
 
 /**

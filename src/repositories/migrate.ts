@@ -140,9 +140,7 @@ async function guarded<T>(database: Database, work: () => Promise<T>): Promise<T
     return await work();
   } catch (error) {
     if (error instanceof FlowError || unreachable(error) === undefined) throw error;
-    const { host, port, database: name } = database.sql.options;
-    const where = `${host.map((one, index) => `${one}:${port[index] ?? ""}`).join(", ")}/${name}`;
-    const message = `Cannot use the database at ${where}: ${databaseMessage(error)}`;
+    const message = `Cannot use the database at ${database.place}: ${databaseMessage(error)}`;
     throw new FlowError("UNAVAILABLE", `${message}. Check that it runs, and FLOW_DATABASE_URL`, {
       cause: error,
     });

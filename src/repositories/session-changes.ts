@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type Sql } from "postgres";
 import { APPLICATION_NAME } from "../platform/application-name.ts";
+import { parseDatabaseUrl } from "../platform/database-address.ts";
+import { createDialler } from "./dial.ts";
+import { driverOptions, socketOf } from "./driver.ts";
 
 /** Sessions that are not what they were: that of a token (SHA-256, hex), or perhaps all. */
 export type SessionChange = { tokenSha256: string } | "all";
@@ -19,8 +22,9 @@ const CHANNEL = "flow_sessions";
 /** Name that `pg_stat_activity` shows. */
 export const LISTENER = `${APPLICATION_NAME} sessions`;
 /** A connection that died without a word would look like one on which nothing happens. */
-const PROBE_MS = 15_000;
-const PROBE_ANSWER_MS = 10_000;
+const PROBE_MS = 5_000;
+const PROBE_ANSWER_MS = 3_000;
+const CONNECT_MS = 4_000;
 const AGAIN_MS = 500;
 
 /**
@@ -79,18 +83,18 @@ async function probe(sql: Sql): Promise<void> {
 }
 
 function connect(url: string, heard: SessionHearing["heard"], closed: () => void): Sql {
+  const address = parseDatabaseUrl(url);
   const options = {
+    ...driverOptions(address, socketOf(createDialler(address, CONNECT_MS))),
     max: 1,
-    connect_timeout: 10,
+    connect_timeout: CONNECT_MS / 1_000,
     max_lifetime: null,
-    fetch_types: false,
-    onnotice: () => undefined,
     onclose: closed,
-    connection: { application_name: LISTENER },
+    connection: { ...address.parameters, application_name: LISTENER },
     // Known to the driver, and not to its types.
     onnotify: (channel: string, payload: string) => {
       if (channel === CHANNEL) heard(/^[0-9a-f]{64}$/.test(payload) ? { tokenSha256: payload } : "all");
     },
   };
-  return postgres(url, options);
+  return postgres(options);
 }

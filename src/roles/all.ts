@@ -10,8 +10,6 @@ import { startWorkerProcess } from "./worker-process.ts";
 export interface AllDeps extends ServerDeps {
   /** The file that this program was started with. */
   entry: string;
-  /** Aborted when the process is to stop. */
-  signal: AbortSignal;
 }
 
 /** How much longer than draining a worker may take to end. */
@@ -56,7 +54,7 @@ export function isGatewayWanted(config: Config): boolean {
 
 /** What only a server needs: a worker runs tools, which are to find as little as possible. */
 const SERVER_ONLY =
-  /^(FLOW_DATABASE_URL|BROKER_URL|FLOW_ENCRYPTION_KEYS(_FILE)?|FLOW_CREDENTIALS_FILE|FLOW_CREDENTIAL_.+|FLOW_S3_.+|FLOW_CLOUD_BUCKET.*)$/;
+  /^(FLOW_DATABASE_.+|BROKER_URL|FLOW_ENCRYPTION_KEYS(_FILE)?|FLOW_CREDENTIALS_FILE|FLOW_CREDENTIAL_.+|FLOW_S3_.+|FLOW_CLOUD_BUCKET.*)$/;
 
 /** The worker's environment: this process's own, with the server's address and the defaults of the embedded service. */
 export function workerEnvironment(config: Config, serverUrl: string, folder: string): NodeJS.ProcessEnv {

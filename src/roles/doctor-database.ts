@@ -1,5 +1,7 @@
+import { describeAddress, parseDatabaseUrl } from "../platform/database-address.ts";
 import { type Database, openDatabase } from "../repositories/database.ts";
 import { unreachable } from "../repositories/failure.ts";
+import { type DatabaseWay, findWay } from "../repositories/pooler.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { createDiagnosis, type DiagnoseDeps } from "../services/doctor/diagnose.ts";
 import type { DoctorDatabase } from "../services/doctor/doctor.ts";
@@ -15,6 +17,8 @@ const STATEMENT_MS = 10_000;
 export function openDoctorDatabase(dsn: string, deps: Omit<DiagnoseDeps, "database">): DoctorDatabase {
   const address = addressOf(dsn);
   const database = openDatabase(dsn, {
+    // Through a pooler it must work too, and nothing here is asked often.
+    pooled: true,
     connectionsMax: 1,
     connectSeconds: CONNECT_SECONDS,
     statementMs: STATEMENT_MS,
@@ -22,7 +26,11 @@ export function openDoctorDatabase(dsn: string, deps: Omit<DiagnoseDeps, "databa
   });
   return {
     address,
-    ping: () => told(address, ping(database, address)),
+    ping: () =>
+      told(
+        address,
+        ping(database, address).then(async () => wayText(await findWay(dsn))),
+      ),
     diagnose: (limits) =>
       told(
         address,
@@ -30,6 +38,10 @@ export function openDoctorDatabase(dsn: string, deps: Omit<DiagnoseDeps, "databa
       ),
     close: () => database.close(),
   };
+}
+
+function wayText({ pooled, version }: DatabaseWay): string {
+  return `PostgreSQL ${version}, ${pooled ? "through a pooler" : "directly"}`;
 }
 
 /** A pool tries again for ever; whoever asks whether it is there wants to know. */
@@ -59,10 +71,9 @@ async function told<T>(address: string, work: Promise<T>): Promise<T> {
 }
 
 function addressOf(dsn: string): string {
-  const url = URL.canParse(dsn) ? new URL(dsn) : undefined;
-  if (url?.protocol !== "postgres:" && url?.protocol !== "postgresql:") {
-    // The text itself stays out of the message: it may hold a password.
-    throw new FlowError("INVALID_INPUT", "The DSN must look like postgres://user:password@host:5432/database");
+  try {
+    return describeAddress(parseDatabaseUrl(dsn, "The DSN"));
+  } catch (error) {
+    throw new FlowError("INVALID_INPUT", messageOf(error), { cause: error });
   }
-  return `${url.hostname}${url.port === "" ? "" : `:${url.port}`}${url.pathname}`;
 }

@@ -25,6 +25,7 @@ import { createLoginLimit } from "../services/gateway/login-limit.ts";
 import { createSessions, type Sessions } from "../services/gateway/sessions.ts";
 import { checkGateway } from "./gateway-checks.ts";
 import { createGatewayServer, type GatewayServer } from "./gateway-server.ts";
+import { lameDuckMs, openLameDuck } from "./lame-duck.ts";
 import { listen } from "./listen.ts";
 import { malformed } from "./malformed.ts";
 
@@ -38,6 +39,8 @@ export interface GatewayDeps {
   logger: Logger;
   /** Every part that was started is added to it; whoever made it stops it, also when this throws. */
   lifecycle: Lifecycle;
+  /** Aborted when the process is to stop. */
+  signal: AbortSignal;
 }
 
 /** A gateway that answers. */
@@ -60,7 +63,7 @@ const WAITS_MAX = 64;
  * in. It has no database; it starts whether the server answers or not. Throws `FlowError` INVALID_SETTING.
  */
 export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
-  const { config, host, port, logger, lifecycle } = deps;
+  const { config, host, port, logger, lifecycle, signal } = deps;
   checkGateway(config, host, logger);
   const serverUrl = deps.serverUrl ?? config.gatewayServerUrl ?? config.serverUrl ?? DEFAULT_SERVER;
   const stopping = new AbortController();
@@ -95,14 +98,16 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     origins: originRules(config, host, own),
     gui: readGuiFiles(packagePath("dist/page"), "/flow", own?.path),
     trustedProxies: config.trustedProxies,
+    isLeaving: () => signal.aborted,
   });
   const listener = await listen(
     { fetch: (request, env) => app.fetch(request, env), malformed: () => malformed(told.newRequestId()) },
     { host, port, portBy: "FLOW_GATEWAY_PORT", ...publicPathOf(config, own) },
   );
   lifecycle.add("the gateway's HTTP server", () => listener.close());
-  // First of all: live streams are ended, so that the HTTP server can end.
+  // Live streams are ended, so that the HTTP server can end.
   lifecycle.add("who listens to live streams", () => stopping.abort());
+  openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
   return { url: listener.url, callbackUrl, serverUrl };
 }
 

@@ -8,6 +8,8 @@ import { FlowError, messageOf } from "../schema/errors.ts";
 export interface Listener {
   /** `http://127.0.0.1:8082`: as callers on this machine reach it. */
   url: string;
+  /** From now on every answer is the last one of its connection: callers go elsewhere with their next call. */
+  leave(): void;
   /** Takes no new request, lets those under way end, and closes what idles. */
   close(): Promise<void>;
 }
@@ -44,6 +46,11 @@ export interface Slowest {
 
 /** A client that takes longer holds a connection for nothing. Node looks each 30 s by itself. */
 const SLOWEST: Slowest = { headersMs: 10_000, requestMs: 30_000, lookMs: 2_000 };
+/**
+ * A connection idles this long. What stands in front keeps its own for 60 s as a rule, and must be the one that closes: else it may
+ * send a call down a connection that ends at that moment.
+ */
+const KEEP_ALIVE_MS = 75_000;
 /** Requests under way get this long to end; then their connections are cut. Below the limit of the lifecycle's parts. */
 const DRAIN_MS = 8_000;
 /** How often connections on which nothing is asked any more are closed meanwhile. */
@@ -57,12 +64,17 @@ export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promi
   const answer = getRequestListener((request, env) => fetch(request, { incoming: env.incoming as IncomingMessage }), {
     errorHandler: malformed,
   });
-  let isClosing = false;
+  let isLeaving = false;
   const { headersMs, requestMs, lookMs } = at.slowest ?? SLOWEST;
-  const limits = { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: lookMs };
+  const limits = {
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: lookMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  };
   const server = createServer(limits, (incoming, outgoing) => {
     // The connection's last answer: a busy client would keep it, and this server, for as long as it has something to ask.
-    if (isClosing) outgoing.shouldKeepAlive = false;
+    if (isLeaving) outgoing.shouldKeepAlive = false;
     if (at.publicPath !== undefined) incoming.url = withoutPublicPath(incoming.url ?? "/", at.publicPath);
     void answer(incoming, outgoing);
   });
@@ -74,9 +86,12 @@ export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promi
   const host = at.host.includes(":") ? `[${at.host}]` : at.host;
   return {
     url: `http://${host}:${port}`,
+    leave: () => {
+      isLeaving = true;
+    },
     close: () =>
       new Promise((resolve) => {
-        isClosing = true;
+        isLeaving = true;
         const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
         const idle = setInterval(() => server.closeIdleConnections(), IDLE_POLL_MS);
         server.close(() => {

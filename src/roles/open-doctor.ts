@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { openDoctorServer } from "../adapters/doctor-server.ts";
 import { parseServerUrl } from "../platform/address.ts";
 import type { Config } from "../platform/config.ts";
+import { withAuthorities } from "../platform/database-settings.ts";
 import { openKeyRing } from "../platform/key-ring-source.ts";
 import type { Secret } from "../platform/secret.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
@@ -17,7 +18,7 @@ export interface DoctorHome {
 
 type DoctorConfig = Pick<
   Config,
-  "databaseUrl" | "brokerUrl" | "encryptionKeys" | "encryptionKeysFile" | "home" | "reaperHardTimeoutMs"
+  "databaseUrl" | "databaseCa" | "brokerUrl" | "encryptionKeys" | "encryptionKeysFile" | "home" | "reaperHardTimeoutMs"
 >;
 
 /** Time for one attempt to reach the broker. */
@@ -30,7 +31,7 @@ const BROKER_MS = 3_000;
 export async function openDoctor(config: DoctorConfig, home: DoctorHome, folder: string): Promise<Doctor> {
   const keyIds = await keysOf(config);
   const { brokerUrl } = config;
-  const own = config.databaseUrl?.reveal();
+  const own = config.databaseUrl && withAuthorities(config.databaseUrl, config.databaseCa);
   const data = join(resolve(folder, config.home), "postgres");
   return createDoctor({
     now: Date.now,

@@ -1,5 +1,6 @@
 import { callbackToken } from "../platform/callback-token.ts";
 import type { Config } from "../platform/config.ts";
+import { parseDatabaseUrl } from "../platform/database-address.ts";
 import type { Logger } from "../platform/logger.ts";
 import { readPackageFile } from "../platform/package-file.ts";
 import { enterAdministrators } from "../repositories/auth-account.ts";
@@ -97,15 +98,15 @@ export async function systemPlaybooks(config: Pick<LoginConfig, "brokerUrl" | "i
   );
 }
 
+/** The first server of several, and the folder of a unix socket as a host, as the playbooks' driver takes them. */
 function addressOf(databaseUrl: string): DatabaseAddress {
-  const url = new URL(databaseUrl);
-  const host = url.searchParams.get("host") ?? decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, "$1");
-  const sslmode = url.searchParams.get("sslmode");
+  const { places, database, user, sslMode } = parseDatabaseUrl(databaseUrl);
+  const [place = { host: "localhost", port: 5_432 }] = places;
+  const [, folder = "", port] = "path" in place ? (/^(.*)\/\.s\.PGSQL\.(\d+)$/.exec(place.path) ?? []) : [];
   return {
-    host: host === "" ? "localhost" : host,
-    port: Number(url.searchParams.get("port") ?? (url.port === "" ? 5432 : url.port)),
-    database: decodeURIComponent(url.pathname.slice(1)) || decodeURIComponent(url.username),
-    ...(sslmode !== null && { sslmode }),
+    ...("path" in place ? { host: folder, port: Number(port) } : { host: place.host, port: place.port }),
+    database: database ?? user ?? "",
+    ...(sslMode !== "disable" && { sslmode: sslMode }),
   };
 }
 

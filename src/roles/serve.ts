@@ -1,6 +1,7 @@
 import type { Config } from "../platform/config.ts";
 import { createLifecycle, type Lifecycle } from "../platform/lifecycle.ts";
 import type { Logger } from "../platform/logger.ts";
+import { FlowError } from "../schema/errors.ts";
 import type { RunningGateway } from "./gateway.ts";
 import { openParentChannel } from "./parent-channel.ts";
 import type { RunningServer } from "./server.ts";
@@ -52,6 +53,9 @@ export async function serve(deps: ServeDeps): Promise<void> {
     }
     await aborted(signal);
     deps.logger.info({}, "stopping");
+  } catch (error) {
+    // Told to stop while it waited for something: that is no failure.
+    if (!signal.aborted || !(error instanceof FlowError) || error.code !== "CANCELLED") throw error;
   } finally {
     await lifecycle.stop();
     parent?.close();

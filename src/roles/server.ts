@@ -1,7 +1,6 @@
 import { setMaxListeners } from "node:events";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Config } from "../platform/config.ts";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../platform/embedded-postgres.ts";
 import { readGuiFiles } from "../platform/gui-files.ts";
 import { createIds } from "../platform/ids.ts";
 import type { KeyRing } from "../platform/key-ring.ts";
@@ -11,7 +10,7 @@ import type { Logger } from "../platform/logger.ts";
 import { isLoopback } from "../platform/loopback.ts";
 import { packagePath } from "../platform/package-file.ts";
 import { publicAddress, publicPathOf } from "../platform/public-address.ts";
-import { type Database, openDatabase } from "../repositories/database.ts";
+import { type Database, type DatabaseOptions, openDatabase } from "../repositories/database.ts";
 import { ensureEventPartitions } from "../repositories/event-partitions.ts";
 import { unavailable } from "../repositories/failure.ts";
 import { migrate } from "../repositories/migrate.ts";
@@ -19,9 +18,13 @@ import { countUnknownKeys } from "../repositories/rotation.ts";
 import { createApp } from "../routes/app.ts";
 import { FlowError } from "../schema/errors.ts";
 import { createCatalog } from "../services/catalog.ts";
+import { awaitDatabase } from "./await-database.ts";
 import { registerGivenCredentials } from "./given-credentials.ts";
+import { lameDuckMs, openLameDuck } from "./lame-duck.ts";
 import { listen } from "./listen.ts";
 import { malformed } from "./malformed.ts";
+import { type FoundDatabase, findDatabase } from "./open-database.ts";
+import { outageLog } from "./outage-log.ts";
 import { prepareLogins } from "./prepare-logins.ts";
 import { startService } from "./start-service.ts";
 
@@ -35,6 +38,8 @@ export interface ServerDeps {
   /** Version of the program. */
   version: string;
   logger: Logger;
+  /** Aborted when the process is to stop. */
+  signal: AbortSignal;
   /** Every part that was started is added to it; whoever made it stops it, also when this throws. */
   lifecycle: Lifecycle;
 }
@@ -52,30 +57,30 @@ export interface RunningServer {
 
 /**
  * The role `server`: database, schema, API, in this order. Throws `FlowError` INVALID_SETTING for settings that do not go
- * together or an address that cannot be had, UNAVAILABLE, and SCHEMA_MISMATCH.
+ * together or an address that cannot be had, UNAVAILABLE, SCHEMA_MISMATCH, and CANCELLED when it is told to stop while it waits for
+ * the database.
  */
-export async function startServer(deps: ServerDeps): Promise<RunningServer> {
-  const { config, host, port, logger, lifecycle } = deps;
+export async function startServer(given: ServerDeps): Promise<RunningServer> {
+  const deps = { ...given, logger: outageLog(given.logger, Date.now) };
+  const { config, host, port, logger, lifecycle, signal } = deps;
   const tokens = { server: config.serverToken, worker: config.workerToken };
   checkAccess(config, host);
   if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: whoever reaches ${host} may do anything`);
   // Before anything is touched: whoever has no key for a database of their own is told so at once.
   const keyFolder = config.databaseUrl === undefined ? resolve(deps.folder, config.home) : undefined;
   const keys = await openKeyRing({ ...config, keyFolder, log: (line) => logger.info({}, line) });
-  const { url: databaseUrl, authAccount, data } = await findDatabase(deps);
-  const database = openDatabase(databaseUrl);
+  const found = await findDatabase(deps);
+  const { url: databaseUrl, authAccount, data } = found;
+  const database = openDatabase(databaseUrl, { ...found.options, onReach: tellReach(found.place, logger) });
   lifecycle.add("the connections to the database", () => database.close());
-  const { applied, late, version } = await migrate(database);
-  if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
-  if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
-  await ensureEventPartitions(database);
-  const { service, metrics, reaper, diagnose, overview } = await startService(deps, {
-    database,
-    url: databaseUrl,
-    keys,
-  });
-  await registerGivenCredentials(config, service.credentials, logger);
-  await warnOfUnknownKeys(database, keys, logger);
+  const awaiting = <T>(part: () => Promise<T>) => awaitDatabase(part, { ...deps, place: found.place });
+  await awaiting(() => prepareSchema(database, found, logger));
+  const { service, metrics, reaper, diagnose, overview } = await startService(
+    { ...deps, awaiting },
+    { database, found, keys },
+  );
+  await awaiting(() => registerGivenCredentials(config, service.credentials, logger));
+  await awaiting(() => warnOfUnknownKeys(database, keys, logger));
   // What the server registers by itself, before it listens, is nobody's news.
   let level: "debug" | "info" = "debug";
   const catalog = createCatalog({
@@ -85,7 +90,8 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
       if (!unchanged) logger[level]({ catalog_id: catalogId, path, kind, version }, "a document was registered");
     },
   });
-  await prepareLogins({ ...deps, database, databaseUrl, authAccount, catalog, credentials: service.credentials });
+  const logins = { ...deps, database, databaseUrl, authAccount, catalog, credentials: service.credentials };
+  await awaiting(() => prepareLogins(logins));
   level = "info";
   const stopping = new AbortController();
   // Every long poll listens to it. Node takes eleven for a leak.
@@ -100,6 +106,7 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
     reaper,
     diagnose,
     overview,
+    health: () => (signal.aborted ? STOPPING : database.away() === undefined ? { status: "ok" } : DEGRADED),
     catalog,
     limits: config,
     stopping: stopping.signal,
@@ -119,8 +126,9 @@ export async function startServer(deps: ServerDeps): Promise<RunningServer> {
     { host, port, ...publicPathOf(config, own) },
   );
   lifecycle.add("the HTTP server", () => listener.close());
-  // First of all: who waits for something is answered, so that the HTTP server can end.
+  // Who waits for something is answered, so that the HTTP server can end.
   lifecycle.add("whoever waits", () => stopping.abort());
+  openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
   return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined };
 }
 
@@ -153,17 +161,35 @@ async function warnOfUnknownKeys(database: Database, keys: KeyRing, logger: Logg
   }
 }
 
-async function findDatabase(
-  deps: ServerDeps,
-): Promise<{ url: string; authAccount?: EmbeddedPostgres["authAccount"]; data: string }> {
-  const { config, logger, lifecycle } = deps;
-  if (config.databaseUrl !== undefined) {
-    const url = config.databaseUrl.reveal();
-    const { hostname, port, pathname } = new URL(url);
-    return { url, data: `PostgreSQL at ${hostname}${port === "" ? "" : `:${port}`}${pathname}` };
+/** For anybody: where the database is stays in the log. */
+const DEGRADED = {
+  status: "degraded",
+  why: "The database cannot be reached; calls are answered 503 until it is back",
+} as const;
+const STOPPING = { status: "stopping", why: "This server was told to stop; call another one" } as const;
+
+/** Over the way past a pooler, where there is one: a migration may take long, and holds a lock. */
+async function prepareSchema(database: Database, { url, sessionUrl }: FoundDatabase, logger: Logger): Promise<void> {
+  const direct = sessionUrl === undefined || sessionUrl === url ? undefined : openDatabase(sessionUrl);
+  try {
+    const { applied, late, version } = await migrate(direct ?? database);
+    if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
+    if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
+  } finally {
+    await direct?.close();
   }
-  const folder = join(resolve(deps.folder, config.home), "postgres");
-  const postgres = await startEmbeddedPostgres({ folder, log: (line) => logger.info({}, line) });
-  lifecycle.add("the embedded PostgreSQL", () => postgres.stop());
-  return { url: postgres.url, authAccount: postgres.authAccount, data: `embedded PostgreSQL in ${folder}` };
+  await ensureEventPartitions(database);
+}
+
+/** One line when the database goes, and one when it is back. */
+function tellReach(place: string, logger: Logger): NonNullable<DatabaseOptions["onReach"]> {
+  let since = 0;
+  return (away) => {
+    if (away === undefined) {
+      logger.info({ away_ms: Date.now() - since }, `the database at ${place} answers again`);
+      return;
+    }
+    since = away.since;
+    logger.error({ reason: away.reason }, `the database at ${place} does not answer: calls are refused until it does`);
+  };
 }

@@ -9,6 +9,7 @@ import { createMetrics, type Metrics } from "../platform/metrics.ts";
 import type { Broker } from "../ports/broker.ts";
 import { type Database, openDatabase } from "../repositories/database.ts";
 import { hearSessionChanges } from "../repositories/session-changes.ts";
+import { messageOf } from "../schema/errors.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { createDiagnosis } from "../services/doctor/diagnose.ts";
 import { createEchoes, type Echoes } from "../services/echoes.ts";
@@ -16,10 +17,12 @@ import { createElsewhere } from "../services/elsewhere.ts";
 import { createOverview } from "../services/overview/overview.ts";
 import { createReaper, type Reaper } from "../services/reaper.ts";
 import { createRetention } from "../services/retention.ts";
+import type { SessionChanges } from "../services/session-changes.ts";
 import { diskRoom } from "./disk-room.ts";
 import { createExecutionTraces } from "./execution-traces.ts";
 import { createObserver } from "./observer.ts";
 import { openBroker } from "./open-broker.ts";
+import type { FoundDatabase } from "./open-database.ts";
 import { openProcessTracing } from "./open-tracing.ts";
 import { openPresence } from "./presence.ts";
 import { openResultStores } from "./result-stores.ts";
@@ -35,6 +38,8 @@ export interface StartServiceDeps {
   version: string;
   logger: Logger;
   lifecycle: Lifecycle;
+  /** Does what needs the database again until that is there. */
+  awaiting<T>(part: () => Promise<T>): Promise<T>;
 }
 
 /** What a server has of it. */
@@ -51,12 +56,13 @@ export interface StartedService {
  * is worked out before anything new is taken.
  */
 export async function startService(
-  { config, folder, version, logger, lifecycle }: StartServiceDeps,
-  { database, url, keys }: { database: Database; url: string; keys: KeyRing },
+  { config, folder, version, logger, lifecycle, awaiting }: StartServiceDeps,
+  { database, found, keys }: { database: Database; found: FoundDatabase; keys: KeyRing },
 ): Promise<StartedService> {
   const { broker, resultValues, link } = await openBroker(config, logger, lifecycle);
   const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
-  const flushDatabase = openDatabase(url, {
+  const flushDatabase = openDatabase(found.url, {
+    ...found.options,
     // One for each round that is under way; shared with nothing that could hold them up.
     connectionsMax: 1 + config.batchProcessors,
     byKey: true,
@@ -90,23 +96,12 @@ export async function startService(
   lifecycle.add("the audit log", () => service.audit.close());
   lifecycle.add("the results that go", () => service.results.close());
   lifecycle.add("the executions", () => advance.close());
-  await advance.upkeep.recover(0);
-  await advance.upkeep.poll();
-  const { began, heard, lost } = service.sessionChanges;
-  lifecycle.add(
-    "hearing of changed sessions",
-    hearSessionChanges(url, {
-      began,
-      heard,
-      lost(error) {
-        logger.warn(
-          { err: error },
-          "this server does not hear of changed sessions; gateways ask for each one meanwhile",
-        );
-        lost(error);
-      },
-    }),
-  );
+  await awaiting(() => advance.upkeep.recover(0));
+  await awaiting(() => advance.upkeep.poll());
+  const { sessionUrl } = found;
+  if (sessionUrl !== undefined) {
+    lifecycle.add("hearing of changed sessions", hearSessions(sessionUrl, service.sessionChanges, logger));
+  }
   lifecycle.add("hearing of other servers", hear(broker, service, echoes, processor));
   const reaper = openReaper(config, { database, broker, metrics, logger, processor });
   const retention = createRetention({
@@ -154,6 +149,19 @@ export async function startService(
     now: Date.now,
   });
   return { service, metrics, reaper, diagnose, overview };
+}
+
+/** Needs a session of the database for itself. */
+function hearSessions(url: string, { began, heard, lost }: SessionChanges, logger: Logger): () => Promise<void> {
+  return hearSessionChanges(url, {
+    began,
+    heard,
+    lost(error) {
+      const what = "this server does not hear of changed sessions; gateways ask for each one meanwhile";
+      logger.warn({ reason: messageOf(error) }, what);
+      lost(error);
+    },
+  });
 }
 
 /** What other servers tell of is looked up: a notice is a hint, and may be forged. */

@@ -4,6 +4,7 @@ import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { PublicAddress } from "../platform/public-address.ts";
 import type { FlowError } from "../schema/errors.ts";
+import type { HealthAnswer } from "../schema/wire.ts";
 import type { Access } from "../services/access.ts";
 import type { Advance } from "../services/advance.ts";
 import type { AgentChanges } from "../services/agent-changes.ts";
@@ -115,6 +116,8 @@ export interface AppDeps {
   reaper: DoctorAdminDeps["reaper"];
   diagnose: DoctorAdminDeps["diagnose"];
   overview: DoctorAdminDeps["overview"];
+  /** How the server is, for anybody. */
+  health(): HealthAnswer;
   runSql: ReturnType<typeof runSql>;
   audit: Audit;
   access: Access;
@@ -158,7 +161,7 @@ export function createApp(deps: AppDeps) {
   app.use(bodyLimit(bodyLimits(deps.limits)));
   app.use(access(CONTRACTS, deps));
   return app
-    .route("/", healthRoutes())
+    .route("/", healthRoutes(deps.health))
     .route("/", metricsRoutes(deps.metrics))
     .route("/", catalogRoutes(deps.catalog))
     .route("/", executeRoutes(deps.executions, deps.stopping))

@@ -6,7 +6,7 @@ import type { RouteEnvironment } from "./environment.ts";
 const HEALTH = contract({
   method: "get",
   path: "/api/health",
-  summary: "Whether the process answers",
+  summary: "Whether the process answers, and whether it can do its work",
   access: "anonymous",
   answer: HealthAnswer,
 });
@@ -15,9 +15,13 @@ const HEALTH = contract({
 export const HEALTH_CONTRACTS = [HEALTH];
 
 /**
- * Health (interface specification, Health and metrics). It does not ask the database: an orchestrator that restarts the
- * server because the database is away makes the outage longer.
+ * Health (interface specification, Health and metrics). It does not ask the database, and is 200 while that is away: an
+ * orchestrator that restarts the server because of it makes the outage longer. `status` says so. A server that stops answers 503,
+ * so that whoever shares calls out sends it none.
  */
-export function healthRoutes() {
-  return new Hono<RouteEnvironment>().get(HEALTH.path, (c) => c.json({ status: "ok" }));
+export function healthRoutes(health: () => HealthAnswer) {
+  return new Hono<RouteEnvironment>().get(HEALTH.path, (c) => {
+    const answer = health();
+    return c.json(answer, answer.status === "stopping" ? 503 : 200);
+  });
 }

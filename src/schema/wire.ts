@@ -75,4 +75,11 @@ export const ErrorBody = v.object({
 export type ErrorBody = v.InferOutput<typeof ErrorBody>;
 
 /** Answer of `GET /api/health`. */
-export const HealthAnswer = v.object({ status: v.literal("ok") });
+export const HealthAnswer = v.object({
+  /** `degraded`: the process answers and cannot do its work; `stopping`: it takes no new callers. */
+  status: v.picklist(["ok", "degraded", "stopping"]),
+  /** Why it is not `ok`. */
+  why: v.optional(v.string()),
+});
+/** As {@link HealthAnswer} has it. */
+export type HealthAnswer = v.InferOutput<typeof HealthAnswer>;

@@ -38,7 +38,7 @@ const DEAD = server({ health: down, database: down, diagnosis: down, sweep: down
 function database(more: Partial<DoctorDatabase> = {}): DoctorDatabase {
   return {
     address: "db:5432/flow",
-    ping: () => Promise.resolve(),
+    ping: () => Promise.resolve(undefined),
     diagnose: () => Promise.resolve(NOTHING),
     close: () => Promise.resolve(),
     ...more,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ADMIN_SETTINGS } from "../../src/platform/admin-settings.ts";
 import { describeConfig, loadConfig } from "../../src/platform/config.ts";
+import { DATABASE_SETTINGS } from "../../src/platform/database-settings.ts";
 import { DOCTOR_SETTINGS } from "../../src/platform/doctor-settings.ts";
 import { DUCKDB_SETTINGS } from "../../src/platform/duckdb-settings.ts";
 import { GATEWAY_SETTINGS } from "../../src/platform/gateway-settings.ts";
@@ -21,6 +22,7 @@ const ELSEWHERE = {
   ...PROXY_SETTINGS,
   ...PUBLIC_SETTINGS,
   ...LOGIN_SETTINGS,
+  ...DATABASE_SETTINGS,
   ...DOCTOR_SETTINGS,
   ...ADMIN_SETTINGS,
   ...DUCKDB_SETTINGS,
@@ -45,7 +47,6 @@ test("an empty environment gives the defaults", () => {
     localCapacity: 64,
     host: "127.0.0.1",
     serverPort: 8082,
-    databaseUrl: undefined,
     brokerUrl: undefined,
     home: ".flow",
     serverToken: undefined,
@@ -126,7 +127,6 @@ test("the description lists every setting with its value, default and source", (
       "FLOW_LOCAL_CAPACITY",
       "FLOW_HOST",
       "FLOW_SERVER_PORT",
-      "FLOW_DATABASE_URL",
       "BROKER_URL",
       "FLOW_HOME",
       "FLOW_SERVER_TOKEN",

@@ -110,6 +110,7 @@ export async function buildApi(
     logger,
     metrics,
     limits: config,
+    health: () => ({ status: "ok" as const }),
     stopping: stopping.signal,
     version: "0.0.0-test",
     newRequestId: createIds(Date.now),

@@ -62,6 +62,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     },
   });
   const app = createGatewayApp({
+    isLeaving: () => false,
     login: {
       login: () => Promise.reject(new FlowError("INTERNAL", "no logins in this test")),
       providers: () => Promise.resolve([]),

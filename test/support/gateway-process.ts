@@ -103,7 +103,8 @@ export async function startTestGateway(
     },
   });
   const lifecycle = createLifecycle();
+  const { signal } = new AbortController();
   context.after(() => lifecycle.stop());
-  const gateway = await startGateway({ config, host, port: 0, logger: createLogger("debug", sink), lifecycle });
+  const gateway = await startGateway({ config, host, port: 0, logger: createLogger("debug", sink), lifecycle, signal });
   return { ...gateway, log: () => log, stop: () => lifecycle.stop() };
 }

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
-import { withFolderLock } from "../../src/platform/folder-lock.ts";
-import { runProgram } from "../../src/platform/run-program.ts";
+import { findDebianProgram } from "./debian-program.ts";
 
 /** How a {@link TestNats} is to be. */
 export interface TestNatsOptions {
@@ -112,50 +111,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** The one on PATH, else Debian's, unpacked into a cache folder once for all test processes. Needs no root. */
 async function findNatsServer(): Promise<string> {
-  for (const folder of (process.env["PATH"] ?? "").split(delimiter)) {
-    if (await isThere(join(folder, "nats-server"))) return join(folder, "nats-server");
-  }
-  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "flow-test");
-  await mkdir(cache, { recursive: true });
-  const unpacked = join(cache, "nats-server");
-  await withFolderLock(cache, async () => {
-    if (!(await isThere(unpacked))) await unpackDebian(cache, unpacked);
-  });
-  return unpacked;
-}
-
-async function unpackDebian(cache: string, place: string): Promise<void> {
-  const folder = await mkdtemp(join(cache, "nats-"));
-  try {
-    const downloaded = await runProgram("apt-get", ["download", "nats-server"], { folder });
-    const [deb] = (await readdir(folder)).filter((name) => name.endsWith(".deb"));
-    if (deb === undefined) throw new Error(`${MISSING}\n${downloaded.output}`);
-    const extracted = await runProgram("dpkg", ["-x", deb, "."], { folder });
-    const found = await find(folder, "nats-server");
-    if (found === undefined) throw new Error(`${MISSING}\n${extracted.output}`);
-    await rename(found, place);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-const MISSING =
-  "These tests need a real nats-server. There is none on PATH, and Debian's package could not be unpacked. " +
-  "Install nats-server 2.9 or later, or run 'apt-get update' where apt can reach its mirrors:";
-
-async function find(folder: string, program: string): Promise<string | undefined> {
-  for (const bin of ["usr/sbin", "usr/bin"]) {
-    const names = await readdir(join(folder, bin)).catch((): string[] => []);
-    if (names.includes(program)) return join(folder, bin, program);
-  }
-  return undefined;
-}
-
-function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
+  const folders = ["usr/sbin", "usr/bin"];
+  return (await findDebianProgram({ name: "nats-server", folders, packages: ["nats-server"] })).path;
 }

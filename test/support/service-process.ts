@@ -28,16 +28,18 @@ export interface ServiceStart {
   environment: Readonly<NodeJS.ProcessEnv>;
 }
 
-/** A server on this port (0: a free one), once it is ready. It is killed after the test, if it still runs. */
-export async function startServerProcess(
+/** A server on this port (0: a free one), once it is ready; `process` while it starts. It is killed after the test, if it still runs. */
+export function startServerProcess(
   context: TestContext,
   { folder, environment }: ServiceStart,
   port = 0,
   role: "server" | "all" = "server",
-): Promise<ServerProcess> {
+): Promise<ServerProcess> & { process: ServiceProcess } {
   const { child, said } = launch(context, folder, environment, ["--role", role, "--port", String(port)]);
-  const [, url = ""] = await said(/ready at (http:\/\/\S+),/);
-  return { ...child, url, port: Number(new URL(url).port) };
+  const started = said(/ready at (http:\/\/\S+),/).then(([, url = ""]) => {
+    return { ...child, url, port: Number(new URL(url).port) };
+  });
+  return Object.assign(started, { process: child });
 }
 
 /** A worker, once the server knows it. It is killed after the test, if it still runs. */

@@ -8,7 +8,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the process answers
+         * Whether the process answers, and whether it can do its work
          * @description Needs no token.
          */
         get: operations["getApiHealth"];
@@ -1386,8 +1386,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @constant */
-                        status: "ok";
+                        /** @enum {string} */
+                        status: "ok" | "degraded" | "stopping";
+                        why?: string;
                     };
                 };
             };

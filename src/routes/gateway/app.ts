@@ -24,6 +24,8 @@ export interface GatewayAppDeps {
   logger: Logger;
   metrics: RequestMetrics;
   newRequestId(): string;
+  /** The process was told to stop: whoever shares out calls is to send it none. */
+  isLeaving(): boolean;
 }
 
 /** Longest body of a login, bytes: an ID token of 16 KiB, and room. */
@@ -51,7 +53,7 @@ export function createGatewayApp(deps: GatewayAppDeps) {
   if (deps.gui !== undefined) app.use(guiFiles(deps.gui));
   app.use(bodyLimit((route) => (route?.includes("/api/auth/") ? LOGIN_BYTES_MAX : BODY_BYTES_MAX)));
   return app
-    .get("/health", (c) => c.text("ok"))
+    .get("/health", (c) => (deps.isLeaving() ? c.text("stopping", 503) : c.text("ok")))
     .route("/", loginRoutes(deps.login))
     .route("/", proxyRoutes(deps.proxy));
 }

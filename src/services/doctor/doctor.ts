@@ -30,8 +30,8 @@ export interface DoctorServer {
 export interface DoctorDatabase {
   /** Where it is, without user and password. */
   address: string;
-  /** Resolves when it answers. */
-  ping(): Promise<void>;
+  /** Resolves when it answers, with how it is reached, for people. */
+  ping(): Promise<string | undefined>;
   diagnose(limits: Partial<DoctorLimits>): Promise<Diagnosis>;
   close(): Promise<void>;
 }
@@ -184,14 +184,17 @@ interface Target {
   /** Null where nobody can know. */
   reachable: boolean | null;
   ms: number;
+  /** How it is reached, where that is known. */
+  way?: string;
   why?: string;
   what_to_do?: string;
 }
 
-async function probe(target: Target["target"], address: string, ask: () => Promise<void>): Promise<Target> {
+async function probe(target: Target["target"], address: string, ask: () => Promise<unknown>): Promise<Target> {
   const began = performance.now();
-  const { error } = await settled(ask());
-  const known = { target, address, reachable: error === undefined, ms: Math.round(performance.now() - began) };
+  const { value: way, error } = await settled(ask());
+  const ms = Math.round(performance.now() - began);
+  const known = { target, address, reachable: error === undefined, ms, ...(typeof way === "string" && { way }) };
   return error === undefined ? known : { ...known, why: messageOf(error), what_to_do: HELP[target] };
 }
 

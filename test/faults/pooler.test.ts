@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startPgbouncer } from "../support/pgbouncer.ts";
+import { startRealPostgres } from "../support/real-postgres.ts";
+import { WORK_DONE } from "./support/playbooks.ts";
+import { LONG, openStand } from "./support/stand.ts";
+
+/* A service behind a pooler. */
+
+for (const mode of ["session", "transaction"] as const) {
+  test(`behind PgBouncer in ${mode} mode a service works; the way past it gives back what needs a session`, async (t) => {
+    const { url } = await startRealPostgres(15);
+    // Each server holds its connections for as long as it likes in session mode.
+    const pooled = await startPgbouncer(url, mode, mode === "session" ? 40 : 3);
+    const stand = await openStand(t, LONG, url);
+    const server = await stand.server({ FLOW_DATABASE_URL: pooled });
+    const other = await stand.server({ FLOW_DATABASE_URL: pooled, FLOW_DATABASE_DIRECT_URL: url });
+    assert.match(server.log(), /is reached through a pooler/);
+    assert.match(server.log(), /nobody hears of changed sessions/);
+    assert.doesNotMatch(other.log(), /nobody hears of changed sessions/);
+    const client = await stand.client(server, other);
+    await stand.worker(server, "one");
+    await stand.worker(other, "two");
+    await stand.finish(client, await stand.start(client, "work", 8), WORK_DONE);
+    assert.doesNotMatch(server.log() + other.log(), /prepared statement|"level":"error"/);
+  });
+}
