@@ -26,6 +26,7 @@ import type { TransientValues } from "../services/transient.ts";
 import type { Users } from "../services/users.ts";
 import type { Workers } from "../services/workers.ts";
 import { access, type Tokens } from "./access.ts";
+import { refuseMethod } from "./allowed-methods.ts";
 import { AUDIT_CONTRACTS, auditRoutes } from "./audit.ts";
 import { AUTH_CONTRACTS, authRoutes } from "./auth.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
@@ -154,7 +155,10 @@ export function createApp(deps: AppDeps) {
   const app = new Hono<RouteEnvironment>();
   const batchLimits = { eventsMax: deps.limits.batchEventsMax, bytesMax: deps.limits.batchBytesMax };
   app.onError(errorAnswers(deps));
-  app.notFound(noSuchRoute);
+  app.notFound((c) => {
+    refuseMethod(c, app.router);
+    return noSuchRoute(c);
+  });
   app.use(requests(deps));
   if (deps.loopback) app.use(loopbackOnly(deps.publicAddress));
   if (deps.gui !== undefined) app.use(guiFiles(deps.gui));

@@ -21,6 +21,8 @@ export const ERROR_STATUS = {
   TEMPLATE_BUDGET: 422,
   /** Catalog path, step, credential or reference that does not exist. */
   NOT_FOUND: 404,
+  /** The address is there, and takes other methods: `Allow` and `detail.allow` say which. */
+  METHOD_NOT_ALLOWED: 405,
   /** A stored result that should be there is not, or its checksum differs. */
   REFERENCE_NOT_AVAILABLE: 404,
   /** A result could not be stored: no room, or no place to write to. */

@@ -126,6 +126,41 @@ test("a fault of the server is 500 without its cause, which stands in the log un
   }
 });
 
+const METHODS_OF = [
+  ["POST", "/api/health", "GET, HEAD"],
+  ["PATCH", "/api/catalog", "GET, HEAD"],
+  ["OPTIONS", "/api/catalog", "GET, HEAD"],
+  ["PUT", "/api/catalog/resource/a/b", "GET, HEAD"],
+  ["GET", "/api/execute", "POST"],
+  ["PUT", "/api/auth/users", "GET, HEAD, POST"],
+  ["POST", "/api/auth/roles/viewer", "GET, HEAD, PUT, DELETE"],
+  ["PUT", "/mcp", "GET, HEAD, POST, DELETE"],
+] as const;
+
+test("a method that an address does not take is 405, and Allow names those that it takes", async () => {
+  const api = await buildApi(database);
+  for (const [method, path, allowed] of METHODS_OF) {
+    const { response, body } = await answer(api, path, { method });
+    assert.deepEqual(
+      [response.status, response.headers.get("allow"), body["code"]],
+      [405, allowed, "METHOD_NOT_ALLOWED"],
+      `${method} ${path}`,
+    );
+    assert.deepEqual(body["detail"], { allow: allowed.split(", ") });
+    assert.match(String(body["error"]), new RegExp(`^There is no ${method} `));
+  }
+});
+
+test("an address that is no route is 404 by every method, and nobody learns without a token what there is", async () => {
+  const api = await buildApi(database);
+  for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
+    const { response, body } = await answer(api, "/api/none", { method });
+    assert.deepEqual([response.status, response.headers.get("allow"), body["code"]], [404, null, "NOT_FOUND"], method);
+    const guarded = await api.guarded.request("/api/catalog", { method: "PATCH" });
+    assert.deepEqual([guarded.status, guarded.headers.get("allow")], [401, null], method);
+  }
+});
+
 test("every answer carries its request's id, and errors repeat it in their body", async () => {
   const api = await buildApi(database);
   const ids = new Set<string>();

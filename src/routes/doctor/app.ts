@@ -5,6 +5,7 @@ import { DoctorAsked, type DoctorToolName, type ToolsAnswer } from "../../schema
 import { FlowError } from "../../schema/errors.ts";
 import type { Json } from "../../schema/json.ts";
 import type { Doctor } from "../../services/doctor/doctor.ts";
+import { refuseMethod } from "../allowed-methods.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../body.ts";
 import type { RouteEnvironment } from "../environment.ts";
 import { errorAnswers } from "../errors.ts";
@@ -39,7 +40,10 @@ export function createDoctorApp(deps: DoctorAppDeps) {
   const { doctor, stopping } = deps;
   const app = new Hono<RouteEnvironment>();
   app.onError(errorAnswers({ ...deps, unavailable: () => undefined }));
-  app.notFound(noSuchRoute);
+  app.notFound((c) => {
+    refuseMethod(c, app.router);
+    return noSuchRoute(c);
+  });
   app.use(requests({ ...deps, metrics: { requestDone: () => undefined } }));
   if (deps.loopback) app.use(loopbackOnly());
   app.use(bodyLimit(() => BODY_BYTES_MAX));

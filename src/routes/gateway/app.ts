@@ -3,6 +3,7 @@ import { type AddressRange, clientAddress } from "../../platform/client-address.
 import type { GuiFiles } from "../../platform/gui-files.ts";
 import type { Logger } from "../../platform/logger.ts";
 import type { RequestMetrics } from "../../platform/request-metrics.ts";
+import { refuseMethod } from "../allowed-methods.ts";
 import { BODY_BYTES_MAX } from "../body.ts";
 import { errorAnswers } from "../errors.ts";
 import { guiFiles } from "../gui.ts";
@@ -38,7 +39,10 @@ const LOGIN_BYTES_MAX = 65_536;
 export function createGatewayApp(deps: GatewayAppDeps) {
   const app = new Hono<GatewayEnvironment>();
   app.onError(errorAnswers({ logger: deps.logger, unavailable: () => undefined }));
-  app.notFound(noGatewayRoute);
+  app.notFound((c) => {
+    refuseMethod(c, app.router);
+    return noGatewayRoute(c);
+  });
   app.use(requests(deps));
   app.use(async (c, next) => {
     const env = c.env as GatewayEnvironment["Bindings"] | undefined;

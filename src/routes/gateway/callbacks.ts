@@ -5,6 +5,7 @@ import type { Secret } from "../../platform/secret.ts";
 import { FlowError } from "../../schema/errors.ts";
 import { CallbackBody } from "../../schema/gateway-api.ts";
 import type { Callbacks } from "../../services/gateway/callbacks.ts";
+import { refuseMethod } from "../allowed-methods.ts";
 import { bearerOf, tokenMatcher } from "../bearer.ts";
 import { BODY_BYTES_MAX } from "../body.ts";
 import type { RouteEnvironment } from "../environment.ts";
@@ -33,6 +34,7 @@ export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps
   const isInternal = tokenMatcher(token);
   app.onError(errorAnswers({ logger: deps.logger, unavailable: () => undefined }));
   app.notFound((c) => {
+    refuseMethod(c, app.router);
     throw new FlowError("NOT_FOUND", `There is no ${c.req.method} ${c.req.path} for callbacks`);
   });
   app.use(requests(deps));

@@ -87,7 +87,7 @@ test("what the server says about who may read an answer is not passed on", async
 
 test("OPTIONS that is no preflight reaches nothing", async () => {
   const { app, passed } = testGateway();
-  assert.equal((await app.request("/flow/executions", { method: "OPTIONS", ...withSession() })).status, 404);
+  assert.equal((await app.request("/flow/executions", { method: "OPTIONS", ...withSession() })).status, 405);
   assert.deepEqual(passed, []);
 });
 

@@ -256,3 +256,19 @@ test("no token stands in the log", async () => {
   assert.match(log(), /\/flow\/executions/);
   assert.doesNotMatch(log(), new RegExp(`${TOKEN}|canary|${SESSION}`));
 });
+
+test("a method that the gateway's own routes do not take is 405, and Allow names those that they take", async () => {
+  const { app, passed } = testGateway();
+  for (const [method, path, allowed] of [
+    ["GET", "/api/auth/login", "POST"],
+    ["DELETE", "/api/auth/session", "GET, HEAD"],
+    ["POST", "/health", "GET, HEAD"],
+    ["PROPFIND", "/flow/executions", "GET, HEAD, POST, PUT, PATCH, DELETE"],
+  ] as const) {
+    const response = await app.request(path, { method, ...withSession() });
+    assert.deepEqual([response.status, response.headers.get("allow")], [405, allowed], `${method} ${path}`);
+    assert.equal(((await response.json()) as ErrorAnswer).code, "METHOD_NOT_ALLOWED");
+  }
+  const unknown = await app.request("/api/auth/none", { method: "POST", ...withSession() });
+  assert.deepEqual([unknown.status, unknown.headers.get("allow"), passed], [404, null, []]);
+});
