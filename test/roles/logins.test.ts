@@ -176,6 +176,11 @@ test("user management lists users and roles for who may manage users, and for no
     run(`${IDP}/user_management`, { token_sha256: sha256(session), ...workload });
   const listed = await manage(admin.body.session_token, { action: "list_users", limit: 1 });
   assert.deepEqual(emailsOf(listed.result?.["users"]), ["ada@example.com"]);
+  const seen = (listed.result?.["users"] ?? []) as { last_login_at: string }[];
+  for (const { last_login_at } of seen) {
+    assert.match(last_login_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.ok(Math.abs(Date.now() - Date.parse(last_login_at)) < 600_000, `${last_login_at} is of the last minutes`);
+  }
   const rest = await manage(admin.body.session_token, { after: "ada@example.com" });
   const people = rest.result?.["users"] as { email: string; roles: string[] }[];
   assert.deepEqual(people.find(({ email }) => email === "root@example.com")?.roles, ["admin"]);
