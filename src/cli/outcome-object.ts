@@ -42,7 +42,7 @@ export type ErrorObject = Pick<TaskError, "kind" | "code" | "message" | "retryab
   step: string | null;
   task: string | null;
   attempt: number | null;
-  detail?: Json;
+  details?: Json;
 };
 
 /** The outcome of a run that has ended. Throws `FlowError` REFERENCE_NOT_AVAILABLE when its result cannot be loaded. */
@@ -96,7 +96,7 @@ function isoTime(at: number): string {
 
 function errorObject(error: TaskError): ErrorObject {
   const { kind, code, message, retryable, step, task, attempt, details, status_code } = error;
-  const detail = details ?? (status_code === undefined ? undefined : ({ status_code } satisfies JsonObject));
+  const told = details ?? (status_code === undefined ? undefined : ({ status_code } satisfies JsonObject));
   return {
     kind,
     code,
@@ -105,6 +105,6 @@ function errorObject(error: TaskError): ErrorObject {
     step: step ?? null,
     task: task ?? null,
     attempt: attempt ?? null,
-    ...(detail !== undefined && { detail }),
+    ...(told !== undefined && { details: told }),
   };
 }

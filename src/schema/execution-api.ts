@@ -96,7 +96,12 @@ export type ExecuteBody = v.InferOutput<typeof ExecuteBody>;
 
 /** Why an execution or a step failed. */
 const ErrorAnswer = v.nullable(
-  v.looseObject({ code: v.string(), message: v.string(), retryable: v.exactOptional(v.boolean()) }),
+  v.looseObject({
+    code: v.string(),
+    message: v.string(),
+    retryable: v.exactOptional(v.boolean()),
+    details: v.exactOptional(v.pipe(JsonValue, v.description("What a tool tells beside its message."))),
+  }),
 );
 
 /** Answer of `POST /api/execute`. */

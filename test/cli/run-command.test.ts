@@ -131,8 +131,10 @@ test("a failing run exits with 1 and names step, task, attempt, line and cause",
 test("a failure of a sub-playbook is told with the step and task within it", async (t) => {
   const caller = PARENT.replace("child", "failing");
   const folder = await folderWith(t, { "parent.yaml": caller, "failing.yaml": FAILING });
-  const { code, stderr } = await flow(folder, ["run", "parent.yaml"]);
+  const { code, stdout, stderr } = await flow(folder, ["run", "parent.yaml", "--json"]);
   assert.equal(code, 1);
+  const { error } = JSON.parse(stdout) as { error: { details: { status: string } } };
+  assert.deepEqual([error.details.status, "detail" in error], ["FAILED", false]);
   assert.match(stderr, /^call › work: failed after /m);
   assert.match(stderr, /^ {2}within {2}failing, step work, task second, attempt 2$/m);
 });

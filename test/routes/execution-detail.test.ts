@@ -188,3 +188,22 @@ test("what a task wrote is read from the execution's events", async () => {
   const { result } = (events.find(({ event_type }) => event_type === "task.done") ?? {}) as { result?: Body };
   assert.deepEqual({ ...(result?.["context"] as Body | undefined) }["log"], log);
 });
+
+test("a task's error has its details in the events, the execution and its steps alike", async () => {
+  await work.register("details", "  - step: sql\n    tool: { kind: noop }\n");
+  const id = await work.execute("details");
+  const { command_id, attempt, step } = await claimed(id, "wd");
+  const error = { kind: "db_error", code: "42703", message: "no column", retryable: false, details: { line: 3 } };
+  const ref = { command_id, attempt, step };
+  await report("wd", [{ ...ref, event_type: "command.failed", error, task: step }]);
+  const told = await detail(id);
+  assert.equal(told["status"], "FAILED");
+  const [failed] = told["steps"] as Body[];
+  const { body } = await work.get(`/api/executions/${id}/events?limit=500`);
+  const events = (body["events"] as Body[]).filter(({ error: had }) => had !== null && had !== undefined);
+  const ends = events.map(({ event_type }) => event_type);
+  for (const type of ["command.failed", "step.failed", "playbook.failed"]) assert.ok(ends.includes(type), type);
+  for (const had of [told["error"], failed?.["error"], ...events.map(({ error: of }) => of)] as Body[]) {
+    assert.deepEqual([had["details"], "detail" in had], [{ line: 3 }, false], JSON.stringify(had));
+  }
+});
