@@ -104,8 +104,8 @@ async function show({ asking, role, input }: RolesLine): Promise<number> {
 
 async function permissions({ asking, input }: RolesLine): Promise<number> {
   const found = await listPermissions(asking);
-  if (input.options["json"] === true) return tellJson(input, found);
-  const rows = found.permissions.map(({ name, description }) => [name, description]);
+  if (input.options["json"] === true) return tellJson(input, { permissions: found });
+  const rows = found.map(({ name, description }) => [name, description]);
   writeTable(input.io.stdout, ["PERMISSION", "GIVES"], rows);
   return EXIT.ok;
 }

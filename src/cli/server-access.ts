@@ -95,9 +95,13 @@ export function readRole({ target, signal }: Asking, role: string) {
   return callServer(target, { method: "GET", path: rolePath(role), answer: RoleItem, signal });
 }
 
-/** What roles can give beside playbooks. */
+/** Everything that roles can give beside playbooks, by name. */
 export function listPermissions({ target, signal }: Asking) {
-  return callServer(target, { method: "GET", path: "/api/auth/permissions", answer: PermissionsAnswer, signal });
+  return everyPage(async (cursor) => {
+    const path = `/api/auth/permissions?${pageOf(cursor)}`;
+    const page = await callServer(target, { method: "GET", path, answer: PermissionsAnswer, signal });
+    return { items: page.permissions, next: page.next_cursor };
+  });
 }
 
 /** Adds a role that gives nothing yet. */

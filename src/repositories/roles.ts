@@ -52,10 +52,26 @@ export async function findRoles({ sql }: Database | Transaction, names: readonly
   return await sql<RoleRow[]>`select ${columns(sql)} from auth.roles r where name = any(${[...names]}::text[])`;
 }
 
-/** What roles can give beside playbooks. */
-export async function listPermissions({ sql }: Database): Promise<{ name: string; description: string }[]> {
-  return await sql<{ name: string; description: string }[]>`
-    select name, description from auth.permissions order by name limit 1000`;
+/** What a role can give beside playbooks. */
+export interface PermissionRow {
+  name: string;
+  description: string;
+}
+
+/** What roles can give beside playbooks, by name, which is the cursor too. */
+export async function listPermissions(
+  { sql }: Database,
+  { limit, cursor }: PageRequest<string>,
+): Promise<Page<PermissionRow, string>> {
+  // Byte by byte, as the key is read: a database's locale may change.
+  const rows = await sql<PermissionRow[]>`
+    select name, description from auth.permissions
+    where ${cursor === undefined ? sql`true` : sql`name collate "C" > ${cursor}`}
+    order by name collate "C"
+    limit ${limit + 1}`;
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return rows.length > limit && last !== undefined ? { items, next: last.name } : { items };
 }
 
 /** Adds a role that gives nothing; false where there is one of that name. */

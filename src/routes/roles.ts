@@ -44,10 +44,12 @@ const READ = contract({
 const PERMISSIONS = contract({
   method: "get",
   path: "/api/auth/permissions",
-  summary: "What roles can give beside playbooks",
+  summary: "What roles can give beside playbooks, by name",
   access: "operator",
   user: SEE,
+  query: PageQuery,
   answer: PermissionsAnswer,
+  refusals: [422],
 });
 
 const ADD = contract({
@@ -122,7 +124,11 @@ export function roleRoutes(roles: Roles) {
       return c.json({ roles: items.map(itemOf), next_cursor: nextCursor } satisfies RolesAnswer);
     })
     .get(READ.path, async (c) => c.json(itemOf(await roles.find(roleIn(c)))))
-    .get(PERMISSIONS.path, async (c) => c.json({ permissions: await roles.permissions() }))
+    .get(PERMISSIONS.path, queryOf(PERMISSIONS.query), async (c) => {
+      const { limit, ...query } = c.req.valid("query");
+      const { items, nextCursor } = await roles.permissions({ ...query, limit: pageSize(limit) });
+      return c.json({ permissions: items, next_cursor: nextCursor } satisfies PermissionsAnswer);
+    })
     .post(ADD.path, jsonBody(ADD.body), async (c) => {
       const { name, playbooks = [], ...change } = c.req.valid("json");
       const given = { name, playbooks: playbooks.map(permissionOf), ...changeOf(change) };

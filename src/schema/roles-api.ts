@@ -94,7 +94,9 @@ export const RoleBody = v.object({
 export const RoleChangeBody = v.object(change);
 export type RoleChangeBody = v.InferOutput<typeof RoleChangeBody>;
 
-/** Answer of `GET /api/auth/permissions`. */
+/** Answer of `GET /api/auth/permissions`, by name. */
 export const PermissionsAnswer = v.object({
   permissions: v.array(v.object({ name: v.string(), description: v.string() })),
+  next_cursor: NextCursor,
 });
+export type PermissionsAnswer = v.InferOutput<typeof PermissionsAnswer>;

@@ -9,6 +9,7 @@ import {
   listPermissions,
   listRoles,
   type NewPlaybookPermission,
+  type PermissionRow,
   type RoleChange,
   type RoleRow,
   updateRole,
@@ -28,7 +29,7 @@ export interface Roles {
   list(page: PageAsked): Promise<Listed<RoleRow>>;
   find(name: string): Promise<RoleRow>;
   /** What roles can give beside playbooks. */
-  permissions(): Promise<{ name: string; description: string }[]>;
+  permissions(page: PageAsked): Promise<Listed<PermissionRow>>;
   /** Throws `FlowError` CONFLICT for a name that is taken, NOT_FOUND for a permission that is none. */
   add(role: RoleChange & { name: string; playbooks: readonly NewPlaybookPermission[] }, actor: Actor): Promise<RoleRow>;
   /** Throws `FlowError` CONFLICT for {@link KEPT_ROLE}, which stays what it is. */
@@ -77,7 +78,11 @@ export function createRoles({ database }: { database: Database }): Roles {
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
     find,
-    permissions: () => listPermissions(database),
+    async permissions({ limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: textCursor(cursor) };
+      const { items, next } = await listPermissions(database, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
     async add({ name, playbooks, ...change }, actor) {
       await checkPermissions(database, change.permissions ?? [], actor);
       checkRows(actor, playbooks, `To add the role '${name}'`);
@@ -114,8 +119,11 @@ export function createRoles({ database }: { database: Database }): Roles {
   };
 }
 
+/** More permissions than a program ever asks for. */
+const PERMISSIONS_MAX = 1_000;
+
 async function checkPermissions(database: Database, names: readonly string[], actor: Actor): Promise<void> {
-  const known = await listPermissions(database);
+  const { items: known } = await listPermissions(database, { limit: PERMISSIONS_MAX });
   const unknown = names.find((name) => !known.some((one) => one.name === name));
   if (unknown !== undefined) {
     const those = known.map(({ name }) => name).join(", ");

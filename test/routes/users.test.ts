@@ -249,7 +249,7 @@ test("the role admin stays what it is", async () => {
   }
 });
 
-test("roles are listed in pages by name, and permissions with what they mean", async () => {
+test("roles are listed in pages by name", async () => {
   const names: unknown[] = [];
   for (let cursor: unknown = ""; cursor !== null; ) {
     const { body } = await call(undefined, "GET", `/roles?limit=3${cursor === "" ? "" : `&cursor=${cursor}`}`);
@@ -258,8 +258,36 @@ test("roles are listed in pages by name, and permissions with what they mean", a
   }
   assert.deepEqual(names, names.toSorted());
   for (const name of ["admin", "analyst", "developer", "viewer"]) assert.ok(names.includes(name), name);
-  const { body } = await call(undefined, "GET", "/permissions");
-  assert.ok((body["permissions"] as Body[]).some(({ name }) => name === "manage_users"));
+});
+
+test("permissions are listed in pages by name, with what they mean", async () => {
+  const { body: all } = await call(undefined, "GET", "/permissions");
+  const named = (body: Body) => (body["permissions"] as Body[]).map(({ name }) => String(name));
+  const names = named(all);
+  assert.ok(names.includes("manage_users"));
+  assert.deepEqual(names, names.toSorted());
+  for (const { description } of all["permissions"] as Body[]) assert.equal(typeof description, "string");
+  assert.equal(all["next_cursor"], null);
+  for (const limit of [1, names.length - 1, names.length]) {
+    const pages: string[][] = [];
+    for (let cursor: unknown = ""; cursor !== null; ) {
+      const { body } = await call(
+        undefined,
+        "GET",
+        `/permissions?limit=${limit}${cursor === "" ? "" : `&cursor=${cursor}`}`,
+      );
+      pages.push(named(body));
+      cursor = body["next_cursor"];
+    }
+    assert.deepEqual(pages.flat(), names, `pages of ${limit}`);
+    assert.equal(pages.length, Math.ceil(names.length / limit), `pages of ${limit}`);
+  }
+});
+
+test("a page of permissions that is none is refused", async () => {
+  for (const query of ["limit=0", "limit=501", "limit=x", "cursor=x", "cursor=MQ"]) {
+    assert.equal((await call(undefined, "GET", `/permissions?${query}`)).status, 422, query);
+  }
 });
 
 test("a session is ended by its id, by its token, or with all of its user's; others' only with the permission", async () => {

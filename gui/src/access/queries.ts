@@ -57,14 +57,30 @@ export function roleDetail(role: string) {
   });
 }
 
-/** What roles can give beside playbooks. */
+/** Everything that roles can give beside playbooks: a form for a role shows all of it at once. */
 export function permissionList() {
   return queryOptions({
     queryKey: ["permissions"],
     staleTime: 60_000,
-    queryFn: ({ signal }) => answerOf(api.GET("/api/auth/permissions", { signal })),
+    queryFn: async ({ signal }) => {
+      const permissions: { name: string; description: string }[] = [];
+      let cursor: string | null = null;
+      do {
+        const answer: PermissionsPage = await permissionPage(cursor, signal);
+        permissions.push(...answer.permissions);
+        cursor = answer.next_cursor;
+      } while (cursor !== null);
+      return { permissions };
+    },
   });
 }
+
+function permissionPage(cursor: string | null, signal: AbortSignal) {
+  const query = { ...page(cursor), limit: "500" };
+  return answerOf(api.GET("/api/auth/permissions", { params: { query }, signal }));
+}
+
+type PermissionsPage = Awaited<ReturnType<typeof permissionPage>>;
 
 /** What is asked of the audit log. */
 export interface AuditFilters {

@@ -1256,7 +1256,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What roles can give beside playbooks
+         * What roles can give beside playbooks, by name
          * @description For: operator; a user with the permission manage_users or manage_roles.
          */
         get: operations["getApiAuthPermissions"];
@@ -2212,6 +2212,8 @@ export interface operations {
                             code: string;
                             message: string;
                             retryable?: boolean;
+                            /** @description What a tool tells beside its message. */
+                            details?: unknown;
                         } | null;
                         /** @description Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none. */
                         warnings?: string[];
@@ -2354,6 +2356,8 @@ export interface operations {
                                 code: string;
                                 message: string;
                                 retryable?: boolean;
+                                /** @description What a tool tells beside its message. */
+                                details?: unknown;
                             } | null;
                         }[];
                         next_cursor: string | null;
@@ -2451,6 +2455,8 @@ export interface operations {
                             code: string;
                             message: string;
                             retryable?: boolean;
+                            /** @description What a tool tells beside its message. */
+                            details?: unknown;
                         } | null;
                         /** @description Inputs, over the defaults. */
                         workload: Record<string, never>;
@@ -2479,6 +2485,8 @@ export interface operations {
                                 code: string;
                                 message: string;
                                 retryable?: boolean;
+                                /** @description What a tool tells beside its message. */
+                                details?: unknown;
                             } | null;
                         }[];
                         /** @description How many steps there are: `steps` may be those that changed. */
@@ -3086,6 +3094,8 @@ export interface operations {
                             code: string;
                             message: string;
                             retryable?: boolean;
+                            /** @description What a tool tells beside its message. */
+                            details?: unknown;
                         } | null;
                     };
                 };
@@ -3300,6 +3310,8 @@ export interface operations {
                             code: string;
                             message: string;
                             retryable?: boolean;
+                            /** @description What a tool tells beside its message. */
+                            details?: unknown;
                         } | null;
                         /** @description Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none. */
                         warnings?: string[];
@@ -9540,7 +9552,12 @@ export interface operations {
     };
     getApiAuthPermissions: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Items of a page, 100 by default, 500 at most. */
+                limit?: string;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -9559,6 +9576,7 @@ export interface operations {
                             name: string;
                             description: string;
                         }[];
+                        next_cursor: string | null;
                     };
                 };
             };
@@ -9574,6 +9592,16 @@ export interface operations {
             };
             /** @description Refused or failed */
             403: {
+                headers: {
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Refused or failed */
+            422: {
                 headers: {
                     "x-request-id"?: string;
                     [name: string]: unknown;
