@@ -92,19 +92,32 @@ export async function deleteCommandsLeft(
   return { deleted: row.deleted, next: nextOf(row, limit) };
 }
 
-/** Deletes at most `limit` batches that came before a moment and had ended by then, the oldest first; gives how many. */
-export async function deleteBatches({ sql }: Database, endedBefore: Date, limit: number): Promise<number> {
-  const { count } = await sql`
+/**
+ * Deletes at most `limit` batches after an id that came before a moment and had ended by then, the oldest first; gives how
+ * many. The next page begins after the last of this one: from the beginning, each would pass all that the ones before it have
+ * deleted, until a vacuum.
+ */
+export async function deleteBatches(
+  { sql }: Database,
+  endedBefore: Date,
+  after: string,
+  limit: number,
+): Promise<Walked & { deleted: number }> {
+  const [row] = await sql<[{ seen: number; last: string | null; deleted: number }]>`
     with page as materialized (
       select request_id from flow.batch
-      where request_id < ${firstIdAt(endedBefore.getTime())} and state in ('completed', 'failed')
-        and updated_at < ${endedBefore}
+      where request_id > ${after} and request_id < ${firstIdAt(endedBefore.getTime())}
+        and state in ('completed', 'failed') and updated_at < ${endedBefore}
       order by request_id
       limit ${limit}
       for update skip locked
+    ), deleted as (
+      delete from flow.batch b using page where b.request_id = page.request_id
+      returning b.request_id
     )
-    delete from flow.batch b using page where b.request_id = page.request_id`;
-  return count;
+    select (select count(*)::int from page) as seen, (select max(request_id) from page) as last,
+      (select count(*)::int from deleted) as deleted`;
+  return { deleted: row.deleted, next: nextOf(row, limit) };
 }
 
 function nextOf({ seen, last }: { seen: number; last: string | null }, limit: number): string | undefined {

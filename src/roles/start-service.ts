@@ -110,7 +110,10 @@ export async function startService(
     holder: processor,
     days: config.retentionDays,
     leaseMs: 3 * RETENTION_INTERVAL_MS,
+    intervalMs: RETENTION_INTERVAL_MS,
+    now: Date.now,
     onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
+    onFailed: (error) => logger.warn({ err: error }, "RETENTION could not delete what was kept for long enough"),
   });
   const elsewhere = createElsewhere({
     database,

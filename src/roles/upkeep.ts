@@ -7,7 +7,7 @@ import { deleteOldSessions } from "../repositories/login-sessions.ts";
 import { deleteExpiredTransients } from "../repositories/transient.ts";
 import type { Upkeep } from "../services/advance.ts";
 import type { Audit } from "../services/audit.ts";
-import { type BackgroundWork, startBackground } from "../services/background.ts";
+import { type BackgroundWork, startBackground, untilFew } from "../services/background.ts";
 import type { Elsewhere } from "../services/elsewhere.ts";
 import type { KeychainUpkeep } from "../services/keychain-upkeep.ts";
 import type { Reaper } from "../services/reaper.ts";
@@ -42,7 +42,7 @@ const ELSEWHERE_MS = 25;
 const DAY_MS = 86_400_000;
 /** Time between two signs of life. */
 const PRESENCE_MS = 10_000;
-/** Expired rows deleted in one run. */
+/** Expired rows deleted in one run; after a full one the next begins soon. */
 const EXPIRED_MAX = 1_000;
 /** How long people can look at sessions that are over. */
 const SESSION_DAYS = 30;
@@ -64,11 +64,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => upkeep.sweep() },
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => ensureEventPartitions(database) },
-    {
-      name: "delete expired values",
-      intervalMs: 60_000,
-      runOnce: () => deleteExpiredTransients(database, EXPIRED_MAX),
-    },
+    untilFew("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
     { name: "delete entries of the keychain", intervalMs: 10_000, runOnce: () => keychainUpkeep.sweep() },
     { name: "delete transient values", intervalMs: RETENTION_INTERVAL_MS, runOnce: () => transient.sweep() },
     {
@@ -76,21 +72,16 @@ export function startUpkeep(deps: UpkeepDeps): void {
       intervalMs: RETENTION_INTERVAL_MS,
       runOnce: () => audit.deleteOld(),
     },
-    {
-      name: "delete old sessions",
-      intervalMs: RETENTION_INTERVAL_MS,
-      runOnce: () => deleteOldSessions(database, SESSION_DAYS, EXPIRED_MAX),
-    },
+    untilFew("delete old sessions", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
+      deleteOldSessions(database, SESSION_DAYS, limit),
+    ),
     { name: "delete results with what they end with", intervalMs: 5_000, runOnce: () => results.sweep() },
-    {
-      name: "delete what results have left in stores",
-      intervalMs: 60_000,
-      runOnce: () => results.removeLeftovers(EXPIRED_MAX),
-    },
+    untilFew("delete what results have left in stores", 60_000, EXPIRED_MAX, (limit) => results.removeLeftovers(limit)),
     {
       name: "delete what was kept for long enough",
       intervalMs: RETENTION_INTERVAL_MS,
       runOnce: () => retention.runOnce(),
+      isBehind: retention.isBehind,
     },
   ];
   if (reaper !== undefined) {

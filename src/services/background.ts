@@ -13,6 +13,27 @@ export interface BackgroundWork {
   isBehind?(): boolean;
 }
 
+/**
+ * Work of which a run does at most `limit` and tells how many that were: after a full one there may be more, and the next one
+ * begins soon.
+ */
+export function untilFew(
+  name: string,
+  intervalMs: number,
+  limit: number,
+  runOnce: (limit: number) => Promise<number>,
+): BackgroundWork {
+  let done = 0;
+  return {
+    name,
+    intervalMs,
+    async runOnce() {
+      done = await runOnce(limit);
+    },
+    isBehind: () => done >= limit,
+  };
+}
+
 /** Pause of work that is behind, in milliseconds: others get their turn. */
 const SOON_MS = 100;
 

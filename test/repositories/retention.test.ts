@@ -116,12 +116,26 @@ test("batches go when they have ended long ago, the oldest first", async () => {
   await database.sql`update flow.batch set updated_at = ${YOUNG} where request_id = ${late}`;
   const old = [await rows.batch(JANUARY, "completed"), await rows.batch(FEBRUARY, "failed")];
   await rows.batch(YOUNG, "completed");
-  assert.equal(await deleteBatches(database, MARCH, 1), 1);
+  const first = await deleteBatches(database, MARCH, "0", 1);
+  assert.deepEqual(first, { deleted: 1, next: old[0] });
   const [gone] = await database.sql`select from flow.batch where request_id = ${old[0] ?? ""}`;
   assert.equal(gone, undefined);
-  assert.equal(await deleteBatches(database, MARCH, 10), 1);
-  assert.equal(await deleteBatches(database, MARCH, 10), 0);
+  assert.deepEqual(await deleteBatches(database, MARCH, old[0] ?? "", 10), { deleted: 1, next: undefined });
+  assert.deepEqual(await deleteBatches(database, MARCH, "0", 10), { deleted: 0, next: undefined });
   assert.equal(await rows.count("batch"), 3);
+});
+
+test("batches that somebody writes at this moment, and those before the place, are left", async () => {
+  const [before, written, free] = [
+    await rows.batch(JANUARY, "completed"),
+    await rows.batch(JANUARY, "completed"),
+    await rows.batch(JANUARY, "completed"),
+  ];
+  await database.sql.begin(async (sql) => {
+    await sql`update flow.batch set message = null where request_id = ${written}`;
+    assert.deepEqual(await deleteBatches(database, MARCH, before, 1), { deleted: 1, next: free });
+  });
+  assert.equal(await rows.count("batch"), 2);
 });
 
 describe("partitions of the log", () => {

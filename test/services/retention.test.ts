@@ -3,18 +3,22 @@ import { access, mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { createDiskPayloads } from "../../src/adapters/disk-payloads.ts";
 import type { PayloadStore } from "../../src/ports/payload-store.ts";
 import type { Database } from "../../src/repositories/database.ts";
 import { ensureEventPartitions } from "../../src/repositories/event-partitions.ts";
 import type { Advance } from "../../src/services/advance.ts";
+import { startBackground } from "../../src/services/background.ts";
 import { createExecutions } from "../../src/services/executions.ts";
 import { createResults, type Results } from "../../src/services/results.ts";
 import { createRetention, type Removed, type Retention, type RetentionDeps } from "../../src/services/retention.ts";
 import { openServiceDatabase } from "../repositories/service-database.ts";
 import { daysBefore, type OldRows, oldRows } from "../support/old-rows.ts";
+import { SHA256 } from "../support/store-rows.ts";
 
 const DAYS = 30;
+const INTERVAL_MS = 300_000;
 /** Of a month that is over for longer than that, whatever today is. */
 const OLD = daysBefore(100);
 const NOTHING: Removed = { executions: 0, commands: 0, results: 0, batches: 0, runtimes: 0, partitions: [] };
@@ -24,12 +28,14 @@ let rows: OldRows;
 let disk: PayloadStore;
 let folder: string;
 let told: Removed[];
+let failed: unknown[];
 beforeEach(async () => {
   database = await openServiceDatabase();
   rows = oldRows(database);
   folder = await mkdtemp(join(tmpdir(), "flow-retention-"));
   disk = createDiskPayloads(folder);
   told = [];
+  failed = [];
 });
 
 function openResults(store: PayloadStore = disk): Results {
@@ -40,7 +46,9 @@ function openResults(store: PayloadStore = disk): Results {
 function open(more: Partial<RetentionDeps> = {}): Retention {
   const results = openResults();
   const onRemoved = (removed: Removed) => void told.push(removed);
-  return createRetention({ database, results, holder: "one", days: DAYS, leaseMs: 60_000, onRemoved, ...more });
+  const onFailed = (error: unknown) => void failed.push(error);
+  const times = { leaseMs: 60_000, intervalMs: INTERVAL_MS, now: Date.now };
+  return createRetention({ database, results, holder: "one", days: DAYS, ...times, onRemoved, onFailed, ...more });
 }
 
 /** The file of a result, and where it is. */
@@ -191,22 +199,128 @@ test("a kind of thing that cannot be deleted now holds up no other", async () =>
   await rows.batch(OLD, "failed");
   const results = openResults();
   const removeOf = () => Promise.reject(new Error("no room"));
-  await assert.rejects(open({ results: { ...results, removeOf } }).runOnce(), /no room/);
+  const retention = open({ results: { ...results, removeOf } });
+  await retention.runOnce();
+  assert.deepEqual(failed.map(String), ["Error: no room"]);
+  assert.equal(retention.isBehind(), false, "it is tried again in its time, not at once");
   assert.deepEqual([told[0]?.executions, told[0]?.batches], [0, 1]);
   assert.deepEqual(await rows.executionsLeft([old]), [true]);
   assert.equal((await open({ results, holder: "one" }).runOnce())?.executions, 1);
 });
 
-test("more than a statement takes goes in rounds, and more than a run takes in the next one", async () => {
+test("more than a statement takes goes in rounds, and more than a run takes in the next one, which is due", async () => {
   for (let count = 0; count < 5; count += 1) await rows.execution({ began: OLD, ended: OLD });
   for (let count = 0; count < 5; count += 1) await rows.batch(OLD, "completed");
-  const retention = open({ rowsMax: 2, roundsMax: 2 });
+  const retention = open({ rowsMax: 2, batchesMax: 2, roundsMax: 2 });
   const first = await retention.runOnce();
   assert.deepEqual([first?.executions, first?.batches, first?.results], [4, 4, 4]);
+  assert.equal(retention.isBehind(), true);
   const second = await retention.runOnce();
   assert.deepEqual([second?.executions, second?.batches, second?.results], [1, 1, 1]);
-  await retention.runOnce();
+  while (retention.isBehind()) await retention.runOnce();
   assert.equal(await rows.count("command"), 0);
+  assert.deepEqual(told, [{ ...NOTHING, executions: 5, commands: 5, results: 5, batches: 5 }], "once, for all of them");
+});
+
+test("a run that takes all there is, to the row, is not behind for long; one with nothing to do is not at all", async () => {
+  const retention = open({ batchesMax: 2, roundsMax: 2 });
+  await retention.runOnce();
+  assert.equal(retention.isBehind(), false);
+  for (let count = 0; count < 3; count += 1) await rows.batch(OLD, "completed");
+  await retention.runOnce();
+  assert.deepEqual([retention.isBehind(), await rows.count("batch")], [false, 0]);
+  for (let count = 0; count < 4; count += 1) await rows.batch(OLD, "completed");
+  await retention.runOnce();
+  assert.deepEqual([retention.isBehind(), await rows.count("batch")], [true, 0], "it cannot know yet");
+  await retention.runOnce();
+  assert.equal(retention.isBehind(), false);
+});
+
+test("while one kind is behind, the others rest until their time, and then have their turn", async () => {
+  for (let count = 0; count < 6; count += 1) await rows.batch(OLD, "completed");
+  let now = 0;
+  const retention = open({ batchesMax: 1, roundsMax: 1, now: () => now });
+  await retention.runOnce();
+  const old = await rows.execution({ began: OLD, ended: OLD });
+  now = INTERVAL_MS - 1;
+  assert.deepEqual(await retention.runOnce(), { ...NOTHING, batches: 1 });
+  assert.deepEqual(await rows.executionsLeft([old]), [true]);
+  now = INTERVAL_MS;
+  assert.equal((await retention.runOnce())?.executions, 1);
+  assert.deepEqual(told, [{ ...NOTHING, batches: 2 }], "what was deleted is told of at the end of the interval");
+  assert.equal(retention.isBehind(), true, "batches");
+});
+
+test("a kind that fails keeps those that are behind from nothing", async () => {
+  await rows.execution({ began: OLD, ended: OLD });
+  for (let count = 0; count < 3; count += 1) await rows.batch(OLD, "completed");
+  const results = openResults();
+  const removeOf = () => Promise.reject(new Error("no room"));
+  const retention = open({ results: { ...results, removeOf }, batchesMax: 1, roundsMax: 1 });
+  do await retention.runOnce();
+  while (retention.isBehind());
+  assert.deepEqual([await rows.count("batch"), failed.length], [0, 1]);
+});
+
+test("a server that has lost the lease is not behind", async () => {
+  for (let count = 0; count < 3; count += 1) await rows.batch(OLD, "completed");
+  const retention = open({ batchesMax: 1, roundsMax: 1 });
+  await retention.runOnce();
+  assert.equal(retention.isBehind(), true);
+  await database.sql`update flow.lease set token = token + 1, holder = 'two'`;
+  assert.equal(await retention.runOnce(), undefined);
+  assert.equal(retention.isBehind(), false);
+  assert.equal(await rows.count("batch"), 2);
+});
+
+/** Runs the loop of a retention; short pauses end at once. `paused` is told of each pause and stops the loop with `stop`. */
+async function loop(retention: Retention, paused: (milliseconds: number, stop: () => void) => void): Promise<void> {
+  let resolve = () => {};
+  const stopped = new Promise<void>((resolved) => {
+    resolve = resolved;
+  });
+  const sleep = async (milliseconds: number) => {
+    paused(milliseconds, resolve);
+    await setImmediate();
+  };
+  const work = { name: "retention", intervalMs: INTERVAL_MS, runOnce: retention.runOnce, isBehind: retention.isBehind };
+  const clock = { now: Date.now, sleep };
+  const stop = startBackground([work], { clock, random: () => 0.5, onError: (_, error) => failed.push(error) });
+  await stopped;
+  await Promise.all([stop(), retention.end()]);
+}
+
+/** Batches that ended long ago, written at once. */
+async function writeBatches(count: number): Promise<void> {
+  await database.sql`
+    insert into flow.batch (request_id, caller, body_sha256, state, execution_ids, event_ids, created_at, updated_at)
+    select n, 'w1', ${SHA256}, 'completed', '{1}', '{1}', ${OLD}, ${OLD} from generate_series(1, ${count}::bigint) n`;
+}
+
+test("the loop works off more than 100,000 batches before it rests", async () => {
+  await writeBatches(100_001);
+  const pauses: number[] = [];
+  await loop(open(), (milliseconds, stop) => {
+    pauses.push(milliseconds);
+    if (milliseconds === INTERVAL_MS) stop();
+  });
+  assert.equal(await rows.count("batch"), 0);
+  // 20 pages of 2,000 in a run.
+  assert.deepEqual(pauses, [100, 100, INTERVAL_MS]);
+  assert.deepEqual(told, [{ ...NOTHING, batches: 100_001 }]);
+  assert.deepEqual(failed, []);
+});
+
+test("the loop that is behind stops when it is told to, and what is left waits for another one", async () => {
+  await writeBatches(100);
+  let pauses = 0;
+  await loop(open({ batchesMax: 5, roundsMax: 2 }), (_, stop) => {
+    pauses += 1;
+    if (pauses === 3) stop();
+  });
+  assert.equal(await rows.count("batch"), 70);
+  assert.deepEqual(told, [{ ...NOTHING, batches: 30 }]);
+  assert.equal((await open({ holder: "two" }).runOnce())?.batches, 70, "it need not wait for the lease's end");
 });
 
 test("a tree goes as a whole: what was called stays as long as its root", async () => {
