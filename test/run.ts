@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join, relative } from "node:path";
-import { run } from "node:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { spec } from "node:test/reporters";
+import { type FileRun, runFile } from "./run-file.ts";
 
 /*
  * `npm test`: runs every compiled test file, each in a process of its own, and fails when no test ran. (`node --test` on a
@@ -16,51 +16,70 @@ const secondLook = process.argv.includes("--second-look");
 const files = readdirSync(root, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".test.js"))
   .filter((name) => wanted.length === 0 || wanted.some((word) => name.includes(word)))
-  .sort()
-  .map((name) => join(root, name));
+  .sort();
 /** More than this at once is no matter of luck. */
 const SECOND_LOOK_FILES_MAX = 5;
 
-function imports(path: string, module: string): boolean {
-  return readFileSync(path, "utf8").includes(`/${module}"`);
+/** The longest that a test may take. */
+const TEST_MS_MAX = 60_000;
+/** Files with a test that has more than a minute of work, and what it may take on a busy machine. */
+const LONGER_MS: Readonly<Record<string, number>> = {
+  // Ten thousand simulated runs are one test.
+  "simulator/simulator.test.js": 600_000,
+};
+
+interface Total {
+  passed: number;
+  failed: number;
+  failedFiles: Set<string>;
 }
 
-/** Runs files, shows how it goes, and gives how many tests passed and the files in which one failed. */
-async function runFiles(paths: string[], concurrency: number): Promise<{ passed: number; failed: Set<string> }> {
-  let passed = 0;
-  const failed = new Set<string>();
-  const stream = run({ files: paths, concurrency, timeout: 600_000 });
-  stream.on("test:pass", (event) => {
-    if (event.details.type !== "suite") passed += 1;
-  });
-  // A file that ends before its tests do is itself the test that failed: it has no other name.
-  stream.on("test:fail", (event) => failed.add(event.file ?? event.name));
-  const end = new Promise((resolve) => stream.on("end", resolve));
-  stream.pipe(new spec()).pipe(process.stdout);
-  await end;
-  return { passed, failed };
+/** Runs files, `concurrency` at a time, and shows each one when it has ended. */
+async function runFiles(names: readonly string[], concurrency: number): Promise<Total> {
+  const total: Total = { passed: 0, failed: 0, failedFiles: new Set() };
+  const began = performance.now();
+  const reporter = new spec();
+  reporter.pipe(process.stdout, { end: false });
+  const ended = new Promise((resolve) => reporter.on("end", resolve));
+  const show = ({ events, passed, failed }: FileRun, name: string) => {
+    for (const event of events) reporter.write(event);
+    total.passed += passed;
+    total.failed += failed;
+    if (failed > 0) total.failedFiles.add(name);
+  };
+  const queue = [...names];
+  const runner = async () => {
+    for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
+      const file = name;
+      const limitMs = LONGER_MS[file] ?? TEST_MS_MAX;
+      const late = (test: string) => {
+        process.stdout.write(`${file} is ended: no test began or ended for ${limitMs / 1000} s. Running: ${test}\n`);
+      };
+      show(await runFile(join(root, file), limitMs, late), file);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, runner));
+  const sums = [`tests ${total.passed + total.failed}`, `pass ${total.passed}`, `fail ${total.failed}`];
+  for (const message of [...sums, `duration_ms ${Math.round(performance.now() - began)}`]) {
+    reporter.write({ type: "test:diagnostic", data: { nesting: 0, message, level: "info" } });
+  }
+  reporter.end();
+  await ended;
+  return total;
 }
 
 // Two at a time: the tests start real databases, interpreters and servers, and the smallest machine has two cores.
 const first = await runFiles(files, 2);
-// A test that several files have from one module is told by that module: each of them is looked at.
-const modules = [...first.failed]
-  .filter((path) => !files.includes(path) && existsSync(path))
-  .map((path) => basename(path));
-const again = files.filter(
-  (path) => first.failed.has(path) || (modules.length > 0 && modules.some((name) => imports(path, name))),
-);
-// What failed without a file of ours to run again counts as it is.
-const hasOthers = [...first.failed].some((path) => !files.includes(path) && !existsSync(path));
-if (first.passed + first.failed.size === 0) {
+const again = files.filter((name) => first.failedFiles.has(name));
+if (first.passed + first.failed === 0) {
   process.stderr.write(`No test ran: ${files.length} files matched.\n`);
   process.exitCode = 1;
-} else if (!secondLook || hasOthers || again.length > SECOND_LOOK_FILES_MAX) {
-  if (first.failed.size > 0) process.exitCode = 1;
+} else if (!secondLook || again.length > SECOND_LOOK_FILES_MAX) {
+  if (again.length > 0) process.exitCode = 1;
 } else if (again.length > 0) {
   process.stdout.write(`\nA second look at ${again.length} file(s) with a failed test, one at a time:\n`);
   const second = await runFiles(again, 1);
-  if (second.failed.size > 0) process.exitCode = 1;
-  const lucky = again.filter((path) => !second.failed.has(path)).map((path) => relative(root, path));
+  if (second.failedFiles.size > 0) process.exitCode = 1;
+  const lucky = again.filter((name) => !second.failedFiles.has(name));
   if (lucky.length > 0) process.stdout.write(`\nPassed at the second look only, to be mended: ${lucky.join(", ")}\n`);
 }
