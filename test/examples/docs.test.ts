@@ -34,7 +34,10 @@ function documentOf(yaml: string, place: string): string {
   if (yaml.startsWith("apiVersion:")) return yaml;
   assert.match(yaml, /^- step: /, `${place}: a block is a whole document, or steps`);
   const steps = yaml.replace(/^(?=.)/gm, "  ");
-  return `apiVersion: flow/v2\nkind: Playbook\nmetadata:\n  name: snippet\nworkflow:\n${steps}`;
+  // Steps alone read inputs that the playbook around them defines.
+  const inputs = new Set([...yaml.matchAll(/workload\.(\w+)/g)].map(([, name]) => `    ${name}: null\n`));
+  const workload = inputs.size === 0 ? "" : `workload:\n${[...inputs].join("")}`;
+  return `apiVersion: flow/v2\nkind: Playbook\nmetadata:\n  name: snippet\n${workload}workflow:\n${steps}`;
 }
 
 for (const guide of ["docs/playbooks.md", "docs/tools.md"]) {
