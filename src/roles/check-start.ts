@@ -1,9 +1,8 @@
-import { listGivenCredentials } from "../adapters/given-credentials.ts";
 import type { Config } from "../platform/config.ts";
-import { readCredentialBody } from "../schema/credential-api.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
+import { FlowError } from "../schema/errors.ts";
 import { isGatewayWanted } from "./all.ts";
 import { gatewayProblems } from "./gateway-checks.ts";
+import { readGivenCredentials } from "./given-credentials.ts";
 import { assertFree, type ListenAt } from "./listen.ts";
 import { storeProblems } from "./result-stores.ts";
 import { checkAccess } from "./server.ts";
@@ -29,7 +28,7 @@ export async function checkStart({ role, config, host, port }: StartToCheck): Pr
   if (hasServer) checkAccess(config, host);
   const problems = [
     ...(hasServer ? storeProblems(config) : []),
-    ...(hasServer ? await credentialProblems(config) : []),
+    ...(hasServer ? (await readGivenCredentials(config)).problems : []),
     ...(hasGateway ? gatewayProblems(config, host) : []),
   ];
   if (problems.length > 0) throw new FlowError("INVALID_SETTING", problems.join("\n"));
@@ -40,17 +39,4 @@ export async function checkStart({ role, config, host, port }: StartToCheck): Pr
     addresses.push({ ...internal, portBy: "FLOW_GATEWAY_INTERNAL_PORT" });
   }
   for (const address of addresses) await assertFree(address);
-}
-
-/** As far as it can be told without a database. */
-async function credentialProblems({ credentialsFile, environment }: Config): Promise<string[]> {
-  const given = await listGivenCredentials(credentialsFile, environment);
-  return given.flatMap(({ place, body }) => {
-    try {
-      readCredentialBody(body);
-      return [];
-    } catch (error) {
-      return [`${place}: ${messageOf(error)}`];
-    }
-  });
 }

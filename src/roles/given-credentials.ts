@@ -4,7 +4,9 @@ import type { Logger } from "../platform/logger.ts";
 import { readCredentialBody } from "../schema/credential-api.ts";
 import { FlowError, messageOf } from "../schema/errors.ts";
 import { SYSTEM } from "../services/audit.ts";
-import type { CredentialContent, Credentials } from "../services/credentials.ts";
+import { type CredentialContent, type Credentials, checkCredentialContent } from "../services/credentials.ts";
+
+type GivenSettings = Pick<Config, "credentialsFile" | "environment">;
 
 /**
  * Registers the credentials of `FLOW_CREDENTIALS_FILE` and of `FLOW_CREDENTIAL_<NAME>` that are absent; what is there already
@@ -12,22 +14,11 @@ import type { CredentialContent, Credentials } from "../services/credentials.ts"
  * registers none then; FILE_UNREADABLE.
  */
 export async function registerGivenCredentials(
-  config: Pick<Config, "credentialsFile" | "environment">,
-  credentials: Pick<Credentials, "addAbsent" | "check">,
+  config: GivenSettings,
+  credentials: Pick<Credentials, "addAbsent">,
   logger: Logger,
 ): Promise<void> {
-  const given = await listGivenCredentials(config.credentialsFile, config.environment);
-  const problems: string[] = [];
-  const contents: CredentialContent[] = [];
-  for (const { place, body } of given) {
-    try {
-      const content = readCredentialBody(body);
-      credentials.check(content);
-      contents.push(content);
-    } catch (error) {
-      problems.push(`${place}: ${messageOf(error)}`);
-    }
-  }
+  const { contents, problems } = await readGivenCredentials(config);
   if (problems.length > 0) {
     throw new FlowError("INVALID_SETTING", `Credentials cannot be registered:\n${problems.join("\n")}`);
   }
@@ -36,4 +27,23 @@ export async function registerGivenCredentials(
   if (contents.length === 0) return;
   const kept = contents.length - registered.length;
   logger.info({ registered, kept }, "credentials of the settings: those that were absent are registered");
+}
+
+/** The credentials of the settings, and what is wrong with those that cannot be one. Throws `FlowError` FILE_UNREADABLE. */
+export async function readGivenCredentials({
+  credentialsFile,
+  environment,
+}: GivenSettings): Promise<{ contents: CredentialContent[]; problems: string[] }> {
+  const contents: CredentialContent[] = [];
+  const problems: string[] = [];
+  for (const { place, body } of await listGivenCredentials(credentialsFile, environment)) {
+    try {
+      const content = readCredentialBody(body);
+      checkCredentialContent(content);
+      contents.push(content);
+    } catch (error) {
+      problems.push(`${place}: ${messageOf(error)}`);
+    }
+  }
+  return { contents, problems };
 }

@@ -41,8 +41,6 @@ export interface Credentials {
    * or violate the schema: nothing is kept then.
    */
   save(content: CredentialContent, caller: Caller): Promise<{ record: CredentialRow; created: boolean }>;
-  /** Throws as {@link save} does where that would refuse the data. */
-  check(content: CredentialContent): void;
   /** By id or name, without data. Throws `FlowError` NOT_FOUND. */
   find(identifier: string): Promise<CredentialRow>;
   /**
@@ -72,7 +70,6 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   const { database } = deps;
   return {
     save: (content, caller) => save(deps, content, caller),
-    check,
     async find(identifier) {
       const row = await findCredential(database, keyOf(identifier));
       if (row === undefined) throw unknownCredential(identifier);
@@ -103,7 +100,7 @@ export function credentialBound(name: string, id: string): string {
 const ROUNDS_MAX = 5;
 
 async function save(deps: CredentialsDeps, content: CredentialContent, caller: Caller) {
-  check(content);
+  checkCredentialContent(content);
   const { database, keys } = deps;
   const { name } = content;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -121,7 +118,7 @@ async function save(deps: CredentialsDeps, content: CredentialContent, caller: C
 }
 
 async function addAbsent({ database, keys }: CredentialsDeps, content: CredentialContent, caller: Caller) {
-  check(content);
+  checkCredentialContent(content);
   if ((await findCredentialId(database, content.name)) !== undefined) return false;
   const row = rowOf(content, await newId(database), keys);
   const entry = audited(caller, "credential.create", resourceOf(content.name));
@@ -159,7 +156,8 @@ async function read(
   }
 }
 
-function check({ type, data, schema }: CredentialContent): void {
+/** Throws `FlowError` INVALID_SECRET, with every message, for data that lack what the type needs or violate the schema. */
+export function checkCredentialContent({ type, data, schema }: CredentialContent): void {
   const problems = credentialProblems(type, data, schema ?? {});
   if (problems.length > 0) throw secretRefused(problems);
 }

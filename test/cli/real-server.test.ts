@@ -107,7 +107,8 @@ test("run, status, events, executions, workers and cancel agree with the service
   const [, open = ""] = /^execution (\d+)/m.exec(last.stdout) ?? [];
   // The start of an id is enough where no other one begins so.
   const begins = open.slice(0, -2);
-  assert.match((await run("status", begins)).stdout, /^sleep version 1 {2}RUNNING for /);
+  const begun = await run("status", begins);
+  assert.match(begun.stdout, /^sleep version 1 {2}RUNNING for /, `${open}: ${begun.stderr}`);
   const several = await run("status", open.slice(0, 2));
   assert.equal(several.code, 2);
   assert.match(

@@ -43,7 +43,7 @@ for (const [address, sign] of [
 }
 
 test("the list is narrowed by type, tag and text, and keys open a row", async () => {
-  const page = await opened("/credentials?type=sqldb");
+  const page = await opened("/credentials?type=warehouse");
   await page.getByRole("heading", { name: "No credential is like this" }).waitFor();
   await page.getByLabel("Type").selectOption("");
   await page.getByRole("link", { name: "tok_b" }).waitFor();

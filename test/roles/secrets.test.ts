@@ -61,8 +61,8 @@ test("credentials of the settings are registered at the start, used by the worke
   const { items } = JSON.parse(list.stdout) as { items: { name: string }[] };
   assert.deepEqual(
     items.map(({ name }) => name),
-    // The second is the service's own: with it the login's playbook answers to the gateway.
-    ["from_file", "gateway_callback", "given"],
+    // Two are the service's own: with them the playbooks of logins answer to the gateway and reach their tables.
+    ["from_file", "gateway_callback", "given", "pg_auth"],
   );
   // It is the credential's token with which the task gets in.
   const done = await run(first.url, "run", "use.yaml", "--set", `url=${first.url}`, "--json");

@@ -131,8 +131,11 @@ async function assertProjection(
   }
   const { body } = await client.call("GET", `/api/executions/${executionId}`);
   assert.equal(body.status, state.status);
+  // A step that was still to come when the execution ended will not come: it is told as skipped, and has no event.
+  const toCome = isTerminal(state.status) ? "SKIPPED" : "PENDING";
   for (const { name, status, attempts } of body.steps) {
-    const { status: folded = "PENDING", attempts: claimed = 0 } = state.steps[name] ?? {};
+    const { status: told = "PENDING", attempts: claimed = 0 } = state.steps[name] ?? {};
+    const folded = told === "PENDING" ? toCome : told;
     assert.deepEqual([name, status, attempts], [name, folded, claimed]);
   }
 }
