@@ -15,6 +15,7 @@ import { createService, type Service } from "../src/roles/service.ts";
 import { createApp } from "../src/routes/app.ts";
 import { createCatalog } from "../src/services/catalog.ts";
 import { createDiagnosis } from "../src/services/doctor/diagnose.ts";
+import { createDocuments } from "../src/services/documents.ts";
 import { type Measurement, quantile } from "./measurement.ts";
 import { startBenchPostgres } from "./service/postgres.ts";
 
@@ -89,7 +90,7 @@ function build(database: Database, resultsFolder: string) {
     reaper: { sweepNow: () => Promise.reject(new Error("Nothing is swept here")) },
     diagnose: createDiagnosis({ database, keyIds: undefined }),
     overview: () => Promise.reject(new Error("nobody looks on")),
-    catalog: createCatalog({ database, onRegistered: nothing }),
+    catalog: createCatalog({ database, documents: createDocuments(), onRegistered: nothing }),
     limits: config,
     health: () => ({ status: "ok" }),
     stopping: new AbortController().signal,

@@ -13,10 +13,11 @@ const KEEP_MS = 24 * 60 * 60_000;
 const folder = "dist/flow";
 
 const { outputFiles } = await build({
-  // The heartbeat's thread begins with a file of its own, found beside the code that starts it.
+  // A thread begins with a file of its own, found beside the code that starts it.
   entryPoints: [
     { in: "src/main.ts", out: "main" },
     { in: "src/adapters/heartbeat-thread.ts", out: "heartbeat-thread" },
+    { in: "src/services/document-thread.ts", out: "document-thread" },
   ],
   outdir: folder,
   write: false,
@@ -41,7 +42,7 @@ const { outputFiles } = await build({
 mkdirSync(folder, { recursive: true });
 const now = new Date();
 // Files that others import have their content's hash in their names. The entries have not, and come last.
-const isEntry = ({ path }) => ["main.js", "heartbeat-thread.js"].includes(basename(path));
+const isEntry = ({ path }) => ["main.js", "heartbeat-thread.js", "document-thread.js"].includes(basename(path));
 for (const file of [...outputFiles.filter((file) => !isEntry(file)), ...outputFiles.filter(isEntry)]) {
   const place = join(folder, basename(file.path));
   const size = statSync(place, { throwIfNoEntry: false })?.size;

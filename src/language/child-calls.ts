@@ -5,6 +5,8 @@ import { FAILURE_NAMES } from "./event-name.ts";
 export interface ChildCall {
   path: string;
   step: string;
+  /** Its place in the workflow. */
+  stepIndex: number;
   position: Position;
   /**
    * The run comes to it whatever the values are, and nothing handles its failure: where the playbook is missing, the run cannot
@@ -16,14 +18,14 @@ export interface ChildCall {
 /** The literal calls of a playbook; what a template gives, or `catalog_id` names, is left to the run. */
 export function childCalls(playbook: Playbook): ChildCall[] {
   const certain = certainSteps(playbook);
-  return playbook.steps.flatMap((step) => {
+  return playbook.steps.flatMap((step, stepIndex) => {
     const isStepCertain = certain.has(step.name) && !handlesFailure(step);
     return step.tasks.flatMap((task, index) => {
       const path = literalPath(task);
       if (path === undefined) return [];
       // A rule may say what follows from the failure, or end the pipeline before it.
       const hasRules = step.tasks.slice(0, index + 1).some(({ policy }) => policy.length > 0);
-      return [{ path, step: step.name, position: task.position, isCertain: isStepCertain && !hasRules }];
+      return [{ path, step: step.name, stepIndex, position: task.position, isCertain: isStepCertain && !hasRules }];
     });
   });
 }

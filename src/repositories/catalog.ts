@@ -29,7 +29,8 @@ export interface NewCatalogEntry {
   path: string;
   kind: ResourceKind;
   content: string;
-  payload: JsonObject;
+  /** The document as JSON. */
+  payload: string;
   metadata: JsonObject;
   /** Write nothing when the newest version is of the same kind and has the same text. Default false. */
   ifChanged?: boolean;
@@ -84,7 +85,7 @@ export async function insertCatalogEntry(at: Database | Transaction, entry: NewC
     )
     insert into flow.catalog (catalog_id, path, version, kind, content, payload, metadata)
     select ${entry.catalogId}, ${entry.path}, version, ${entry.kind}, ${entry.content},
-           ${sql.json(entry.payload)}, ${sql.json(entry.metadata)}
+           ${entry.payload}::text::jsonb, ${sql.json(entry.metadata)}
     from head
     returning catalog_id as "catalogId", version, created_at as "createdAt"`;
   const row = written[0];

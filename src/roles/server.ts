@@ -18,6 +18,7 @@ import { countUnknownKeys } from "../repositories/rotation.ts";
 import { createApp } from "../routes/app.ts";
 import { FlowError } from "../schema/errors.ts";
 import { createCatalog } from "../services/catalog.ts";
+import { createDocuments } from "../services/documents.ts";
 import { awaitDatabase } from "./await-database.ts";
 import { registerGivenCredentials } from "./given-credentials.ts";
 import { lameDuckMs, openLameDuck } from "./lame-duck.ts";
@@ -83,8 +84,11 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   await awaiting(() => warnOfUnknownKeys(database, keys, logger));
   // What the server registers by itself, before it listens, is nobody's news.
   let level: "debug" | "info" = "debug";
+  const documents = createDocuments();
+  lifecycle.add("the reading of documents", () => documents.close());
   const catalog = createCatalog({
     database,
+    documents,
     onRegistered: ({ catalogId, path, kind, version, unchanged }) => {
       metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
       if (!unchanged) logger[level]({ catalog_id: catalogId, path, kind, version }, "a document was registered");

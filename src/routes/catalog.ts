@@ -148,8 +148,8 @@ export function catalogRoutes(catalog: Catalog) {
       const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
       return c.json((unchanged ? { ...answer, unchanged: true } : answer) satisfies RegisterAnswer);
     })
-    .post(VALIDATE.path, jsonBody(VALIDATE.body), (c) => {
-      const { kind = null, path = null, messages } = catalog.validate(c.req.valid("json").content);
+    .post(VALIDATE.path, jsonBody(VALIDATE.body), async (c) => {
+      const { kind = null, path = null, messages } = await catalog.validate(c.req.valid("json").content);
       return c.json({ valid: path !== null, kind, path, messages } satisfies ValidateAnswer);
     })
     .post(AGENTS.path, jsonBody(AGENTS.body, AGENTS.bodyOptional), async (c) => {

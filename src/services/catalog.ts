@@ -1,5 +1,4 @@
 import type { DiagnosticCode } from "../language/document/codes.ts";
-import { loadCatalogDocument } from "../language/load-catalog-document.ts";
 import {
   type CatalogEntry,
   type CatalogSummary,
@@ -20,9 +19,10 @@ import type { DocumentProblem, ResourceKind } from "../schema/catalog-api.ts";
 import type { Diagnostic } from "../schema/diagnostic.ts";
 import { FlowError } from "../schema/errors.ts";
 import type { Json } from "../schema/json.ts";
-import type { Playbook } from "../schema/playbook.ts";
 import { encodeCursor, textCursor, versionCursor } from "./cursor.ts";
+import type { Documents } from "./documents.ts";
 import { missingChildren } from "./missing-children.ts";
+import type { ReadDocument } from "./read-document.ts";
 
 /** What a caller registers. */
 export interface Registration {
@@ -71,10 +71,13 @@ export interface PageAsked {
 
 /** The use cases of the catalog. */
 export interface Catalog {
-  /** Throws `FlowError` INVALID_PLAYBOOK with every problem of the document, or INVALID_INPUT for an unexpected kind. */
+  /**
+   * Throws `FlowError` INVALID_PLAYBOOK with every problem of the document, INVALID_INPUT for an unexpected kind, or UNAVAILABLE
+   * as {@link Documents.read}.
+   */
   register(registration: Registration): Promise<Registered>;
-  /** What registering the text would say of it. Reads and writes nothing, and never throws. */
-  validate(content: string): Validated;
+  /** What registering the text would say of it. Writes nothing. Throws as {@link Documents.read}. */
+  validate(content: string): Promise<Validated>;
   /** The newest version of each path, in the order of paths. */
   list(page: PageAsked & Visible & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
   /** One version, the newest by default. Throws `FlowError` NOT_FOUND. */
@@ -88,16 +91,20 @@ export interface Catalog {
 }
 
 /** The catalog that a database holds. `onRegistered` is told of every registration after it was committed. */
-export function createCatalog(deps: { database: Database; onRegistered(registered: Registered): void }): Catalog {
-  const { database } = deps;
+export function createCatalog(deps: {
+  database: Database;
+  documents: Documents;
+  onRegistered(registered: Registered): void;
+}): Catalog {
+  const { database, documents } = deps;
   return {
     async register(registration) {
-      const registered = await register(database, registration);
+      const registered = await register(database, documents, registration);
       deps.onRegistered(registered);
       return registered;
     },
-    validate: (content) => {
-      const { document, diagnostics } = loadCatalogDocument(content, "document");
+    async validate(content) {
+      const { document, diagnostics } = await documents.read(content);
       const messages = diagnostics.map((diagnostic) => ({
         severity: diagnostic.severity,
         ...problemOf(diagnostic),
@@ -129,14 +136,14 @@ export function createCatalog(deps: { database: Database; onRegistered(registere
   };
 }
 
-async function register(database: Database, registration: Registration): Promise<Registered> {
+async function register(database: Database, documents: Documents, registration: Registration): Promise<Registered> {
   const { content, expectedKind, ifChanged = false } = registration;
-  const { document, diagnostics } = loadCatalogDocument(content, "document");
+  const { document, diagnostics } = await documents.read(content);
   if (document === undefined) throw invalidDocument(diagnostics);
   if (registration.strict === true && diagnostics.length > 0) {
     throw invalidDocument(diagnostics.map((diagnostic) => ({ ...diagnostic, severity: "error" })));
   }
-  const { path, kind, payload, metadata, playbook } = document;
+  const { path, kind, payload, metadata } = document;
   if (expectedKind !== undefined && expectedKind !== kind) throw unexpectedKind(path, kind, expectedKind);
   await registration.permit?.(path);
   const [catalogId] = await reserveIds(database, 1);
@@ -144,23 +151,22 @@ async function register(database: Database, registration: Registration): Promise
   // One statement: the head's row is locked, compared and advanced, and the version written, or nothing at all.
   const written = await insertCatalogEntry(database, { catalogId, path, kind, content, payload, metadata, ifChanged });
   const { version, unchanged } = written;
-  const warnings = [...diagnostics.map(problemOf), ...(await childWarnings(database, playbook, registration))];
+  const warnings = [...diagnostics.map(problemOf), ...(await childWarnings(database, document, registration))];
   return { catalogId: written.catalogId, path, kind, version, unchanged, warnings };
 }
 
 /** Playbooks that it calls and that are not there. They may be registered later: a warning, and no keeping it out. */
 async function childWarnings(
   database: Database,
-  playbook: Playbook | undefined,
+  { path: own, calls }: ReadDocument,
   { maySee = () => Promise.resolve(true) }: Registration,
 ): Promise<DocumentProblem[]> {
-  if (playbook === undefined) return [];
   const registered = async (paths: readonly string[]) =>
     new Set((await findExecutables(database, paths)).map(({ path }) => path));
-  const missing = await missingChildren(playbook, { registered, maySee });
-  return missing.map(({ path, step, position, why }) => ({
+  const missing = await missingChildren(own, calls, { registered, maySee });
+  return missing.map(({ path, step, stepIndex, position, why }) => ({
     ...position,
-    path: `workflow[${playbook.steps.findIndex(({ name }) => name === step)}]`,
+    path: `workflow[${stepIndex}]`,
     code: "unknown-playbook" satisfies DiagnosticCode,
     message: `\`${path}\`, which step \`${step}\` calls, ${why}`,
     hint: "register it before this playbook is run",

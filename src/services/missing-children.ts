@@ -1,7 +1,6 @@
-import { type ChildCall, childCalls } from "../language/child-calls.ts";
+import type { ChildCall } from "../language/child-calls.ts";
 import { plainPath } from "../language/document/catalog-path.ts";
 import { whyNoPath } from "../language/load-catalog-document.ts";
-import type { Playbook } from "../schema/playbook.ts";
 
 /** A call of a playbook that the catalog does not have, and why it does not. */
 export interface MissingChild extends ChildCall {
@@ -17,17 +16,21 @@ export interface ChildLookup {
 }
 
 /** Literal calls that one document is looked at for. */
-const CALLS_MAX = 200;
+export const CALLS_MAX = 200;
 
 /**
- * The literal calls of playbooks that are not there: neither the caller's own path, nor one that may be computed. What the caller
- * may not see is not told.
+ * Those among the literal calls of the playbook at `own` that are not there; it may call itself. What the caller may not see is
+ * not told.
  */
-export async function missingChildren(playbook: Playbook, lookup: ChildLookup): Promise<MissingChild[]> {
-  const calls = childCalls(playbook)
+export async function missingChildren(
+  own: string | undefined,
+  called: readonly ChildCall[],
+  lookup: ChildLookup,
+): Promise<MissingChild[]> {
+  const calls = called
     .slice(0, CALLS_MAX)
     .map((call) => ({ ...call, path: plainPath(call.path) }))
-    .filter(({ path }) => path !== playbook.path);
+    .filter(({ path }) => path !== own);
   if (calls.length === 0) return [];
   const possible = [...new Set(calls.map(({ path }) => path))].filter((path) => whyNoPath(path) === undefined);
   const there = possible.length === 0 ? new Set<string>() : await lookup.registered(possible);

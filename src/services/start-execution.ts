@@ -1,5 +1,6 @@
 import type { Program } from "../engine/program.ts";
 import { unknownInputs } from "../engine/unknown-inputs.ts";
+import { childCalls } from "../language/child-calls.ts";
 import { plainPath } from "../language/document/catalog-path.ts";
 import type { Database } from "../repositories/database.ts";
 import { findExecution } from "../repositories/execution-list.ts";
@@ -126,7 +127,9 @@ async function checkChildren({ playbook }: Program, newestOf: NewestOf, asked: S
       return false;
     }
   };
-  const missing = (await missingChildren(playbook, { registered, maySee })).find(({ isCertain }) => isCertain);
+  const missing = (await missingChildren(playbook.path, childCalls(playbook), { registered, maySee })).find(
+    ({ isCertain }) => isCertain,
+  );
   if (missing === undefined) return;
   const { path, step, why } = missing;
   const message = `'${playbook.path}' was not started: '${path}', which its step '${step}' calls, ${why}`;

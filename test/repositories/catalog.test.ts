@@ -30,7 +30,7 @@ async function register(path: string, more: Partial<NewCatalogEntry> = {}, at: D
     path,
     kind: "playbook",
     content,
-    payload: { metadata },
+    payload: JSON.stringify({ metadata }),
     metadata,
     ...more,
   });
@@ -47,7 +47,11 @@ test("the first registration of a path is version 1, each further one the next",
 
 test("an entry is read back as it was written: by path, by version, by id", async () => {
   const payload = { metadata: { name: "größe" }, workflow: [{ step: "end" }] };
-  const written = await register("read/back", { content: "text\r\nwith  spaces", payload, kind: "agent" });
+  const written = await register("read/back", {
+    content: "text\r\nwith  spaces",
+    payload: JSON.stringify(payload),
+    kind: "agent",
+  });
   const expected = {
     catalogId: written.catalogId,
     path: "read/back",
@@ -113,7 +117,7 @@ test("a registration that is rolled back leaves no version and no gap", async ()
   const fault = new Error("no");
   const work = transaction(database, async (tx) => {
     const [catalogId = ""] = await reserveIds(database, 1);
-    const entry = { catalogId, path: "rolled/back", content: "x", payload: {}, metadata: {} };
+    const entry = { catalogId, path: "rolled/back", content: "x", payload: "{}", metadata: {} };
     assert.equal((await insertCatalogEntry(tx, { ...entry, kind: "playbook" })).version, 2);
     assert.equal((await findNewest(tx, "rolled/back"))?.content, "x");
     throw fault;

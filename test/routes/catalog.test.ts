@@ -348,3 +348,45 @@ test("a text is validated as registering it would, and nothing is written", asyn
   assert.equal((await validate(7)).status, 422);
   assert.equal((await get("/api/catalog/resource/val/one")).status, 404);
 });
+
+/** A chain of steps; 5,000 of them are 0.5 MB. */
+const chain = (path: string, count: number) =>
+  `apiVersion: flow/v2\nkind: Playbook\nmetadata: {name: chain, path: ${path}}\nworkload: {x: 1}\nworkflow:\n${Array.from(
+    { length: count },
+    (_, index) =>
+      `- step: s${index}\n  tool: {kind: noop, value: "{{ workload.x | default(${index}) }}"}\n${
+        index + 1 < count ? `  next: {arcs: [{step: s${index + 1}, when: "{{ true }}"}]}\n` : ""
+      }`,
+  ).join("")}`;
+
+test("health is answered while documents of 5,000 steps are registered and validated", async () => {
+  const content = chain("reg/chain", 5_000);
+  const ended: string[] = [];
+  const registering = register(content).then((answer) => {
+    ended.push("register");
+    return answer;
+  });
+  const validating = api.open.request("/api/catalog/validate", posted({ content }));
+  assert.equal((await get("/api/health")).status, 200);
+  assert.deepEqual(ended, []);
+  const { status, body } = await registering;
+  assert.deepEqual([status, body["path"]], [200, "reg/chain"]);
+  assert.equal(((await (await validating).json()) as Body)["valid"], true);
+  const { payload } = (await get("/api/catalog/resource/reg/chain")).body as { payload: { workflow: unknown[] } };
+  assert.equal(payload.workflow.length, 5_000);
+});
+
+test("a large document is refused, warned of, and checked for what it calls as a small one is", async () => {
+  const large = (content: string) => `${content}${"# large\n".repeat(3_000)}`;
+  for (const content of [
+    playbook("reg/alike").replace("kind: noop", "kind: playbook, path: reg/missing"),
+    playbook("reg/alike").replace("workload:", "nonsense: 1\nworkload:"),
+    "kind: Playbook\nworkflow: []\n",
+    "a: 1\na: 2\n",
+  ]) {
+    const small = await register(content);
+    const { status, body } = await register(large(content));
+    const same = ({ catalog_id: _id, version: _version, request_id: _request, ...rest }: Body) => rest;
+    assert.deepEqual([status, same(body)], [small.status, same(small.body)]);
+  }
+});

@@ -10,6 +10,7 @@ import { prepareLogins } from "../../src/roles/prepare-logins.ts";
 import { createAudit, SYSTEM } from "../../src/services/audit.ts";
 import { createCatalog } from "../../src/services/catalog.ts";
 import { createCredentials } from "../../src/services/credentials.ts";
+import { createDocuments } from "../../src/services/documents.ts";
 import {
   ensureAuthCredential,
   ensureBrokerCredential,
@@ -179,7 +180,7 @@ test("a server of a database of your own makes no account until its settings spe
   const said: string[] = [];
   const say = (_: object, line: string) => void said.push(line);
   const logger = { info: say, warn: say, error: say } as unknown as Logger;
-  const catalog = createCatalog({ database, onRegistered: () => undefined });
+  const catalog = createCatalog({ database, documents: createDocuments(), onRegistered: () => undefined });
   const start = (settings: NodeJS.ProcessEnv) => {
     const config = loadConfig({ FLOW_DATABASE_URL: url, ...settings });
     return prepareLogins({ config, database, databaseUrl: url, credentials, catalog, version: "1.0.0", logger });

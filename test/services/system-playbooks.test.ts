@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import type { Database } from "../../src/repositories/database.ts";
 import { createCatalog } from "../../src/services/catalog.ts";
+import { createDocuments } from "../../src/services/documents.ts";
 import { registerSystemPlaybooks, suppliedDocument } from "../../src/services/system-playbooks.ts";
 import { openServiceDatabase } from "../repositories/service-database.ts";
 
@@ -15,7 +16,7 @@ const text = (path: string, what: string) =>
 
 /** The catalog, and a start of a program of some version that brings the playbook of a path. */
 function setup(path: string) {
-  const catalog = createCatalog({ database, onRegistered: () => undefined });
+  const catalog = createCatalog({ database, documents: createDocuments(), onRegistered: () => undefined });
   const start = async (version: string, what: string) => {
     const [outcome] = await registerSystemPlaybooks({ database, catalog, version }, [
       { path, content: text(path, what) },

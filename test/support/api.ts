@@ -17,6 +17,7 @@ import { createApp } from "../../src/routes/app.ts";
 import type { AdvanceObserver } from "../../src/services/advance.ts";
 import { createCatalog } from "../../src/services/catalog.ts";
 import { createDiagnosis } from "../../src/services/doctor/diagnose.ts";
+import { createDocuments } from "../../src/services/documents.ts";
 import { createOverview } from "../../src/services/overview/overview.ts";
 import { createReaper } from "../../src/services/reaper.ts";
 import { keyRing } from "./key-ring.ts";
@@ -100,13 +101,15 @@ export async function buildApi(
     observer,
     ...parts,
   });
+  const documents = createDocuments();
+  after(() => documents.close());
   const stopping = new AbortController();
   const broker = createInProcessBroker(logger);
   after(() => broker.close());
   const shared = {
     ...service,
     ...doctorParts(database, broker),
-    catalog: createCatalog({ database, onRegistered }),
+    catalog: createCatalog({ database, documents, onRegistered }),
     logger,
     metrics,
     limits: config,
