@@ -72,6 +72,7 @@ export const SKIP_REASONS = {
   when: "its guard says no",
   admission: "not admitted",
   unreached: "no path leads to it",
+  cancelled: "cancelled before it began",
 } as const;
 
 function nameOf(execution: ExecutionRow, step: string): string {

@@ -37,7 +37,7 @@ export interface StepRow {
   waits: { commandId: string; text: string } | undefined;
   /** How far a task is that runs now; of a loop's iterations none is kept. */
   progress: { task: string; numbers: ProgressNumbers } | undefined;
-  skipped: "when" | "admission" | "unreached" | undefined;
+  skipped: "when" | "admission" | "unreached" | "cancelled" | undefined;
   /** Sub-playbooks that run now. */
   children: Set<ExecutionRow>;
   /** How many have ended. */
@@ -133,6 +133,7 @@ function take(execution: ExecutionRow, event: FlowEvent): void {
       return;
     case "step.skipped":
       stepRow(execution, event.step).skipped = event.reason;
+      if (event.reason === "cancelled") stepOver(stepRow(execution, event.step));
       return;
     default:
       return;

@@ -182,7 +182,10 @@ function completed(state: ExecutionState, program: Program, env: EngineEnv): Flo
   return { type: "playbook.completed", at: env.now, ...(step !== null && { result_step: step }) };
 }
 
-/** Ends every open command and every running step, for a run that is cancelled or out of time. */
+/**
+ * Ends every open command and every running step, for a run that is cancelled or out of time. Of a run that is cancelled, a step
+ * that nobody had begun with did not fail: the log says that it was skipped, as the API does.
+ */
 function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv): FlowEvent[] {
   const at = env.now;
   const commands = Object.entries(state.commands).map(
@@ -196,7 +199,10 @@ function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv)
     }),
   );
   const steps = state.active.map((step): FlowEvent => {
-    const { run, startedAt } = stepState(state, step);
+    const { run, startedAt, attempts } = stepState(state, step);
+    if (state.status === "CANCELLED" && attempts === 0) {
+      return { type: "step.skipped", at, step, reason: "cancelled", set: [], next: [] };
+    }
     return {
       type: "step.failed",
       at,

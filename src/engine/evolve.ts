@@ -250,7 +250,10 @@ function stepFailed(state: ExecutionState, event: EventOf<"step.failed">): Execu
   return state;
 }
 
-/** Of a run that was cancelled, a step that nobody had begun with did not fail; one that was stopped says so in its error. */
+/**
+ * Of a run that was cancelled, a step that nobody had begun with did not fail; one that was stopped says so in its error. Logs of
+ * before say `step.failed` of both.
+ */
 function endOfFailed(state: ExecutionState, step: string): "FAILED" | "SKIPPED" {
   return state.status === "CANCELLED" && stepState(state, step).attempts === 0 ? "SKIPPED" : "FAILED";
 }
@@ -265,6 +268,11 @@ function failRun(state: ExecutionState, error: TaskError): void {
 function skipped(state: ExecutionState, event: EventOf<"step.skipped">): ExecutionState {
   const step = stepState(state, event.step);
   dropToken(state, event.step, step);
+  if (event.reason === "cancelled") {
+    // Its work was ready and had not begun.
+    step.run = null;
+    removeName(state.active, event.step);
+  }
   step.status = "SKIPPED";
   step.endedAt = event.at;
   applyWrites(state, event.set);

@@ -241,8 +241,11 @@ export interface EventBodies {
   };
   "step.skipped": {
     step: string;
-    /** `when`: its guard said no; `admission`: a rule of `admit` did; `unreached`: no path leads to it any more. */
-    reason: "when" | "admission" | "unreached";
+    /**
+     * `when`: its guard said no; `admission`: a rule of `admit` did; `unreached`: no path leads to it any more; `cancelled`: the run
+     * was, before anybody had begun with the step.
+     */
+    reason: "when" | "admission" | "unreached" | "cancelled";
     set: Write[];
     next: Fired[];
   };

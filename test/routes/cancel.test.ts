@@ -114,3 +114,46 @@ test("a child that starts at the moment in which its parent is cancelled is canc
   };
   assert.equal(await statusOf(await child(root)), "CANCELLED");
 });
+
+test("of a cancelled run the log and the API tell the same of a step: skipped before it began, failed once it had", async () => {
+  await work.register(
+    "told-alike",
+    `  - step: start
+    tool: { kind: noop }
+    next: { arcs: [{ step: ran }, { step: queued }, { step: each }] }
+  - { step: ran, tool: { kind: noop } }
+  - { step: queued, tool: { kind: noop } }
+  - { step: each, loop: { in: [1, 2], iterator: one }, tool: { kind: noop } }
+`,
+  );
+  const id = await work.execute("told-alike");
+  // Other tests leave commands behind.
+  const claimOwn = async () => {
+    for (;;) {
+      const [command] = await work.claim("wt");
+      if (command?.execution_id === id) return command;
+    }
+  };
+  await work.finish("wt", await claimOwn());
+  await claimOwn();
+  await work.post(`/api/executions/${id}/cancel`);
+  const { body } = await work.get(`/api/executions/${id}`);
+  const told = Object.fromEntries((body["steps"] as Body[]).map(({ name, status }) => [name, status]));
+  const { body: log } = await work.get(`/api/executions/${id}/events?limit=500`);
+  const words: Record<string, string> = {
+    "step.completed": "COMPLETED",
+    "step.failed": "FAILED",
+    "step.skipped": "SKIPPED",
+  };
+  const ends = (log["events"] as Body[]).flatMap(({ event_type, node_name }) => {
+    const word = words[String(event_type)];
+    return word === undefined ? [] : [[String(node_name), word]];
+  });
+  assert.deepEqual(Object.fromEntries(ends), told);
+  assert.deepEqual(Object.values(told).toSorted(), ["COMPLETED", "FAILED", "SKIPPED", "SKIPPED"]);
+  const errors = (body["steps"] as Body[]).filter(({ error }) => error !== undefined && error !== null);
+  assert.deepEqual(
+    errors.map(({ status }) => status),
+    ["FAILED"],
+  );
+});

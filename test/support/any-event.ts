@@ -182,7 +182,9 @@ const EVENTS: { [T in EventType]: [must: Fields, may?: Fields] } = {
       duration_ms: count,
     },
   ],
-  "step.skipped": [{ step: name, reason: fc.constantFrom("when", "admission", "unreached"), set: writes, next: fired }],
+  "step.skipped": [
+    { step: name, reason: fc.constantFrom("when", "admission", "unreached", "cancelled"), set: writes, next: fired },
+  ],
   "next.evaluated": [
     {
       step: name,
