@@ -11,12 +11,19 @@ for (const auth of ["scripts", { credential: "scripts" }, { credential: "scripts
   });
 }
 
+test("SQL may be fetched with a credential too", async () => {
+  const config = { script: { source: { auth: "scripts" } } };
+  for (const kind of ["sqldb", "duckdb", "warehouse"]) {
+    assert.deepEqual(await scriptAuth(source, kind, config), { script: token }, kind);
+  }
+});
+
 test("an inline auth, none at all, and that of another kind are left alone", async () => {
   const inline = { script: { source: { auth: { type: "bearer", token: "x" } } } };
   assert.deepEqual(await scriptAuth(source, "python", inline), {});
   assert.deepEqual(await scriptAuth(source, "python", { script: "a.py" }), {});
   assert.deepEqual(await scriptAuth(source, "python", { script: { source: { type: "file" } } }), {});
-  assert.deepEqual(await scriptAuth(source, "sqldb", { script: { source: { auth: "scripts" } } }), {});
+  assert.deepEqual(await scriptAuth(source, "shell", { script: { source: { auth: "scripts" } } }), {});
 });
 
 test("a credential that does not exist is an error that names it", async () => {
