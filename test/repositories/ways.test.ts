@@ -81,7 +81,7 @@ test("a unix socket by its folder, in each way that an address can name it", asy
   for (const url of [
     `postgres://postgres:secret@/postgres?host=${folder}&port=${port}`,
     `postgres:///postgres?host=${folder}&port=${port}&user=postgres&password=secret`,
-    `postgres://postgres:secret@${folder}:${port}/postgres`.replace(`:${port}/`, `/`) + `?port=${port}`,
+    `postgres://postgres:secret@${folder}/postgres?port=${port}`,
     `postgres://postgres:secret@elsewhere/postgres?host=${folder}&port=${port}&sslmode=verify-full`,
   ])
     assert.equal(await answer(url), "plain");
