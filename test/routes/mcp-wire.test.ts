@@ -118,7 +118,7 @@ test("what is no message is refused in the protocol's words, what is too long or
   assert.equal((await send(call(1, "team__a"), { "content-type": "text/plain" })).status, 415);
   assert.equal((await send(call(1, "team__a"), { "mcp-protocol-version": "1999-01-01" })).status, 400);
   assert.equal((await api.open.request("/mcp")).status, 406);
-  assert.equal((await api.open.request("/mcp", { method: "PUT" })).status, 404);
+  assert.equal((await api.open.request("/mcp", { method: "PUT" })).status, 405);
   const unknown = await rpc({ jsonrpc: "2.0", id: 1, method: "no/such" });
   assert.equal((unknown["error"] as Body)["code"], -32_601);
   const task = await rpc(call(1, "team__a", { task: { ttl: 1_000 } }));
