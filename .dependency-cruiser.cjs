@@ -61,7 +61,7 @@ const TABLE = {
   worker: { folders: ["schema", "language", "engine", "ports", "tools"], packages: ["json-p3"], node: [] },
   local: {
     folders: ["schema", "language", "engine", "ports", "platform", "adapters", "tools", "worker"],
-    packages: [],
+    packages: ["valibot"],
     node: "any",
   },
   planning: { folders: ["schema", "language", "engine", "ports", "worker", "local"], packages: [], node: [] },

@@ -3,7 +3,7 @@ import { defineConfig } from "drizzle-kit";
 /** `npx drizzle-kit generate --name <what_changes>` writes the next migration; read and complete it by hand. */
 export default defineConfig({
   dialect: "postgresql",
-  schema: ["./src/repositories/columns.ts", "./src/repositories/tables-*.ts"],
+  schema: ["./src/repositories/tables/*.ts"],
   out: "./migrations",
   schemaFilter: ["flow", "auth"],
 });

@@ -1,8 +1,8 @@
 import { performance } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import { Template } from "@huggingface/jinja";
-import { objectScope } from "../src/language/scope.ts";
-import { compileCondition, compileTemplate } from "../src/language/template.ts";
+import { compileCondition, compileTemplate } from "../src/language/template/template.ts";
+import { objectScope } from "../src/language/views/scope.ts";
 import type { Measurement } from "./measurement.ts";
 
 /** B7: how often a second one condition and one template are evaluated over a scope of 1,000 other names. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
-import { newSessionToken } from "../src/platform/session-token.ts";
+import { newSessionToken } from "../src/platform/crypto/session-token.ts";
 import type { Measurement } from "./measurement.ts";
 import { startChild } from "./service/child.ts";
 

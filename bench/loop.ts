@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
-import { compileProgram } from "../src/engine/program.ts";
-import { loadPlaybook } from "../src/language/load.ts";
+import { compileProgram } from "../src/engine/program/program.ts";
+import { loadPlaybook } from "../src/language/load/load.ts";
 import { createLocalRuntime } from "../src/local/runtime.ts";
 import { createToolRegistry } from "../src/tools/registry.ts";
 import { type Measurement, quantile } from "./measurement.ts";

@@ -1,5 +1,5 @@
-import { createPythonTool } from "../src/tools/python.ts";
-import type { Tool, ToolCall } from "../src/tools/tool.ts";
+import type { Tool, ToolCall } from "../src/tools/contract/tool.ts";
+import { createPythonTool } from "../src/tools/python/python.ts";
 import { type Measurement, quantile } from "./measurement.ts";
 
 /** Measures the python tool: the first task, a warm one, many at once, and 5 MB both ways. Takes about five seconds. */

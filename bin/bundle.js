@@ -16,8 +16,8 @@ const { outputFiles } = await build({
   // A thread begins with a file of its own, found beside the code that starts it.
   entryPoints: [
     { in: "src/main.ts", out: "main" },
-    { in: "src/adapters/heartbeat-thread.ts", out: "heartbeat-thread" },
-    { in: "src/services/document-thread.ts", out: "document-thread" },
+    { in: "src/adapters/server/heartbeat-thread.ts", out: "heartbeat-thread" },
+    { in: "src/services/catalog/document-thread.ts", out: "document-thread" },
   ],
   outdir: folder,
   write: false,

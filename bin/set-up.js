@@ -2,7 +2,7 @@
 // and the others wait for it. It tells in one line what it does. Everything is told on standard error, so that what the
 // program itself prints can be piped.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { inputsStamp, markMade, ROOT, staleParts } from "./parts.js";
 import { takeLock } from "./set-up-lock.js";
@@ -22,9 +22,24 @@ const WORK = {
   tests: {
     doing: "compiling the tests",
     done: "tests compiled",
-    make: () => node("node_modules/typescript/bin/tsc", "-p", "tsconfig.json"),
+    make: async () => {
+      await node("node_modules/typescript/bin/tsc", "-p", "tsconfig.json");
+      removeOrphans();
+    },
   },
 };
+
+/** Removes compiled files whose source is gone: the test runner would go on running a test that was moved or deleted. */
+function removeOrphans() {
+  for (const folder of ["src", "test", "bench"]) {
+    const compiled = join(ROOT, "dist", folder);
+    if (!existsSync(compiled)) continue;
+    for (const name of readdirSync(compiled, { recursive: true, encoding: "utf8" })) {
+      const source = name.match(/^(.*)\.js(\.map)?$/)?.[1];
+      if (source !== undefined && !existsSync(join(ROOT, folder, `${source}.ts`))) rmSync(join(compiled, name));
+    }
+  }
+}
 
 /** True in a process that a set-up has started. */
 export function isWithinSetUp() {

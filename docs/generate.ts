@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { DIAGNOSTIC_RULES } from "../src/language/document/codes.ts";
+import { DIAGNOSTIC_RULES } from "../src/language/document/source/codes.ts";
 import { PERMISSIONS_PAGE, permissionsPage } from "./permissions.ts";
 
 /** Where the page stands in the checkout. */

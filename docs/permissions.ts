@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { CONTRACTS } from "../src/routes/app.ts";
-import type { RouteContract, TokenRole } from "../src/routes/contract.ts";
-import { type AccessAction, PERMISSIONS, type Permission } from "../src/schema/access-rules.ts";
+import type { RouteContract, TokenRole } from "../src/routes/http/contract.ts";
+import { type AccessAction, PERMISSIONS, type Permission } from "../src/schema/rules/access-rules.ts";
 
 /** Where the page stands in the checkout. */
 export const PERMISSIONS_PAGE = join(import.meta.dirname, "../../docs/permissions.md");

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { type Gui, openedPage, startGui } from "../test/support/gui.ts";
+import { type Gui, openedPage, startGui } from "../test/support/page/gui.ts";
 
 /*
  * `npm run screenshots`: the pictures of the README, of real runs in a real browser. One execution is caught while it works,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import openapiTypes, { astToString, type OpenAPI3 } from "openapi-typescript";
 import { CONTRACTS } from "../src/routes/app.ts";
-import { openApiDocument } from "../src/routes/openapi.ts";
+import { openApiDocument } from "../src/routes/system/openapi.ts";
 
 /** Where the types stand in the checkout. */
 export const API_TYPES = join(import.meta.dirname, "../../gui/src/api/schema.d.ts");

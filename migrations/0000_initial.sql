@@ -278,7 +278,7 @@ CREATE INDEX "keychain_for_execution" ON "flow"."keychain" USING btree ("executi
 CREATE INDEX "keychain_for_renewal" ON "flow"."keychain" USING btree ("expires_at") WHERE auto_renew;
 
 -- Events whose month has no partition yet. It stays empty as long as a server runs once in two months; what does end up here
--- is moved when the month's partition is made (src/repositories/event-partitions.ts).
+-- is moved when the month's partition is made (src/repositories/executions/event-partitions.ts).
 CREATE TABLE "flow"."event_default" PARTITION OF "flow"."event" DEFAULT;
 
 INSERT INTO "flow"."id_source" ("last_id") VALUES (0);

@@ -116,7 +116,7 @@ INSERT INTO "auth"."playbook_permissions"
 		name <> 'viewer', true, name IN ('admin', 'developer')
 	FROM "auth"."roles";
 
--- The rule of paths (src/schema/access-rules.ts) for SQL: `*` within a segment, `**` and `%` across, one pattern per line.
+-- The rule of paths (src/schema/rules/access-rules.ts) for SQL: `*` within a segment, `**` and `%` across, one pattern per line.
 CREATE FUNCTION "auth"."pattern_regex"(pattern text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
 	SELECT '^(?:' || replace(replace(replace(
 		regexp_replace(

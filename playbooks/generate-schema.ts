@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { toJsonSchema } from "@valibot/to-json-schema";
-import { ArcBody, NextForms, PlaybookDocument, StepBody } from "../src/schema/document.ts";
-import { PolicyRule, ResultStorage, RuleAction, TaskBody, ToolForms } from "../src/schema/document-task.ts";
-import { KIND_ALIASES } from "../src/schema/playbook.ts";
-import { KIND_KEYS } from "../src/schema/task-kinds.ts";
+import { ArcBody, NextForms, PlaybookDocument, StepBody } from "../src/schema/documents/document.ts";
+import { PolicyRule, ResultStorage, RuleAction, TaskBody, ToolForms } from "../src/schema/documents/document-task.ts";
+import { KIND_ALIASES } from "../src/schema/words/playbook.ts";
+import { KIND_KEYS } from "../src/schema/words/task-kinds.ts";
 
 /** Path of the generated file below the root of the project. */
 export const SCHEMA_FILE = "playbooks/playbook.schema.json";

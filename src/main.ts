@@ -1,9 +1,9 @@
 import { setMaxListeners } from "node:events";
-import { type CliIo, EXIT } from "./cli/command.ts";
-import { complain } from "./cli/complaint.ts";
+import { type CliIo, EXIT } from "./cli/command-line/command.ts";
 import { runCli } from "./cli/main.ts";
-import { inheritedEnvironment } from "./platform/config.ts";
-import { FlowError } from "./schema/errors.ts";
+import { complain } from "./cli/print-error.ts";
+import { inheritedEnvironment } from "./platform/config/config.ts";
+import { FlowError } from "./schema/words/errors.ts";
 
 /** How long leftovers (a connection that does not close) may keep the process once its work is done. */
 const LINGER_MS = 2_000;

@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runProgram } from "../../src/platform/run-program.ts";
+import { runProgram } from "../../src/platform/system/run-program.ts";
 
 /** A process of a candidate. */
 export interface Child {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { inheritedEnvironment } from "../../src/platform/config.ts";
+import { inheritedEnvironment } from "../../src/platform/config/config.ts";
 import { type Candidate, RUN_MAX_MS, type Work } from "./candidate.ts";
 import { type Child, startChild } from "./child.ts";
 import { type HttpClient, openClient } from "./http-client.ts";

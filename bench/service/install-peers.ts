@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { runProgram } from "../../src/platform/run-program.ts";
+import { runProgram } from "../../src/platform/system/run-program.ts";
 
 /** Programs of the peers, with a package file of their own: the product does not depend on what it is compared with. */
 export const PEERS = join(import.meta.dirname, "../../../bench/peers");

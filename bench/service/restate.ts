@@ -4,7 +4,7 @@ import { arch, platform, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { request } from "undici";
-import { inheritedEnvironment } from "../../src/platform/config.ts";
+import { inheritedEnvironment } from "../../src/platform/config/config.ts";
 import type { Candidate } from "./candidate.ts";
 import { startChild } from "./child.ts";
 import { forkPeer } from "./forked-peer.ts";

@@ -1,10 +1,10 @@
 import { Pool } from "undici";
-import type { Logger } from "../platform/logger.ts";
-import type { Secret } from "../platform/secret.ts";
-import { readMessages } from "../platform/sse.ts";
-import { messageOf } from "../schema/errors.ts";
-import type { ChangedSessions } from "../schema/gateway-api.ts";
-import { changedSessions } from "../schema/session-entry.ts";
+import type { Secret } from "../platform/crypto/secret.ts";
+import { readMessages } from "../platform/http/sse.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+import type { ChangedSessions } from "../schema/api/gateway.ts";
+import { changedSessions } from "../schema/api/session-entry.ts";
+import { messageOf } from "../schema/words/errors.ts";
 import { systemClock } from "./system-clock.ts";
 
 /** What {@link followAccessChanges} needs. */

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import * as v from "valibot";
 import type { CredentialSource, StoredCredential } from "../ports/credentials.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
-import { isJsonObject, type JsonObject, own } from "../schema/json.ts";
+import { FlowError, messageOf } from "../schema/words/errors.ts";
+import { isJsonObject, type JsonObject, own } from "../schema/words/json.ts";
 
 /* Every message is our own: those of the library show what they got, which is a secret. */
 const CredentialSchema = v.looseObject(

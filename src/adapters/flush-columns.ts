@@ -7,9 +7,9 @@ import type {
   IssuedCommand,
   Snapshot,
 } from "../ports/execution-store.ts";
-import { documents, numbers, texts } from "../repositories/column-text.ts";
-import type { FlushColumns } from "../repositories/flush-columns.ts";
-import type { EventRecord } from "../schema/event-record.ts";
+import { documents, numbers, texts } from "../repositories/database/bulk-columns.ts";
+import type { FlushColumns } from "../repositories/orchestration/flush-columns.ts";
+import type { EventRecord } from "../schema/rules/event-record.ts";
 
 /** The rows of a flush, turned into columns for the one statement that writes them. */
 export function flushColumns({ executions, batches }: Flush): FlushColumns {

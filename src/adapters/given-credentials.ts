@@ -1,5 +1,5 @@
-import { FlowError } from "../schema/errors.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
+import { FlowError } from "../schema/words/errors.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/words/json.ts";
 import { CREDENTIAL_PREFIX, credentialVariable, parseJson, readCredentials } from "./file-credentials.ts";
 
 /** A credential that was given to this process, not yet looked at. */

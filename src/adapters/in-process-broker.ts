@@ -1,6 +1,6 @@
-import type { Logger } from "../platform/logger.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Broker } from "../ports/broker.ts";
-import type { Notice } from "../schema/notice.ts";
+import type { Notice } from "../schema/words/notice.ts";
 
 /**
  * The broker of a service whose servers are one process. Notices are handed over once the publisher's turn is over, before any

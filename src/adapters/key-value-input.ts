@@ -1,5 +1,5 @@
 import { KEY_BYTES_MAX, type KeyValueTtl, VALUE_BYTES_MAX } from "../ports/key-value.ts";
-import { FlowError } from "../schema/errors.ts";
+import { FlowError } from "../schema/words/errors.ts";
 
 /** The longest time to live, ten years: what is to stay longer has none. */
 const TTL_MAX_MS = 315_360_000_000;

@@ -1,17 +1,22 @@
 import type { ExecutionStore } from "../ports/execution-store.ts";
-import { findBatchByKey, takeOpenBatches } from "../repositories/batches.ts";
+import type { Database } from "../repositories/database/database.ts";
+import { reserveIdBlock } from "../repositories/database/ids.ts";
+import { findBatchByKey, takeOpenBatches } from "../repositories/orchestration/batches.ts";
 import {
   type ClaimPolicy,
   findClaimable,
   findPending,
   findPendingLanes,
   loadCommandBodies,
-} from "../repositories/claims.ts";
-import type { Database } from "../repositories/database.ts";
-import { findOverdue, findStartByKey, loadEvents, loadExecution } from "../repositories/execution-load.ts";
-import { flushChanges } from "../repositories/flush.ts";
-import { reserveIdBlock } from "../repositories/ids.ts";
-import { findReturned } from "../repositories/reaper.ts";
+} from "../repositories/orchestration/claimable-commands.ts";
+import { flushChanges } from "../repositories/orchestration/flush.ts";
+import {
+  findOverdue,
+  findStartByKey,
+  loadEvents,
+  loadExecution,
+} from "../repositories/orchestration/load-execution.ts";
+import { findReturned } from "../repositories/orchestration/stranded-commands.ts";
 import { flushColumns } from "./flush-columns.ts";
 
 /** What the store needs. */
@@ -29,7 +34,7 @@ export interface PostgresExecutionStoreOptions {
   batchLeaseMs?: number;
 }
 
-/** Executions in PostgreSQL. Rejections are the driver's: see `repositories/failure`. */
+/** Executions in PostgreSQL. Rejections are the driver's: see `repositories/database/error-codes`. */
 export function createPostgresExecutionStore(options: PostgresExecutionStoreOptions): ExecutionStore {
   const { database, flushDatabase = database, policy, processor, batchLeaseMs = 60_000 } = options;
   return {

@@ -1,13 +1,13 @@
 import type { KeyValueStore } from "../ports/key-value.ts";
-import type { Database } from "../repositories/database.ts";
-import { unavailable } from "../repositories/failure.ts";
 import {
   deleteTransient,
   findTransient,
   insertTransient,
   putTransient,
   updateTransient,
-} from "../repositories/transient.ts";
+} from "../repositories/credentials/key-values.ts";
+import type { Database } from "../repositories/database/database.ts";
+import { unavailable } from "../repositories/database/error-codes.ts";
 import { checkEntry } from "./key-value-input.ts";
 
 /**

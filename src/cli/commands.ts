@@ -1,12 +1,12 @@
-import type { CliCommand, CliOption, CommandGroup } from "./command.ts";
-import { ACCESS_COMMANDS } from "./commands-access.ts";
-import { DOCTOR_COMMANDS } from "./commands-doctor.ts";
-import { EXECUTION_COMMANDS } from "./commands-executions.ts";
-import { KEYCHAIN } from "./commands-keychain.ts";
-import { RESULT_COMMANDS } from "./commands-results.ts";
-import { SECRET_COMMANDS } from "./commands-secrets.ts";
-import { SERVER_COMMANDS } from "./commands-server.ts";
-import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "./common-options.ts";
+import { ACCESS_COMMANDS } from "./access/commands-access.ts";
+import type { CliCommand, CliOption, CommandGroup } from "./command-line/command.ts";
+import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "./command-line/common-options.ts";
+import { EXECUTION_COMMANDS } from "./executions/commands-executions.ts";
+import { RESULT_COMMANDS } from "./executions/commands-results.ts";
+import { DOCTOR_COMMANDS } from "./operations/commands-doctor.ts";
+import { SERVER_COMMANDS } from "./operations/commands-server.ts";
+import { KEYCHAIN } from "./secrets/commands-keychain.ts";
+import { SECRET_COMMANDS } from "./secrets/commands-secrets.ts";
 
 const SET: CliOption = {
   name: "set",
@@ -84,7 +84,7 @@ Examples
   flow run load.yaml --set day=2026-01-31 --set db.port=5433
   flow run load.yaml --workload @inputs.json --json | jq .result
   flow run load.yaml --target fetch --record events.jsonl`,
-  load: async () => (await import("./run.ts")).runPlaybook,
+  load: async () => (await import("./run/run.ts")).runPlaybook,
 };
 
 const TEST: CliCommand = {
@@ -103,7 +103,7 @@ const TEST: CliCommand = {
 Examples
   flow test playbooks/examples
   flow test load.test.yaml --filter "retries" --tap`,
-  load: async () => (await import("./test.ts")).runTests,
+  load: async () => (await import("./documents/test.ts")).runTests,
 };
 
 const PLAN: CliCommand = {
@@ -115,7 +115,7 @@ const PLAN: CliCommand = {
   options: [SET, WORKLOAD, CREDENTIALS, JSON_SWITCH, NO_COLOR],
   details: `Examples
   flow plan load.yaml --set day=2026-01-31`,
-  load: async () => (await import("./plan.ts")).planPlaybook,
+  load: async () => (await import("./documents/plan.ts")).planPlaybook,
 };
 
 const VALIDATE: CliCommand = {
@@ -139,7 +139,7 @@ Exit codes
 Examples
   flow validate load.yaml
   flow validate playbooks --strict`,
-  load: async () => (await import("./validate.ts")).validateFiles,
+  load: async () => (await import("./documents/validate.ts")).validateFiles,
 };
 
 const SCHEMA: CliCommand = {
@@ -151,7 +151,7 @@ const SCHEMA: CliCommand = {
   flow schema > playbook.schema.json
   # then, as the first line of a document:
   # yaml-language-server: $schema=playbook.schema.json`,
-  load: async () => (await import("./schema.ts")).printSchema,
+  load: async () => (await import("./documents/schema.ts")).printSchema,
 };
 
 const CONFIG: CliCommand = {
@@ -159,7 +159,7 @@ const CONFIG: CliCommand = {
   summary: "Print every setting, its value, its default and where it comes from",
   arguments: [],
   options: [JSON_SWITCH],
-  load: async () => (await import("./config.ts")).printConfig,
+  load: async () => (await import("./operations/config.ts")).printConfig,
 };
 
 const COMPLETION: CliCommand = {
@@ -172,7 +172,7 @@ const COMPLETION: CliCommand = {
   flow completion zsh > "\${fpath[1]}/_flow"
   flow completion fish > ~/.config/fish/completions/flow.fish`,
   load: async () => {
-    const { printCompletion } = await import("./completion.ts");
+    const { printCompletion } = await import("./command-line/completion.ts");
     return (input) => printCompletion(input, COMMANDS);
   },
 };
@@ -182,7 +182,7 @@ const VERSION: CliCommand = {
   summary: "Print the version",
   arguments: [],
   options: [],
-  load: async () => (await import("./version.ts")).printVersion,
+  load: async () => (await import("./operations/version.ts")).printVersion,
 };
 
 const HELP: CliCommand = {
@@ -191,7 +191,7 @@ const HELP: CliCommand = {
   arguments: [{ name: "command", summary: "The command to explain", optional: true, complete: "command" }],
   options: [],
   load: async () => {
-    const { printHelp } = await import("./help.ts");
+    const { printHelp } = await import("./command-line/help.ts");
     return (input) => printHelp(input, COMMAND_GROUPS);
   },
 };

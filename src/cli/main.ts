@@ -1,10 +1,10 @@
-import { nearest } from "../language/nearest.ts";
-import { FlowError } from "../schema/errors.ts";
-import type { CliCommand, CliIo } from "./command.ts";
-import { EXIT } from "./command.ts";
+import { nearest } from "../language/words/nearest.ts";
+import { FlowError } from "../schema/words/errors.ts";
+import type { CliCommand, CliIo } from "./command-line/command.ts";
+import { EXIT } from "./command-line/command.ts";
+import { parseWords, unknownCommand } from "./command-line/parse.ts";
 import { COMMAND_GROUPS, COMMANDS } from "./commands.ts";
-import { complain } from "./complaint.ts";
-import { parseWords, unknownCommand } from "./parse.ts";
+import { complain } from "./print-error.ts";
 
 /**
  * Runs one command line (without `node` and the program's name) and gives its exit code. Never throws: what goes wrong is
@@ -21,7 +21,7 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
 async function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
   const [first, ...words] = argv;
   if (first === undefined || first === "--help" || first === "-h") {
-    const { overview } = await import("./help.ts");
+    const { overview } = await import("./command-line/help.ts");
     // Nothing was asked for: that is a wrong command line, explained where errors are.
     (first === undefined ? io.stderr : io.stdout).write(overview(COMMAND_GROUPS));
     return first === undefined ? EXIT.usage : EXIT.ok;
@@ -46,7 +46,7 @@ function unknownOption(word: string): FlowError {
 async function runCommand(command: CliCommand, words: readonly string[], io: CliIo): Promise<number> {
   const parsed = parseWords(command, words);
   if (parsed.help) {
-    const { commandHelp } = await import("./help.ts");
+    const { commandHelp } = await import("./command-line/help.ts");
     io.stdout.write(commandHelp(command));
     return EXIT.ok;
   }

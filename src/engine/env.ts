@@ -1,6 +1,6 @@
-import type { References } from "../language/references.ts";
-import type { JsonObject } from "../schema/json.ts";
-import type { DecisionSealing } from "./decision-sealing.ts";
+import type { References } from "../language/views/references.ts";
+import type { JsonObject } from "../schema/words/json.ts";
+import type { DecisionSealing } from "./sealing/decision-sealing.ts";
 
 /** What the engine cannot know by itself: the time, fresh ids, chance, and payloads that are not inline. */
 export interface EngineEnv {

@@ -1,5 +1,5 @@
-import { FlowError, messageOf } from "../schema/errors.ts";
-import type { TaskError } from "../schema/outcome.ts";
+import { FlowError, messageOf } from "../schema/words/errors.ts";
+import type { TaskError } from "../schema/words/outcome.ts";
 
 /** The error of a step whose own templates (guard, collection, `set`, arcs) could not be evaluated. */
 export function templateError(cause: unknown, step: string, what: string): TaskError {

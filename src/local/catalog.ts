@@ -1,11 +1,11 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { compileProgram } from "../engine/program.ts";
+import { compileProgram } from "../engine/program/program.ts";
 import { plainPath } from "../language/document/catalog-path.ts";
-import { loadPlaybook } from "../language/load.ts";
-import { nearest } from "../language/nearest.ts";
-import type { Diagnostic } from "../schema/diagnostic.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
+import { loadPlaybook } from "../language/load/load.ts";
+import { nearest } from "../language/words/nearest.ts";
+import type { Diagnostic } from "../schema/words/diagnostic.ts";
+import { FlowError, messageOf } from "../schema/words/errors.ts";
 import type { CommandProgram } from "../worker/deps.ts";
 
 /** A playbook that was found and is valid. */

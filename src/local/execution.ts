@@ -1,20 +1,20 @@
 import { setMaxListeners } from "node:events";
-import type { LocalResults } from "../adapters/local-results.ts";
-import { type Acceptance, accept } from "../engine/accept.ts";
-import { beginAdvance, continueAdvance } from "../engine/advance.ts";
-import { openDecisions, type SealedDecisions, sealedDecisions } from "../engine/decision-sealing.ts";
+import { beginAdvance, continueAdvance } from "../engine/decide/advance.ts";
+import { type StartRequest, startExecution } from "../engine/decide/start.ts";
+import { outOfTime, timeLimit } from "../engine/decide/time-limit.ts";
 import type { EngineEnv } from "../engine/env.ts";
-import { type StartRequest, startExecution } from "../engine/start.ts";
-import { type ExecutionState, emptyState, isTerminal } from "../engine/state.ts";
-import { outOfTime, timeLimit } from "../engine/time-limit.ts";
-import { loadedReferences } from "../language/loaded-references.ts";
-import type { Command } from "../schema/command.ts";
-import { FlowError } from "../schema/errors.ts";
-import type { FlowEvent } from "../schema/event.ts";
+import { openDecisions, type SealedDecisions, sealedDecisions } from "../engine/sealing/decision-sealing.ts";
+import { type Acceptance, accept } from "../engine/state/accept.ts";
+import { type ExecutionState, emptyState, isTerminal } from "../engine/state/state.ts";
+import { loadedReferences } from "../language/template/loaded-references.ts";
+import type { Command } from "../schema/words/command.ts";
+import { FlowError } from "../schema/words/errors.ts";
+import type { FlowEvent } from "../schema/words/event.ts";
+import { runCommand } from "../worker/command/run-command.ts";
 import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
-import { runCommand } from "../worker/run-command.ts";
-import { createTurns } from "../worker/turns.ts";
+import { createTurns } from "../worker/yield-to-event-loop.ts";
+import type { LocalResults } from "./results.ts";
 
 /** Commands of one execution that run at a time in this process. */
 export const CAPACITY_DEFAULT = 64;

@@ -1,10 +1,10 @@
-import { resultOf } from "../engine/results.ts";
-import { checkReturnStep } from "../engine/return-step.ts";
-import type { StartRequest } from "../engine/start.ts";
-import type { ExecutionState } from "../engine/state.ts";
+import { checkReturnStep } from "../engine/decide/return-step.ts";
+import type { StartRequest } from "../engine/decide/start.ts";
+import { resultOf } from "../engine/state/results.ts";
+import type { ExecutionState } from "../engine/state/state.ts";
 import type { ChildOutcome, ChildRequest, ChildRunner } from "../ports/children.ts";
-import { FlowError } from "../schema/errors.ts";
-import type { ParentRef } from "../schema/event.ts";
+import { FlowError } from "../schema/words/errors.ts";
+import type { ParentRef } from "../schema/words/event.ts";
 import type { LocalPlaybook } from "./catalog.ts";
 
 /** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { loadCatalogDocument } from "../language/load-catalog-document.ts";
+import { loadCatalogDocument } from "../language/load/catalog-document.ts";
 import type { McpServers } from "../ports/mcp-servers.ts";
-import { type McpResource, mcpResourcePaths, readMcpResource } from "../schema/mcp-resource.ts";
+import { type McpResource, mcpResourcePaths, readMcpResource } from "../schema/words/mcp-resource.ts";
 import { findBelow, folderOf } from "./catalog.ts";
 
 /** The MCP resources among the documents beside a playbook and below it, each read once. */

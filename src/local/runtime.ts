@@ -1,9 +1,7 @@
-import { createLocalKeychain, type LocalKeychain } from "../adapters/local-keychain.ts";
-import { createLocalResults } from "../adapters/local-results.ts";
 import { systemClock } from "../adapters/system-clock.ts";
-import type { StartRequest } from "../engine/start.ts";
-import type { ExecutionState } from "../engine/state.ts";
-import { createIds } from "../platform/ids.ts";
+import type { StartRequest } from "../engine/decide/start.ts";
+import type { ExecutionState } from "../engine/state/state.ts";
+import { createIds } from "../platform/system/ids.ts";
 import type { ChildRequest } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
@@ -11,16 +9,18 @@ import type { McpKnowledge } from "../ports/mcp-servers.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import type { SealerSource } from "../ports/sealing.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
-import { errorsOf, formatDiagnostic } from "../schema/diagnostic.ts";
-import { FlowError } from "../schema/errors.ts";
-import type { FlowEvent } from "../schema/event.ts";
-import type { JsonObject } from "../schema/json.ts";
-import type { Tool } from "../tools/tool.ts";
+import { errorsOf, formatDiagnostic } from "../schema/words/diagnostic.ts";
+import { FlowError } from "../schema/words/errors.ts";
+import type { FlowEvent } from "../schema/words/event.ts";
+import type { JsonObject } from "../schema/words/json.ts";
+import type { Tool } from "../tools/contract/tool.ts";
 import type { TaskLine } from "../worker/deps.ts";
 import { createFileCatalog, folderOf, type LocalPlaybook } from "./catalog.ts";
 import { CAPACITY_DEFAULT, type LocalDeps, runExecution } from "./execution.ts";
 import { createFamily } from "./family.ts";
+import { createLocalKeychain, type LocalKeychain } from "./keychain.ts";
 import { createFileMcpServers } from "./mcp-servers.ts";
+import { createLocalResults } from "./results.ts";
 import { createLocalSealing } from "./sealing.ts";
 
 /** What a local runtime is made of. Everything but the tools has a default that suits a real run. */

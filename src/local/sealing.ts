@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { createSealer } from "../platform/sealing.ts";
+import { createSealer } from "../platform/crypto/sealing.ts";
 import type { SealerSource } from "../ports/sealing.ts";
 
 const KEY_BYTES = 32;

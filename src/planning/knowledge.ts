@@ -1,12 +1,12 @@
-import type { Program, ProgramStep, ProgramTask } from "../engine/program.ts";
+import type { Program, ProgramStep, ProgramTask } from "../engine/program/program.ts";
 import { RESERVED_NAMES } from "../language/document/variables.ts";
-import { nameScope } from "../language/names.ts";
-import type { Needs } from "../language/needs.ts";
-import { noReferences } from "../language/references.ts";
-import { type Knowledge, looksSecret, type Rendered, renderKnown } from "../language/render-known.ts";
-import { type JsonObject, own, setOwn } from "../schema/json.ts";
-import type { Assignment } from "../schema/playbook.ts";
-import { SECRET_MASK } from "../schema/sealed.ts";
+import { nameScope } from "../language/template/names.ts";
+import type { Needs } from "../language/template/needs.ts";
+import { type Knowledge, looksSecret, type Rendered, renderKnown } from "../language/template/render-known.ts";
+import { noReferences } from "../language/views/references.ts";
+import { type JsonObject, own, setOwn } from "../schema/words/json.ts";
+import type { Assignment } from "../schema/words/playbook.ts";
+import { SECRET_MASK } from "../schema/words/sealed.ts";
 
 /** What is known of one name before the run. */
 type Fact = { waits_for: string[] } | { secret: true } | { known: true };

@@ -1,6 +1,6 @@
-import type { Rendered } from "../language/render-known.ts";
-import type { Diagnostic } from "../schema/diagnostic.ts";
-import type { Json, JsonObject } from "../schema/json.ts";
+import type { Rendered } from "../language/template/render-known.ts";
+import type { Diagnostic } from "../schema/words/diagnostic.ts";
+import type { Json, JsonObject } from "../schema/words/json.ts";
 import type { ArcVerdict, Reach } from "./walk.ts";
 
 /** What would run: a playbook walked through without calling anything. This is what `flow plan --json` prints. */

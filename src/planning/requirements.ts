@@ -1,8 +1,8 @@
-import { credentialNames } from "../language/credential-names.ts";
+import { credentialNames } from "../language/load/credential-names.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
-import { isJsonObject, type Json, own } from "../schema/json.ts";
-import type { KeychainDefinition } from "../schema/playbook.ts";
-import { isRequested } from "../worker/keychain-definition.ts";
+import { isJsonObject, type Json, own } from "../schema/words/json.ts";
+import type { KeychainDefinition } from "../schema/words/playbook.ts";
+import { isRequested } from "../worker/secrets/keychain-definition.ts";
 import type { CredentialAnswer, KindAnswer, PlannedStep, PlaybookAnswer, Requirements } from "./planned.ts";
 
 /** What there is on this machine. Asked, never used: nothing shows a credential's values, no tool is called. */

@@ -1,4 +1,4 @@
-import type { Program, ProgramStep } from "../engine/program.ts";
+import type { Program, ProgramStep } from "../engine/program/program.ts";
 
 /** Whether a step may run: `yes` and `no` with these inputs; `never` with any, because no arc leads there. */
 export type Reach = "yes" | "no" | "never";

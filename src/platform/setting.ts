@@ -1,4 +1,4 @@
-import { FlowError } from "../schema/errors.ts";
+import { FlowError } from "../schema/words/errors.ts";
 
 /** One setting of the program: an environment variable and what it means. */
 export interface SettingDefinition<T> {

@@ -1,4 +1,4 @@
-import type { Notice } from "../schema/notice.ts";
+import type { Notice } from "../schema/words/notice.ts";
 
 /**
  * Carries notices between the servers of one database. It is a hint: a notice may be lost or doubled, and may come late or in

@@ -1,7 +1,7 @@
-import type { ParentRef } from "../schema/event.ts";
-import type { JsonObject } from "../schema/json.ts";
-import type { TaskError } from "../schema/outcome.ts";
-import type { StoredResult } from "../schema/result.ts";
+import type { ParentRef } from "../schema/words/event.ts";
+import type { JsonObject } from "../schema/words/json.ts";
+import type { TaskError } from "../schema/words/outcome.ts";
+import type { StoredResult } from "../schema/words/result.ts";
 
 /** A call of another playbook from a task. */
 export interface ChildRequest {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../schema/json.ts";
+import type { JsonObject } from "../schema/words/json.ts";
 
 /** A stored credential, decrypted. */
 export interface StoredCredential {

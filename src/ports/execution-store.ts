@@ -1,7 +1,7 @@
-import type { Command } from "../schema/command.ts";
-import type { EventRecord } from "../schema/event-record.ts";
-import type { Json, JsonObject } from "../schema/json.ts";
-import type { TaskError } from "../schema/outcome.ts";
+import type { EventRecord } from "../schema/rules/event-record.ts";
+import type { Command } from "../schema/words/command.ts";
+import type { Json, JsonObject } from "../schema/words/json.ts";
+import type { TaskError } from "../schema/words/outcome.ts";
 
 /*
  * What advancing executions needs from its store. Two implementations: PostgreSQL for the service, memory for the

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../schema/json.ts";
-import type { KeychainCacheType, KeychainScope } from "../schema/keychain-api.ts";
+import type { KeychainCacheType, KeychainScope } from "../schema/api/keychain.ts";
+import type { JsonObject } from "../schema/words/json.ts";
 
 /** Which entry is meant (interface specification, Scopes and cache keys). */
 export interface KeychainKey {

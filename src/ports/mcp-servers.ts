@@ -1,4 +1,4 @@
-import type { McpResource } from "../schema/mcp-resource.ts";
+import type { McpResource } from "../schema/words/mcp-resource.ts";
 
 /** The MCP servers that are registered by name. */
 export interface McpServers {

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../schema/json.ts";
-import type { ResultStoreName } from "../schema/result-api.ts";
+import type { ResultStoreName } from "../schema/api/results.ts";
+import type { JsonObject } from "../schema/words/json.ts";
 
 /** The bytes of a payload as a store is to keep them, compressed or not. They can be read again, for another try. */
 export interface PayloadBody {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../schema/json.ts";
+import type { Json, JsonObject } from "../schema/words/json.ts";
 
 /** Where payloads live that are too large to stand in an event (language document, section 8, "Storage"). */
 export interface ResultStore {

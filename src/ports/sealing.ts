@@ -1,4 +1,4 @@
-import type { Sealer } from "../schema/sealed.ts";
+import type { Sealer } from "../schema/words/sealed.ts";
 
 /** Which tree of executions a command belongs to. */
 export interface SealingPlace {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../schema/json.ts";
+import type { JsonObject } from "../schema/words/json.ts";
 import type { StoredCredential } from "./credentials.ts";
 
 /** Kinds of keychain entries whose fields come by a request (interface specification, Keychain definition). */

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../schema/json.ts";
+import type { Json, JsonObject } from "../schema/words/json.ts";
 import type { StoredCredential } from "./credentials.ts";
 
 /** SQL to be run for an operator. */

@@ -1,4 +1,4 @@
-import type { Command } from "../schema/command.ts";
+import type { Command } from "../schema/words/command.ts";
 
 /** The server as a worker knows it: where commands come from and where their events go (decisions, "Worker protocol"). */
 export interface WorkServer {

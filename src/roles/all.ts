@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { type Config, isGiven } from "../platform/config.ts";
-import type { RunningServer, ServerDeps } from "./server.ts";
-import { startServer } from "./server.ts";
-import { startWorkerProcess } from "./worker-process.ts";
+import { type Config, isGiven } from "../platform/config/config.ts";
+import type { RunningServer, ServerDeps } from "./server/server.ts";
+import { startServer } from "./server/server.ts";
+import { startWorkerProcess } from "./worker/worker-process.ts";
 
 /** What the role `all` needs. */
 export interface AllDeps extends ServerDeps {
@@ -42,7 +42,7 @@ export async function startAll(deps: AllDeps): Promise<RunningAll> {
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   await Promise.race([worker.ready, aborted]);
   if (signal.aborted || !isGatewayWanted(config)) return server;
-  const { startGateway } = await import("./gateway.ts");
+  const { startGateway } = await import("./gateway/gateway.ts");
   const { url } = await startGateway({ ...deps, port: config.gatewayPort, serverUrl: reachable(server.url) });
   return { ...server, gatewayUrl: url };
 }

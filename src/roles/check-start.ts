@@ -1,11 +1,11 @@
-import type { Config } from "../platform/config.ts";
-import { FlowError } from "../schema/errors.ts";
+import type { Config } from "../platform/config/config.ts";
+import { FlowError } from "../schema/words/errors.ts";
 import { isGatewayWanted } from "./all.ts";
-import { gatewayProblems } from "./gateway-checks.ts";
-import { readGivenCredentials } from "./given-credentials.ts";
-import { assertFree, type ListenAt } from "./listen.ts";
-import { storeProblems } from "./result-stores.ts";
-import { checkAccess } from "./server.ts";
+import { gatewayProblems } from "./gateway/check-settings.ts";
+import { assertFree, type ListenAt } from "./http/listen.ts";
+import { readGivenCredentials } from "./server/given-credentials.ts";
+import { storeProblems } from "./server/result-stores.ts";
+import { checkAccess } from "./server/server.ts";
 
 /** What is to be started. */
 export interface StartToCheck {

@@ -1,7 +1,7 @@
-import { isJsonObject, type Json, type JsonObject } from "../schema/json.ts";
-import { failed, type TaskErrorKind, type ToolResult } from "../schema/outcome.ts";
-import type { MockAnswer, MockError } from "../schema/test-document.ts";
-import { kindOfStatus, statusError } from "../tools/http-failure.ts";
+import type { MockAnswer, MockError } from "../schema/documents/test-document.ts";
+import { isJsonObject, type Json, type JsonObject } from "../schema/words/json.ts";
+import { failed, type TaskErrorKind, type ToolResult } from "../schema/words/outcome.ts";
+import { kindOfStatus, statusError } from "../tools/http/errors.ts";
 
 /** Kind under which a mocked call of a sub-playbook reaches the mocks: the worker runs the real kind without a tool. */
 export const MOCKED_PLAYBOOK = "playbook (mocked)";

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, own } from "../schema/json.ts";
+import { isJsonObject, type Json, own } from "../schema/words/json.ts";
 
 /** One place where a value is not what was expected. */
 export interface Difference {

@@ -1,12 +1,12 @@
 import * as v from "valibot";
-import { createFindings, type Report } from "../language/document/findings.ts";
-import { didYouMean } from "../language/document/hints.ts";
-import { createLocator } from "../language/document/locator.ts";
-import { describe, isMap, nameOf, type Place, placeAt } from "../language/document/place.ts";
-import { decode } from "../language/document/text.ts";
-import { readYaml } from "../language/document/yaml.ts";
-import type { Diagnostic } from "../schema/diagnostic.ts";
-import { TestDocument } from "../schema/test-document.ts";
+import { createFindings, type Report } from "../language/document/source/findings.ts";
+import { didYouMean } from "../language/document/source/hints.ts";
+import { createLocator } from "../language/document/source/locator.ts";
+import { describe, isMap, nameOf, type Place, placeAt } from "../language/document/source/place.ts";
+import { decode } from "../language/document/source/text.ts";
+import { readYaml } from "../language/document/source/yaml.ts";
+import { TestDocument } from "../schema/documents/test-document.ts";
+import type { Diagnostic } from "../schema/words/diagnostic.ts";
 
 /** A test document that was read. */
 export interface ReadTests {

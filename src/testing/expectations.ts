@@ -1,7 +1,7 @@
-import { type ExecutionState, knownStep } from "../engine/state.ts";
-import type { Json, JsonObject } from "../schema/json.ts";
-import type { TaskError } from "../schema/outcome.ts";
-import type { Expectations } from "../schema/test-document.ts";
+import { type ExecutionState, knownStep } from "../engine/state/state.ts";
+import type { Expectations } from "../schema/documents/test-document.ts";
+import type { Json, JsonObject } from "../schema/words/json.ts";
+import type { TaskError } from "../schema/words/outcome.ts";
 import { type Difference, fieldPath, missing, unequal } from "./compare.ts";
 import type { Failure } from "./failure.ts";
 

@@ -1,4 +1,4 @@
-import type { Json } from "../schema/json.ts";
+import type { Json } from "../schema/words/json.ts";
 
 /** One thing that was not as a test expects. */
 export interface Failure {

@@ -1,6 +1,6 @@
-import type { Program, ProgramTask } from "../engine/program.ts";
-import { compileTemplate } from "../language/template.ts";
-import { isJsonObject, type JsonObject } from "../schema/json.ts";
+import type { Program, ProgramTask } from "../engine/program/program.ts";
+import { compileTemplate } from "../language/template/template.ts";
+import { isJsonObject, type JsonObject } from "../schema/words/json.ts";
 import { MOCKED_PLAYBOOK } from "./answer.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { failed, type ToolResult } from "../schema/outcome.ts";
-import { canonicalKind } from "../schema/task-kinds.ts";
-import type { MockAnswer } from "../schema/test-document.ts";
-import type { Tool, ToolCall } from "../tools/tool.ts";
+import type { MockAnswer } from "../schema/documents/test-document.ts";
+import { failed, type ToolResult } from "../schema/words/outcome.ts";
+import { canonicalKind } from "../schema/words/task-kinds.ts";
+import type { Tool, ToolCall } from "../tools/contract/tool.ts";
 import { MOCKED_PLAYBOOK } from "./answer.ts";
 import type { Failure } from "./failure.ts";
 import { takeNotes } from "./instrument.ts";

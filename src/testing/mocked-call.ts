@@ -1,11 +1,11 @@
-import { objectScope } from "../language/scope.ts";
-import { compileCondition, compileTemplate } from "../language/template.ts";
+import { compileCondition, compileTemplate } from "../language/template/template.ts";
+import { objectScope } from "../language/views/scope.ts";
 import type { Clock } from "../ports/clock.ts";
-import { messageOf } from "../schema/errors.ts";
-import type { Json, JsonObject } from "../schema/json.ts";
-import type { ToolResult } from "../schema/outcome.ts";
-import type { MockAnswer } from "../schema/test-document.ts";
-import type { ToolCall } from "../tools/tool.ts";
+import type { MockAnswer } from "../schema/documents/test-document.ts";
+import { messageOf } from "../schema/words/errors.ts";
+import type { Json, JsonObject } from "../schema/words/json.ts";
+import type { ToolResult } from "../schema/words/outcome.ts";
+import type { ToolCall } from "../tools/contract/tool.ts";
 import { abortedResult } from "../worker/deadline.ts";
 import { answerResult } from "./answer.ts";
 import { missing } from "./compare.ts";

@@ -1,5 +1,5 @@
-import { calledTask, type Program, type ProgramStep } from "../engine/program.ts";
-import { didYouMean } from "../language/document/hints.ts";
+import { calledTask, type Program, type ProgramStep } from "../engine/program/program.ts";
+import { didYouMean } from "../language/document/source/hints.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 
 /**

@@ -1,12 +1,12 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { placeAt } from "../language/document/place.ts";
+import { placeAt } from "../language/document/source/place.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 import { createFileCatalog, folderOf, readBytes, shown } from "../local/catalog.ts";
-import { type Diagnostic, errorsOf } from "../schema/diagnostic.ts";
-import { FlowError, messageOf } from "../schema/errors.ts";
-import { KNOWN_KINDS } from "../schema/task-kinds.ts";
-import type { TestCase, TestDocument } from "../schema/test-document.ts";
+import type { TestCase, TestDocument } from "../schema/documents/test-document.ts";
+import { type Diagnostic, errorsOf } from "../schema/words/diagnostic.ts";
+import { FlowError, messageOf } from "../schema/words/errors.ts";
+import { KNOWN_KINDS } from "../schema/words/task-kinds.ts";
 import { readTests } from "./document.ts";
 import { type FindChild, nameProblem, type TaskNames, taskNames } from "./names.ts";
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createSteppedClock } from "../adapters/stepped-clock.ts";
 import type { Clock } from "../ports/clock.ts";
+import { createSteppedClock } from "./stepped-clock.ts";
 
 /** Time that passes only where somebody sleeps, beside work that takes real time. */
 export interface VirtualClock extends Clock {

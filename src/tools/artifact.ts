@@ -1,9 +1,9 @@
 import type { ResultStore } from "../ports/result-store.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../schema/json.ts";
-import { asManifest, asTasksManifest, type Manifest, type TasksManifest } from "../schema/manifest.ts";
-import { loading, referenced, wholeManifest } from "../schema/whole-result.ts";
-import { answering, configurationError } from "./config.ts";
-import type { Tool, ToolCall } from "./tool.ts";
+import { loading, referenced, wholeManifest } from "../schema/rules/whole-result.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../schema/words/json.ts";
+import { asManifest, asTasksManifest, type Manifest, type TasksManifest } from "../schema/words/manifest.ts";
+import { answering, configurationError } from "./contract/task-config.ts";
+import type { Tool, ToolCall } from "./contract/tool.ts";
 
 /** What {@link createArtifactTool} takes. */
 export interface ArtifactOptions {

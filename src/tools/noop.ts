@@ -1,6 +1,6 @@
-import { isJsonObject } from "../schema/json.ts";
-import { failed } from "../schema/outcome.ts";
-import type { Tool } from "./tool.ts";
+import { isJsonObject } from "../schema/words/json.ts";
+import { failed } from "../schema/words/outcome.ts";
+import type { Tool } from "./contract/tool.ts";
 
 /** `noop`: does nothing and answers `result`, or `{status: ok}` without one (language document, section 8). */
 export function createNoopTool(): Tool {

@@ -1,21 +1,21 @@
-import { createEgressGuard, type EgressGuard } from "../platform/egress.ts";
-import type { ProxyOf } from "../platform/proxy.ts";
+import { createEgressGuard, type EgressGuard } from "../platform/http/egress.ts";
+import type { ProxyOf } from "../platform/http/proxy.ts";
 import type { ResultStore } from "../ports/result-store.ts";
-import { FlowError } from "../schema/errors.ts";
-import { failed } from "../schema/outcome.ts";
-import { PARSED_ONLY_KINDS, RUNNABLE_KINDS, type RunnableKind } from "../schema/playbook.ts";
-import type { DuckdbOptions } from "./duckdb.ts";
-import type { HttpOptions } from "./http.ts";
-import type { McpOptions } from "./mcp.ts";
-import type { NatsOptions } from "./nats.ts";
-import type { PythonToolOptions } from "./python.ts";
-import type { ScriptFetcher } from "./python-script-http.ts";
-import { SCRIPT_BYTES_MAX } from "./script.ts";
-import type { ShellOptions } from "./shell.ts";
-import type { SqldbOptions } from "./sqldb.ts";
-import type { Tool } from "./tool.ts";
-import type { TransferOptions } from "./transfer.ts";
-import type { WarehouseOptions } from "./warehouse.ts";
+import { FlowError } from "../schema/words/errors.ts";
+import { failed } from "../schema/words/outcome.ts";
+import { PARSED_ONLY_KINDS, RUNNABLE_KINDS, type RunnableKind } from "../schema/words/playbook.ts";
+import type { Tool } from "./contract/tool.ts";
+import type { DuckdbOptions } from "./duckdb/duckdb.ts";
+import type { HttpOptions } from "./http/http.ts";
+import type { McpOptions } from "./mcp/mcp.ts";
+import type { NatsOptions } from "./nats/nats.ts";
+import type { PythonToolOptions } from "./python/python.ts";
+import { SCRIPT_BYTES_MAX } from "./scripts/auth.ts";
+import type { ScriptFetcher } from "./scripts/http.ts";
+import type { ShellOptions } from "./shell/shell.ts";
+import type { WarehouseOptions } from "./snowflake/snowflake.ts";
+import type { SqldbOptions } from "./sqldb/sqldb.ts";
+import type { TransferOptions } from "./transfer/transfer.ts";
 
 /** Kinds that a driver of ours carries out. `playbook` and `workbook` are carried out by the worker itself. */
 export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
@@ -91,30 +91,30 @@ export function createToolRegistry(settings: ToolSettings): ToolRegistry {
 type Loader = (settings: ToolSettings, egress: EgressGuard, get: ToolRegistry["get"]) => Promise<Tool>;
 
 const LOADERS: { readonly [K in DriverKind]: Loader } = {
-  http: async (settings, egress) => (await import("./http.ts")).createHttpTool({ ...settings.http, egress }),
-  mcp: async (settings, egress) => (await import("./mcp.ts")).createMcpTool({ ...settings.mcp, egress }),
+  http: async (settings, egress) => (await import("./http/http.ts")).createHttpTool({ ...settings.http, egress }),
+  mcp: async (settings, egress) => (await import("./mcp/mcp.ts")).createMcpTool({ ...settings.mcp, egress }),
   sqldb: async (settings, egress, get) => {
-    const { createSqldbTool } = await import("./sqldb.ts");
+    const { createSqldbTool } = await import("./sqldb/sqldb.ts");
     return await scripted("sqldb", createSqldbTool({ ...settings.sqldb, egress }), settings, egress, get);
   },
   duckdb: async (settings, egress, get) => {
-    const { createDuckdbTool } = await import("./duckdb.ts");
+    const { createDuckdbTool } = await import("./duckdb/duckdb.ts");
     // What DuckDB itself fetches passes no address guard: it may only where nothing is guarded.
     const tool = createDuckdbTool({ ...settings.duckdb, network: settings.allowPrivate === "all" });
     return await scripted("duckdb", tool, settings, egress, get);
   },
   warehouse: async (settings, egress, get) => {
-    const { createWarehouseTool } = await import("./warehouse.ts");
+    const { createWarehouseTool } = await import("./snowflake/snowflake.ts");
     return await scripted("warehouse", createWarehouseTool({ ...settings.warehouse, egress }), settings, egress, get);
   },
   transfer: async (settings, egress, get) =>
-    (await import("./transfer.ts")).createTransferTool({ ...settings.transfer, egress, driver: get }),
-  shell: async (settings) => (await import("./shell.ts")).createShellTool(settings.shell),
+    (await import("./transfer/transfer.ts")).createTransferTool({ ...settings.transfer, egress, driver: get }),
+  shell: async (settings) => (await import("./shell/shell.ts")).createShellTool(settings.shell),
   python: async (settings, egress, get) => {
-    const { createPythonTool } = await import("./python.ts");
+    const { createPythonTool } = await import("./python/python.ts");
     return createPythonTool({ scriptFetcher: await scriptFetcher(settings, egress, get), ...settings.python });
   },
-  nats: async (settings, egress) => (await import("./nats.ts")).createNatsTool({ ...settings.nats, egress }),
+  nats: async (settings, egress) => (await import("./nats/nats.ts")).createNatsTool({ ...settings.nats, egress }),
   artifact: async (settings) => (await import("./artifact.ts")).createArtifactTool({ store: settings.store }),
   noop: async () => (await import("./noop.ts")).createNoopTool(),
 };
@@ -124,12 +124,16 @@ async function scriptFetcher(
   egress: EgressGuard,
   get: ToolRegistry["get"],
 ): Promise<ScriptFetcher> {
-  const { createScriptFetcher } = await import("./python-script-http.ts");
+  const { createScriptFetcher } = await import("./scripts/http.ts");
   // A tool of its own: a script is far smaller than what an http task may get.
   return createScriptFetcher(async () =>
     settings.kinds?.includes("http") === false
       ? await get("http")
-      : (await import("./http.ts")).createHttpTool({ ...settings.http, egress, responseBytesMax: SCRIPT_BYTES_MAX }),
+      : (await import("./http/http.ts")).createHttpTool({
+          ...settings.http,
+          egress,
+          responseBytesMax: SCRIPT_BYTES_MAX,
+        }),
   );
 }
 
@@ -141,7 +145,7 @@ async function scripted<T extends Tool>(
   egress: EgressGuard,
   get: ToolRegistry["get"],
 ): Promise<T> {
-  const { withSqlScripts } = await import("./sql-script.ts");
+  const { withSqlScripts } = await import("./sqldb/script.ts");
   const fetcher = await scriptFetcher(settings, egress, get);
   return withSqlScripts(kind, tool, { files: settings.python?.scriptFiles ?? "document", fetcher });
 }

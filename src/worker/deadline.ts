@@ -1,6 +1,6 @@
 import type { Clock } from "../ports/clock.ts";
-import { FlowError } from "../schema/errors.ts";
-import { failed, type ToolResult } from "../schema/outcome.ts";
+import { FlowError } from "../schema/words/errors.ts";
+import { failed, type ToolResult } from "../schema/words/outcome.ts";
 
 /** How long a tool that was told to stop may take before it is left behind. */
 const STOP_GRACE_MS = 5_000;

@@ -1,4 +1,4 @@
-import type { Program } from "../engine/program.ts";
+import type { Program } from "../engine/program/program.ts";
 import type { ChildRunner } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
@@ -7,9 +7,9 @@ import type { McpKnowledge } from "../ports/mcp-servers.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import type { SealerSource } from "../ports/sealing.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
-import type { FlowEvent } from "../schema/event.ts";
-import type { JsonObject } from "../schema/json.ts";
-import type { Tool } from "../tools/tool.ts";
+import type { FlowEvent } from "../schema/words/event.ts";
+import type { JsonObject } from "../schema/words/json.ts";
+import type { Tool } from "../tools/contract/tool.ts";
 import type { Lease } from "./lease.ts";
 
 /** Task runs of one pipeline, retries and jumps included, after which it fails: an endless jump must end. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Broker } from "../../src/ports/broker.ts";
-import { NOTICE_COMMANDS_MAX, type Notice } from "../../src/schema/notice.ts";
-import { type RecordedLog, recordLog } from "../support/recorded-log.ts";
+import { NOTICE_COMMANDS_MAX, type Notice } from "../../src/schema/words/notice.ts";
+import { type RecordedLog, recordLog } from "../support/engine/recorded-log.ts";
 
 /** Two servers' ends of one broker, connected; the same one twice where a broker has one process only. */
 export interface BrokerPair {

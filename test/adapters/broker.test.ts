@@ -1,6 +1,6 @@
 import { before } from "node:test";
 import { createInProcessBroker } from "../../src/adapters/in-process-broker.ts";
-import { startTestNats, type TestNats } from "../support/nats-server.ts";
+import { startTestNats, type TestNats } from "../support/servers/nats-server.ts";
 import { exerciseBroker } from "./broker-contract.ts";
 import { connected, openEnd } from "./nats-pair.ts";
 

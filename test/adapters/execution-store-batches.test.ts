@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { createPostgresExecutionStore } from "../../src/adapters/postgres-execution-store.ts";
 import type { BatchChange, ExecutionChange, ExecutionStore } from "../../src/ports/execution-store.ts";
-import { countOpenBatches, findBatch } from "../../src/repositories/batches.ts";
-import type { Database } from "../../src/repositories/database.ts";
-import { violatedConstraint } from "../../src/repositories/failure.ts";
+import type { Database } from "../../src/repositories/database/database.ts";
+import { violatedConstraint } from "../../src/repositories/database/error-codes.ts";
+import { countOpenBatches, findBatch } from "../../src/repositories/orchestration/batches.ts";
 import { openServiceDatabase } from "../repositories/service-database.ts";
-import { SHA256, storeRows } from "../support/store-rows.ts";
-import { POLICY } from "../support/store-setup.ts";
+import { SHA256, storeRows } from "../support/database/store-rows.ts";
+import { POLICY } from "../support/database/store-setup.ts";
 
 // Batches are written with what they brought, end once, and are found again by whoever has to go on with them.
 

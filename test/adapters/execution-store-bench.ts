@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ExecutionChange, ExecutionStore, IssuedCommand } from "../../src/ports/execution-store.ts";
-import { type StoreRows, storeRows } from "../support/store-rows.ts";
+import { type StoreRows, storeRows } from "../support/database/store-rows.ts";
 
 /** A store, and what its port does not tell: times are milliseconds since 1970. */
 export interface StoreUnderTest {

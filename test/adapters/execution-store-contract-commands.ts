@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { CommandLane } from "../../src/ports/execution-store.ts";
-import { keyOf } from "../../src/services/ready-commands.ts";
-import { CLAIMED } from "../support/store-rows.ts";
+import { keyOf } from "../../src/services/orchestration/rounds/ready-queue.ts";
+import { CLAIMED } from "../support/database/store-rows.ts";
 import type { Check } from "./execution-store-bench.ts";
 
 /** Commands: issued, claimed, ended, listed. */

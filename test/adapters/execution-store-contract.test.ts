@@ -1,10 +1,10 @@
 import { createPostgresExecutionStore } from "../../src/adapters/postgres-execution-store.ts";
-import { openDatabase } from "../../src/repositories/database.ts";
-import { violatedConstraint } from "../../src/repositories/failure.ts";
-import { createMemoryStore, DuplicateKey, type MemoryStore } from "../support/memory-store.ts";
-import { createMemoryWorkers } from "../support/memory-workers.ts";
-import { createServiceDatabase } from "../support/postgres.ts";
-import { POLICY, storeSetup } from "../support/store-setup.ts";
+import { openDatabase } from "../../src/repositories/database/database.ts";
+import { violatedConstraint } from "../../src/repositories/database/error-codes.ts";
+import { createServiceDatabase } from "../support/database/postgres.ts";
+import { POLICY, storeSetup } from "../support/database/store-setup.ts";
+import { createMemoryStore, DuplicateKey, type MemoryStore } from "../support/engine/memory-store.ts";
+import { createMemoryWorkers } from "../support/engine/memory-workers.ts";
 import type { CommandSeen, StoreUnderTest } from "./execution-store-bench.ts";
 import { exerciseExecutionStore } from "./execution-store-contract.ts";
 

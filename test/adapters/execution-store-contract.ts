@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { BatchChange, Snapshot } from "../../src/ports/execution-store.ts";
-import { SHA256 } from "../support/store-rows.ts";
+import { SHA256 } from "../support/database/store-rows.ts";
 import { type Bench, type Check, checkOn, type StoreUnderTest } from "./execution-store-bench.ts";
 import { exerciseClaims, exerciseCommands } from "./execution-store-contract-commands.ts";
 

@@ -3,13 +3,13 @@ import { before, test } from "node:test";
 import fc from "fast-check";
 import { createPostgresExecutionStore } from "../../src/adapters/postgres-execution-store.ts";
 import type { ExecutionChange, ExecutionStore } from "../../src/ports/execution-store.ts";
-import type { Database } from "../../src/repositories/database.ts";
-import { ensureEventPartitions } from "../../src/repositories/event-partitions.ts";
-import { type EventRecord, fromRecord } from "../../src/schema/event-record.ts";
+import type { Database } from "../../src/repositories/database/database.ts";
+import { ensureEventPartitions } from "../../src/repositories/executions/event-partitions.ts";
+import { type EventRecord, fromRecord } from "../../src/schema/rules/event-record.ts";
 import { openServiceDatabase } from "../repositories/service-database.ts";
-import { anyEvent, eventTypes } from "../support/any-event.ts";
-import { storeRows } from "../support/store-rows.ts";
-import { POLICY } from "../support/store-setup.ts";
+import { storeRows } from "../support/database/store-rows.ts";
+import { POLICY } from "../support/database/store-setup.ts";
+import { anyEvent, eventTypes } from "../support/engine/any-event.ts";
 
 // Events go into the log and come back the same, to the byte of their documents. A failed property prints its seed and path.
 

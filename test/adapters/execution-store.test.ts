@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { createPostgresExecutionStore } from "../../src/adapters/postgres-execution-store.ts";
 import type { BatchChange, ExecutionChange, ExecutionStore } from "../../src/ports/execution-store.ts";
-import type { Database } from "../../src/repositories/database.ts";
-import { unavailable, violatedConstraint } from "../../src/repositories/failure.ts";
+import type { Database } from "../../src/repositories/database/database.ts";
+import { unavailable, violatedConstraint } from "../../src/repositories/database/error-codes.ts";
 import { open, openServiceDatabase } from "../repositories/service-database.ts";
-import { CLAIMED, SHA256, storeRows } from "../support/store-rows.ts";
-import { POLICY } from "../support/store-setup.ts";
+import { CLAIMED, SHA256, storeRows } from "../support/database/store-rows.ts";
+import { POLICY } from "../support/database/store-setup.ts";
 
 // The port as PostgreSQL keeps it, over a pool as the service opens it for flushes.
 

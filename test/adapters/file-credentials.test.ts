@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createFileCredentials } from "../../src/adapters/file-credentials.ts";
-import { FlowError } from "../../src/schema/errors.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
 
 const CANARY = "canary-8d1f";
 

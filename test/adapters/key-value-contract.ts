@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, test } from "node:test";
 import { KEY_BYTES_MAX, type KeyValueStore, VALUE_BYTES_MAX } from "../../src/ports/key-value.ts";
-import { FlowError } from "../../src/schema/errors.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
 
 /** Bytes of a text. */
 export function bytes(text: string): Uint8Array {

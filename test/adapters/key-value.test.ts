@@ -1,10 +1,10 @@
 import { before } from "node:test";
-import { createNatsKeyValue } from "../../src/adapters/nats-key-value.ts";
+import { createNatsKeyValue } from "../../src/adapters/nats/key-value.ts";
 import { createPostgresKeyValue } from "../../src/adapters/postgres-key-value.ts";
 import type { KeyValueStore } from "../../src/ports/key-value.ts";
 import { openServiceDatabase } from "../repositories/service-database.ts";
-import { startTestNats } from "../support/nats-server.ts";
-import { recordLog } from "../support/recorded-log.ts";
+import { recordLog } from "../support/engine/recorded-log.ts";
+import { startTestNats } from "../support/servers/nats-server.ts";
 import { exerciseKeyValue } from "./key-value-contract.ts";
 import { openLink } from "./nats-pair.ts";
 

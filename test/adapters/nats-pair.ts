@@ -1,9 +1,9 @@
 import { after } from "node:test";
-import { createNatsBroker } from "../../src/adapters/nats-broker.ts";
-import { type NatsLink, openNatsLink } from "../../src/adapters/nats-connection.ts";
-import { createSecret } from "../../src/platform/secret.ts";
+import { createNatsBroker } from "../../src/adapters/nats/broker.ts";
+import { type NatsLink, openNatsLink } from "../../src/adapters/nats/connection.ts";
+import { createSecret } from "../../src/platform/crypto/secret.ts";
 import type { Broker } from "../../src/ports/broker.ts";
-import { type RecordedLog, recordLog } from "../support/recorded-log.ts";
+import { type RecordedLog, recordLog } from "../support/engine/recorded-log.ts";
 
 /** One server's end. */
 export interface NatsEnd {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { describe, test } from "node:test";
 import type { PayloadStore } from "../../src/ports/payload-store.ts";
-import { bodyOf, textIn } from "../support/payload-body.ts";
+import { bodyOf, textIn } from "../support/service/payload-body.ts";
 
 const ABOUT = { contentType: "application/json", ttlMs: 60_000 };
 const SIGNAL = AbortSignal.timeout(600_000);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { flow, folderWith, playbookText } from "../support/cli-process.ts";
+import { flow, folderWith, playbookText } from "../support/service/cli-process.ts";
 
 const GOOD = playbookText("good", "  - step: start\n    tool: {kind: noop}\n");
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Terminal } from "../../src/cli/screen.ts";
-import { textWidth } from "../../src/cli/text.ts";
+import type { Terminal } from "../../src/cli/terminal/screen.ts";
+import { textWidth } from "../../src/cli/terminal/text.ts";
 
 /**
  * A terminal that understands what a live tree uses: line breaks, wrapping, scrolling, moving up, clearing, and the cursor

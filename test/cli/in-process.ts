@@ -1,7 +1,7 @@
 import { Readable, Writable } from "node:stream";
 import { runCli } from "../../src/cli/main.ts";
-import { FlowError } from "../../src/schema/errors.ts";
-import type { CliEnd } from "../support/cli-process.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
+import type { CliEnd } from "../support/service/cli-process.ts";
 
 /** A command line in this process: what does not depend on being a process is tested without the time that one takes. */
 export interface RunningCommand {

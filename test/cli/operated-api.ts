@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { after, type TestContext } from "node:test";
-import { listen } from "../../src/roles/listen.ts";
-import { type Api, openApi } from "../support/api.ts";
-import { type CliEnd, folderWith } from "../support/cli-process.ts";
+import { listen } from "../../src/roles/http/listen.ts";
+import { type Api, openApi } from "../support/service/api.ts";
+import { type CliEnd, folderWith } from "../support/service/cli-process.ts";
 import { command } from "./in-process.ts";
 
 /** An API that listens, and commands that the operator runs against it. */

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { loadPlaybook } from "../../src/language/load.ts";
-import { FlowError } from "../../src/schema/errors.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
+import { loadPlaybook } from "../../src/language/load/load.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
 
 /** One version of a document. */
 export interface PlayedEntry {

@@ -1,11 +1,11 @@
 import { EventEmitter, once } from "node:events";
 import type { TestContext } from "node:test";
 import { createFileCredentials } from "../../src/adapters/file-credentials.ts";
-import { type ExecutionState, isTerminal } from "../../src/engine/state.ts";
+import { type ExecutionState, isTerminal } from "../../src/engine/state/state.ts";
 import { createLocalRuntime } from "../../src/local/runtime.ts";
-import { FlowError } from "../../src/schema/errors.ts";
-import { type EventRecord, toRecord } from "../../src/schema/event-record.ts";
-import type { Json, JsonObject } from "../../src/schema/json.ts";
+import { type EventRecord, toRecord } from "../../src/schema/rules/event-record.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
+import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 import { createToolRegistry } from "../../src/tools/registry.ts";
 import type { PlayedEntry } from "./played-catalog.ts";
 

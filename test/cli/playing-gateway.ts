@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
-import { ERROR_STATUS, type ErrorCode, FlowError } from "../../src/schema/errors.ts";
-import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/http-server.ts";
+import { ERROR_STATUS, type ErrorCode, FlowError } from "../../src/schema/words/errors.ts";
+import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/servers/http-server.ts";
 
 /** What must appear nowhere but in the file of contexts. */
 export const SESSION = "c4nary-session-token";

@@ -3,11 +3,11 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { type ExecutionState, isTerminal } from "../../src/engine/state.ts";
-import { ERROR_STATUS, FlowError } from "../../src/schema/errors.ts";
-import type { EventRecord } from "../../src/schema/event-record.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/http-server.ts";
+import { type ExecutionState, isTerminal } from "../../src/engine/state/state.ts";
+import type { EventRecord } from "../../src/schema/rules/event-record.ts";
+import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
+import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/servers/http-server.ts";
 import { createPlayedCatalog, type PlayedCatalog } from "./played-catalog.ts";
 import { createPlayedExecutions, detailOf, itemOf, type PlayedExecutions } from "./played-executions.ts";
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folderWith, playbookText } from "../support/cli-process.ts";
-import { DOMAIN, type Person } from "../support/identity-provider.ts";
-import { startLoginService } from "../support/login-service.ts";
+import { DOMAIN, type Person } from "../support/servers/identity-provider.ts";
+import { folderWith, playbookText } from "../support/service/cli-process.ts";
+import { startLoginService } from "../support/service/login-service.ts";
 import { command } from "./in-process.ts";
 
 /* The commands through a real gateway: what the other tests script is as they say. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { flow, folderWith, playbookText, startFlow } from "../support/cli-process.ts";
-import { startServe } from "../support/serve.ts";
+import { flow, folderWith, playbookText, startFlow } from "../support/service/cli-process.ts";
+import { startServe } from "../support/service/serve.ts";
 
 /* The commands against the service itself, a worker process included: what the other tests script is as they say. */
 

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
-import { listen } from "../../src/roles/listen.ts";
-import { openApi, playbook } from "../support/api.ts";
-import { flow, folderWith } from "../support/cli-process.ts";
-import { closedPort, startHttpServer } from "../support/http-server.ts";
+import { listen } from "../../src/roles/http/listen.ts";
+import { closedPort, startHttpServer } from "../support/servers/http-server.ts";
+import { openApi, playbook } from "../support/service/api.ts";
+import { flow, folderWith } from "../support/service/cli-process.ts";
 
 const api = await openApi();
 const server = await listen(

@@ -1,9 +1,9 @@
-import type { Progress } from "../../src/cli/progress.ts";
-import { createRunModel, type RunModel } from "../../src/cli/run-model.ts";
-import { evolve } from "../../src/engine/evolve.ts";
-import { type ExecutionState, emptyState } from "../../src/engine/state.ts";
-import type { FlowEvent, ParentRef, ProgressNumbers } from "../../src/schema/event.ts";
-import type { TaskError } from "../../src/schema/outcome.ts";
+import type { Progress } from "../../src/cli/progress/progress.ts";
+import { createRunModel, type RunModel } from "../../src/cli/progress/run-model.ts";
+import { evolve } from "../../src/engine/state/evolve.ts";
+import { type ExecutionState, emptyState } from "../../src/engine/state/state.ts";
+import type { FlowEvent, ParentRef, ProgressNumbers } from "../../src/schema/words/event.ts";
+import type { TaskError } from "../../src/schema/words/outcome.ts";
 
 /** When the runs of these tests begin. */
 export const BEGIN = Date.UTC(2026, 0, 31, 12, 0, 0);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import ts from "typescript";
-import { packagePath } from "../../src/platform/package-file.ts";
+import { packagePath } from "../../src/platform/system/package-file.ts";
 import type { ManifestKinds } from "./manifest-kinds.ts";
 import type { Manifest } from "./manifests.ts";
 

@@ -3,8 +3,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statS
 import { appendFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { packagePath } from "../../src/platform/package-file.ts";
-import { folderWith } from "../support/cli-process.ts";
+import { packagePath } from "../../src/platform/system/package-file.ts";
+import { folderWith } from "../support/service/cli-process.ts";
 import { type ProgramEnd, runProgram } from "./installed-program.ts";
 
 /*

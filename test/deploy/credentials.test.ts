@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { parseEnv } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { listGivenCredentials } from "../../src/adapters/given-credentials.ts";
-import { packagePath } from "../../src/platform/package-file.ts";
-import { readCredentialBody } from "../../src/schema/credential-api.ts";
-import { credentialProblems } from "../../src/schema/credential-types.ts";
+import { packagePath } from "../../src/platform/system/package-file.ts";
+import { readCredentialBody } from "../../src/schema/api/credentials.ts";
+import { credentialProblems } from "../../src/schema/rules/credential-types.ts";
 
 /** What the examples would register. */
 async function registered(variables: Readonly<Record<string, string | undefined>>): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { packagePath } from "../../src/platform/package-file.ts";
+import { packagePath } from "../../src/platform/system/package-file.ts";
 
 /** One instruction: `COPY`, and what follows it on its line and on those that continue it. */
 export interface Instruction {

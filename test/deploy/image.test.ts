@@ -3,10 +3,10 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
-import { packagePath } from "../../src/platform/package-file.ts";
-import { folderWith } from "../support/cli-process.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { createTestDatabase } from "../support/postgres.ts";
+import { packagePath } from "../../src/platform/system/package-file.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { folderWith } from "../support/service/cli-process.ts";
 import { copiesOf, last, readStages } from "./dockerfile.ts";
 import { runProgram, serveProgram } from "./installed-program.ts";
 import { PROBED, unknownSettings } from "./settings.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { packagePath } from "../../src/platform/package-file.ts";
+import { packagePath } from "../../src/platform/system/package-file.ts";
 
 /** A document of `deploy/kubernetes/`. */
 export interface Manifest {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { packagePath } from "../../src/platform/package-file.ts";
-import { folderWith } from "../support/cli-process.ts";
+import { packagePath } from "../../src/platform/system/package-file.ts";
+import { folderWith } from "../support/service/cli-process.ts";
 import { runProgram } from "./installed-program.ts";
 
 /*

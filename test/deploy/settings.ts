@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { Writable } from "node:stream";
-import { describeConfig, loadConfig } from "../../src/platform/config.ts";
-import { createLogger } from "../../src/platform/logger.ts";
-import { checkGateway } from "../../src/roles/gateway-checks.ts";
+import { describeConfig, loadConfig } from "../../src/platform/config/config.ts";
+import { createLogger } from "../../src/platform/telemetry/logger.ts";
+import { checkGateway } from "../../src/roles/gateway/check-settings.ts";
 
 /** What whoever installs has filled in. */
 const FILLED: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Diagnosis, Finding, SweepAnswer } from "../../src/schema/doctor-api.ts";
-import { FlowError } from "../../src/schema/errors.ts";
-import { createDoctor, type DoctorDatabase, type DoctorServer } from "../../src/services/doctor/doctor.ts";
+import type { Diagnosis, Finding, SweepAnswer } from "../../src/schema/api/doctor.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
+import { createDoctor, type DoctorDatabase, type DoctorServer } from "../../src/services/diagnosis/doctor.ts";
 
 /* What the doctor makes of servers and databases that answer, hang or are old. */
 

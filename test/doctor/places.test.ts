@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { after, test } from "node:test";
-import { loadConfig } from "../../src/platform/config.ts";
-import { createLifecycle } from "../../src/platform/lifecycle.ts";
-import { createSecret } from "../../src/platform/secret.ts";
-import { startDoctor } from "../../src/roles/doctor.ts";
-import { openDoctor } from "../../src/roles/open-doctor.ts";
-import { closedPort, startHttpServer } from "../support/http-server.ts";
-import { startTestNats } from "../support/nats-server.ts";
-import { recordLog } from "../support/recorded-log.ts";
+import { loadConfig } from "../../src/platform/config/config.ts";
+import { createSecret } from "../../src/platform/crypto/secret.ts";
+import { createLifecycle } from "../../src/platform/system/lifecycle.ts";
+import { startDoctor } from "../../src/roles/doctor/doctor.ts";
+import { openDoctor } from "../../src/roles/doctor/open-doctor.ts";
+import { recordLog } from "../support/engine/recorded-log.ts";
+import { closedPort, startHttpServer } from "../support/servers/http-server.ts";
+import { startTestNats } from "../support/servers/nats-server.ts";
 
 /* Where the doctor connects to, with what, and where it listens. */
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readOnly } from "../../src/repositories/doctor-reading.ts";
-import { checkProjection } from "../../src/services/doctor/projection.ts";
-import { SNAPSHOT_FORMAT } from "../../src/services/live-execution.ts";
-import { openApi } from "../support/api.ts";
-import { TWO_STEPS, workWith } from "../support/api-work.ts";
+import { readOnly } from "../../src/repositories/doctor/read-snapshot.ts";
+import { checkProjection } from "../../src/services/diagnosis/projection.ts";
+import { SNAPSHOT_FORMAT } from "../../src/services/orchestration/memory/load-execution.ts";
+import { openApi } from "../support/service/api.ts";
+import { TWO_STEPS, workWith } from "../support/service/api-work.ts";
 
 const api = await openApi();
 const work = workWith(api);

@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import type { Database } from "../../src/repositories/database.ts";
-import { readOnly } from "../../src/repositories/doctor-reading.ts";
-import type { Finding } from "../../src/schema/doctor-api.ts";
-import { createDiagnosis, type DiagnoseDeps } from "../../src/services/doctor/diagnose.ts";
-import type { CheckResult } from "../../src/services/doctor/finding.ts";
-import { DOCTOR_LIMITS, type DoctorLimits } from "../../src/services/doctor/limits.ts";
-import { checkDatabase, checkDeadRows, checkSessions, checkVacuumBlockers } from "../../src/services/doctor/storage.ts";
+import type { Database } from "../../src/repositories/database/database.ts";
+import { readOnly } from "../../src/repositories/doctor/read-snapshot.ts";
+import type { Finding } from "../../src/schema/api/doctor.ts";
+import { createDiagnosis, type DiagnoseDeps } from "../../src/services/diagnosis/diagnose.ts";
+import type { CheckResult } from "../../src/services/diagnosis/finding.ts";
+import { DOCTOR_LIMITS, type DoctorLimits } from "../../src/services/diagnosis/limits.ts";
+import {
+  checkDatabase,
+  checkDeadRows,
+  checkSessions,
+  checkVacuumBlockers,
+} from "../../src/services/diagnosis/storage.ts";
 import { open } from "../repositories/service-database.ts";
-import { createServiceDatabase, createTestDatabase } from "../support/postgres.ts";
+import { createServiceDatabase, createTestDatabase } from "../support/database/postgres.ts";
 
 let url: string;
 let database: Database;

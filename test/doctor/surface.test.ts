@@ -3,12 +3,12 @@ import { test } from "node:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { createIds } from "../../src/platform/ids.ts";
-import { createSecret } from "../../src/platform/secret.ts";
+import { createSecret } from "../../src/platform/crypto/secret.ts";
+import { createIds } from "../../src/platform/system/ids.ts";
 import { createDoctorApp } from "../../src/routes/doctor/app.ts";
-import { DOCTOR_TOOLS, type DoctorAsked, type Outcome, type Severity } from "../../src/schema/doctor-api.ts";
-import type { Doctor } from "../../src/services/doctor/doctor.ts";
-import { recordLog } from "../support/recorded-log.ts";
+import { DOCTOR_TOOLS, type DoctorAsked, type Outcome, type Severity } from "../../src/schema/api/doctor.ts";
+import type { Doctor } from "../../src/services/diagnosis/doctor.ts";
+import { recordLog } from "../support/engine/recorded-log.ts";
 
 /* The doctor's surface: who may call it, what it takes and answers. What the tools find is tested elsewhere. */
 

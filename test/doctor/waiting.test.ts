@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SeenWorker, WaitingCommands } from "../../src/repositories/doctor-work.ts";
-import { type WaitingReason, waitingFindings, whyWaiting } from "../../src/services/doctor/waiting.ts";
+import type { SeenWorker, WaitingCommands } from "../../src/repositories/doctor/stuck-work.ts";
+import { type WaitingReason, waitingFindings, whyWaiting } from "../../src/services/diagnosis/waiting.ts";
 
 const WORKER: SeenWorker = {
   name: "w",

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readOnly } from "../../src/repositories/doctor-reading.ts";
-import type { Finding } from "../../src/schema/doctor-api.ts";
-import { DOCTOR_LIMITS } from "../../src/services/doctor/limits.ts";
+import { readOnly } from "../../src/repositories/doctor/read-snapshot.ts";
+import type { Finding } from "../../src/schema/api/doctor.ts";
+import { DOCTOR_LIMITS } from "../../src/services/diagnosis/limits.ts";
 import {
   checkBatches,
   checkExecutions,
@@ -11,9 +11,9 @@ import {
   checkWaiting,
   checkWorkers,
   countOpen,
-} from "../../src/services/doctor/work.ts";
-import { openApi } from "../support/api.ts";
-import { ONE_STEP, workWith } from "../support/api-work.ts";
+} from "../../src/services/diagnosis/work.ts";
+import { openApi } from "../support/service/api.ts";
+import { ONE_STEP, workWith } from "../support/service/api-work.ts";
 
 /* Real executions over a real database, with nothing in the background that would mend them. */
 

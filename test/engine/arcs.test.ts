@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EventOf } from "../../src/schema/event.ts";
+import type { EventOf } from "../../src/schema/words/event.ts";
 import { given } from "./support/given.ts";
 import { done } from "./support/reports.ts";
 

@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { loadPlaybook } from "../../src/language/load.ts";
-import { formatDiagnostic } from "../../src/schema/diagnostic.ts";
+import { loadPlaybook } from "../../src/language/load/load.ts";
+import { formatDiagnostic } from "../../src/schema/words/diagnostic.ts";
 import { flow, ROOT } from "./run-flow.ts";
 
 /* The guides for authors: every document in them is loaded, and run where the guide says what comes of it. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { closedPort } from "../support/http-server.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
+import { closedPort } from "../support/servers/http-server.ts";
 import { type RunReport, runExample, startExampleApi, statuses } from "./run-flow.ts";
 
 /* The examples that talk to an API, against the server that comes with them. */

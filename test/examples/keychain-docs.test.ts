@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { compileProgram } from "../../src/engine/program.ts";
-import { loadPlaybook } from "../../src/language/load.ts";
+import { compileProgram } from "../../src/engine/program/program.ts";
+import { loadPlaybook } from "../../src/language/load/load.ts";
 import { createLocalRuntime } from "../../src/local/runtime.ts";
-import { formatDiagnostic } from "../../src/schema/diagnostic.ts";
-import type { Json, JsonObject } from "../../src/schema/json.ts";
+import { formatDiagnostic } from "../../src/schema/words/diagnostic.ts";
+import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 import { createToolRegistry } from "../../src/tools/registry.ts";
-import type { RecordedRequest } from "../support/http-server.ts";
-import { type Answer, secretBench } from "../support/secret-source.ts";
-import { serviceAccount } from "../support/service-account.ts";
+import type { RecordedRequest } from "../support/servers/http-server.ts";
+import { type Answer, secretBench } from "../support/service/secret-source.ts";
+import { serviceAccount } from "../support/service/service-account.ts";
 import { ROOT } from "./run-flow.ts";
 
 /* docs/keychain.md: every block is loaded without a warning, and every entry in it is resolved, against a server in the services' place. */

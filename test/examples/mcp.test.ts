@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { closedPort } from "../support/http-server.ts";
-import { startMcpServer, type TestMcpServer } from "../support/mcp-server.ts";
+import { closedPort } from "../support/servers/http-server.ts";
+import { startMcpServer, type TestMcpServer } from "../support/servers/mcp-server.ts";
 import { runExample, statuses } from "./run-flow.ts";
 
 /* mcp_tools against the reference server of the Model Context Protocol. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { createTestDatabase } from "../support/postgres.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
 import { runExample } from "./run-flow.ts";
 
 /* load_csv against a real PostgreSQL. */

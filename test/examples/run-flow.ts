@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import type { Json, JsonObject } from "../../src/schema/json.ts";
+import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 
 /** The checkout: tests run from `<build folder>/test/examples`, while playbooks are read where they are written. */
 export const ROOT = join(import.meta.dirname, "../../..");

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { loadCatalogDocument } from "../../src/language/load-catalog-document.ts";
-import { createSecret } from "../../src/platform/secret.ts";
-import { systemPlaybooks } from "../../src/roles/prepare-logins.ts";
+import { loadCatalogDocument } from "../../src/language/load/catalog-document.ts";
+import { createSecret } from "../../src/platform/crypto/secret.ts";
+import { systemPlaybooks } from "../../src/roles/server/prepare-logins.ts";
 import { flow, ROOT } from "./run-flow.ts";
 
 const FOLDER = "playbooks/api_integration/idp";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "nats";
-import { startTestNats } from "../support/nats-server.ts";
+import { startTestNats } from "../support/servers/nats-server.ts";
 import { WORK_DONE } from "./support/playbooks.ts";
 import { LONG, openStand } from "./support/stand.ts";
 import { until } from "./support/until.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Database } from "../../src/repositories/database.ts";
+import type { Database } from "../../src/repositories/database/database.ts";
 import { startManualWorker } from "./support/manual-worker.ts";
 import { residentMb } from "./support/memory.ts";
 import { startOwnPostgres } from "./support/own-postgres.ts";

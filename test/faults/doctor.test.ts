@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type TestContext, test } from "node:test";
-import type { Finding, Outcome } from "../../src/schema/doctor-api.ts";
-import { flow, startFlow } from "../support/cli-process.ts";
+import type { Finding, Outcome } from "../../src/schema/api/doctor.ts";
+import { flow, startFlow } from "../support/service/cli-process.ts";
 import { WORK_DONE } from "./support/playbooks.ts";
 import { openStand, SHORT, type Stand } from "./support/stand.ts";
 import { until } from "./support/until.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { endOf } from "../support/api-work.ts";
-import { startTestNats } from "../support/nats-server.ts";
+import { startTestNats } from "../support/servers/nats-server.ts";
+import { endOf } from "../support/service/api-work.ts";
 import { startManualWorker } from "./support/manual-worker.ts";
 import { LONG, openStand } from "./support/stand.ts";
 

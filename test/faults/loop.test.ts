@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
-import { startHttpServer } from "../support/http-server.ts";
+import { startHttpServer } from "../support/servers/http-server.ts";
 import { LONG, openStand } from "./support/stand.ts";
 
 /* Loops of real requests on a machine that has other things to do. */

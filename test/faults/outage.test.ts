@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { folderWith } from "../support/cli-process.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { startServerProcess } from "../support/service-process.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { startTcpProxy } from "../support/servers/tcp-proxy.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { startServerProcess } from "../support/service/service-process.ts";
 import { startOwnPostgres } from "./support/own-postgres.ts";
 import { WORK_DONE } from "./support/playbooks.ts";
 import { LONG, openStand } from "./support/stand.ts";

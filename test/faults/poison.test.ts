@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { type TestContext, test } from "node:test";
-import { endOf } from "../support/api-work.ts";
+import { endOf } from "../support/service/api-work.ts";
 import { startManualWorker } from "./support/manual-worker.ts";
 import { peakMb } from "./support/memory.ts";
 import { PAIR_DONE, WORK_DONE } from "./support/playbooks.ts";

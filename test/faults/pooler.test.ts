@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startPgbouncer } from "../support/pgbouncer.ts";
-import { startRealPostgres } from "../support/real-postgres.ts";
+import { startRealPostgres } from "../support/database/real-postgres.ts";
+import { startPgbouncer } from "../support/servers/pgbouncer.ts";
 import { WORK_DONE } from "./support/playbooks.ts";
 import { LONG, openStand } from "./support/stand.ts";
 

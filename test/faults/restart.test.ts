@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { findPostmaster } from "../../src/platform/postmaster-file.ts";
-import { folderWith } from "../support/cli-process.ts";
-import { freePort } from "../support/free-port.ts";
-import { startServerProcess } from "../support/service-process.ts";
+import { findPostmaster } from "../../src/platform/postgres/postmaster-file.ts";
+import { freePort } from "../support/servers/free-port.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { startServerProcess } from "../support/service/service-process.ts";
 import { LONG, openStand } from "./support/stand.ts";
 import { until } from "./support/until.ts";
 

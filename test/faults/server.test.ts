@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Database } from "../../src/repositories/database.ts";
+import type { Database } from "../../src/repositories/database/database.ts";
 import { closeEventGate } from "./support/event-gate.ts";
 import { startManualWorker } from "./support/manual-worker.ts";
 import { PAIR_DONE, WORK_DONE } from "./support/playbooks.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { endOf } from "../support/api-work.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { startServerProcess } from "../support/service-process.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { endOf } from "../support/service/api-work.ts";
+import { startServerProcess } from "../support/service/service-process.ts";
 import { createClient } from "./support/client.ts";
 import { startManualWorker } from "./support/manual-worker.ts";
 import { PAIR_DONE, PARENT_DONE, WORK_DONE } from "./support/playbooks.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { insertWaiting } from "../support/waiting-commands.ts";
+import { insertWaiting } from "../support/database/waiting-commands.ts";
 import { WORK_DONE } from "./support/playbooks.ts";
 import { LONG, openStand, SHORT } from "./support/stand.ts";
 

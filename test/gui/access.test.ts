@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { assertUsable } from "../support/gui.ts";
-import { assertQuiet, startGuiLogin } from "../support/gui-login.ts";
+import { assertUsable } from "../support/page/gui.ts";
+import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
 
 /*
  * Users, roles, permissions and the audit log in the browser, for those who look after them, through the gateway.

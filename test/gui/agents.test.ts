@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, assertUsableInEveryLook, startGui } from "../support/gui.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { startMcpServer } from "../support/mcp-server.ts";
+import { accessibility, assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
+import { startHttpServer } from "../support/servers/http-server.ts";
+import { startMcpServer } from "../support/servers/mcp-server.ts";
 
 /* The terminal of agents in a real browser, against a real `flow serve` with a worker and the reference server of MCP. */
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { accessibility, assertUsableInEveryLook, startGui } from "../support/gui.ts";
-import { writeDocument } from "../support/gui-editor.ts";
+import { accessibility, assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
+import { writeDocument } from "../support/page/gui-editor.ts";
 
 /* The catalog in a real browser against a real `flow serve` with a worker. */
 

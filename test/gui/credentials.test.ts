@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { accessibility, assertUsableInEveryLook, startGui } from "../support/gui.ts";
+import { accessibility, assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
 
 /* Credentials in a real browser against a real `flow serve`. What they hold must never come back. */
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, LIMIT_MS, startGui } from "../support/gui.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { accessibility, LIMIT_MS, startGui } from "../support/page/gui.ts";
+import { startHttpServer } from "../support/servers/http-server.ts";
+import { startTcpProxy } from "../support/servers/tcp-proxy.ts";
 
 /*
  * The event log of an execution in a real browser: its filters, one event and the ways to it, and what happens live.

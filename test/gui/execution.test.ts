@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
-import { assertUsableInEveryLook, startGui } from "../support/gui.ts";
+import { assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
 import { EXECUTION_PLAYBOOKS } from "./execution-playbooks.ts";
 
 /* One execution's page in a real browser: what it answers at first sight, steps and values, differences, the graph, actions. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { startBrowser } from "../support/browser.ts";
-import { type CliProcess, folderWith, startFlow } from "../support/cli-process.ts";
-import { accessibility, assertUsable, openedPage } from "../support/gui.ts";
+import { startBrowser } from "../support/page/browser.ts";
+import { accessibility, assertUsable, openedPage } from "../support/page/gui.ts";
+import { type CliProcess, folderWith, startFlow } from "../support/service/cli-process.ts";
 
 /*
  * What the page says when something is not there: nothing in an empty installation, no worker, no server, no right. One home

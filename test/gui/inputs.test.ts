@@ -5,8 +5,8 @@ import { readInputs, readMap, textOf } from "../../gui/src/catalog/input-values.
 import { fieldsOf, fieldsOfSchema, inTextOrder } from "../../gui/src/catalog/inputs.ts";
 import { lineDiff } from "../../gui/src/catalog/line-diff.ts";
 import { type DataField, dataOf, startFields } from "../../gui/src/credentials/data-fields.ts";
-import { CREDENTIAL_TYPES, credentialFields, credentialProblems } from "../../src/schema/credential-types.ts";
-import type { Json } from "../../src/schema/json.ts";
+import { CREDENTIAL_TYPES, credentialFields, credentialProblems } from "../../src/schema/rules/credential-types.ts";
+import type { Json } from "../../src/schema/words/json.ts";
 
 const WORKLOAD = {
   text: "a",

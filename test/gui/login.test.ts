@@ -3,9 +3,9 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
-import { assertUsable, LOOKS } from "../support/gui.ts";
-import { assertQuiet, startGuiLogin } from "../support/gui-login.ts";
-import { DOMAIN } from "../support/identity-provider.ts";
+import { assertUsable, LOOKS } from "../support/page/gui.ts";
+import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
+import { DOMAIN } from "../support/servers/identity-provider.ts";
 
 /*
  * Logging in with the browser's page: a real identity provider, gateway, server and worker, and a real browser.

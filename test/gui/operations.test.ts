@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { assertUsable, assertUsableInEveryLook, startGui } from "../support/gui.ts";
+import { assertUsable, assertUsableInEveryLook, startGui } from "../support/page/gui.ts";
 
 /*
  * Operations and the list of executions, in a real browser against a real `flow serve` with a worker: one service and one

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { assertUsableInEveryLook, LIMIT_MS, startGui } from "../support/gui.ts";
-import { writeDocument } from "../support/gui-editor.ts";
+import { assertUsableInEveryLook, LIMIT_MS, startGui } from "../support/page/gui.ts";
+import { writeDocument } from "../support/page/gui-editor.ts";
 
 /*
  * The browser's page in a real browser against a real `flow serve` with a worker: one service and one browser for all of these.

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { flow } from "../support/cli-process.ts";
-import { openedPage, startGui } from "../support/gui.ts";
-import { assertQuiet, startGuiLogin } from "../support/gui-login.ts";
-import { startReverseProxy } from "../support/reverse-proxy.ts";
+import { openedPage, startGui } from "../support/page/gui.ts";
+import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
+import { startReverseProxy } from "../support/servers/reverse-proxy.ts";
+import { flow } from "../support/service/cli-process.ts";
 
 /* Server and gateway behind a reverse proxy that puts a path before all of theirs; some take it away again, others do not. */
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, assertUsable, startGui } from "../support/gui.ts";
+import { accessibility, assertUsable, startGui } from "../support/page/gui.ts";
 
 /*
  * A log that is too long to be held by a page, and many steps: only what is in sight is loaded and drawn. Times are measured

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { describeAt, keysAt, valuesAt } from "../../gui/src/parts/schema-lookup.ts";
 import { ITEM, placeAt, type YamlPlace } from "../../gui/src/parts/yaml-place.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
 
 const schema = JSON.parse(
   readFileSync(join(import.meta.dirname, "../../../playbooks/playbook.schema.json"), "utf8"),

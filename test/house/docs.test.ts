@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
-import { describeConfig } from "../../src/platform/config.ts";
+import { describeConfig } from "../../src/platform/config/config.ts";
 
 /* What can be checked of the pages without running their commands. */
 

@@ -75,13 +75,13 @@ test("the pure core reads no clock, no chance and no environment", () => {
 });
 
 test("only the configuration and the entry read the environment", () => {
-  const others = all.filter(({ name }) => name !== "src/platform/config.ts" && name !== "src/main.ts");
-  assert.deepEqual(banned(others, /\bprocess\.env\b/, "read it in platform/config.ts"), []);
+  const others = all.filter(({ name }) => name !== "src/platform/config/config.ts" && name !== "src/main.ts");
+  assert.deepEqual(banned(others, /\bprocess\.env\b/, "read it in platform/config/config.ts"), []);
 });
 
 test("nothing evaluates text as code", () => {
   // The Python harness is text for another language, and running the author's code is what it is for.
-  const ours = all.filter(({ name }) => !name.startsWith("src/tools/python-harness"));
+  const ours = all.filter(({ name }) => !name.startsWith("src/tools/python/harness"));
   assert.deepEqual(banned(ours, /\beval\(|new Function\(|node:vm/, "interpret it"), []);
 });
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createGatewayMetrics } from "../../src/platform/gateway-metrics.ts";
-import { createMetrics } from "../../src/platform/metrics.ts";
-import { TRACING_SETTINGS } from "../../src/platform/tracing-settings.ts";
+import { TRACING_SETTINGS } from "../../src/platform/config/tracing.ts";
+import { createGatewayMetrics } from "../../src/platform/telemetry/gateway-metrics.ts";
+import { createMetrics } from "../../src/platform/telemetry/metrics.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../../docs/observability.md"), "utf8");
 

@@ -1,4 +1,4 @@
-import type { DiagnosticCode } from "../../src/language/document/codes.ts";
+import type { DiagnosticCode } from "../../src/language/document/source/codes.ts";
 import { HEAD } from "./load-support.ts";
 
 /** One rule of the loader, shown by a document that breaks it. */

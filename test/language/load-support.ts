@@ -1,7 +1,7 @@
-import { loadPlaybook } from "../../src/language/load.ts";
-import type { Diagnostic } from "../../src/schema/diagnostic.ts";
-import type { Json } from "../../src/schema/json.ts";
-import type { Playbook } from "../../src/schema/playbook.ts";
+import { loadPlaybook } from "../../src/language/load/load.ts";
+import type { Diagnostic } from "../../src/schema/words/diagnostic.ts";
+import type { Json } from "../../src/schema/words/json.ts";
+import type { Playbook } from "../../src/schema/words/playbook.ts";
 
 /** Three lines that every playbook needs; what follows begins in line 4. */
 export const HEAD = "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: demo }\n";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { FlowError } from "../../src/schema/errors.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
 import { type Bench, type BenchOptions, type Ran, setup } from "../worker/support/bench.ts";
 import { bad, type Call, ok, untilStopped } from "../worker/support/scripted-tools.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { CHILD_DEPTH_MAX } from "../../src/local/family.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
 import { setup } from "../worker/support/bench.ts";
 import { bad, longText, ok } from "../worker/support/scripted-tools.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { FlowEvent } from "../../src/schema/event.ts";
+import type { FlowEvent } from "../../src/schema/words/event.ts";
 import { setup } from "../worker/support/bench.ts";
 import { recordsOf } from "../worker/support/recorded.ts";
 import { bad, longText, ok } from "../worker/support/scripted-tools.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FlowError } from "../../src/schema/errors.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
 import { setup } from "../worker/support/bench.ts";
 import { ok } from "../worker/support/scripted-tools.ts";
 

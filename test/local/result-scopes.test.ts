@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FlowError } from "../../src/schema/errors.ts";
-import type { Json } from "../../src/schema/json.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
+import type { Json } from "../../src/schema/words/json.ts";
 import { type Bench, type Ran, setup } from "../worker/support/bench.ts";
 
 // Interface specification, Result references: when the payloads of a local run end.

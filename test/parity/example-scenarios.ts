@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/schema/json.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
 import type { Scenario } from "./support/scenario.ts";
 
 /** Addresses that the examples need. */

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import type { JsonObject } from "../../src/schema/json.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
 
 /*
  * What a loop does about iterations that fail (language document, sections 6 and 12), in every mode and carried out in both

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import type { Json, JsonObject } from "../../src/schema/json.ts";
+import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 
 /*
  * Every way to write a step's `tool` (language document, section 3), its result inline and stored, on a plain step and in a

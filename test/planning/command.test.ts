@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { planPlaybook } from "../../src/cli/plan.ts";
+import { planPlaybook } from "../../src/cli/documents/plan.ts";
 import { command, workspace } from "../testing/workspace.ts";
 
 const PLAYBOOK = `apiVersion: demo/v2

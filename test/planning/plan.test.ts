@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compileProgram } from "../../src/engine/program.ts";
-import { loadPlaybook } from "../../src/language/load.ts";
-import type { Rendered } from "../../src/language/render-known.ts";
+import { compileProgram } from "../../src/engine/program/program.ts";
+import { loadPlaybook } from "../../src/language/load/load.ts";
+import type { Rendered } from "../../src/language/template/render-known.ts";
 import { planRun } from "../../src/planning/plan.ts";
 import type { Plan, PlannedStep } from "../../src/planning/planned.ts";
-import { isJsonObject, type JsonObject } from "../../src/schema/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/schema/words/json.ts";
 
 /** Plans a playbook of which `text` is all that follows the header; nothing is on the machine but `http` and `noop`. */
 async function plan(text: string, request: JsonObject = {}): Promise<Plan> {

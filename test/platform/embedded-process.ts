@@ -1,5 +1,5 @@
-import { startEmbeddedPostgres } from "../../src/platform/embedded-postgres.ts";
-import { openDatabase } from "../../src/repositories/database.ts";
+import { startEmbeddedPostgres } from "../../src/platform/postgres/embedded.ts";
+import { openDatabase } from "../../src/repositories/database/database.ts";
 
 /*
  * A program that uses the embedded PostgreSQL of the folder in its first argument; see embedded-postgres.test.ts. It prints

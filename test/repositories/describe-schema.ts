@@ -1,4 +1,4 @@
-import type { Database } from "../../src/repositories/database.ts";
+import type { Database } from "../../src/repositories/database/database.ts";
 
 /** The service's schemas; tables of the first one stand without its name. */
 const SCHEMAS = ["flow", "auth"];

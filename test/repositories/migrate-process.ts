@@ -1,5 +1,5 @@
-import { openDatabase } from "../../src/repositories/database.ts";
-import { migrate } from "../../src/repositories/migrate.ts";
+import { openDatabase } from "../../src/repositories/database/database.ts";
+import { migrate } from "../../src/repositories/database/migrate.ts";
 
 /* A process that migrates the database of its first argument and prints what it did; see migrate.test.ts. */
 

@@ -1,6 +1,6 @@
 import { after } from "node:test";
-import { type Database, type DatabaseOptions, openDatabase } from "../../src/repositories/database.ts";
-import { createServiceDatabase, createTestDatabase } from "../support/postgres.ts";
+import { type Database, type DatabaseOptions, openDatabase } from "../../src/repositories/database/database.ts";
+import { createServiceDatabase, createTestDatabase } from "../support/database/postgres.ts";
 
 const opened: Database[] = [];
 // Before the server stops: an ended connection would be an error that nobody waits for.

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { isAlive } from "../../src/platform/process.ts";
-import { folderWith } from "../support/cli-process.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { type Serving, startServe } from "../support/serve.ts";
+import { isAlive } from "../../src/platform/system/process.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { type Serving, startServe } from "../support/service/serve.ts";
 
 const ALL = ["--role", "all"];
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folderWith } from "../support/cli-process.ts";
-import { DOMAIN, startIdentityProvider } from "../support/identity-provider.ts";
-import { startServe } from "../support/serve.ts";
+import { DOMAIN, startIdentityProvider } from "../support/servers/identity-provider.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { startServe } from "../support/service/serve.ts";
 
 interface Line {
   level: string;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { open } from "../repositories/service-database.ts";
-import { playbook } from "../support/api.ts";
-import { folderWith } from "../support/cli-process.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { startServe } from "../support/serve.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { playbook } from "../support/service/api.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { startServe } from "../support/service/serve.ts";
 
 test("what a killed server has left of an execution that ended is deleted by the next one; what is open is read on", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();

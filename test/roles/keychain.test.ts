@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { before, type TestContext, test } from "node:test";
-import { connectServer, type ServerConnection } from "../../src/adapters/server-connection.ts";
-import { createServerKeychain } from "../../src/adapters/server-keychain.ts";
+import { connectServer, type ServerConnection } from "../../src/adapters/server/connection.ts";
+import { createServerKeychain } from "../../src/adapters/server/keychain.ts";
 import { systemClock } from "../../src/adapters/system-clock.ts";
-import type { Json, JsonObject } from "../../src/schema/json.ts";
-import { createSecretSource } from "../../src/tools/secret-source.ts";
-import { folderWith } from "../support/cli-process.ts";
-import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/http-server.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { readAtOnce } from "../support/keychain-storm.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { type Answer, respond } from "../support/secret-source.ts";
-import { type Serving, startServe } from "../support/serve.ts";
+import type { Json, JsonObject } from "../../src/schema/words/json.ts";
+import { createSecretSource } from "../../src/tools/secrets/create-secret-source.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/servers/http-server.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { readAtOnce } from "../support/service/keychain-storm.ts";
+import { type Answer, respond } from "../support/service/secret-source.ts";
+import { type Serving, startServe } from "../support/service/serve.ts";
 
 // Keychain entries of playbooks on a real service: a server, a worker, PostgreSQL, and a token endpoint.
 

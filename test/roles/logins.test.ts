@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { connect } from "nats";
 import postgres from "postgres";
-import { decodeEnvelope } from "../../src/platform/nats-envelope.ts";
-import { type LoginService, startLoginService } from "../support/login-service.ts";
-import { startTestNats, type TestNats } from "../support/nats-server.ts";
+import { decodeEnvelope } from "../../src/platform/nats/envelope.ts";
+import { startTestNats, type TestNats } from "../support/servers/nats-server.ts";
+import { type LoginService, startLoginService } from "../support/service/login-service.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 

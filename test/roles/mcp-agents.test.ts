@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import type { JsonObject } from "../../src/schema/json.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
 import { EXAMPLES, ROOT } from "../examples/run-flow.ts";
-import { folderWith } from "../support/cli-process.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { startSdkMcpServer } from "../support/sdk-mcp-server.ts";
-import { startServe } from "../support/serve.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { startHttpServer } from "../support/servers/http-server.ts";
+import { startSdkMcpServer } from "../support/servers/sdk-mcp-server.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { startServe } from "../support/service/serve.ts";
 
 // An MCP server behind an agent, on a real service: server, worker, PostgreSQL, and the machine's metadata service.
 

@@ -3,10 +3,10 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import postgres from "postgres";
-import { type CliEnd, flow, folderWith, playbookText } from "../support/cli-process.ts";
-import { encryptionKeys } from "../support/key-ring.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { startServe } from "../support/serve.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { encryptionKeys } from "../support/engine/key-ring.ts";
+import { type CliEnd, flow, folderWith, playbookText } from "../support/service/cli-process.ts";
+import { startServe } from "../support/service/serve.ts";
 
 /* Credentials and keys with real processes: servers, a worker, the command line. */
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { folderWith } from "../support/cli-process.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { type Serving, startServe } from "../support/serve.ts";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { startHttpServer } from "../support/servers/http-server.ts";
+import { type ReceivedSpan, startOtlpReceiver } from "../support/servers/otlp-receiver.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { type Serving, startServe } from "../support/service/serve.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER = "00f067aa0ba902b7";

@@ -2,19 +2,19 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, before, type TestContext, test } from "node:test";
 import postgres from "postgres";
-import { compileProgram } from "../../src/engine/program.ts";
-import { loadPlaybook } from "../../src/language/load.ts";
+import { compileProgram } from "../../src/engine/program/program.ts";
+import { loadPlaybook } from "../../src/language/load/load.ts";
 import { createLocalRuntime } from "../../src/local/runtime.ts";
-import type { FlowEvent, ProgressNumbers } from "../../src/schema/event.ts";
-import { type EventRecord, fromRecord } from "../../src/schema/event-record.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
+import { type EventRecord, fromRecord } from "../../src/schema/rules/event-record.ts";
+import type { FlowEvent, ProgressNumbers } from "../../src/schema/words/event.ts";
+import type { JsonObject } from "../../src/schema/words/json.ts";
 import { createToolRegistry } from "../../src/tools/registry.ts";
-import { folderWith } from "../support/cli-process.ts";
-import { startHttpServer } from "../support/http-server.ts";
-import { ownDatabase } from "../support/key-ring.ts";
-import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { startServe } from "../support/serve.ts";
-import { readEvents } from "../support/sse.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { startHttpServer } from "../support/servers/http-server.ts";
+import { readEvents } from "../support/servers/sse.ts";
+import { folderWith } from "../support/service/cli-process.ts";
+import { startServe } from "../support/service/serve.ts";
 
 // How far a transfer over HTTP into PostgreSQL is, while it runs: on a service, and in a local run.
 

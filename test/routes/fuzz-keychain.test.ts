@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { before, test } from "node:test";
 import fc from "fast-check";
-import { openApi } from "../support/api.ts";
-import { ONE_STEP, workWith } from "../support/api-work.ts";
-import { bent, oddValue } from "../support/bent.ts";
-import { oddText } from "../support/odd-text.ts";
+import { oddText } from "../support/engine/odd-text.ts";
+import { bent, oddValue } from "../support/servers/bent.ts";
+import { openApi } from "../support/service/api.ts";
+import { ONE_STEP, workWith } from "../support/service/api-work.ts";
 
 /*
  * Whatever is sent to the routes of the keychain and of transient values, the answer is a success or a refusal: never a 500,

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
-import { openApi, playbook } from "../support/api.ts";
-import { oddText } from "../support/odd-text.ts";
+import { oddText } from "../support/engine/odd-text.ts";
+import { openApi, playbook } from "../support/service/api.ts";
 
 /*
  * Whatever is sent, the answer is a 200 or a refusal: never a 500, never nothing. `FLOW_SEED=… npm test -- routes/fuzz`

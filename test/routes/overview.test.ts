@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openDatabase } from "../../src/repositories/database.ts";
-import type { Overview } from "../../src/schema/overview-api.ts";
-import { buildApi, openApi, TOKENS } from "../support/api.ts";
-import { workWith } from "../support/api-work.ts";
+import { openDatabase } from "../../src/repositories/database/database.ts";
+import type { Overview } from "../../src/schema/api/overview.ts";
+import { buildApi, openApi, TOKENS } from "../support/service/api.ts";
+import { workWith } from "../support/service/api-work.ts";
 
 const api = await openApi();
 const work = workWith(api);

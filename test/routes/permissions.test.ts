@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, test } from "node:test";
 import { PERMISSIONS_PAGE, type PermissionRow, readPermissions, type Verdict } from "../../docs/permissions.ts";
-import { type Body, openApi, playbook, posted, TOKENS } from "../support/api.ts";
-import { addUser, type TestUserOptions } from "../support/users.ts";
+import { type Body, openApi, playbook, posted, TOKENS } from "../support/service/api.ts";
+import { addUser, type TestUserOptions } from "../support/service/users.ts";
 
 // Every call of docs/permissions.md, made: each route by each role and each kind of token and session.
 
@@ -14,7 +14,7 @@ const BODIES: Readonly<Record<string, (path: string) => Body>> = {
   "POST /api/catalog/register": (path) => ({ content: playbook(path) }),
 };
 const ROWS = readPermissions(readFileSync(PERMISSIONS_PAGE, "utf8"));
-/** What a worker may do to children of what it runs alone, which these calls are not about (test/routes/execute.test.ts). */
+/** What a worker may do to children of what it runs alone, which these calls are not about (test/routes/executions/execute.test.ts). */
 const OF_CHILDREN = ["POST /api/execute", "POST /api/executions/:execution_id/cancel"];
 const NOBODY = "anonymous";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { TestHttpServer } from "../support/http-server.ts";
+import type { TestHttpServer } from "../support/servers/http-server.ts";
 import type { Canaries } from "./canary.ts";
 import { bodiesOf, requestsOf } from "./echo-server.ts";
 

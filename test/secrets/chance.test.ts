@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { flow, folderWith } from "../support/cli-process.ts";
+import { flow, folderWith } from "../support/service/cli-process.ts";
 
 // A short password stands by chance in names and values that have nothing to do with it: they stay what they are.
 

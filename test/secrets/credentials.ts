@@ -1,4 +1,4 @@
-import type { TestDatabase } from "../support/postgres.ts";
+import type { TestDatabase } from "../support/database/postgres.ts";
 import type { Canaries } from "./canary.ts";
 
 /** The credentials of the playbooks, with a canary in every field that is secret. */

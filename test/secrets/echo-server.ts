@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/http-server.ts";
+import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../support/servers/http-server.ts";
 
 /** A server that answers with what it was sent, 404 below `/missing`, and gives `granted` as an access token at `/token`. */
 export async function startEchoServer(t: TestContext, granted: string): Promise<TestHttpServer> {

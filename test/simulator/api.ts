@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import type { LedgerEntry } from "../../src/adapters/ledger.ts";
-import type { ServerCall, ServerReply } from "../../src/adapters/server-connection.ts";
-import { resultOf } from "../../src/engine/results.ts";
-import { isTerminal } from "../../src/engine/state.ts";
-import { commandAnswer } from "../../src/routes/claimed-command.ts";
-import { readBatch } from "../../src/routes/event-batch.ts";
-import { ERROR_STATUS, FlowError } from "../../src/schema/errors.ts";
-import type { Json, JsonObject } from "../../src/schema/json.ts";
-import type { Advance, ReportOutcome } from "../../src/services/advance.ts";
+import type { ServerCall, ServerReply } from "../../src/adapters/server/connection.ts";
+import type { LedgerEntry } from "../../src/adapters/server/running-table.ts";
+import { resultOf } from "../../src/engine/state/results.ts";
+import { isTerminal } from "../../src/engine/state/state.ts";
+import { commandAnswer } from "../../src/routes/workers/claimed-command.ts";
+import { readBatch } from "../../src/routes/workers/event-batch.ts";
+import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
+import type { Json, JsonObject } from "../../src/schema/words/json.ts";
+import type { Advance, ReportOutcome } from "../../src/services/orchestration/orchestrator.ts";
 import { idOfPlaybook } from "./playbooks.ts";
 import type { Process } from "./process.ts";
 import { STORE_ERRORS } from "./store.ts";
@@ -133,7 +133,7 @@ async function cancel({ advance, process }: ApiParts, executionId: string): Prom
   };
 }
 
-/** As `services/await-result` waits, on the virtual clock. */
+/** As `services/executions/await-result` waits, on the virtual clock. */
 async function awaitEnd(
   { advance, tables, process, query }: ApiParts,
   executionId: string,

@@ -1,4 +1,4 @@
-import type { Notice } from "../../src/schema/notice.ts";
+import type { Notice } from "../../src/schema/words/notice.ts";
 import type { World } from "./process.ts";
 
 /** Notices between servers: lost, doubled, late, and some that nobody has sent. */

@@ -1,4 +1,4 @@
-import type { SteppedClock } from "../../src/adapters/stepped-clock.ts";
+import type { SteppedClock } from "../../src/testing/stepped-clock.ts";
 import type { Random } from "./random.ts";
 
 /** How likely each fault is in one run, each time it could happen. */

@@ -1,5 +1,5 @@
-import type { ServerCall, ServerConnection, ServerReply } from "../../src/adapters/server-connection.ts";
-import { FlowError } from "../../src/schema/errors.ts";
+import type { ServerCall, ServerConnection, ServerReply } from "../../src/adapters/server/connection.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Process, World } from "./process.ts";
 
 /** Somebody who answers calls while it lives. */

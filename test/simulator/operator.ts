@@ -1,5 +1,5 @@
-import { callUntilAnswered } from "../../src/adapters/server-retry.ts";
-import { isJsonObject } from "../../src/schema/json.ts";
+import { callUntilAnswered } from "../../src/adapters/server/retry.ts";
+import { isJsonObject } from "../../src/schema/words/json.ts";
 import { type Answering, connect } from "./network.ts";
 import type { Simulated } from "./playbooks.ts";
 import { startProcess, type World } from "./process.ts";

@@ -1,5 +1,5 @@
-import type { Json } from "../../src/schema/json.ts";
-import type { CommandProgram } from "../../src/services/programs.ts";
+import type { Json } from "../../src/schema/words/json.ts";
+import type { CommandProgram } from "../../src/services/orchestration/memory/program-cache.ts";
 import { compile } from "../engine/support/playbook.ts";
 
 /** A playbook to simulate. Its kinds do not matter: every task is scripted (see tools.ts). */

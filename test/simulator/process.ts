@@ -1,5 +1,5 @@
-import type { SteppedClock } from "../../src/adapters/stepped-clock.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import type { SteppedClock } from "../../src/testing/stepped-clock.ts";
 import type { FaultPlan, Faults } from "./faults.ts";
 import type { Random } from "./random.ts";
 

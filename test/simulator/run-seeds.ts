@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type FaultPlan, NO_FAULTS } from "./faults.ts";
-import { assertInvariants } from "./invariants.ts";
+import { assertInvariants } from "./invariants/invariants.ts";
 import { PLAYBOOKS, type Simulated } from "./playbooks.ts";
 import { simulate } from "./simulate.ts";
 

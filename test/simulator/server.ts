@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
-import type { ServerCall, ServerReply } from "../../src/adapters/server-connection.ts";
-import { resultOf } from "../../src/engine/results.ts";
-import type { ExecutionState } from "../../src/engine/state.ts";
-import { boundedResult } from "../../src/language/bounded-result.ts";
-import { FlowError } from "../../src/schema/errors.ts";
-import type { Notice } from "../../src/schema/notice.ts";
-import type { Advance, AdvanceObserver, ExecutionView, ReportOutcome } from "../../src/services/advance.ts";
-import { createAdvance } from "../../src/services/create-advance.ts";
-import { createEchoes, type Echoes } from "../../src/services/echoes.ts";
-import { DuplicateKey } from "../support/memory-store.ts";
+import type { ServerCall, ServerReply } from "../../src/adapters/server/connection.ts";
+import { resultOf } from "../../src/engine/state/results.ts";
+import type { ExecutionState } from "../../src/engine/state/state.ts";
+import { boundedResult } from "../../src/language/views/bounded-result.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
+import type { Notice } from "../../src/schema/words/notice.ts";
+import { createAdvance } from "../../src/services/orchestration/create-orchestrator.ts";
+import type {
+  Advance,
+  AdvanceObserver,
+  ExecutionView,
+  ReportOutcome,
+} from "../../src/services/orchestration/orchestrator.ts";
+import { createEchoes, type Echoes } from "../../src/services/workers/own-notices.ts";
+import { DuplicateKey } from "../support/engine/memory-store.ts";
 import { type ApiParts, answer } from "./api.ts";
 import type { VirtualBroker } from "./broker.ts";
 import type { Answering } from "./network.ts";

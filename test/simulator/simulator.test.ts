@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { assertInvariants } from "./invariants.ts";
+import { assertInvariants } from "./invariants/invariants.ts";
 import { PLAYBOOKS, type Simulated } from "./playbooks.ts";
 import { playbookOf, runSeed, type Summary } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";

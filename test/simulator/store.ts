@@ -1,5 +1,5 @@
 import type { ExecutionStore } from "../../src/ports/execution-store.ts";
-import { FlowError } from "../../src/schema/errors.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Process, World } from "./process.ts";
 
 /** The connection broke: nobody knows what was written. */

@@ -1,6 +1,6 @@
-import type { Json } from "../../src/schema/json.ts";
-import { createMemoryStore, isHeld, type MemoryStore } from "../support/memory-store.ts";
-import { createMemoryWorkers, type MemoryWorkers, type WorkerTimes } from "../support/memory-workers.ts";
+import type { Json } from "../../src/schema/words/json.ts";
+import { createMemoryStore, isHeld, type MemoryStore } from "../support/engine/memory-store.ts";
+import { createMemoryWorkers, type MemoryWorkers, type WorkerTimes } from "../support/engine/memory-workers.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** How long things hold: those of the service, shorter, so that a run sees all of them end. */

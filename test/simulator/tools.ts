@@ -1,6 +1,6 @@
-import { type Json, own } from "../../src/schema/json.ts";
-import { failed, type ToolResult } from "../../src/schema/outcome.ts";
-import type { Tool, ToolCall } from "../../src/tools/tool.ts";
+import { type Json, own } from "../../src/schema/words/json.ts";
+import { failed, type ToolResult } from "../../src/schema/words/outcome.ts";
+import type { Tool, ToolCall } from "../../src/tools/contract/tool.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Process, World } from "./process.ts";
 

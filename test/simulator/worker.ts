@@ -1,10 +1,10 @@
 import { setMaxListeners } from "node:events";
-import { createServerChildren } from "../../src/adapters/server-children.ts";
-import { createServerResults } from "../../src/adapters/server-results.ts";
-import { createServerWork } from "../../src/adapters/server-work.ts";
+import { createServerChildren } from "../../src/adapters/server/children.ts";
+import { createServerResults } from "../../src/adapters/server/results.ts";
+import { createServerWork } from "../../src/adapters/server/work.ts";
 import type { ClaimedWork } from "../../src/ports/work-server.ts";
-import { isJsonObject } from "../../src/schema/json.ts";
-import { createWork, type Work } from "../../src/worker/work.ts";
+import { isJsonObject } from "../../src/schema/words/json.ts";
+import { createWork, type Work } from "../../src/worker/loop/worker.ts";
 import { type Answering, connect } from "./network.ts";
 import { programOf } from "./playbooks.ts";
 import { type Process, startProcess, type World } from "./process.ts";

@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { runTests } from "../../src/cli/test.ts";
-import { FlowError } from "../../src/schema/errors.ts";
+import { runTests } from "../../src/cli/documents/test.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
 import { command, workspace } from "./workspace.ts";
 
 const PLAYBOOK = `apiVersion: demo/v2

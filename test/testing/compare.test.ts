@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Json } from "../../src/schema/json.ts";
+import type { Json } from "../../src/schema/words/json.ts";
 import { DIFFERENCES_MAX, missing, unequal } from "../../src/testing/compare.ts";
 
 const paths = (list: { path: string }[]) => list.map(({ path }) => path);

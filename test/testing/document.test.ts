@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Diagnostic } from "../../src/schema/diagnostic.ts";
+import type { Diagnostic } from "../../src/schema/words/diagnostic.ts";
 import { readTests } from "../../src/testing/document.ts";
 
 const problems = (text: string) => readTests(text, "x.test.yaml").diagnostics();

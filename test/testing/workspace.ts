@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
 import type { TestContext } from "node:test";
-import type { CliInput, CliValues } from "../../src/cli/command.ts";
+import type { CliInput, CliValues } from "../../src/cli/command-line/command.ts";
 
 /** A folder with these files, removed after the test. */
 export function workspace(t: TestContext, files: Readonly<Record<string, string>>): string {

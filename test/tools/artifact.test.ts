@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FlowError } from "../../src/schema/errors.ts";
-import type { Json, JsonObject } from "../../src/schema/json.ts";
-import { type Accumulate, manifestOf } from "../../src/schema/manifest.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
+import type { Json, JsonObject } from "../../src/schema/words/json.ts";
+import { type Accumulate, manifestOf } from "../../src/schema/words/manifest.ts";
 import { createArtifactTool } from "../../src/tools/artifact.ts";
 import { createNoopTool } from "../../src/tools/noop.ts";
-import { toolCall } from "../support/tool-call.ts";
+import { toolCall } from "../support/service/tool-call.ts";
 
 const REF = "noetl://execution/1/step/a/task/a/run/1";
 const PAYLOADS: Record<string, Json> = {

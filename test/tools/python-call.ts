@@ -1,6 +1,6 @@
-import { createPythonTool, type PythonToolOptions } from "../../src/tools/python.ts";
-import type { Tool, ToolCall } from "../../src/tools/tool.ts";
-import { toolCall } from "../support/tool-call.ts";
+import type { Tool, ToolCall } from "../../src/tools/contract/tool.ts";
+import { createPythonTool, type PythonToolOptions } from "../../src/tools/python/python.ts";
+import { toolCall } from "../support/service/tool-call.ts";
 
 /** Which interpreter the tests use: set FLOW_PYTHON to run them with another version. */
 export const TEST_PYTHON = process.env["FLOW_PYTHON"] ?? "python3";

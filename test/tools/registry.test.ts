@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { RUNNABLE_KINDS } from "../../src/schema/playbook.ts";
+import { RUNNABLE_KINDS } from "../../src/schema/words/playbook.ts";
 import { createToolRegistry, type ToolSettings } from "../../src/tools/registry.ts";
-import { toolCall } from "../support/tool-call.ts";
+import { toolCall } from "../support/service/tool-call.ts";
 
 const settings: ToolSettings = { allowPrivate: [], store: { load: () => Promise.resolve(null) } };
 

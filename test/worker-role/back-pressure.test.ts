@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../src/adapters/system-clock.ts";
 import type { ClaimedWork, ReportAnswer, ReportRequest } from "../../src/ports/work-server.ts";
-import type { Command } from "../../src/schema/command.ts";
-import type { FlowEvent } from "../../src/schema/event.ts";
-import { createReporter } from "../../src/worker/reporter.ts";
+import type { Command } from "../../src/schema/words/command.ts";
+import type { FlowEvent } from "../../src/schema/words/event.ts";
+import { createReporter } from "../../src/worker/reporting/reporter.ts";
 import { createSlots } from "../../src/worker/slots.ts";
 
 const command: Command = {

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../src/adapters/system-clock.ts";
 import type { ClaimAnswer, ClaimedWork } from "../../src/ports/work-server.ts";
-import { claimForever } from "../../src/worker/claiming.ts";
-import type { Happening } from "../../src/worker/happening.ts";
+import { claimForever } from "../../src/worker/loop/claim-loop.ts";
 import { createSlots } from "../../src/worker/slots.ts";
+import type { Happening } from "../../src/worker/worker-event.ts";
 
 /** Claims of a server that answers when it is told to. */
 function setup() {

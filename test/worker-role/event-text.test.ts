@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as v from "valibot";
-import { FlowError } from "../../src/schema/errors.ts";
-import { EventInput, fromInput, type ReportedEvent } from "../../src/schema/event-input.ts";
-import type { TaskError } from "../../src/schema/outcome.ts";
-import type { StoredResult } from "../../src/schema/result.ts";
-import { eventText } from "../../src/worker/event-text.ts";
-import { BATCH_BYTES_MAX } from "../../src/worker/outbox.ts";
+import { EventInput, fromInput, type ReportedEvent } from "../../src/schema/api/event-input.ts";
+import { FlowError } from "../../src/schema/words/errors.ts";
+import type { TaskError } from "../../src/schema/words/outcome.ts";
+import type { StoredResult } from "../../src/schema/words/result.ts";
+import { BATCH_BYTES_MAX } from "../../src/worker/reporting/outbox.ts";
+import { eventText } from "../../src/worker/reporting/serialize-event.ts";
 
 const ref = { command_id: "12", attempt: 2, step: "a step", worker: "w" };
 const error: TaskError = {

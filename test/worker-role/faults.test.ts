@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSteppedClock } from "../../src/adapters/stepped-clock.ts";
 import type { ClaimedWork, ReportAnswer, ReportRequest } from "../../src/ports/work-server.ts";
-import type { Command } from "../../src/schema/command.ts";
-import type { FlowEvent } from "../../src/schema/event.ts";
-import type { Happening } from "../../src/worker/happening.ts";
-import { createReporter } from "../../src/worker/reporter.ts";
+import type { Command } from "../../src/schema/words/command.ts";
+import type { FlowEvent } from "../../src/schema/words/event.ts";
+import { createSteppedClock } from "../../src/testing/stepped-clock.ts";
+import { createReporter } from "../../src/worker/reporting/reporter.ts";
 import { createSlots } from "../../src/worker/slots.ts";
+import type { Happening } from "../../src/worker/worker-event.ts";
 
 // What a worker does when the server fails over its reports, each time, by a fault of its own.
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { createHeartbeat } from "../../src/adapters/heartbeat.ts";
-import { createLedger, LEDGER_ROWS, readLedger } from "../../src/adapters/ledger.ts";
+import { createHeartbeat } from "../../src/adapters/server/heartbeat.ts";
+import { createLedger, LEDGER_ROWS, readLedger } from "../../src/adapters/server/running-table.ts";
 
 test("heartbeats go on while the main thread stands still, and tell what was begun right before", async (t) => {
   const memory = new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, createOutboxQueue, type Part } from "../../src/worker/outbox.ts";
+import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, createOutboxQueue, type Part } from "../../src/worker/reporting/outbox.ts";
 
 const text = (json: string, bytes = 10) => ({ json, bytes });
 const texts = (parts: readonly Part<string>[]) =>

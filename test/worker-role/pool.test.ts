@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closedPort, startHttpServer } from "../support/http-server.ts";
+import { closedPort, startHttpServer } from "../support/servers/http-server.ts";
 import { commandOf, documentOf, startFakeServer } from "./support/fake-server.ts";
 import { startGate } from "./support/gate.ts";
 import { startTestWorker } from "./support/worker.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../src/adapters/system-clock.ts";
 import type { ClaimedWork, ReportRequest } from "../../src/ports/work-server.ts";
-import type { FlowEvent } from "../../src/schema/event.ts";
-import { createReporter } from "../../src/worker/reporter.ts";
+import type { FlowEvent } from "../../src/schema/words/event.ts";
+import { createReporter } from "../../src/worker/reporting/reporter.ts";
 import { createSlots } from "../../src/worker/slots.ts";
 import { commandOf } from "./support/fake-server.ts";
 

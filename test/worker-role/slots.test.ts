@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { backOffMs } from "../../src/worker/back-off.ts";
+import { backOffMs } from "../../src/worker/backoff.ts";
 import { createSlots } from "../../src/worker/slots.ts";
 
 const never = new AbortController().signal;

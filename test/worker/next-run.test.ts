@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Retry } from "../../src/engine/state.ts";
-import type { Json } from "../../src/schema/json.ts";
+import type { Retry } from "../../src/engine/state/state.ts";
+import type { Json } from "../../src/schema/words/json.ts";
 import { setup } from "./support/bench.ts";
 import { bad, ok } from "./support/scripted-tools.ts";
 

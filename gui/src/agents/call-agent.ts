@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../../src/schema/json.ts";
+import { isJsonObject, type JsonObject } from "../../../src/schema/words/json.ts";
 import { answerOf, api } from "../api/client.ts";
 import { follow } from "../api/live.ts";
 import type { EventRecord, Execution } from "../api/types.ts";

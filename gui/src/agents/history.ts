@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../../src/schema/json.ts";
+import { isJsonObject } from "../../../src/schema/words/json.ts";
 
 /** A call that was made in this tab. Arguments and results are not kept: the execution has them. */
 export interface PastCall {

@@ -1,4 +1,4 @@
-import { isJsonObject, own } from "../../../src/schema/json.ts";
+import { isJsonObject, own } from "../../../src/schema/words/json.ts";
 
 /** A tool that an MCP server offers, as its list says. */
 export interface McpTool {

@@ -1,4 +1,4 @@
-import { isJsonObject, own } from "../../../src/schema/json.ts";
+import { isJsonObject, own } from "../../../src/schema/words/json.ts";
 import type { Agent, Resource } from "../api/types.ts";
 import { fieldsOf } from "../catalog/inputs.ts";
 

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
-import type { JsonObject } from "../../../src/schema/json.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { queries } from "../api/queries.ts";
 import type { Agent } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";

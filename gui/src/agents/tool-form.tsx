@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
-import type { JsonObject } from "../../../src/schema/json.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { Field } from "../catalog/field.tsx";
 import { readInputs, readMap, type Texts, textOf } from "../catalog/input-values.ts";
 import { fieldsOfSchema } from "../catalog/inputs.ts";

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import type { JsonObject } from "../../../src/schema/json.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { answerOf, api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
 import { type AgentCall, type CallProgress, callAgent } from "./call-agent.ts";

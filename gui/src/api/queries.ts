@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
-import type { CredentialType } from "../../../src/schema/credential-types.ts";
+import type { CredentialType } from "../../../src/schema/rules/credential-types.ts";
 import { answerOf, api, isLockedOut } from "./client.ts";
 import { readExecution } from "./execution.ts";
 import { Problem } from "./problem.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../src/schema/json.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 
 /** The JSON Schema of playbooks, 80 KB of text: loaded when somebody writes one. */
 export async function playbookSchema(): Promise<JsonObject> {

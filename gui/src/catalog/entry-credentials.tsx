@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
-import { credentialUses } from "../../../src/language/credential-uses.ts";
-import type { JsonObject } from "../../../src/schema/json.ts";
+import { credentialUses } from "../../../src/language/load/credential-uses.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 
 /** The credentials that a document names, with the places. */
 export function EntryCredentials({ payload }: { payload: Readonly<Record<string, unknown>> }): ReactNode {

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { isJsonObject, own } from "../../../src/schema/json.ts";
+import { isJsonObject, own } from "../../../src/schema/words/json.ts";
 import { Problem } from "../api/problem.ts";
 import type { Resource } from "../api/types.ts";
 import { Ago, useNow } from "../parts/now.tsx";

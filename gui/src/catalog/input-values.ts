@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject, setOwn } from "../../../src/schema/json.ts";
-import { problemsBySchema } from "../../../src/schema/json-schema.ts";
+import { problemsBySchema } from "../../../src/schema/rules/json-schema.ts";
+import { isJsonObject, type Json, type JsonObject, setOwn } from "../../../src/schema/words/json.ts";
 import type { InputField } from "./inputs.ts";
 
 /** What stands in a form, by the names of its fields. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, own } from "../../../src/schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../../../src/schema/words/json.ts";
 
 /** A field of a form whose fields come from a document or a schema. */
 export interface InputField {

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/words/json.ts";
 import { type InputField, isSecret } from "./inputs.ts";
 
 const KEY = "flow.inputs.";

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
-import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/words/json.ts";
 import { answerOf, api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
 import { executionDetail } from "../api/queries.ts";

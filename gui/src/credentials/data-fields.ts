@@ -1,5 +1,9 @@
-import { type CredentialType, credentialFields, credentialProblems } from "../../../src/schema/credential-types.ts";
-import { isJsonObject, type Json, type JsonObject, setOwn } from "../../../src/schema/json.ts";
+import {
+  type CredentialType,
+  credentialFields,
+  credentialProblems,
+} from "../../../src/schema/rules/credential-types.ts";
+import { isJsonObject, type Json, type JsonObject, setOwn } from "../../../src/schema/words/json.ts";
 
 /** A field of the data as it is typed in. */
 export interface DataField {

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { CREDENTIAL_TYPES, type CredentialType } from "../../../src/schema/credential-types.ts";
-import type { JsonObject } from "../../../src/schema/json.ts";
+import { CREDENTIAL_TYPES, type CredentialType } from "../../../src/schema/rules/credential-types.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { answerOf, api } from "../api/client.ts";
 import { Problem } from "../api/problem.ts";
 import { queries } from "../api/queries.ts";

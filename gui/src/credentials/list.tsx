@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useEffect, useState } from "react";
-import { CREDENTIAL_TYPES } from "../../../src/schema/credential-types.ts";
+import { CREDENTIAL_TYPES } from "../../../src/schema/rules/credential-types.ts";
 import { credentialList } from "../api/queries.ts";
 import type { Credential } from "../api/types.ts";
 import { Ago } from "../parts/now.tsx";

@@ -1,6 +1,6 @@
 import { type CompletionContext, type CompletionResult, startCompletion } from "@codemirror/autocomplete";
 import { type EditorView, hoverTooltip, type Tooltip } from "@codemirror/view";
-import type { JsonObject } from "../../../src/schema/json.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { describeAt, keysAt, valuesAt } from "./schema-lookup.ts";
 import { placeAt } from "./yaml-place.ts";
 

@@ -2,7 +2,7 @@ import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import { Compartment, EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { type ReactNode, useEffect, useRef } from "react";
-import type { JsonObject } from "../../../src/schema/json.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { helped, readable, readOnly, writable } from "./editor-setup.ts";
 
 /** A message at a place of the text, counted from 1. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, own } from "../../../src/schema/json.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../../../src/schema/words/json.ts";
 import { ITEM, type YamlPlace } from "./yaml-place.ts";
 
 /** A key that may be written, or a value. */

@@ -1,7 +1,7 @@
-import type { JsonObject } from "../../schema/json.ts";
-import type { Assignment } from "../../schema/playbook.ts";
-import { isMap, type Place } from "./place.ts";
-import { noteTemplate, type Reading } from "./reading.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Assignment } from "../../schema/words/playbook.ts";
+import { isMap, type Place } from "./source/place.ts";
+import { noteTemplate, type Reading } from "./source/reading.ts";
 
 /**
  * Assignments of a map, in its order (language document, section 5.6). `ctx.x`, `step.x` and `vars.x` write a variable of

@@ -1,5 +1,5 @@
-import { field, type Place, textOf } from "./place.ts";
-import { legacy, type Reading } from "./reading.ts";
+import { field, type Place, textOf } from "./source/place.ts";
+import { legacy, type Reading } from "./source/reading.ts";
 
 /** The catalog path without slashes at its beginning, which mean nothing: `/area/topic` is `area/topic`. */
 export function plainPath(path: string): string {

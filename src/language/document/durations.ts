@@ -1,7 +1,7 @@
-import { TimeoutParts } from "../../schema/document-task.ts";
-import type { Json } from "../../schema/json.ts";
-import { field, isMap, type Place } from "./place.ts";
-import { checkKeys, checkRange, noteTemplate, type Reading } from "./reading.ts";
+import { TimeoutParts } from "../../schema/documents/document-task.ts";
+import type { Json } from "../../schema/words/json.ts";
+import { field, isMap, type Place } from "./source/place.ts";
+import { checkKeys, checkRange, noteTemplate, type Reading } from "./source/reading.ts";
 
 /** What one unit of a duration is in milliseconds. */
 export const SECOND_MS = 1_000;

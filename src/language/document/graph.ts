@@ -1,6 +1,6 @@
-import type { Playbook } from "../../schema/playbook.ts";
-import { didYouMean } from "./hints.ts";
-import type { Reading } from "./reading.ts";
+import type { Playbook } from "../../schema/words/playbook.ts";
+import { didYouMean } from "./source/hints.ts";
+import type { Reading } from "./source/reading.ts";
 
 /** Reports references that lead nowhere, and steps that no path of arcs reaches (language document, section 10). */
 export function checkGraph(playbook: Playbook, reading: Reading): void {

@@ -1,9 +1,9 @@
-import { KeychainEntry } from "../../schema/document.ts";
-import { isJsonObject, type JsonObject } from "../../schema/json.ts";
-import type { KeychainDefinition } from "../../schema/playbook.ts";
-import { didYouMean } from "./hints.ts";
-import { field, firstField, isMap, nameOf, type Place, textOf } from "./place.ts";
-import { checkKeys, legacy, noteText, type Reading } from "./reading.ts";
+import { KeychainEntry } from "../../schema/documents/document.ts";
+import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
+import type { KeychainDefinition } from "../../schema/words/playbook.ts";
+import { didYouMean } from "./source/hints.ts";
+import { field, firstField, isMap, nameOf, type Place, textOf } from "./source/place.ts";
+import { checkKeys, legacy, noteText, type Reading } from "./source/reading.ts";
 
 const KEYCHAIN_KINDS = [
   "secret_manager",

@@ -1,7 +1,7 @@
-import { LoopBody, LoopCursor, LoopFrame, LoopPolicy, LoopSpec, Tolerance } from "../../schema/document.ts";
-import type { Cursor, Loop } from "../../schema/playbook.ts";
-import { field, firstField, isMap, type Place, textOf } from "./place.ts";
-import { checkCount, checkKeys, legacy, noteTemplate, noteText, type Reading } from "./reading.ts";
+import { LoopBody, LoopCursor, LoopFrame, LoopPolicy, LoopSpec, Tolerance } from "../../schema/documents/document.ts";
+import type { Cursor, Loop } from "../../schema/words/playbook.ts";
+import { field, firstField, isMap, type Place, textOf } from "./source/place.ts";
+import { checkCount, checkKeys, legacy, noteTemplate, noteText, type Reading } from "./source/reading.ts";
 import { readKindName } from "./task.ts";
 
 /** Reads `loop` of a step (language document, section 6). */

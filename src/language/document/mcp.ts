@@ -1,7 +1,7 @@
-import { McpDocument, McpMetadata, McpSpec } from "../../schema/mcp-document.ts";
-import { field, isMap, type Place, textOf } from "./place.ts";
-import { checkKeys, legacy, type Reading } from "./reading.ts";
+import { McpDocument, McpMetadata, McpSpec } from "../../schema/documents/mcp-document.ts";
 import { checkShape } from "./shape.ts";
+import { field, isMap, type Place, textOf } from "./source/place.ts";
+import { checkKeys, legacy, type Reading } from "./source/reading.ts";
 
 const API_VERSION = /^[^\s/]\S*\/v2$/;
 

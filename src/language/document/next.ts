@@ -1,9 +1,9 @@
-import { ArcBody, NextBody, NextBranch, NextSpec } from "../../schema/document.ts";
-import type { Json } from "../../schema/json.ts";
-import type { Arc, Next } from "../../schema/playbook.ts";
+import { ArcBody, NextBody, NextBranch, NextSpec } from "../../schema/documents/document.ts";
+import type { Json } from "../../schema/words/json.ts";
+import type { Arc, Next } from "../../schema/words/playbook.ts";
 import { mergeAssignments, readAssignments } from "./assignments.ts";
 import { wholeTemplate } from "./durations.ts";
-import { field, isMap, type Place, textOf } from "./place.ts";
+import { field, isMap, type Place, textOf } from "./source/place.ts";
 import {
   checkKeys,
   legacy,
@@ -12,7 +12,7 @@ import {
   positionOf,
   REMOVED_STEP_KEYS,
   type Reading,
-} from "./reading.ts";
+} from "./source/reading.ts";
 
 /** Reads `next` in all its forms (language document, section 7). */
 export function readNext(reading: Reading, place: Place | undefined): Next {

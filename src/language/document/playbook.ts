@@ -5,15 +5,15 @@ import {
   Metadata,
   PlaybookDocument,
   WorkbookEntry,
-} from "../../schema/document.ts";
-import { isJsonObject, type JsonObject } from "../../schema/json.ts";
-import type { Executor, Playbook, Step, Task } from "../../schema/playbook.ts";
+} from "../../schema/documents/document.ts";
+import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
+import type { Executor, Playbook, Step, Task } from "../../schema/words/playbook.ts";
 import { readInputs } from "./assignments.ts";
 import { readPath } from "./catalog-path.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { checkUnique, readKeychain } from "./keychain.ts";
-import { field, isMap, type Place, textOf } from "./place.ts";
-import { checkKeys, noteText, type Reading } from "./reading.ts";
+import { field, isMap, type Place, textOf } from "./source/place.ts";
+import { checkKeys, noteText, type Reading } from "./source/reading.ts";
 import { readStep } from "./step.ts";
 import { readTool } from "./tool.ts";
 

@@ -1,14 +1,14 @@
-import { AccumulateForm, ResultField, ResultStorage, StoreForm } from "../../schema/document-task.ts";
-import { isJsonObject, own } from "../../schema/json.ts";
-import { type Accumulate, MERGE_STRATEGIES } from "../../schema/manifest.ts";
-import { type PathProblem, parsePath } from "../../schema/merge-path.ts";
-import type { ResultConfig, StoreConfig } from "../../schema/playbook.ts";
-import { RESULT_COMPRESSIONS, RESULT_SCOPES, RESULT_STORES, storeNamed } from "../../schema/result-api.ts";
-import { pathProblem } from "../json-path.ts";
-import { didYouMean } from "./hints.ts";
-import { field, firstField, isMap, type Place, textOf } from "./place.ts";
-import { checkKeys, legacy, type Reading } from "./reading.ts";
-import { textOffset } from "./text-offset.ts";
+import { RESULT_COMPRESSIONS, RESULT_SCOPES, RESULT_STORES, storeNamed } from "../../schema/api/results.ts";
+import { AccumulateForm, ResultField, ResultStorage, StoreForm } from "../../schema/documents/document-task.ts";
+import { isJsonObject, own } from "../../schema/words/json.ts";
+import { type Accumulate, MERGE_STRATEGIES } from "../../schema/words/manifest.ts";
+import { type PathProblem, parsePath } from "../../schema/words/merge-path.ts";
+import type { ResultConfig, StoreConfig } from "../../schema/words/playbook.ts";
+import { pathProblem } from "../words/json-path.ts";
+import { didYouMean } from "./source/hints.ts";
+import { field, firstField, isMap, type Place, textOf } from "./source/place.ts";
+import { checkKeys, legacy, type Reading } from "./source/reading.ts";
+import { textOffset } from "./source/text-offset.ts";
 
 /** A result without any setting: all defaults. */
 export function defaultResult(): ResultConfig {

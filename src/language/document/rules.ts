@@ -1,12 +1,13 @@
-import { Admit, AdmitAction, AdmitRule } from "../../schema/document.ts";
-import type { Schema } from "../../schema/document-forms.ts";
-import { PolicyRule, RuleAction, WrappedAction } from "../../schema/document-task.ts";
-import type { Json } from "../../schema/json.ts";
-import type { AdmitRule as Admission, Backoff, PolicyRule as Rule } from "../../schema/playbook.ts";
-import { POLICY_ACTIONS, type PolicyAction } from "../../schema/playbook.ts";
+import { Admit, AdmitAction, AdmitRule } from "../../schema/documents/document.ts";
+import type { Schema } from "../../schema/documents/document-forms.ts";
+import { PolicyRule, RuleAction, WrappedAction } from "../../schema/documents/document-task.ts";
+import type { Json } from "../../schema/words/json.ts";
+import type { AdmitRule as Admission, Backoff, PolicyRule as Rule } from "../../schema/words/playbook.ts";
+import { POLICY_ACTIONS, type PolicyAction } from "../../schema/words/playbook.ts";
 import { mergeAssignments, readAssignments } from "./assignments.ts";
-import { didYouMean } from "./hints.ts";
-import { field, firstField, isMap, type Place, textOf } from "./place.ts";
+import { checkShape } from "./shape.ts";
+import { didYouMean } from "./source/hints.ts";
+import { field, firstField, isMap, type Place, textOf } from "./source/place.ts";
 import {
   checkCount,
   checkKey,
@@ -16,8 +17,7 @@ import {
   noteCondition,
   noteTemplate,
   type Reading,
-} from "./reading.ts";
-import { checkShape } from "./shape.ts";
+} from "./source/reading.ts";
 
 /** The rules of `spec.policy.rules` (language document, section 5.5). `labels` are the step's tasks in order. */
 export function readPolicy(

@@ -1,10 +1,10 @@
-import type { Json } from "../../schema/json.ts";
-import { COMMAND_KEYS, HTTP_METHODS, KIND_NEEDS, KIND_OPTIONS } from "../../schema/kind-settings.ts";
-import { isSlip } from "../nearest.ts";
-import { didYouMean } from "./hints.ts";
-import { field, isMap, type Place, textOf } from "./place.ts";
-import type { Reading } from "./reading.ts";
-import { QUOTE_LINE } from "./syntax-slips.ts";
+import { COMMAND_KEYS, HTTP_METHODS, KIND_NEEDS, KIND_OPTIONS } from "../../schema/documents/kind-settings.ts";
+import type { Json } from "../../schema/words/json.ts";
+import { isSlip } from "../words/nearest.ts";
+import { didYouMean } from "./source/hints.ts";
+import { field, isMap, type Place, textOf } from "./source/place.ts";
+import type { Reading } from "./source/reading.ts";
+import { QUOTE_LINE } from "./source/syntax-slips.ts";
 
 /**
  * Reports what will make the task fail however the run goes: a key that its kind needs, and a literal that a key does not take. These

@@ -1,8 +1,8 @@
 import * as v from "valibot";
-import { isJsonObject, type Json } from "../../schema/json.ts";
-import type { Report } from "./findings.ts";
-import { didYouMean } from "./hints.ts";
-import { describe, nameOf, type Place, placeAt } from "./place.ts";
+import { isJsonObject, type Json } from "../../schema/words/json.ts";
+import type { Report } from "./source/findings.ts";
+import { didYouMean } from "./source/hints.ts";
+import { describe, nameOf, type Place, placeAt } from "./source/place.ts";
 
 /** Reports every required key that is absent and every value of the wrong type, anywhere below `root`. */
 export function checkShape(root: Place, schema: v.GenericSchema, report: Report): void {

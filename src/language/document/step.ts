@@ -1,14 +1,14 @@
-import { StepBody, StepPolicy, StepSpec } from "../../schema/document.ts";
-import { TaskPolicy } from "../../schema/document-task.ts";
-import type { Step } from "../../schema/playbook.ts";
+import { StepBody, StepPolicy, StepSpec } from "../../schema/documents/document.ts";
+import { TaskPolicy } from "../../schema/documents/document-task.ts";
+import type { Step } from "../../schema/words/playbook.ts";
 import { mergeAssignments, readAssignments, readInputs } from "./assignments.ts";
 import { readDuration, SECOND_MS } from "./durations.ts";
 import { readLoop } from "./loop.ts";
 import { readNext } from "./next.ts";
-import { field, isMap, type Place, textOf } from "./place.ts";
-import { checkKey, noteCondition, positionOf, REMOVED_STEP_KEYS, type Reading } from "./reading.ts";
 import { readResult } from "./result-storage.ts";
 import { readAdmission } from "./rules.ts";
+import { field, isMap, type Place, textOf } from "./source/place.ts";
+import { checkKey, noteCondition, positionOf, REMOVED_STEP_KEYS, type Reading } from "./source/reading.ts";
 import { readTool, type Tool } from "./tool.ts";
 
 /** Reads one step (language document, section 2). */

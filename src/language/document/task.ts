@@ -1,12 +1,22 @@
-import { LegacyRetry, TaskBody, TaskPolicy, TaskSpec } from "../../schema/document-task.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../../schema/json.ts";
-import { PARSED_ONLY_KINDS, type PolicyRule, RUNNABLE_KINDS, type Task } from "../../schema/playbook.ts";
-import { canonicalKind, KIND_KEYS, KNOWN_KINDS, TRANSFER_SOURCE, TRANSFER_TARGET } from "../../schema/task-kinds.ts";
-import { isSlip } from "../nearest.ts";
+import { LegacyRetry, TaskBody, TaskPolicy, TaskSpec } from "../../schema/documents/document-task.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
+import { PARSED_ONLY_KINDS, type PolicyRule, RUNNABLE_KINDS, type Task } from "../../schema/words/playbook.ts";
+import {
+  canonicalKind,
+  KIND_KEYS,
+  KNOWN_KINDS,
+  TRANSFER_SOURCE,
+  TRANSFER_TARGET,
+} from "../../schema/words/task-kinds.ts";
+import { isSlip } from "../words/nearest.ts";
 import { readAssignments, readInputs } from "./assignments.ts";
 import { readDuration, readTimeout } from "./durations.ts";
-import { didYouMean } from "./hints.ts";
-import { field, firstField, isMap, type Place, textOf } from "./place.ts";
+import { readResult } from "./result-storage.ts";
+import { readBackoff, readPolicy } from "./rules.ts";
+import { checkSettings } from "./settings.ts";
+import { checkShape } from "./shape.ts";
+import { didYouMean } from "./source/hints.ts";
+import { field, firstField, isMap, type Place, textOf } from "./source/place.ts";
 import {
   checkCount,
   checkKey,
@@ -17,11 +27,7 @@ import {
   noteText,
   positionOf,
   type Reading,
-} from "./reading.ts";
-import { readResult } from "./result-storage.ts";
-import { readBackoff, readPolicy } from "./rules.ts";
-import { checkSettings } from "./settings.ts";
-import { checkShape } from "./shape.ts";
+} from "./source/reading.ts";
 
 /** A task as it stands in the document, before its keys are read. */
 export interface TaskDraft {

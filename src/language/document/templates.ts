@@ -1,11 +1,11 @@
-import type { Needs } from "../needs.ts";
-import { compileCondition, compileTemplate } from "../template.ts";
-import type { DiagnosticCode } from "./codes.ts";
+import type { Needs } from "../template/needs.ts";
+import { compileCondition, compileTemplate } from "../template/template.ts";
 import { wholeTemplate } from "./durations.ts";
-import { DIAGNOSTICS_LISTED_MAX, type Report } from "./findings.ts";
-import type { Place } from "./place.ts";
-import type { TemplateUse } from "./reading.ts";
-import { textOffset } from "./text-offset.ts";
+import type { DiagnosticCode } from "./source/codes.ts";
+import { DIAGNOSTICS_LISTED_MAX, type Report } from "./source/findings.ts";
+import type { Place } from "./source/place.ts";
+import type { TemplateUse } from "./source/reading.ts";
+import { textOffset } from "./source/text-offset.ts";
 
 /** What one value with templates reads, for the check of names. */
 export interface TemplateNeeds {

@@ -1,9 +1,9 @@
-import { StepBody } from "../../schema/document.ts";
-import { isLabelled } from "../../schema/document-task.ts";
-import type { Task } from "../../schema/playbook.ts";
-import { field, isMap, type Place, textOf } from "./place.ts";
-import { legacy, positionOf, REMOVED_STEP_KEYS, type Reading } from "./reading.ts";
+import { StepBody } from "../../schema/documents/document.ts";
+import { isLabelled } from "../../schema/documents/document-task.ts";
+import type { Task } from "../../schema/words/playbook.ts";
 import { defaultResult } from "./result-storage.ts";
+import { field, isMap, type Place, textOf } from "./source/place.ts";
+import { legacy, positionOf, REMOVED_STEP_KEYS, type Reading } from "./source/reading.ts";
 import { hoistSpec, readTask, type TaskDraft } from "./task.ts";
 
 /** The tasks of a step or a workbook entry. */

@@ -1,9 +1,9 @@
-import type { Assignment, Playbook } from "../../schema/playbook.ts";
-import { optionalReads } from "../optional-reads.ts";
-import type { Report } from "./findings.ts";
-import { didYouMean } from "./hints.ts";
+import type { Assignment, Playbook } from "../../schema/words/playbook.ts";
+import { optionalReads } from "../template/optional-reads.ts";
+import type { Report } from "./source/findings.ts";
+import { didYouMean } from "./source/hints.ts";
+import { findWord, textOffset } from "./source/text-offset.ts";
 import type { TemplateNeeds } from "./templates.ts";
-import { findWord, textOffset } from "./text-offset.ts";
 
 /** Names that templates can always read (language document, section 4.9). */
 export const RESERVED_NAMES: readonly string[] = [

@@ -1,18 +1,18 @@
-import { FlowError } from "../../schema/errors.ts";
-import { setOwn } from "../../schema/json.ts";
-import { spendSteps } from "./budget.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { setOwn } from "../../schema/words/json.ts";
 import { isEqual, isIn, order } from "./equality.ts";
-import { inContext } from "./fault.ts";
 import { FILTERS } from "./filters.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { memberOf, sliceOf } from "./lookup.ts";
 import { METHODS } from "./methods.ts";
 import { arithmetic, concatenate, signed } from "./operators.ts";
+import { spendSteps } from "./parsing/budget.ts";
+import { inContext } from "./parsing/fault.ts";
+import type { CompareOperator, Expression, Node } from "./parsing/syntax.ts";
 import { PREDICATES } from "./predicates.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import { bindArguments, resolve } from "./signature.ts";
-import type { CompareOperator, Expression, Node } from "./syntax.ts";
 import { isTrue, kindOf, numeric, unwrap } from "./values.ts";
 
 /** A compiled expression. The value may be undefined, a view, or hold views inside: `toJson` makes JSON of it. */

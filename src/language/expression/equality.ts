@@ -1,7 +1,7 @@
-import { own } from "../../schema/json.ts";
-import { View } from "../view.ts";
-import type { Budget } from "./budget.ts";
-import { spendScan, spendSearch, spendSteps, tooDeep, VALUE_DEPTH_MAX } from "./budget.ts";
+import { own } from "../../schema/words/json.ts";
+import { View } from "../views/view.ts";
+import type { Budget } from "./parsing/budget.ts";
+import { spendScan, spendSearch, spendSteps, tooDeep, VALUE_DEPTH_MAX } from "./parsing/budget.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import { isMap, kindOf, numeric, unwrap } from "./values.ts";

@@ -1,5 +1,5 @@
-import type { FlowError } from "../../schema/errors.ts";
-import { spendItems } from "./budget.ts";
+import type { FlowError } from "../../schema/words/errors.ts";
+import { spendItems } from "./parsing/budget.ts";
 import { textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";

@@ -1,8 +1,8 @@
-import { nearest } from "../nearest.ts";
-import { spendItems } from "./budget.ts";
+import { nearest } from "../words/nearest.ts";
 import type { Filter } from "./filter.ts";
 import { itemsFor, textArgument } from "./filter.ts";
 import { followed, LIST_FILTERS, pathOf, picked } from "./list-filters.ts";
+import { spendItems } from "./parsing/budget.ts";
 import { PREDICATES } from "./predicates.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";

@@ -1,4 +1,4 @@
-import { spendText } from "./budget.ts";
+import { spendText } from "./parsing/budget.ts";
 import { textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";

@@ -1,6 +1,6 @@
-import { setOwn } from "../../schema/json.ts";
-import { spendItems } from "./budget.ts";
+import { setOwn } from "../../schema/words/json.ts";
 import { countArgument } from "./filter.ts";
+import { spendItems } from "./parsing/budget.ts";
 import { toJson } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";

@@ -1,10 +1,10 @@
-import { setOwn } from "../../schema/json.ts";
-import { spendItems, spendScan, spendSteps, spendText } from "./budget.ts";
+import { setOwn } from "../../schema/words/json.ts";
 import { order } from "./equality.ts";
 import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, itemsFor, textArgument, wrongType } from "./filter.ts";
 import { memberOf } from "./lookup.ts";
 import { arithmetic } from "./operators.ts";
+import { spendItems, spendScan, spendSteps, spendText } from "./parsing/budget.ts";
 import { jsonText, textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";

@@ -1,5 +1,5 @@
-import { View } from "../view.ts";
-import { spendItems, spendText } from "./budget.ts";
+import { View } from "../views/view.ts";
+import { spendItems, spendText } from "./parsing/budget.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import { characters, isMap, kindOf, numeric, unwrap } from "./values.ts";

@@ -1,9 +1,9 @@
-import { View } from "../view.ts";
-import { spendItems, spendScan, spendSearch, spendSteps, spendText } from "./budget.ts";
+import { View } from "../views/view.ts";
 import { isEqual } from "./equality.ts";
 import { countArgument, itemsFor, textArgument, wrongType } from "./filter.ts";
 import { join } from "./list-filters.ts";
 import { memberOf } from "./lookup.ts";
+import { spendItems, spendScan, spendSearch, spendSteps, spendText } from "./parsing/budget.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import type { Signature } from "./signature.ts";

@@ -1,8 +1,8 @@
-import { spendItems, spendText } from "./budget.ts";
+import { spendItems, spendText } from "./parsing/budget.ts";
+import type { BinaryOperator } from "./parsing/syntax.ts";
 import { textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
-import type { BinaryOperator } from "./syntax.ts";
 import { kindOf, numeric, unwrap } from "./values.ts";
 
 /**

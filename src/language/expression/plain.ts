@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from "../../schema/json.ts";
-import { setOwn } from "../../schema/json.ts";
-import type { Budget } from "./budget.ts";
-import { spendSteps, spendText, tooDeep, VALUE_DEPTH_MAX } from "./budget.ts";
+import type { Json, JsonObject } from "../../schema/words/json.ts";
+import { setOwn } from "../../schema/words/json.ts";
+import type { Budget } from "./parsing/budget.ts";
+import { spendSteps, spendText, tooDeep, VALUE_DEPTH_MAX } from "./parsing/budget.ts";
 import { isMap, unwrap } from "./values.ts";
 
 /**

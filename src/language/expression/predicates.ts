@@ -1,7 +1,7 @@
-import { View } from "../view.ts";
-import { spendScan } from "./budget.ts";
+import { View } from "../views/view.ts";
 import { isEqual, isIn, order } from "./equality.ts";
 import { wrongType } from "./filter.ts";
+import { spendScan } from "./parsing/budget.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";
 import type { Signature } from "./signature.ts";

@@ -1,8 +1,8 @@
-import { FlowError } from "../../schema/errors.ts";
-import type { Json, JsonObject } from "../../schema/json.ts";
-import type { Scope } from "../scope.ts";
-import type { Budget } from "./budget.ts";
-import { excerpt } from "./fault.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Json, JsonObject } from "../../schema/words/json.ts";
+import type { Scope } from "../views/scope.ts";
+import type { Budget } from "./parsing/budget.ts";
+import { excerpt } from "./parsing/fault.ts";
 
 /** Arguments of `token(…)`, without views. */
 export interface TokenCall {

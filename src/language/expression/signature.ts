@@ -1,6 +1,6 @@
-import { nearest } from "../nearest.ts";
-import { fault } from "./fault.ts";
-import type { Arguments, Node } from "./syntax.ts";
+import { nearest } from "../words/nearest.ts";
+import { fault } from "./parsing/fault.ts";
+import type { Arguments, Node } from "./parsing/syntax.ts";
 
 /**
  * What a filter, test, method or function takes besides its value. The arguments arrive in one list: `parameters`, then

@@ -1,6 +1,6 @@
-import { spendItems, spendSearch, spendSteps, spendText } from "./budget.ts";
 import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, textArgument, textFor } from "./filter.ts";
+import { spendItems, spendSearch, spendSteps, spendText } from "./parsing/budget.ts";
 import { textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";

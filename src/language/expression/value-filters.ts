@@ -1,9 +1,9 @@
-import { messageOf } from "../../schema/errors.ts";
-import { spendText } from "./budget.ts";
+import { messageOf } from "../../schema/words/errors.ts";
 import type { Filter } from "./filter.ts";
 import { countArgument, flagArgument, itemsFor, textArgument, textFor, wrongType } from "./filter.ts";
 import { formatText } from "./format.ts";
 import { memberOf } from "./lookup.ts";
+import { spendText } from "./parsing/budget.ts";
 import { jsonText, textOf } from "./plain.ts";
 import type { Run } from "./run.ts";
 import { evaluationError } from "./run.ts";

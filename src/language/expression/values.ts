@@ -1,8 +1,8 @@
-import type { JsonObject } from "../../schema/json.ts";
-import { isJsonObject } from "../../schema/json.ts";
-import { View } from "../view.ts";
-import type { Budget } from "./budget.ts";
-import { spendItems, spendScan } from "./budget.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { isJsonObject } from "../../schema/words/json.ts";
+import { View } from "../views/view.ts";
+import type { Budget } from "./parsing/budget.ts";
+import { spendItems, spendScan } from "./parsing/budget.ts";
 
 /*
  * Values inside an expression: undefined, JSON, and views. Anything else that a scope may hold (an instance of a class,

@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from "hono";
-import type { Secret } from "../../platform/secret.ts";
-import { FlowError } from "../../schema/errors.ts";
-import { bearerOf, tokenMatcher } from "../bearer.ts";
-import type { RouteEnvironment } from "../environment.ts";
+import type { Secret } from "../../platform/crypto/secret.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { bearerOf, tokenMatcher } from "../http/bearer.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
 
 /**
  * Lets callers with the token in, and everybody to `open`. Without a token nobody is asked: then the doctor listens on

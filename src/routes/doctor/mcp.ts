@@ -2,9 +2,9 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import * as v from "valibot";
-import { DoctorAsked } from "../../schema/doctor-api.ts";
-import type { Json } from "../../schema/json.ts";
-import type { Doctor } from "../../services/doctor/doctor.ts";
+import { DoctorAsked } from "../../schema/api/doctor.ts";
+import type { Json } from "../../schema/words/json.ts";
+import type { Doctor } from "../../services/diagnosis/doctor.ts";
 import { TOOLS } from "./tools.ts";
 
 /** What the endpoint needs. */

@@ -1,7 +1,7 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { DOCTOR_TOOLS, DoctorAsked, type DoctorToolName } from "../../schema/doctor-api.ts";
-import type { Json } from "../../schema/json.ts";
+import { DOCTOR_TOOLS, DoctorAsked, type DoctorToolName } from "../../schema/api/doctor.ts";
+import type { Json } from "../../schema/words/json.ts";
 
 /** What a tool of the doctor is, for whoever chooses among them. */
 export interface DoctorTool {

@@ -1,18 +1,18 @@
 import { Hono } from "hono";
-import { type AddressRange, clientAddress } from "../../platform/client-address.ts";
-import type { GuiFiles } from "../../platform/gui-files.ts";
-import type { Logger } from "../../platform/logger.ts";
-import type { RequestMetrics } from "../../platform/request-metrics.ts";
-import { refuseMethod } from "../allowed-methods.ts";
-import { BODY_BYTES_MAX } from "../body.ts";
-import { errorAnswers } from "../errors.ts";
-import { guiFiles } from "../gui.ts";
-import { bodyLimit, requests } from "../request.ts";
-import type { GatewayEnvironment } from "./environment.ts";
+import { type AddressRange, clientAddress } from "../../platform/http/client-address.ts";
+import type { GuiFiles } from "../../platform/http/page-files.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { RequestMetrics } from "../../platform/telemetry/request-metrics.ts";
+import { refuseMethod } from "../http/allowed-methods.ts";
+import { errorAnswers } from "../http/errors.ts";
+import { BODY_BYTES_MAX } from "../http/read-body.ts";
+import { bodyLimit, requests } from "../http/request.ts";
+import { guiFiles } from "../system/gui.ts";
+import { type OriginRules, origins } from "./cors.ts";
 import { type LoginRouteDeps, loginRoutes } from "./login.ts";
 import { noGatewayRoute } from "./no-route.ts";
-import { type OriginRules, origins } from "./origins.ts";
 import { type ProxyDeps, proxyRoutes } from "./proxy.ts";
+import type { GatewayEnvironment } from "./request-context.ts";
 
 /** What the gateway's public side is made of. */
 export interface GatewayAppDeps {

@@ -1,17 +1,17 @@
 import { Hono } from "hono";
-import type { GatewayMetrics } from "../../platform/gateway-metrics.ts";
-import type { Logger } from "../../platform/logger.ts";
-import type { Secret } from "../../platform/secret.ts";
-import { FlowError } from "../../schema/errors.ts";
-import { CallbackBody } from "../../schema/gateway-api.ts";
-import type { Callbacks } from "../../services/gateway/callbacks.ts";
-import { refuseMethod } from "../allowed-methods.ts";
-import { bearerOf, tokenMatcher } from "../bearer.ts";
-import { BODY_BYTES_MAX } from "../body.ts";
-import type { RouteEnvironment } from "../environment.ts";
-import { errorAnswers } from "../errors.ts";
-import { jsonBody } from "../input.ts";
-import { bodyLimit, requests } from "../request.ts";
+import type { Secret } from "../../platform/crypto/secret.ts";
+import type { GatewayMetrics } from "../../platform/telemetry/gateway-metrics.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import { CallbackBody } from "../../schema/api/gateway.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Callbacks } from "../../services/login/callbacks.ts";
+import { refuseMethod } from "../http/allowed-methods.ts";
+import { bearerOf, tokenMatcher } from "../http/bearer.ts";
+import { errorAnswers } from "../http/errors.ts";
+import { BODY_BYTES_MAX } from "../http/read-body.ts";
+import { bodyLimit, requests } from "../http/request.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
+import { jsonBody } from "../http/validate.ts";
 
 /** What the gateway's internal side is made of. */
 export interface CallbackAppDeps {

@@ -1,6 +1,5 @@
 import { type Context, Hono } from "hono";
 import { deleteCookie, setCookie } from "hono/cookie";
-import { FlowError } from "../../schema/errors.ts";
 import {
   type AccessAnswer,
   AccessBody,
@@ -10,12 +9,13 @@ import {
   LoginBody,
   type ProvidersAnswer,
   type SessionAnswer,
-} from "../../schema/gateway-api.ts";
-import type { KnownSession } from "../../schema/session-entry.ts";
-import type { LoggedIn, LoginAsked } from "../../services/gateway/login.ts";
-import { jsonBody } from "../input.ts";
-import type { GatewayEnvironment } from "./environment.ts";
-import { unknownOrigin } from "./origins.ts";
+} from "../../schema/api/gateway.ts";
+import type { KnownSession } from "../../schema/api/session-entry.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { LoggedIn, LoginAsked } from "../../services/login/login.ts";
+import { jsonBody } from "../http/validate.ts";
+import { unknownOrigin } from "./cors.ts";
+import type { GatewayEnvironment } from "./request-context.ts";
 import { invalidSession, SESSION_COOKIE, sessionOf } from "./session-token.ts";
 
 /** What the routes of logins do. */

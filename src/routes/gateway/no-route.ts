@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { FlowError } from "../../schema/errors.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 
 /** The answer to an address that is no route of the gateway. */
 export function noGatewayRoute(c: Context): never {

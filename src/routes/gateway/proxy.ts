@@ -1,12 +1,12 @@
 import type { Readable } from "node:stream";
 import { type Context, Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import type { Secret } from "../../platform/secret.ts";
-import { FlowError } from "../../schema/errors.ts";
-import { BODY_BYTES_MAX, limitedBody, readBody } from "../body.ts";
-import { noSuchRoute } from "../errors.ts";
-import type { GatewayEnvironment } from "./environment.ts";
-import { unknownOrigin } from "./origins.ts";
+import type { Secret } from "../../platform/crypto/secret.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { noSuchRoute } from "../http/errors.ts";
+import { BODY_BYTES_MAX, limitedBody, readBody } from "../http/read-body.ts";
+import { unknownOrigin } from "./cors.ts";
+import type { GatewayEnvironment } from "./request-context.ts";
 import { sessionOf } from "./session-token.ts";
 
 /** What the proxy is made of. */

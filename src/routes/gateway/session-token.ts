@@ -1,9 +1,9 @@
 import type { Context } from "hono";
-import { isSessionToken, tokenSha256 } from "../../platform/session-token.ts";
-import { FlowError } from "../../schema/errors.ts";
-import { bearerOf } from "../bearer.ts";
-import type { GatewayEnvironment } from "./environment.ts";
-import { unknownOrigin } from "./origins.ts";
+import { isSessionToken, tokenSha256 } from "../../platform/crypto/session-token.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { bearerOf } from "../http/bearer.ts";
+import { unknownOrigin } from "./cors.ts";
+import type { GatewayEnvironment } from "./request-context.ts";
 
 /** Name of the cookie that holds a session's token. */
 export const SESSION_COOKIE = "session_token";

@@ -1,15 +1,15 @@
 import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import type { CallToolRequest, ServerNotification, ServerRequest } from "@modelcontextprotocol/sdk/types.js";
-import { ERROR_STATUS, FlowError } from "../../schema/errors.ts";
-import { JsonObjectValue } from "../../schema/wire.ts";
-import { type AgentCaller, type BegunCall, callKey } from "../../services/agent-calls.ts";
-import { check } from "../input.ts";
-import type { Listening } from "../listening.ts";
-import { type Recheck, whileAllowed } from "../while-allowed.ts";
-import { endedAnswer, leftAnswer, refusedAnswer, type ToolAnswer } from "./answers.ts";
+import { ERROR_STATUS, FlowError } from "../../schema/words/errors.ts";
+import { JsonObjectValue } from "../../schema/words/wire.ts";
+import { type AgentCaller, type BegunCall, callKey } from "../../services/mcp/tool-calls.ts";
+import type { Listening } from "../http/client-signal.ts";
+import { type Recheck, whileAllowed } from "../http/recheck-access.ts";
+import { check } from "../http/validate.ts";
 import { shownNow } from "./caller.ts";
-import type { McpParts } from "./parts.ts";
+import type { McpParts } from "./deps.ts";
 import { createPace, progressNotice } from "./progress.ts";
+import { endedAnswer, leftAnswer, refusedAnswer, type ToolAnswer } from "./results.ts";
 import type { ResumePoint } from "./resume.ts";
 
 /** What surrounds a call: the request that it came with. */

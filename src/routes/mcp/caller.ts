@@ -1,8 +1,8 @@
 import type { Context } from "hono";
-import { decideAccess } from "../../schema/access-rules.ts";
-import type { AgentCaller, BegunCall } from "../../services/agent-calls.ts";
-import type { RouteEnvironment } from "../environment.ts";
-import type { Recheck } from "../while-allowed.ts";
+import { decideAccess } from "../../schema/rules/access-rules.ts";
+import type { AgentCaller, BegunCall } from "../../services/mcp/tool-calls.ts";
+import type { Recheck } from "../http/recheck-access.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
 
 /**
  * Who calls. A call may go on for hours after it was let in: what a user may do is read anew each time, as the last look at

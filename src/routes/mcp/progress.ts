@@ -1,4 +1,4 @@
-import type { CallProgress } from "../../services/call-progress.ts";
+import type { CallProgress } from "../../services/mcp/call-progress.ts";
 
 /** Notices of one call that are sent as they come. */
 const AT_ONCE_MAX = 100;

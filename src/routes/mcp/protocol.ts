@@ -12,18 +12,18 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { REASON_MAX } from "../../schema/execution-api.ts";
-import { isJsonObject, own } from "../../schema/json.ts";
-import { isStorable } from "../../schema/wire.ts";
-import { type AgentCaller, callKey } from "../../services/agent-calls.ts";
-import type { RouteEnvironment } from "../environment.ts";
-import { listening } from "../listening.ts";
-import { shownTool } from "./answers.ts";
+import { REASON_MAX } from "../../schema/api/executions.ts";
+import { isJsonObject, own } from "../../schema/words/json.ts";
+import { isStorable } from "../../schema/words/wire.ts";
+import { type AgentCaller, callKey } from "../../services/mcp/tool-calls.ts";
+import { listening } from "../http/client-signal.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
 import { type CallRoom, callTool } from "./call.ts";
 import { agentCaller } from "./caller.ts";
-import { told } from "./faults.ts";
-import type { McpParts } from "./parts.ts";
+import type { McpParts } from "./deps.ts";
+import { told } from "./errors.ts";
 import { EXECUTION_TEMPLATE, readExecution } from "./resources.ts";
+import { shownTool } from "./results.ts";
 import { eventIdOf, type ResumePoint } from "./resume.ts";
 
 /** From this version of the protocol on clients go on with an answer that has broken off. */

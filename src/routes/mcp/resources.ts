@@ -1,8 +1,8 @@
-import { FlowError } from "../../schema/errors.ts";
-import { maskSealed } from "../../schema/sealed.ts";
-import type { AgentCaller } from "../../services/agent-calls.ts";
-import { pathId } from "../input.ts";
-import type { McpParts } from "./parts.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { maskSealed } from "../../schema/words/sealed.ts";
+import type { AgentCaller } from "../../services/mcp/tool-calls.ts";
+import { pathId } from "../http/validate.ts";
+import type { McpParts } from "./deps.ts";
 
 /** Executions as resources: not listed, since they are many, but each can be read by its id. */
 export const EXECUTION_TEMPLATE = {

@@ -1,14 +1,14 @@
 import type { Context } from "hono";
 import * as v from "valibot";
-import { FlowError } from "../../schema/errors.ts";
-import { type AgentCaller, type BegunCall, callKey } from "../../services/agent-calls.ts";
-import type { RouteEnvironment } from "../environment.ts";
-import { eventStream, type ServerSentEvent } from "../server-sent-events.ts";
-import { type Recheck, whileAllowed } from "../while-allowed.ts";
-import { endedAnswer } from "./answers.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type AgentCaller, type BegunCall, callKey } from "../../services/mcp/tool-calls.ts";
+import { type Recheck, whileAllowed } from "../http/recheck-access.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
+import { eventStream, type ServerSentEvent } from "../http/sse.ts";
 import { shownNow } from "./caller.ts";
-import type { McpParts } from "./parts.ts";
+import type { McpParts } from "./deps.ts";
 import { createPace, progressNotice } from "./progress.ts";
+import { endedAnswer } from "./results.ts";
 
 /** Where in the answer to a call a client is. */
 export interface ResumePoint {

@@ -1,5 +1,5 @@
-import type { Cause, Overview } from "../../schema/overview-api.ts";
-import { counted, finding, shellWord } from "../doctor/finding.ts";
+import type { Cause, Overview } from "../../schema/api/overview.ts";
+import { counted, finding, shellWord } from "../diagnosis/finding.ts";
 
 /** What the causes are found in. */
 export type Seen = Omit<Overview, "at" | "verdict">;

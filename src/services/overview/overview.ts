@@ -1,8 +1,6 @@
-import type { Database } from "../../repositories/database.ts";
-import { databaseNumbers } from "../../repositories/doctor-database.ts";
-import { type Reading, readOnly } from "../../repositories/doctor-reading.ts";
-import { waitingCommands } from "../../repositories/doctor-work.ts";
-import { unreachable } from "../../repositories/failure.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { unreachable } from "../../repositories/database/error-codes.ts";
+import { databaseNumbers } from "../../repositories/doctor/database-health.ts";
 import {
   batchNumbers,
   databaseClock,
@@ -10,17 +8,19 @@ import {
   listedServers,
   listedWorkers,
   openExecutions,
-} from "../../repositories/overview.ts";
-import { EXECUTIONS_NAMED_MAX } from "../../schema/doctor-api.ts";
-import { FlowError, messageOf } from "../../schema/errors.ts";
+} from "../../repositories/doctor/overview.ts";
+import { type Reading, readOnly } from "../../repositories/doctor/read-snapshot.ts";
+import { waitingCommands } from "../../repositories/doctor/stuck-work.ts";
+import { EXECUTIONS_NAMED_MAX } from "../../schema/api/doctor.ts";
 import {
   OVERVIEW_COMMANDS_MAX,
   OVERVIEW_COUNT_MAX,
   OVERVIEW_WORKERS_MAX,
   type Overview,
   type OverviewWorker,
-} from "../../schema/overview-api.ts";
-import { REAPER_LEASE } from "../reaper.ts";
+} from "../../schema/api/overview.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { REAPER_LEASE } from "../workers/reaper.ts";
 import { DATABASE_PART } from "./causes.ts";
 import { batchesPart, bounded, queuePart, reaperPart, type SeenReaper, workerPart } from "./parts.ts";
 import { verdictOf } from "./verdict.ts";

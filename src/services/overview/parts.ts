@@ -1,8 +1,8 @@
-import type { WaitingCommands } from "../../repositories/doctor-work.ts";
-import type { BatchNumbers, ListedWorker } from "../../repositories/overview.ts";
-import { OVERVIEW_COUNT_MAX, type Overview, type OverviewWorker, type QueueGroup } from "../../schema/overview-api.ts";
-import { whyWaiting } from "../doctor/waiting.ts";
-import type { Reaper, SweepMade } from "../reaper.ts";
+import type { BatchNumbers, ListedWorker } from "../../repositories/doctor/overview.ts";
+import type { WaitingCommands } from "../../repositories/doctor/stuck-work.ts";
+import { OVERVIEW_COUNT_MAX, type Overview, type OverviewWorker, type QueueGroup } from "../../schema/api/overview.ts";
+import { whyWaiting } from "../diagnosis/waiting.ts";
+import type { Reaper, SweepMade } from "../workers/reaper.ts";
 
 /* The parts of the overview, from what the database has. */
 

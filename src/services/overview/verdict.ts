@@ -1,5 +1,5 @@
-import type { Verdict } from "../../schema/overview-api.ts";
-import { counted } from "../doctor/finding.ts";
+import type { Verdict } from "../../schema/api/overview.ts";
+import { counted } from "../diagnosis/finding.ts";
 import { type CauseLimits, causesOf, type Seen } from "./causes.ts";
 
 /** Why nothing is running, or that everything is well, in one sentence. */

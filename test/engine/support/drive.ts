@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { accept } from "../../../src/engine/accept.ts";
-import { beginAdvance, continueAdvance } from "../../../src/engine/advance.ts";
+import { beginAdvance, continueAdvance } from "../../../src/engine/decide/advance.ts";
+import { startExecution } from "../../../src/engine/decide/start.ts";
 import type { EngineEnv } from "../../../src/engine/env.ts";
-import type { Program } from "../../../src/engine/program.ts";
-import { startExecution } from "../../../src/engine/start.ts";
-import { type ExecutionState, emptyState, isTerminal, type OpenCommand } from "../../../src/engine/state.ts";
-import type { FlowEvent } from "../../../src/schema/event.ts";
+import type { Program } from "../../../src/engine/program/program.ts";
+import { accept } from "../../../src/engine/state/accept.ts";
+import { type ExecutionState, emptyState, isTerminal, type OpenCommand } from "../../../src/engine/state/state.ts";
+import type { FlowEvent } from "../../../src/schema/words/event.ts";
 import { type Random, seededRandom } from "../../simulator/random.ts";
 import { countingEnv } from "./given.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { compileProgram, type Program } from "../../../src/engine/program.ts";
-import { loadPlaybook } from "../../../src/language/load.ts";
+import { compileProgram, type Program } from "../../../src/engine/program/program.ts";
+import { loadPlaybook } from "../../../src/language/load/load.ts";
 
 const HEAD = "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: test }\n";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { Program } from "../../../src/engine/program.ts";
-import type { ExecutionState, OpenCommand } from "../../../src/engine/state.ts";
-import type { CommandRef, FlowEvent, Write } from "../../../src/schema/event.ts";
-import type { Json } from "../../../src/schema/json.ts";
-import type { TaskError } from "../../../src/schema/outcome.ts";
+import type { Program } from "../../../src/engine/program/program.ts";
+import type { ExecutionState, OpenCommand } from "../../../src/engine/state/state.ts";
+import type { CommandRef, FlowEvent, Write } from "../../../src/schema/words/event.ts";
+import type { Json } from "../../../src/schema/words/json.ts";
+import type { TaskError } from "../../../src/schema/words/outcome.ts";
 
 /** What a report is made from. */
 export interface Reported {

@@ -1,4 +1,4 @@
-import type { Fired, FlowEvent } from "../../../src/schema/event.ts";
+import type { Fired, FlowEvent } from "../../../src/schema/words/event.ts";
 
 /**
  * Events as lines that a person can compare, in order: `step.completed a -> b`, `command.issued each[0]`,

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { JsonObject } from "../../../src/schema/json.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 
 /** A random workflow, as the text of its document (JSON is YAML). */
 export interface Workflow {

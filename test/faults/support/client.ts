@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { Claimed } from "../../support/api-work.ts";
+import type { Claimed } from "../../support/service/api-work.ts";
 import { until } from "./until.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { after } from "node:test";
-import { startHttpServer } from "../../support/http-server.ts";
+import { startHttpServer } from "../../support/servers/http-server.ts";
 import { until } from "./until.ts";
 
 /** Requests of tasks that are not answered yet. */

@@ -1,4 +1,4 @@
-import type { Database } from "../../../src/repositories/database.ts";
+import type { Database } from "../../../src/repositories/database/database.ts";
 import { until } from "./until.ts";
 
 /** A place in the database at which statements wait. */

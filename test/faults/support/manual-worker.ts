@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Claimed, endOf } from "../../support/api-work.ts";
+import { type Claimed, endOf } from "../../support/service/api-work.ts";
 import type { Answer, Client } from "./client.ts";
 
 /** A worker that does what the test says. */

@@ -2,9 +2,9 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { startEmbeddedPostgres } from "../../../src/platform/embedded-postgres.ts";
-import { findPostmaster } from "../../../src/platform/postmaster-file.ts";
-import { isAlive } from "../../../src/platform/process.ts";
+import { startEmbeddedPostgres } from "../../../src/platform/postgres/embedded.ts";
+import { findPostmaster } from "../../../src/platform/postgres/postmaster-file.ts";
+import { isAlive } from "../../../src/platform/system/process.ts";
 import { until } from "./until.ts";
 
 /** A PostgreSQL of this test file alone, durable as in production, which a test may crash. Its role is no superuser. */

@@ -1,15 +1,15 @@
 import type { TestContext } from "node:test";
-import type { Database } from "../../../src/repositories/database.ts";
+import type { Database } from "../../../src/repositories/database/database.ts";
 import { open } from "../../repositories/service-database.ts";
-import { folderWith } from "../../support/cli-process.ts";
-import { ownDatabase } from "../../support/key-ring.ts";
-import { createServiceDatabase } from "../../support/postgres.ts";
+import { createServiceDatabase } from "../../support/database/postgres.ts";
+import { ownDatabase } from "../../support/engine/key-ring.ts";
+import { folderWith } from "../../support/service/cli-process.ts";
 import {
   type ServerProcess,
   type ServiceProcess,
   startServerProcess,
   startWorkerProcess,
-} from "../../support/service-process.ts";
+} from "../../support/service/service-process.ts";
 import { type Client, createClient } from "./client.ts";
 import { type Effects, startEffects } from "./effects.ts";
 import { PAIR, PARENT, WORK } from "./playbooks.ts";

@@ -1,6 +1,6 @@
-import type { EventRecord } from "../../../src/schema/event-record.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/json.ts";
-import { maskSealed } from "../../../src/schema/sealed.ts";
+import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/words/json.ts";
+import { maskSealed } from "../../../src/schema/words/sealed.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** Rows that tell of transport or of time, and of nothing that the playbook says. */

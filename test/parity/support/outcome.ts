@@ -1,12 +1,12 @@
-import { createFold } from "../../../src/cli/fold-events.ts";
-import { wholeResult } from "../../../src/cli/result-json.ts";
-import { resultOf } from "../../../src/engine/results.ts";
-import { type ExecutionState, knownStep } from "../../../src/engine/state.ts";
-import { boundedResult } from "../../../src/language/bounded-result.ts";
+import { createFold } from "../../../src/cli/progress/fold-events.ts";
+import { wholeResult } from "../../../src/cli/progress/result-json.ts";
+import { resultOf } from "../../../src/engine/state/results.ts";
+import { type ExecutionState, knownStep } from "../../../src/engine/state/state.ts";
+import { boundedResult } from "../../../src/language/views/bounded-result.ts";
 import type { ResultStore } from "../../../src/ports/result-store.ts";
-import type { EventRecord } from "../../../src/schema/event-record.ts";
-import type { Json } from "../../../src/schema/json.ts";
-import { maskSealed } from "../../../src/schema/sealed.ts";
+import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
+import type { Json } from "../../../src/schema/words/json.ts";
+import { maskSealed } from "../../../src/schema/words/sealed.ts";
 import { cleaner, eventLines, INCIDENTAL, idsOf } from "./event-lines.ts";
 import type { Scenario } from "./scenario.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../src/schema/json.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
 
 /** Something to run on both runtimes. */
 export interface Scenario {

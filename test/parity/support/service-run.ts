@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { ResultStore } from "../../../src/ports/result-store.ts";
-import type { EventRecord } from "../../../src/schema/event-record.ts";
-import type { Json } from "../../../src/schema/json.ts";
-import { folderWith } from "../../support/cli-process.ts";
-import { ownDatabase } from "../../support/key-ring.ts";
-import { createTestDatabase } from "../../support/postgres.ts";
-import { startServe } from "../../support/serve.ts";
+import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
+import type { Json } from "../../../src/schema/words/json.ts";
+import { createTestDatabase } from "../../support/database/postgres.ts";
+import { ownDatabase } from "../../support/engine/key-ring.ts";
+import { folderWith } from "../../support/service/cli-process.ts";
+import { startServe } from "../../support/service/serve.ts";
 import type { Surroundings } from "./local-run.ts";
 import { loadedResult, type Outcome, outcomeOf, stateOf, stepsWithResult } from "./outcome.ts";
 import type { Scenario } from "./scenario.ts";

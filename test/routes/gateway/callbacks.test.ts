@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { test } from "node:test";
-import { createGatewayMetrics } from "../../../src/platform/gateway-metrics.ts";
-import { createLogger } from "../../../src/platform/logger.ts";
-import { createSecret } from "../../../src/platform/secret.ts";
+import { createSecret } from "../../../src/platform/crypto/secret.ts";
+import { createGatewayMetrics } from "../../../src/platform/telemetry/gateway-metrics.ts";
+import { createLogger } from "../../../src/platform/telemetry/logger.ts";
 import { createCallbackApp } from "../../../src/routes/gateway/callbacks.ts";
-import { FlowError } from "../../../src/schema/errors.ts";
-import { createCallbacks } from "../../../src/services/gateway/callbacks.ts";
-import { testGateway } from "../../support/gateway-app.ts";
+import { FlowError } from "../../../src/schema/words/errors.ts";
+import { createCallbacks } from "../../../src/services/login/callbacks.ts";
+import { testGateway } from "../../support/service/gateway-app.ts";
 
 const INTERNAL = "internal-token";
 const silent = new Writable({ write: (_chunk, _encoding, done) => done() });

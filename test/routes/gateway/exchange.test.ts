@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LoginAsked } from "../../../src/services/gateway/login.ts";
-import { EVIL, PAGE, TOKEN, testGateway } from "../../support/gateway-app.ts";
+import type { LoginAsked } from "../../../src/services/login/login.ts";
+import { EVIL, PAGE, TOKEN, testGateway } from "../../support/service/gateway-app.ts";
 
 const USER = { user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };
 const NOW = Date.parse("2026-06-01T12:00:00Z");

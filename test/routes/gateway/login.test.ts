@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tokenSha256 } from "../../../src/platform/session-token.ts";
-import { FlowError } from "../../../src/schema/errors.ts";
-import { EVIL, PAGE, TOKEN, testGateway, withSession } from "../../support/gateway-app.ts";
+import { tokenSha256 } from "../../../src/platform/crypto/session-token.ts";
+import { FlowError } from "../../../src/schema/words/errors.ts";
+import { EVIL, PAGE, TOKEN, testGateway, withSession } from "../../support/service/gateway-app.ts";
 
 const USER = { user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };
 const NOW = Date.parse("2026-06-01T12:00:00Z");

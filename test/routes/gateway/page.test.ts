@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GuiFile, GuiFiles } from "../../../src/platform/gui-files.ts";
-import { EVIL, TOKEN, testGateway } from "../../support/gateway-app.ts";
+import type { GuiFile, GuiFiles } from "../../../src/platform/http/page-files.ts";
+import { EVIL, TOKEN, testGateway } from "../../support/service/gateway-app.ts";
 
 /*
  * The gateway's own page: who gets it, and what it may call.

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { tokenSha256 } from "../../../src/platform/session-token.ts";
-import { FlowError } from "../../../src/schema/errors.ts";
-import { answerOf, OPERATOR, TOKEN, testGateway, withSession } from "../../support/gateway-app.ts";
-import { readEvents } from "../../support/sse.ts";
+import { tokenSha256 } from "../../../src/platform/crypto/session-token.ts";
+import { FlowError } from "../../../src/schema/words/errors.ts";
+import { readEvents } from "../../support/servers/sse.ts";
+import { answerOf, OPERATOR, TOKEN, testGateway, withSession } from "../../support/service/gateway-app.ts";
 
 const SESSION = tokenSha256(TOKEN);
 

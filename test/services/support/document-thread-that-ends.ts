@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { readDocument } from "../../../src/services/read-document.ts";
+import { readDocument } from "../../../src/services/catalog/read-document.ts";
 
 /* The thread that reads documents, which ends over some of them, in the three ways in which a thread can. */
 parentPort?.on("message", (content: string) => {

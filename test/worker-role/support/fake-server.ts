@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { TestContext } from "node:test";
-import type { JsonObject } from "../../../src/schema/json.ts";
-import { type RecordedRequest, startHttpServer } from "../../support/http-server.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
+import { type RecordedRequest, startHttpServer } from "../../support/servers/http-server.ts";
 
 /** A batch of events as it arrived. */
 export interface ReceivedBatch {

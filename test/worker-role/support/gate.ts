@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { TestContext } from "node:test";
-import { startHttpServer } from "../../support/http-server.ts";
+import { startHttpServer } from "../../support/servers/http-server.ts";
 
 /** An HTTP server that answers only when it is told to: how long a task lasts is the test's choice. */
 export interface Gate {

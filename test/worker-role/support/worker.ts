@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
-import { loadConfig } from "../../../src/platform/config.ts";
-import { createLifecycle } from "../../../src/platform/lifecycle.ts";
-import { createLogger } from "../../../src/platform/logger.ts";
-import { startWorker } from "../../../src/roles/worker.ts";
+import { loadConfig } from "../../../src/platform/config/config.ts";
+import { createLifecycle } from "../../../src/platform/system/lifecycle.ts";
+import { createLogger } from "../../../src/platform/telemetry/logger.ts";
+import { startWorker } from "../../../src/roles/worker/worker.ts";
 import type { FakeServer } from "./fake-server.ts";
 
 /** A worker in this process. */

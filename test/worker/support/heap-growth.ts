@@ -1,5 +1,5 @@
-import { compileProgram } from "../../../src/engine/program.ts";
-import { loadPlaybook } from "../../../src/language/load.ts";
+import { compileProgram } from "../../../src/engine/program/program.ts";
+import { loadPlaybook } from "../../../src/language/load/load.ts";
 import { createLocalRuntime } from "../../../src/local/runtime.ts";
 import { createToolRegistry } from "../../../src/tools/registry.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { evolve } from "../../../src/engine/evolve.ts";
-import { type ExecutionState, emptyState, isTerminal } from "../../../src/engine/state.ts";
-import type { FlowEvent } from "../../../src/schema/event.ts";
-import { type EventRecord, fromRecord, toRecord } from "../../../src/schema/event-record.ts";
+import { evolve } from "../../../src/engine/state/evolve.ts";
+import { type ExecutionState, emptyState, isTerminal } from "../../../src/engine/state/state.ts";
+import { type EventRecord, fromRecord, toRecord } from "../../../src/schema/rules/event-record.ts";
+import type { FlowEvent } from "../../../src/schema/words/event.ts";
 
 /** The events of one execution as they would be stored, having been through JSON. */
 export function recordsOf(state: ExecutionState, events: readonly FlowEvent[]): EventRecord[] {

@@ -1,7 +1,7 @@
-import type { JsonObject } from "../../../src/schema/json.ts";
-import { failed, type TaskErrorKind, type ToolResult } from "../../../src/schema/outcome.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
+import { failed, type TaskErrorKind, type ToolResult } from "../../../src/schema/words/outcome.ts";
+import type { Tool, ToolCall } from "../../../src/tools/contract/tool.ts";
 import { createToolRegistry } from "../../../src/tools/registry.ts";
-import type { Tool, ToolCall } from "../../../src/tools/tool.ts";
 
 /** A call as the tool got it. */
 export type Call = ToolCall & { kind: string };

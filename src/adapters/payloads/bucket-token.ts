@@ -1,0 +1,116 @@
+import { importPKCS8, SignJWT } from "jose";
+import * as v from "valibot";
+import { createSecret, type Secret } from "../../platform/crypto/secret.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { type ObjectClient, refusedBy } from "./object-http.ts";
+
+/** A service account, as its key file names it. */
+export interface BucketAccount {
+  clientEmail: string;
+  privateKey: Secret;
+  tokenUri: string;
+  /** Id of the key, for the head of what it signs. */
+  keyId: string | undefined;
+}
+
+const AccountFile = v.object({
+  client_email: v.pipe(v.string(), v.minLength(1)),
+  private_key: v.pipe(v.string(), v.includes("PRIVATE KEY")),
+  token_uri: v.exactOptional(v.pipe(v.string(), v.url()), "https://oauth2.googleapis.com/token"),
+  private_key_id: v.exactOptional(v.string()),
+});
+
+/** The account of a key file's text. Throws `FlowError` INVALID_SETTING, which repeats nothing of the text. */
+export function parseBucketAccount(text: string, file: string): BucketAccount {
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), AccountFile), text);
+  if (!parsed.success) {
+    const wanted = "a service account's key in JSON, with client_email and private_key";
+    throw new FlowError("INVALID_SETTING", `FLOW_CLOUD_BUCKET_ACCOUNT_FILE: ${file} is not ${wanted}`);
+  }
+  const { client_email, private_key, token_uri, private_key_id } = parsed.output;
+  return {
+    clientEmail: client_email,
+    privateKey: createSecret(private_key),
+    tokenUri: token_uri,
+    keyId: private_key_id,
+  };
+}
+
+/** Access tokens of a service account. */
+export interface BucketTokens {
+  /** One that is good for another minute; asked for once for all who want it. */
+  token(signal?: AbortSignal): Promise<string>;
+  /** The token at hand is refused. */
+  forget(): void;
+}
+
+const SCOPE = "https://www.googleapis.com/auth/devstorage.read_write";
+const ASSERTION_SECONDS = 3_600;
+/** A token is not used in its last minute: it must last for a request. */
+const SPARE_MS = 60_000;
+const LIFETIME_SECONDS = 3_600;
+const TokenAnswer = v.object({
+  access_token: v.pipe(v.string(), v.minLength(1)),
+  expires_in: v.exactOptional(v.number()),
+});
+
+/** Tokens by the signed grant (RFC 7523): the account's key signs who asks for what. */
+export function createBucketTokens(account: BucketAccount, client: ObjectClient, now: () => number): BucketTokens {
+  let current: { token: Secret; until: number } | undefined;
+  let asking: Promise<Secret> | undefined;
+  const ask = async (): Promise<Secret> => {
+    const form = new URLSearchParams({
+      grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+      assertion: await sign(account, now()),
+    });
+    const body = Buffer.from(form.toString());
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      "content-length": String(body.length),
+    };
+    const url = new URL(account.tokenUri);
+    const answer = await client.send(async () => ({ method: "POST", url, headers, body: () => once(body) }));
+    if (answer.status !== 200) throw await refusedBy("The token service of cloud_bucket", "a token for", answer);
+    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), TokenAnswer), await answer.body.text());
+    if (!parsed.success) throw new FlowError("NOT_STORED", `${account.tokenUri} answered without an access_token`);
+    const { access_token, expires_in = LIFETIME_SECONDS } = parsed.output;
+    const token = createSecret(access_token);
+    current = { token, until: now() + expires_in * 1_000 - SPARE_MS };
+    return token;
+  };
+  return {
+    async token(signal) {
+      if (current !== undefined && now() < current.until) return current.token.reveal();
+      asking ??= ask().finally(() => {
+        asking = undefined;
+      });
+      const token = await asking;
+      signal?.throwIfAborted();
+      return token.reveal();
+    },
+    forget() {
+      current = undefined;
+    },
+  };
+}
+
+async function sign({ clientEmail, privateKey, tokenUri, keyId }: BucketAccount, now: number): Promise<string> {
+  const issued = Math.floor(now / 1_000);
+  try {
+    const key = await importPKCS8(privateKey.reveal(), "RS256");
+    return await new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({ alg: "RS256", typ: "JWT", ...(keyId !== undefined && { kid: keyId }) })
+      .setIssuer(clientEmail)
+      .setAudience(tokenUri)
+      .setIssuedAt(issued)
+      .setExpirationTime(issued + ASSERTION_SECONDS)
+      .sign(key);
+  } catch (cause) {
+    const why = `the private key of ${clientEmail} cannot sign: ${messageOf(cause)}`;
+    throw new FlowError("NOT_STORED", `The store cloud_bucket: ${why}. Check FLOW_CLOUD_BUCKET_ACCOUNT_FILE`);
+  }
+}
+
+async function* once(body: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield body;
+}

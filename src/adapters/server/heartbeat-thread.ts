@@ -1,0 +1,195 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { moment } from "../system-clock.ts";
+import type { HeartbeatNews, HeartbeatOrder, HeartbeatStart } from "./heartbeat.ts";
+import { type LedgerEntry, readLedger } from "./running-table.ts";
+
+/*
+ * The thread that keeps a worker in the server's pool: registers, sends heartbeats, leaves. It has its own timer and its own
+ * connections, and reads what runs from shared memory, so that it goes on while the worker's main thread computes. The main
+ * thread hears its answers when it has time: until then nothing is aborted, and leases of what runs are renewed, which is right.
+ */
+
+/** Longest that one call may take. */
+const CALL_MS = 10_000;
+/**
+ * The server may hold its answer for so long, to tell at once what is to stop; it renews the leases before. Most that it allows
+ * is 30 s.
+ */
+const WAIT_MS_MAX = 30_000;
+/** Between an answer that told of something and the next heartbeat: what else is to stop is mostly told with it. */
+const NEWS_MS = 100;
+/** Delays between two tries: doubling from 0.2 s, less a random half; never more than the interval. */
+const FIRST_MS = 200;
+
+/** The name is another process's by now. */
+class Replaced extends Error {}
+
+const start = workerData as HeartbeatStart;
+const { url, token, registration, ledger } = start;
+const { name } = registration;
+const { instance } = registration.runtime;
+/** Shorter where leases are: three heartbeats in each. */
+let { intervalMs } = start;
+/** Of a server that does not say it: the default. */
+const LEASE_MS = 120_000;
+let leaseMs = LEASE_MS;
+const orders: HeartbeatOrder[] = [];
+let wake = () => {};
+let isDraining = false;
+/** Breaks off a heartbeat whose answer is held: an order is not to wait for it. */
+let interrupt = new AbortController();
+/** What this worker was told to stop and still runs, as `command attempt`: nothing of it is asked for again. */
+let told = new Set<string>();
+
+parentPort?.on("message", (order: HeartbeatOrder) => {
+  if (order === "drain") isDraining = true;
+  orders.push(order);
+  interrupt.abort();
+  wake();
+});
+await live();
+
+async function live(): Promise<void> {
+  let next: "register" | "beat" = "register";
+  let tries = 0;
+  for (;;) {
+    // Orders are what to do now: those that came so far are done with the next call.
+    interrupt = new AbortController();
+    if (orders.splice(0).some((order) => order === "leave")) break;
+    const began = performance.now();
+    let hasNews = false;
+    try {
+      if (next === "register") next = await register();
+      else ({ next, hasNews } = await beat(interrupt.signal));
+      tries = 0;
+    } catch (error) {
+      // Broken off for an order: no failure.
+      if (orders.length === 0) {
+        tries += 1;
+        const doing = next === "register" ? "registering" : "sending the heartbeat";
+        if (error instanceof Replaced) {
+          tell({ type: "replaced", message: error.message });
+          break;
+        }
+        tell({ type: "failed", doing, tries, message: error instanceof Error ? said(error) : String(error) });
+      }
+    }
+    const isNow = orders.length > 0 || (tries === 0 && next === "register");
+    if (!isNow) await pause(pauseMs(tries, hasNews, performance.now() - began));
+    if (orders.includes("register")) next = "register";
+  }
+  await post("deregister", { name, instance }).catch(() => undefined);
+  tell({ type: "left" });
+  parentPort?.close();
+}
+
+async function register(): Promise<"beat"> {
+  const sentAt = moment();
+  const { status, body } = await post("register", registration);
+  if (status !== 200) throw refused(status);
+  renewed(body);
+  tell({ type: "registered", sentAt, leaseMs });
+  return "beat";
+}
+
+async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; hasNews: boolean }> {
+  const all = readLedger(ledger);
+  told = new Set(all.map(keyOf).filter((key) => told.has(key)));
+  const running = all.filter((entry) => !told.has(keyOf(entry)));
+  const waitMs = Math.min(intervalMs, WAIT_MS_MAX);
+  const asked = { name, instance, running, wait_ms: waitMs, ...(isDraining && { draining: true }) };
+  const sentAt = moment();
+  const { status, body } = await post(
+    "heartbeat",
+    asked,
+    AbortSignal.any([AbortSignal.timeout(CALL_MS + waitMs), signal]),
+  );
+  // Not known there: the server's database is another one, or this worker was silent for days.
+  if (status === 404) return { next: "register", hasNews: false };
+  if (status === 409) throw new Replaced(messageIn(body) ?? `Another process has registered as '${name}'`);
+  if (status !== 200) throw refused(status);
+  renewed(body);
+  const cancel = texts(body, "cancel");
+  const lostIds = new Set(texts(body, "lost"));
+  // With the attempts that were sent: the worker may have claimed one of them anew meanwhile.
+  const lost = running.filter((entry) => lostIds.has(entry.command_id));
+  tell({ type: "answer", cancel, lost, sentAt, leaseMs });
+  const cancelled = new Set(cancel);
+  // Read again: what it was told to stop may have begun since.
+  for (const entry of readLedger(ledger)) if (cancelled.has(entry.command_id)) told.add(keyOf(entry));
+  for (const entry of lost) told.add(keyOf(entry));
+  return { next: "beat", hasNews: cancel.length > 0 || lost.length > 0 };
+}
+
+function messageIn(body: unknown): string | undefined {
+  const said = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
+  return typeof said === "string" ? said : undefined;
+}
+
+function renewed(body: unknown): void {
+  const said = typeof body === "object" && body !== null && "lease_ms" in body ? Number(body.lease_ms) : Number.NaN;
+  leaseMs = said > 0 ? said : LEASE_MS;
+  intervalMs = Math.min(start.intervalMs, leaseMs / 3);
+}
+
+function keyOf({ command_id, attempt }: LedgerEntry): string {
+  return `${command_id} ${attempt}`;
+}
+
+/** Heartbeats begin an interval apart, however long an answer was held; after news the next one soon listens again. */
+function pauseMs(tries: number, hasNews: boolean, tookMs: number): number {
+  if (tries > 0) return Math.min(intervalMs, delayMs(tries));
+  return hasNews ? NEWS_MS : Math.max(0, intervalMs - tookMs);
+}
+
+function refused(status: number): Error {
+  const hint = status === 401 || status === 403 ? ": it does not take this worker's token, see FLOW_WORKER_TOKEN" : "";
+  return new Error(`the server answered with status ${status}${hint}`);
+}
+
+async function post(
+  call: string,
+  body: unknown,
+  signal = AbortSignal.timeout(CALL_MS),
+): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${url}/api/worker/pool/${call}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    body: JSON.stringify(body),
+    redirect: "manual",
+    signal,
+  });
+  const text = await response.text();
+  const isRead = response.status === 200 || response.status === 409;
+  return { status: response.status, body: isRead ? (JSON.parse(text) as unknown) : undefined };
+}
+
+function texts(body: unknown, key: string): string[] {
+  const list = typeof body === "object" && body !== null && key in body ? (body as Record<string, unknown>)[key] : [];
+  return Array.isArray(list) ? list.map(String) : [];
+}
+
+/** Resolves after `ms` milliseconds, or when an order comes. */
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    wake = () => {
+      clearTimeout(timer);
+      wake = () => {};
+      resolve();
+    };
+    if (orders.length > 0) wake();
+  });
+}
+
+function delayMs(tries: number): number {
+  return FIRST_MS * 2 ** Math.min(tries - 1, 20) * (1 - Math.random() / 2);
+}
+
+function said(error: Error): string {
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}
+
+function tell(news: HeartbeatNews): void {
+  parentPort?.postMessage(news);
+}

@@ -1,0 +1,131 @@
+import { Worker } from "node:worker_threads";
+import type { Secret } from "../../platform/crypto/secret.ts";
+import type { Moment } from "../../ports/clock.ts";
+import { messageOf } from "../../schema/words/errors.ts";
+import type { LedgerEntry } from "./running-table.ts";
+
+/** How a worker makes itself known (decisions, "Worker protocol"). */
+export interface Registration {
+  name: string;
+  capacity: number;
+  labels: Readonly<Record<string, string>>;
+  /** Kinds of task that it runs. */
+  capabilities: readonly string[];
+  runtime: { pid: number; hostname: string; version: string; instance: string };
+}
+
+/** What the thread of the heartbeat begins with. */
+export interface HeartbeatStart {
+  url: string;
+  token: string | undefined;
+  registration: Registration;
+  intervalMs: number;
+  /** Memory of the ledger of what runs. */
+  ledger: SharedArrayBuffer;
+}
+
+/** What the thread is told. */
+export type HeartbeatOrder = "beat" | "register" | "drain" | "leave";
+
+/** What the thread tells. */
+export type HeartbeatNews =
+  | { type: "registered"; sentAt: Moment; leaseMs: number }
+  | { type: "answer"; cancel: string[]; lost: LedgerEntry[]; sentAt: Moment; leaseMs: number }
+  | { type: "replaced"; message: string }
+  | { type: "failed"; doing: string; tries: number; message: string }
+  | { type: "left" };
+
+/** What a {@link Heartbeat} needs. */
+export interface HeartbeatParts extends Omit<HeartbeatStart, "token"> {
+  token: Secret | undefined;
+  /** The server knows this worker now; told again after each registration. */
+  onRegistered(): void;
+  /** Commands whose executions were cancelled, and claims that are no longer this worker's. */
+  onAnswer(answer: { cancel: string[]; lost: LedgerEntry[] }): void;
+  /** The server has renewed the leases of what runs, with a call that was sent then. Told after what the answer says else. */
+  onRenewed(sentAt: Moment, leaseMs: number): void;
+  /** Another process has registered under this name: there are no further heartbeats. */
+  onReplaced(message: string): void;
+  onFailed(failure: { doing: string; tries: number; message: string }): void;
+}
+
+/** A worker's place in the server's pool, kept by a thread of its own that no busy tool can starve. */
+export interface Heartbeat {
+  /** Registers, until the server answers. */
+  start(): void;
+  /** Sends one now. */
+  beat(): void;
+  /** Registers anew. */
+  register(): void;
+  /** Says from now on that the worker claims nothing more. */
+  drain(): void;
+  /** Leaves the pool: what the worker still holds may be claimed by others at once. Ends the thread, after 5 s at most. */
+  leave(): Promise<void>;
+}
+
+/** How long leaving may take: a server that is gone finds out by itself. */
+const LEAVE_MS = 5_000;
+/** How long to wait before a thread that died is replaced. */
+const RESTART_MS = 1_000;
+
+/** Makes the heartbeat; it begins with `start`. */
+export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
+  let thread: Worker | undefined;
+  let isLeaving = false;
+  let isDraining = false;
+  let left = () => {};
+
+  const tell = (order: HeartbeatOrder) => thread?.postMessage(order);
+  const hear = (news: HeartbeatNews) => {
+    if (news.type === "registered") {
+      parts.onRenewed(news.sentAt, news.leaseMs);
+      parts.onRegistered();
+    } else if (news.type === "answer") {
+      parts.onAnswer(news);
+      parts.onRenewed(news.sentAt, news.leaseMs);
+    } else if (news.type === "replaced") parts.onReplaced(news.message);
+    else if (news.type === "failed") parts.onFailed(news);
+    else left();
+  };
+  const start = () => {
+    thread = openThread(parts);
+    thread.on("message", hear);
+    thread.on("error", (error) => {
+      thread = undefined;
+      left();
+      parts.onFailed({ doing: "keeping the heartbeat", tries: 1, message: messageOf(error) });
+      if (!isLeaving) setTimeout(start, RESTART_MS).unref();
+    });
+    if (isDraining) tell("drain");
+  };
+  return {
+    start,
+    beat: () => tell("beat"),
+    register: () => tell("register"),
+    drain() {
+      isDraining = true;
+      tell("drain");
+    },
+    async leave() {
+      isLeaving = true;
+      if (thread === undefined) return;
+      await new Promise<void>((resolve) => {
+        const limit = setTimeout(resolve, LEAVE_MS);
+        left = () => {
+          clearTimeout(limit);
+          resolve();
+        };
+        tell("leave");
+      });
+      await thread?.terminate();
+    },
+  };
+}
+
+function openThread({ url, token, registration, intervalMs, ledger }: HeartbeatParts): Worker {
+  const workerData: HeartbeatStart = { url, token: token?.reveal(), registration, intervalMs, ledger };
+  // A file of its own in the bundle too: a thread begins with a file.
+  const file = new URL("./heartbeat-thread.js", import.meta.url);
+  // Its environment is empty: it needs nothing of it, and it holds secrets.
+  return new Worker(file, { workerData, env: {}, name: "heartbeat", resourceLimits: { maxOldGenerationSizeMb: 64 } });
+}

@@ -1,0 +1,57 @@
+import * as v from "valibot";
+import { untilAborted } from "../../platform/concurrency/until-aborted.ts";
+import { createSealer } from "../../platform/crypto/sealing.ts";
+import type { SealerSource } from "../../ports/sealing.ts";
+import { SealingKeyAnswer } from "../../schema/api/sealing.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Sealer } from "../../schema/words/sealed.ts";
+import { refusal, type ServerReply } from "./connection.ts";
+import { callUntilAnswered, type RetryParts } from "./retry.ts";
+
+/** Trees whose keys are kept; the least recently used one goes. */
+const KEPT_MAX = 1_000;
+/** Longest silence of the server. */
+const CALL_MS = 30_000;
+
+/**
+ * Sealing with the server's keys: asked for when a command of a tree first has something to seal or to open, once for all
+ * commands of that tree, again while the server cannot answer and `stopping` is not aborted. `sealerOf` throws `FlowError`
+ * NOT_FOUND for an execution that is gone, ENCRYPTION.
+ */
+export function createServerSealing(parts: RetryParts, stopping: AbortSignal): SealerSource {
+  const kept = new Map<string, Promise<Sealer>>();
+  const ask = async (executionId: string): Promise<Sealer> => {
+    const path = `/api/executions/${executionId}/sealing-key`;
+    return sealerIn(await callUntilAnswered(parts, { method: "GET", path, timeoutMs: CALL_MS, signal: stopping }));
+  };
+  const find = (rootExecutionId: string): Promise<Sealer> => {
+    const known = kept.get(rootExecutionId);
+    const sealer = known ?? ask(rootExecutionId);
+    kept.delete(rootExecutionId);
+    kept.set(rootExecutionId, sealer);
+    if (known === undefined) sealer.catch(() => kept.delete(rootExecutionId));
+    const [oldest] = kept.keys();
+    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+    return sealer;
+  };
+  return {
+    async sealerOf({ rootExecutionId }, signal) {
+      const sealer = find(rootExecutionId);
+      return signal === undefined ? await sealer : await untilAborted(sealer, signal);
+    },
+  };
+}
+
+function sealerIn(reply: ServerReply): Sealer {
+  if (reply.status !== 200) throw refusal(reply);
+  const answer = v.safeParse(SealingKeyAnswer, reply.body);
+  const [first, ...rest] = answer.success ? answer.output.keys : [];
+  if (first === undefined) {
+    throw new FlowError(
+      "SERVER_UNREACHABLE",
+      "The server's keys for sealing are not understood; is it of this version?",
+    );
+  }
+  const keyOf = ({ id, key }: typeof first) => ({ id, key: Buffer.from(key, "base64") });
+  return createSealer([keyOf(first), ...rest.map(keyOf)]);
+}

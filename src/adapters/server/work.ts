@@ -1,0 +1,117 @@
+import type { ClaimAnswer, ClaimedWork, ReportAnswer, Unavailable, WorkServer } from "../../ports/work-server.ts";
+import type { Command } from "../../schema/words/command.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
+import { isUnavailable, refusal, type ServerConnection, type ServerReply } from "./connection.ts";
+
+/** How long a call may take that the server answers as soon as it can. */
+const CALL_MS = 30_000;
+
+/** How a worker shows itself with each claim. */
+export interface ClaimingWorker {
+  name: string;
+  /** Kinds of task that it runs; undefined: all. */
+  kinds: readonly string[] | undefined;
+  labels: Readonly<Record<string, string>>;
+}
+
+/** A worker's claims and reports over HTTP (decisions, "Worker protocol", "Event batches"). */
+export function createServerWork(connection: ServerConnection, worker: ClaimingWorker): WorkServer {
+  const { name, kinds, labels } = worker;
+  const about = {
+    ...(kinds !== undefined && { kinds }),
+    ...(Object.keys(labels).length > 0 && { labels }),
+  };
+  const head = `{"worker":${JSON.stringify(name)},"events":[`;
+  return {
+    async claim({ limit, waitMs }, signal) {
+      const reply = await connection.call({
+        method: "POST",
+        path: "/api/commands/claim",
+        body: JSON.stringify({ worker: name, limit, wait_ms: waitMs, ...about }),
+        timeoutMs: waitMs + CALL_MS,
+        signal,
+      });
+      return claimAnswer(reply);
+    },
+    async report({ key, events, claim }, signal) {
+      const wanted = claim === 0 ? "" : `,"claim":${JSON.stringify({ limit: claim, wait_ms: 0, ...about })}`;
+      const reply = await connection.call({
+        method: "POST",
+        path: "/api/events/batch",
+        // The events are JSON already: parsing and writing them again would cost more than all else here.
+        body: `${head}${events.join(",")}]${wanted}}`,
+        idempotencyKey: key,
+        timeoutMs: CALL_MS,
+        signal,
+      });
+      return reportAnswer(reply);
+    },
+  };
+}
+
+function claimAnswer(reply: ServerReply): ClaimAnswer {
+  const { status, body } = reply;
+  const commands = status === 200 ? commandsOf(body) : undefined;
+  if (commands !== undefined) return { status: "ok", commands };
+  const error = refusal(reply);
+  if (error.code === "unknown") return { status: "unknown", message: error.message };
+  // Claims have nothing that could be wrong with one and right with the next: whatever was answered may change.
+  return unavailable(reply, error.message);
+}
+
+function reportAnswer(reply: ServerReply): ReportAnswer {
+  const { status, body } = reply;
+  if (status === 202 && isJsonObject(body)) {
+    const duplicate = own(body, "duplicate") === true;
+    return { status: "accepted", duplicate, commands: commandsOf(body) ?? [] };
+  }
+  const error = refusal(reply);
+  const { detail } = error;
+  if (status === 409) {
+    const events = isJsonObject(detail) ? own(detail, "events") : undefined;
+    return { status: "lost", events: Array.isArray(events) ? events.flatMap(lostEvent) : [] };
+  }
+  if (isUnavailable(reply) || (status !== 400 && status !== 413 && status !== 422)) {
+    const told = unavailable(reply, error.message);
+    return FAULTS.has(error.code) ? { ...told, isFault: true } : told;
+  }
+  const errors = isJsonObject(detail) ? own(detail, "errors") : undefined;
+  const indexes = (Array.isArray(errors) ? errors : []).map(indexOf).filter((index) => index !== undefined);
+  return { status: "invalid", message: error.message, indexes };
+}
+
+/** Codes with which the server itself says that it failed; what stands between us and it says neither. */
+const FAULTS: ReadonlySet<string> = new Set(["processing_error", "INTERNAL"]);
+
+function unavailable({ status, retryAfterMs }: ServerReply, message: string): Unavailable {
+  const told = `${message} (status ${status})`;
+  return { status: "unavailable", message: told, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+function lostEvent(entry: Json): { index: number; reason: string }[] {
+  const index = indexOf(entry);
+  const reason = isJsonObject(entry) ? own(entry, "reason") : undefined;
+  return index === undefined ? [] : [{ index, reason: typeof reason === "string" ? reason : "refused" }];
+}
+
+function indexOf(entry: Json): number | undefined {
+  const index = isJsonObject(entry) ? own(entry, "index") : undefined;
+  return typeof index === "number" ? index : undefined;
+}
+
+/** The commands of an answer; undefined when it has no list of them. One that is none is left out: its lease ends. */
+function commandsOf(body: Json | undefined): ClaimedWork[] | undefined {
+  const list = isJsonObject(body) ? own(body, "commands") : undefined;
+  return Array.isArray(list) ? list.flatMap(claimedWork) : undefined;
+}
+
+function claimedWork(entry: Json): ClaimedWork[] {
+  if (!isJsonObject(entry)) return [];
+  const attempt = own(entry, "attempt");
+  const texts = ["command_id", "execution_id", "catalog_id", "step"].every(
+    (key) => typeof own(entry, key) === "string",
+  );
+  const isWork = texts && isJsonObject(own(entry, "context")) && typeof attempt === "number";
+  // The rest is as the engine of the server wrote it.
+  return isWork ? [{ command: entry as JsonObject as unknown as Command, attempt }] : [];
+}

@@ -1,0 +1,76 @@
+import { parseServerUrl } from "../../platform/config/address.ts";
+import type { Config } from "../../platform/config/config.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type CliInput, textOption } from "../command-line/command.ts";
+import { checkName } from "../server/context.ts";
+import { type Contexts, contextNamed, type GatewayContext, readContexts } from "../server/contexts.ts";
+import type { ServerTarget } from "../server/target.ts";
+
+/** The gateway that somebody logs in at, or out of, and the context that remembers it. */
+export interface LoginPlace {
+  name: string;
+  context: GatewayContext;
+  /** All that there are, as they were read. */
+  contexts: Contexts;
+  /** For calls that the gateway answers itself; without a token. */
+  target: ServerTarget;
+}
+
+/**
+ * Which gateway is meant: `--gateway`, else `--context`, else the context in use. The context of `--gateway` is that of
+ * `--context`, else one that has the gateway already, else one that is named after its host.
+ *
+ * Throws `FlowError` USAGE or NOT_FOUND where there is none, and what reading the contexts throws.
+ */
+export async function loginPlace({ options, io }: CliInput): Promise<LoginPlace> {
+  const contexts = await readContexts(io);
+  const gateway = textOption(options, "gateway");
+  const named = textOption(options, "context");
+  if (gateway !== undefined) {
+    const address = parseServerUrl("--gateway", gateway);
+    const name = named ?? nameFor(contexts, address);
+    checkName(name);
+    const known = gatewayOf(contexts, name);
+    if (known === undefined && contextNamed(contexts, name) !== undefined) {
+      throw new FlowError("USAGE", `Context '${name}' is a server: name the gateway's with another --context NAME`);
+    }
+    // A session is never sent to another address than its own.
+    return placeOf(contexts, name, known?.gateway === address ? known : { gateway: address }, "--gateway");
+  }
+  const name = named ?? contexts.current;
+  const context = gatewayOf(contexts, name);
+  if (name !== undefined && context !== undefined) return placeOf(contexts, name, context, `context '${name}'`);
+  if (named !== undefined && contextNamed(contexts, named) === undefined) {
+    throw new FlowError("NOT_FOUND", `There is no context '${named}'. 'flow context list' shows what there is`);
+  }
+  const why = name === undefined ? "there is no context in use" : `context '${name}' is a server, which knows no users`;
+  throw new FlowError("USAGE", `At which gateway? ${capital(why)}: name one with --gateway URL`);
+}
+
+/** What the caller is told where the login will not count, because the environment names a server. */
+export function overruledBy({ serverUrl }: Config): string | undefined {
+  if (serverUrl === undefined) return undefined;
+  return "FLOW_SERVER_URL is set and wins over the context in use: commands call that server unless --context is given";
+}
+
+function placeOf(contexts: Contexts, name: string, context: GatewayContext, origin: string): LoginPlace {
+  return { name, context, contexts, target: { url: context.gateway, origin, gateway: "answers" } };
+}
+
+function gatewayOf(contexts: Contexts, name: string | undefined): GatewayContext | undefined {
+  const context = contextNamed(contexts, name);
+  return context !== undefined && "gateway" in context ? context : undefined;
+}
+
+function nameFor(contexts: Contexts, address: string): string {
+  const known = Object.entries(contexts.contexts).find(([, it]) => "gateway" in it && it.gateway === address);
+  if (known !== undefined) return known[0];
+  const { hostname } = new URL(address);
+  const name = /^[A-Za-z0-9][\w.-]{0,62}$/.test(hostname) ? hostname : "gateway";
+  if (contextNamed(contexts, name) === undefined) return name;
+  throw new FlowError("USAGE", `There is a context '${name}' for another address: name this one with --context NAME`);
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

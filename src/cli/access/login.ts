@@ -1,0 +1,100 @@
+import { parsePort, parseServerUrl } from "../../platform/config/address.ts";
+import { type Config, loadConfig } from "../../platform/config/config.ts";
+import { LoginAnswer, type LoginBody } from "../../schema/api/gateway.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
+import { callServer } from "../server/client.ts";
+import { isToken, writeContexts } from "../server/contexts.ts";
+import { cleanText, jsonText } from "../terminal/text.ts";
+import { readTextOf } from "../terminal/text-file.ts";
+import { readIdToken } from "./id-token.ts";
+import { type LoginPlace, loginPlace, overruledBy } from "./login-context.ts";
+import { logInAtProvider } from "./provider-login.ts";
+
+/** A login starts a playbook, which may wait for a worker. */
+const LOGIN_MS = 60_000;
+
+/**
+ * `flow login`: exchanges an identity provider's ID token for a session at a gateway, and keeps the session in a context. The
+ * session is never printed.
+ */
+export async function logIn(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const config = loadConfig(io.environment);
+  const place = await loginPlace(input);
+  const { token, domain } = await idTokenOf(input, config, place);
+  const answer = await callServer(place.target, {
+    method: "POST",
+    path: "/api/auth/login",
+    body: { idp_token: token, idp_domain: domain } satisfies LoginBody,
+    answer: LoginAnswer,
+    signal: io.signal,
+    timeoutMs: LOGIN_MS,
+  });
+  const { user } = answer;
+  const expiresAt = inUtc(answer.expires_at);
+  if (!isToken(answer.session_token)) throw new FlowError("SERVER_UNREACHABLE", NO_SESSION);
+  const { name, contexts, context } = place;
+  const session = { token: answer.session_token, email: user.email, expiresAt };
+  const kept = { ...contexts.contexts, [name]: { gateway: context.gateway, domain, session } };
+  await writeContexts(io, { current: name, contexts: kept });
+  const overruled = overruledBy(config);
+  if (overruled !== undefined) io.stderr.write(`warning: ${overruled}\n`);
+  if (options["json"] === true) {
+    io.stdout.write(`${jsonText({ gateway: context.gateway, context: name, user, expires_at: expiresAt })}\n`);
+    return EXIT.ok;
+  }
+  const who = `${user.display_name} <${user.email}>`;
+  const roles = user.roles.length === 0 ? "no role yet: an administrator grants one" : user.roles.join(", ");
+  io.stdout.write(`${cleanText(`Logged in at ${context.gateway} as ${who} (${roles}) until ${expiresAt}`)}\n`);
+  io.stderr.write(`Commands now call '${name}'.\n`);
+  return EXIT.ok;
+}
+
+const NO_SESSION = "What the gateway answered is no session. Is it a flow gateway of this version?";
+
+/** The gateway writes this one time without a zone (interface specification, Gateway); it is UTC. */
+function inUtc(text: string): string {
+  const at = new Date(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text.replace(" ", "T")}Z`);
+  if (Number.isNaN(at.getTime())) throw new FlowError("SERVER_UNREACHABLE", NO_SESSION);
+  return at.toISOString();
+}
+
+interface GivenToken {
+  token: string;
+  domain: string;
+}
+
+/** From a file or a pipe, from the command line, or from the provider itself, whichever was asked for. */
+async function idTokenOf(input: CliInput, config: Config, { context }: LoginPlace): Promise<GivenToken> {
+  const { options, io } = input;
+  const given = textOption(options, "id-token");
+  const file = textOption(options, "id-token-file");
+  const wanted = textOption(options, "domain") ?? context.domain;
+  if (given !== undefined && file !== undefined) {
+    throw new FlowError("USAGE", "--id-token and --id-token-file were both given; which one is meant?");
+  }
+  if (given !== undefined || file !== undefined) {
+    const what = given === undefined ? "--id-token-file" : "--id-token";
+    const token = given ?? (await readTextOf(file ?? "", what, io)).trim();
+    // A new token may come from another provider than the last one: what it says itself comes first.
+    const domain = textOption(options, "domain") ?? readIdToken(token, what).issuerHost;
+    return { token, domain };
+  }
+  const clientId = config.idpClientId;
+  if (clientId === undefined) throw new FlowError("USAGE", HOW_TO_LOG_IN);
+  const issuer = textOption(options, "issuer") ?? (wanted === undefined ? undefined : `https://${wanted}`);
+  if (issuer === undefined) {
+    throw new FlowError("USAGE", "At which identity provider? --domain NAME is its domain, as the gateway allows it");
+  }
+  const port = textOption(options, "port");
+  const token = await logInAtProvider(
+    { issuer: parseServerUrl("--issuer", issuer), clientId, port: port === undefined ? 0 : parsePort("--port", port) },
+    io,
+  );
+  return { token, domain: wanted ?? new URL(issuer).host };
+}
+
+const HOW_TO_LOG_IN = `'flow login' needs an ID token of your identity provider:
+  --id-token-file FILE      from a file; - reads a pipe
+  FLOW_IDP_CLIENT_ID=…      or from the provider itself, in a browser: the id under which flow is registered there`;

@@ -1,0 +1,44 @@
+import * as v from "valibot";
+import { createSecret } from "../../platform/crypto/secret.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
+import { callServer, whyAway } from "../server/client.ts";
+import { type GatewayContext, writeContexts } from "../server/contexts.ts";
+import { cleanText } from "../terminal/text.ts";
+import { type LoginPlace, loginPlace } from "./login-context.ts";
+
+/** `flow logout`: ends the session at the gateway, then forgets it here. */
+export async function logOut(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const place = await loginPlace(input);
+  const { session } = place.context;
+  if (session === undefined) {
+    io.stderr.write(`Nobody is logged in at ${place.context.gateway}.\n`);
+    return EXIT.ok;
+  }
+  const isLocal = options["local"] === true;
+  if (!isLocal) await endSession(place, session.token, io);
+  const { session: _, ...context }: GatewayContext = place.context;
+  const { contexts, name } = place;
+  await writeContexts(io, { ...contexts, contexts: { ...contexts.contexts, [name]: context } });
+  const still = isLocal ? `; the session itself lasts until ${session.expiresAt}` : "";
+  io.stderr.write(`${cleanText(`${session.email} is logged out of ${context.gateway}${still}`)}.\n`);
+  return EXIT.ok;
+}
+
+/** One that is over already is no error. Where the gateway is away the session is kept, so that it can be ended later. */
+async function endSession({ target, context }: LoginPlace, token: string, io: CliIo): Promise<void> {
+  try {
+    await callServer(
+      { ...target, token: createSecret(token) },
+      { method: "POST", path: "/api/auth/logout", body: {}, answer: v.unknown(), signal: io.signal },
+    );
+  } catch (error) {
+    if (!(error instanceof FlowError) || error.code === "CANCELLED") throw error;
+    if (error.code === "UNAUTHENTICATED") return;
+    const what = `The session at ${context.gateway} could not be ended and is kept: ${whyAway(error)}`;
+    throw new FlowError(error.code, `${what}. Try again, or forget it here alone: flow logout --local`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,96 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import { type CliValues, listOption, textOption } from "../command-line/command.ts";
+
+/**
+ * The inputs that `--workload` and `--set` ask for, `--set` over `--workload`. Files are found from `folder`.
+ *
+ * Throws `FlowError` USAGE for what cannot be understood, FILE_UNREADABLE for a file that cannot be read.
+ */
+export async function readInputs(options: CliValues, folder: string): Promise<JsonObject> {
+  const workload = textOption(options, "workload");
+  const inputs = workload === undefined ? {} : await readWorkload(workload, folder);
+  for (const assignment of listOption(options, "set")) applySet(inputs, assignment);
+  return inputs;
+}
+
+/** The files that a command line names for reading, the playbook's first: what is written must not be one of them. */
+export function filesRead(playbook: string | undefined, options: CliValues, folder: string): string[] {
+  const workload = textOption(options, "workload");
+  const named = [
+    playbook,
+    workload?.startsWith("@") === true ? workload.slice(1) : undefined,
+    textOption(options, "credentials"),
+  ];
+  return named.filter((file) => file !== undefined).map((file) => resolve(folder, file));
+}
+
+async function readWorkload(text: string, folder: string): Promise<JsonObject> {
+  const file = text.startsWith("@") ? resolve(folder, text.slice(1)) : undefined;
+  const where = file === undefined ? "--workload" : `--workload ${text}`;
+  const json = file === undefined ? text : await readText(file, where);
+  let value: Json;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    const example = `Expected one object, as in --workload '{"day": "2026-01-31"}', or @FILE with one in it`;
+    throw new FlowError("USAGE", `${where} is not JSON: ${messageOf(cause)}. ${example}`, { cause });
+  }
+  if (isJsonObject(value)) return value;
+  throw new FlowError("USAGE", `${where} must be one JSON object of inputs by name, got ${nameOfKind(value)}`);
+}
+
+async function readText(file: string, where: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    throw new FlowError("FILE_UNREADABLE", `Cannot read the file of ${where}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** Applies one `a.b=value`, in place. What was a map stays one and gains a key. */
+function applySet(inputs: JsonObject, assignment: string): void {
+  const equals = assignment.indexOf("=");
+  const path = equals < 0 ? [] : assignment.slice(0, equals).trim().split(".");
+  if (path.length === 0 || path.includes("")) {
+    throw new FlowError(
+      "USAGE",
+      `--set needs KEY=VALUE, as in --set day=2026-01-31 or --set db.port=5433; got '${assignment}'`,
+    );
+  }
+  const last = path.pop() ?? "";
+  let map = inputs;
+  for (const [index, key] of path.entries()) {
+    const inner = own(map, key) ?? {};
+    if (!isJsonObject(inner)) {
+      const name = path.slice(0, index + 1).join(".");
+      throw new FlowError(
+        "USAGE",
+        `--set ${assignment}: '${name}' is ${nameOfKind(inner)} already, it cannot hold '${last}'`,
+      );
+    }
+    setOwn(map, key, inner);
+    map = inner;
+  }
+  setOwn(map, last, parseValue(assignment.slice(equals + 1)));
+}
+
+/** JSON where it is JSON, else the text itself. A whole number that would lose digits stays text. */
+function parseValue(text: string): Json {
+  try {
+    const value: Json = JSON.parse(text);
+    const losesDigits =
+      typeof value === "number" && (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER);
+    return losesDigits ? text : value;
+  } catch {
+    return text;
+  }
+}
+
+function nameOfKind(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "string" ? "a text" : `a ${typeof value}`;
+}

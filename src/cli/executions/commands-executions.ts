@@ -1,0 +1,152 @@
+import type { CliArgument, CliCommand, CliOption } from "../command-line/command.ts";
+import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "../command-line/common-options.ts";
+
+const EXECUTION: CliArgument = {
+  name: "execution",
+  summary: "Id of the execution, or the start of it where no other one begins so",
+  optional: true,
+};
+
+const LAST: CliOption = { name: "last", summary: "The execution that was started last, instead of an id" };
+
+const WIDE: CliOption = { name: "wide", summary: "All columns, nothing cut" };
+
+const EXECUTIONS: CliCommand = {
+  name: "executions",
+  summary: "List the executions of a server, newest first",
+  arguments: [],
+  options: [
+    {
+      name: "status",
+      value: "STATUS",
+      choices: ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"],
+      summary: "Only those in this state",
+    },
+    { name: "path", value: "PATH", summary: "Only those of this catalog path" },
+    { name: "parent", value: "ID", summary: "Only those that this execution called" },
+    { name: "since", value: "TIME", summary: "Started since: 90s, 15m, 2h, 7d, or a time as 2026-01-31T12:00:00Z" },
+    { name: "limit", value: "NUMBER", summary: "How many; default 20" },
+    { name: "all", summary: "All of them" },
+    WIDE,
+    JSON_SWITCH,
+    ...WHICH_SERVER,
+    NO_COLOR,
+  ],
+  details: `On a terminal long paths are cut so that each execution takes one line; --wide shows all columns, uncut.
+
+Examples
+  flow executions
+  flow executions --status FAILED --since 2h
+  flow executions --path etl/load --all --json | jq -r '.executions[].execution_id'`,
+  load: async () => (await import("./executions.ts")).showExecutions,
+};
+
+const STATUS: CliCommand = {
+  name: "status",
+  summary: "Show what an execution is doing, and why",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "watch", summary: "Follow it until it has ended, as 'flow run' does; Ctrl-C leaves it running" },
+    JSON_SWITCH,
+    ...WHICH_SERVER,
+    NO_COLOR,
+  ],
+  details: `Each step with its state, duration, attempts and loop counters. Of an open execution also what is under way: which
+worker has which command, and what waits for one. Of a failed one which step failed at which line of the document, why,
+and what to do next. With --json the server's answer, with --watch --json the outcome as 'flow run --json' prints it.
+
+Exit codes
+  0 shown   1 the server cannot be reached   2 no such execution
+  with --watch those of 'flow run': 0 completed   1 failed   130 cancelled, or no longer watched (Ctrl-C)
+
+Examples
+  flow status 7211
+  flow status --last
+  flow status 7211 --watch`,
+  load: async () => (await import("./status.ts")).showStatus,
+};
+
+const EVENTS: CliCommand = {
+  name: "events",
+  summary: "Print the event log of an execution",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "follow", short: "f", summary: "Print events as they happen, until the execution has ended" },
+    { name: "type", value: "TYPE", summary: "Only events of this type, such as step.failed" },
+    { name: "after", value: "EVENT", summary: "Only events after this one" },
+    { name: "limit", value: "NUMBER", summary: "How many; default 1000" },
+    { name: "all", summary: "All of them" },
+    { name: "json", summary: "Print each event as one line of JSON" },
+    ...WHICH_SERVER,
+    NO_COLOR,
+  ],
+  details: `One line per event: its id, time, type, step or task, and what else there is to say. With -f the log is followed through
+restarts of the server; Ctrl-C ends it (exit code 130). The lines of --json are those of 'flow run --record'.
+
+Examples
+  flow events 7211
+  flow events 7211 -f
+  flow events --last --type task.done --json | jq -r '[.node_name, .duration_ms] | @tsv'`,
+  load: async () => (await import("./events.ts")).showEvents,
+};
+
+const LOGS: CliCommand = {
+  name: "logs",
+  summary: "Print what the tasks of an execution wrote",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "step", value: "STEP", summary: "Only what the tasks of this step wrote, without sub-playbooks" },
+    { name: "follow", short: "f", summary: "Print lines as they are told, until the execution has ended" },
+    { name: "json", summary: "Print each line as one line of JSON" },
+    ...WHICH_SERVER,
+    NO_COLOR,
+  ],
+  details: `What python prints, a shell's output, a database's notices: the last 200 lines and 8 KiB of each run of a task, and while it
+runs new ones every two seconds; then those of the sub-playbooks that it called, each behind its path. Secrets are [secret]; of a task whose result is sensitive no line is kept.
+
+Examples
+  flow logs 7211
+  flow logs --last --step load -f
+  flow logs 7211 --json | jq -r .text`,
+  load: async () => (await import("./logs.ts")).showLogs,
+};
+
+const CANCEL: CliCommand = {
+  name: "cancel",
+  summary: "Cancel an execution, and the sub-playbooks that it called",
+  arguments: [EXECUTION],
+  options: [
+    LAST,
+    { name: "reason", value: "TEXT", summary: "Why, for whoever looks at it later" },
+    { name: "no-cascade", summary: "Leave its sub-playbooks running" },
+    JSON_SWITCH,
+    ...WHICH_SERVER,
+  ],
+  details: `Its open commands are cancelled and running tools are told to stop. One that has ended stays as it is; that is no error.
+
+Examples
+  flow cancel 7211 --reason "wrong day"
+  flow cancel --last`,
+  load: async () => (await import("./cancel.ts")).cancelOne,
+};
+
+const WORKERS: CliCommand = {
+  name: "workers",
+  summary: "List the workers of a server",
+  arguments: [],
+  options: [WIDE, JSON_SWITCH, ...WHICH_SERVER, NO_COLOR],
+  details: `Each with its state (ready, draining, offline, or stale: silent for too long), how many commands it has of those that it
+takes at a time, the time since its last heartbeat, its labels, and the kinds of task that it runs. On a terminal long columns
+are cut; --wide shows all of them, uncut.
+
+Examples
+  flow workers
+  flow workers --json | jq '[.items[].capacity] | add'`,
+  load: async () => (await import("./workers.ts")).showWorkers,
+};
+
+/** The commands that look at what a server executes. */
+export const EXECUTION_COMMANDS: readonly CliCommand[] = [EXECUTIONS, STATUS, EVENTS, LOGS, CANCEL, WORKERS];

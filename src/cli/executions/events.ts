@@ -1,0 +1,140 @@
+import { loadConfig } from "../../platform/config/config.ts";
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { isJsonObject, own } from "../../schema/words/json.ts";
+import { type CliInput, type CliIo, type CliValues, EXIT, textOption } from "../command-line/command.ts";
+import { firstLine } from "../progress/lines.ts";
+import { progressText } from "../progress/text.ts";
+import { readEvents, readExecution } from "../server/executions-api.ts";
+import { type ServerTarget, serverTarget } from "../server/target.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+import { cleanText, formatDuration, jsonLine, padText } from "../terminal/text.ts";
+import { namedExecution } from "../watch/execution-id.ts";
+import { awayText, followEvents } from "../watch/follow.ts";
+import { limitOf } from "./executions.ts";
+
+/** Events that are printed when the caller does not say. */
+const LIMIT_DEFAULT = 1_000;
+/** Events that one call asks for. */
+const PAGE_MAX = 500;
+
+/** `flow events`: the log of an execution, one line per event; with `--follow` until it has ended. */
+export async function showEvents(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const after = afterOf(options);
+  const limit = options["all"] === true ? Number.POSITIVE_INFINITY : limitOf(options, LIMIT_DEFAULT);
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const id = await namedExecution(input, target);
+  const printer = createPrinter(options, io);
+  if (options["follow"] === true) return await follow(target, id, after, printer, input);
+  const type = textOption(options, "type");
+  const next = await listEvents(target, id, { after, limit, ...(type !== undefined && { type }) }, printer, io);
+  if (next !== undefined) io.stderr.write(`there are more: --after ${next} goes on, --all prints the whole log\n`);
+  return EXIT.ok;
+}
+
+interface Printer {
+  print(records: readonly EventRecord[]): void;
+  /** False when who reads has seen enough: `flow events … | head`. */
+  isRead(): boolean;
+}
+
+function createPrinter(options: CliValues, io: CliIo): Printer {
+  const style = styleFor(io.stdout, io, options["no-color"] === true);
+  let isRead = true;
+  // That it is no error is known to who started this command; here it is an end.
+  io.stdout.once("error", () => {
+    isRead = false;
+  });
+  return {
+    isRead: () => isRead,
+    print(records) {
+      for (const record of records) {
+        io.stdout.write(`${options["json"] === true ? jsonLine(record) : eventLine(record, style)}\n`);
+      }
+    },
+  };
+}
+
+function afterOf(options: CliValues): number {
+  const text = textOption(options, "after") ?? "0";
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  throw new FlowError("USAGE", `--after takes the id of an event, as the first column shows it; got '${text}'`);
+}
+
+/** Gives the last event that was printed, when there may be more. */
+async function listEvents(
+  target: ServerTarget,
+  id: string,
+  { after, type, limit }: { after: number; type?: string; limit: number },
+  printer: Printer,
+  io: CliIo,
+): Promise<number | undefined> {
+  let last = after;
+  for (let left = limit; left > 0 && printer.isRead(); ) {
+    const page = Math.min(PAGE_MAX, left);
+    const query = { after: last, limit: page, ...(type !== undefined && { type }) };
+    const records = await readEvents(target, id, query, io.signal);
+    printer.print(records);
+    last = records.at(-1)?.event_id ?? last;
+    left -= records.length;
+    if (records.length < page) return undefined;
+  }
+  return last;
+}
+
+async function follow(
+  target: ServerTarget,
+  id: string,
+  after: number,
+  printer: Printer,
+  { options, io }: CliInput,
+): Promise<number> {
+  const type = textOption(options, "type");
+  // A server that was never there is not waited for.
+  await readExecution(target, id, io.signal);
+  const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(awayText(why))}\n`);
+  try {
+    for await (const records of followEvents(target, id, { after, signal: io.signal, onAway })) {
+      printer.print(type === undefined ? records : records.filter(({ event_type }) => event_type === type));
+      if (!printer.isRead()) break;
+    }
+    return EXIT.ok;
+  } catch (error) {
+    // Ctrl-C is the way to end it.
+    if (io.signal.aborted) return EXIT.cancelled;
+    throw error;
+  }
+}
+
+/** Columns of the event's type: that of the longest common one. */
+const TYPE_WIDTH = 20;
+
+/** `id  time  type  node  more`, on one line whatever the event holds. */
+export function eventLine(record: EventRecord, style: Style): string {
+  const { event_id, created_at, event_type, node_id, node_name, node_type } = record;
+  const node = node_type === "task" ? `${node_id}/${node_name}` : node_id;
+  const type = padText(cleanText(event_type), TYPE_WIDTH);
+  const paint = paintOf(event_type, style);
+  const more = detailsOf(record).map(cleanText).join("  ");
+  return `${event_id}  ${style.dim(created_at)}  ${paint(type)}  ${cleanText(node)}${more === "" ? "" : `  ${style.dim(more)}`}`;
+}
+
+function paintOf(type: string, style: Style): (text: string) => string {
+  if (type.endsWith(".failed") || type.endsWith(".error")) return style.bad;
+  // How the service wrote the others is for those who look for it.
+  return type.startsWith("batch.") ? style.dim : style.strong;
+}
+
+function detailsOf(record: EventRecord): string[] {
+  const { iteration, attempt, worker, duration_ms, error, meta } = record as Record<string, unknown>;
+  const parts: string[] = [];
+  if (typeof iteration === "number") parts.push(`iteration ${iteration}`);
+  if (typeof attempt === "number" && attempt > 1) parts.push(`attempt ${attempt}`);
+  if (record.event_type === "command.claimed" && typeof worker === "string") parts.push(`by ${worker}`);
+  const progress = isJsonObject(meta) ? own(meta, "progress") : undefined;
+  if (isJsonObject(progress) && Object.keys(progress).length > 0) parts.push(progressText(progress));
+  if (typeof duration_ms === "number") parts.push(`in ${formatDuration(duration_ms)}`);
+  if (isJsonObject(error) && typeof error["message"] === "string") parts.push(firstLine(error["message"]));
+  return parts;
+}

@@ -1,0 +1,147 @@
+import { loadConfig } from "../../platform/config/config.ts";
+import type { ExecutionItem } from "../../schema/api/executions.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type CliInput, type CliValues, EXIT, textOption } from "../command-line/command.ts";
+import { listExecutions } from "../server/executions-api.ts";
+import { serverTarget } from "../server/target.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+import { fitted, writeTable } from "../terminal/table.ts";
+import { formatAgo, formatDuration, jsonText, plural } from "../terminal/text.ts";
+import { executionId } from "../watch/execution-id.ts";
+
+/** Executions that are listed when the caller does not say. */
+const LIMIT_DEFAULT = 20;
+/** Executions that one call asks for. */
+const PAGE_MAX = 500;
+
+/** `flow executions`: those of a server, newest first. */
+export async function showExecutions(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const now = Date.now();
+  const limit = options["all"] === true ? Number.POSITIVE_INFINITY : limitOf(options, LIMIT_DEFAULT);
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const query = queryOf(options, now);
+  const parent = textOption(options, "parent");
+  if (parent !== undefined) query.set("parent_execution_id", await executionId(parent, target, io.signal));
+  const executions: ExecutionItem[] = [];
+  let more: string | null = "";
+  while (more !== null && executions.length < limit) {
+    query.set("limit", String(Math.min(PAGE_MAX, limit - executions.length)));
+    if (more !== "") query.set("cursor", more);
+    const page = await listExecutions(target, query, io.signal);
+    for (const execution of page.executions) executions.push(execution);
+    more = page.next_cursor;
+  }
+  if (options["json"] === true) {
+    io.stdout.write(`${jsonText({ executions })}\n`);
+    return EXIT.ok;
+  }
+  const style = styleFor(io.stdout, io, options["no-color"] === true);
+  const { headings, rowOf, shrink } = options["wide"] === true ? WIDE : NARROW;
+  const statusColumn = headings.indexOf("STATUS");
+  writeTable(
+    io.stdout,
+    headings,
+    executions.map((execution) => rowOf(execution, now)),
+    {
+      paint: (cell, column) => (column === statusColumn ? paintStatus(cell, style) : cell),
+      ...fitted(io, shrink),
+    },
+  );
+  const rest = more === null ? "" : "; there are more: --limit N, --all, or a filter";
+  io.stderr.write(`${plural(executions.length, "execution")} at ${target.url}${rest}\n`);
+  return EXIT.ok;
+}
+
+/** Columns of a list, and those that are cut where there is no room, the first one first. */
+interface Look {
+  headings: readonly string[];
+  shrink: readonly string[];
+  rowOf(item: ExecutionItem, now: number): string[];
+}
+
+const NARROW: Look = {
+  headings: ["ID", "PATH", "VER", "STATUS", "STARTED", "TOOK"],
+  shrink: ["PATH"],
+  rowOf(item, now) {
+    const { execution_id, path, version, status, started_at } = item;
+    const state = isOpen(item) ? `${status} ${item.progress}%` : status;
+    const took = formatDuration(durationOf(item, now));
+    return [execution_id, path, String(version), state, formatAgo(Date.parse(started_at), now), took];
+  },
+};
+
+const WIDE: Look = {
+  headings: ["ID", "PATH", "VERSION", "STATUS", "PROGRESS", "STARTED", "DURATION"],
+  shrink: [],
+  rowOf(item, now) {
+    const { execution_id, path, version, status, progress, started_at } = item;
+    const share = isOpen(item) ? `${progress}%` : "-";
+    return [execution_id, path, String(version), status, share, started_at, formatDuration(durationOf(item, now))];
+  },
+};
+
+/** How far a run is says something while it goes on. */
+export function isOpen({ ended_at }: Pick<ExecutionItem, "ended_at">): boolean {
+  return ended_at === null;
+}
+
+/** How long an execution took, or takes until now, in milliseconds. The start is by the server's clock. */
+export function durationOf({ duration_ms, started_at }: ExecutionItem, now: number): number {
+  return duration_ms ?? Math.max(0, now - Date.parse(started_at));
+}
+
+/** A status, perhaps filled up with spaces, in its colour. */
+export function paintStatus(status: string, style: Style): string {
+  switch (status.trim().split(" ", 1)[0]) {
+    case "COMPLETED":
+    case "ready":
+      return style.good(status);
+    case "FAILED":
+    case "stale":
+      return style.bad(status);
+    case "RUNNING":
+      return style.busy(status);
+    case "CANCELLED":
+    case "PAUSED":
+    case "draining":
+      return style.notice(status);
+    default:
+      return style.dim(status);
+  }
+}
+
+function queryOf(options: CliValues, now: number): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [option, parameter] of FILTERS) {
+    const value = textOption(options, option);
+    if (value !== undefined) query.set(parameter, value);
+  }
+  const since = textOption(options, "since");
+  if (since !== undefined) query.set("since", sinceTime(since, now));
+  return query;
+}
+
+const FILTERS = [
+  ["status", "status"],
+  ["path", "path"],
+] as const;
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90s`, `15m`, `2h`, `7d` before now, or a time. Throws `FlowError` USAGE. */
+export function sinceTime(text: string, now: number): string {
+  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const at = amount === undefined ? Date.parse(text) : now - Number(amount) * (UNITS_MS[unit ?? ""] ?? 0);
+  const isTime = amount !== undefined || /^\d{4}-\d\d-\d\d/.test(text);
+  if (isTime && !Number.isNaN(at) && at >= 0) return new Date(at).toISOString();
+  throw new FlowError("USAGE", `--since takes 90s, 15m, 2h, 7d, or a time as 2026-01-31T12:00:00Z; got '${text}'`);
+}
+
+/** The number of `--limit`. Throws `FlowError` USAGE. */
+export function limitOf(options: CliValues, otherwise: number): number {
+  const text = textOption(options, "limit");
+  if (text === undefined) return otherwise;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new FlowError("USAGE", `--limit must be a whole number from 1, got '${text}'`);
+}

@@ -1,0 +1,195 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { loadConfig } from "../../platform/config/config.ts";
+import type { ExecutionItem } from "../../schema/api/executions.ts";
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { type CliInput, type CliValues, EXIT, textOption } from "../command-line/command.ts";
+import { createTaskLines, type TaskLine } from "../progress/task-lines.ts";
+import { eventPages, listExecutions, readExecution } from "../server/executions-api.ts";
+import { type ServerTarget, serverTarget } from "../server/target.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+import { cleanText, jsonLine, plural } from "../terminal/text.ts";
+import { namedExecution } from "../watch/execution-id.ts";
+import { awayText, followEvents } from "../watch/follow.ts";
+
+/** Sub-playbooks that are listed with one call. */
+const CHILDREN_PAGE = 200;
+/** Time between two looks for sub-playbooks that have begun. */
+const LOOK_MS = 1_000;
+/** Sub-playbooks of one execution that are followed at a time; the others' lines are printed when it has ended. */
+const FOLLOWED_MAX = 8;
+
+/** `flow logs`: what the tasks of an execution and of its sub-playbooks wrote; with `--follow` until it has ended. */
+export async function showLogs(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const id = await namedExecution(input, target);
+  const log = openLog(input);
+  if (options["follow"] !== true) {
+    await readLog({ id, above: [] }, { target, log, signal: io.signal });
+    log.end();
+    return EXIT.ok;
+  }
+  // A server that was never there is not waited for.
+  await readExecution(target, id, io.signal);
+  try {
+    const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(awayText(why))}\n`);
+    await followLog({ id, above: [] }, { target, log, signal: io.signal, onAway });
+    log.end();
+    return EXIT.ok;
+  } catch (error) {
+    // Ctrl-C is the way to end it.
+    if (io.signal.aborted) return EXIT.cancelled;
+    throw error;
+  }
+}
+
+/** An execution whose lines are printed, and the paths that led to it from the one that was asked for. */
+interface Source {
+  id: string;
+  above: readonly string[];
+}
+
+/** Where lines are printed. */
+interface Log {
+  print(source: Source, lines: readonly TaskLine[]): void;
+  /** False when who reads has seen enough: `flow logs … | head`. */
+  isRead(): boolean;
+  /** Says so where nothing was written. */
+  end(): void;
+}
+
+function openLog({ options, io }: CliInput): Log {
+  const style = styleFor(io.stdout, io, options["no-color"] === true);
+  const isJson = options["json"] === true;
+  let isRead = true;
+  let count = 0;
+  // That it is no error is known to who started this command; here it is an end.
+  io.stdout.once("error", () => {
+    isRead = false;
+  });
+  return {
+    isRead: () => isRead,
+    print({ id, above }, lines) {
+      const about = above.length === 0 ? {} : { execution_id: id, path: above.at(-1) };
+      const prefix = above.map((path) => style.dim(`${cleanText(path)} › `)).join("");
+      for (const line of lines.filter(({ step }) => isWanted(step, above, options))) {
+        count += 1;
+        io.stdout.write(`${isJson ? jsonLine({ ...line, ...about }) : `${prefix}${lineText(line, style)}`}\n`);
+      }
+    },
+    end() {
+      if (count > 0 || !isRead) return;
+      const step = textOption(options, "step");
+      io.stderr.write(`nothing was written${step === undefined ? "" : ` by step '${cleanText(step)}'`}\n`);
+    },
+  };
+}
+
+/** A step of the execution that was asked for: what a sub-playbook's steps are called is another matter. */
+function isWanted(step: string, above: readonly string[], options: CliValues): boolean {
+  const wanted = textOption(options, "step");
+  return wanted === undefined || (above.length === 0 && step === wanted);
+}
+
+interface Reading {
+  target: ServerTarget;
+  log: Log;
+  signal: AbortSignal;
+}
+
+/** Prints what there is: an execution's own lines first, then each sub-playbook's, in the order in which they began. */
+async function readLog(source: Source, reading: Reading): Promise<void> {
+  const { target, log, signal } = reading;
+  const lines = createTaskLines();
+  for await (const records of eventPages(target, source.id, 0, signal)) {
+    log.print(source, linesOf(records, lines));
+    if (!log.isRead()) return;
+  }
+  for await (const child of childrenOf(source, reading)) {
+    if (!log.isRead()) return;
+    await readLog(child, reading);
+  }
+}
+
+/** Prints lines as they are told, those of sub-playbooks that go on at the same time among them. */
+async function followLog(
+  source: Source,
+  reading: Reading & { onAway?: (why: string | undefined) => void },
+): Promise<void> {
+  const { target, log, onAway = () => undefined } = reading;
+  const over = new AbortController();
+  const signal = AbortSignal.any([reading.signal, over.signal]);
+  const known = new Set<string>();
+  const running = new Set<Promise<void>>();
+  const follow = (child: Source) => {
+    known.add(child.id);
+    // What goes wrong with one is passed over: the others' lines are wanted all the same.
+    const following = followLog(child, { target, log, signal: reading.signal })
+      .catch(() => undefined)
+      .finally(() => running.delete(following));
+    running.add(following);
+  };
+  const look = async () => {
+    const query = childrenQuery(source.id);
+    query.set("status", "RUNNING");
+    const { executions } = await listExecutions(target, query, signal);
+    for (const child of executions.reverse()) {
+      if (running.size < FOLLOWED_MAX && !known.has(child.execution_id)) follow(childOf(source, child));
+    }
+  };
+  const looking = (async () => {
+    while (!signal.aborted) {
+      await look().catch(() => undefined);
+      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    }
+  })();
+  try {
+    const lines = createTaskLines();
+    for await (const records of followEvents(target, source.id, { signal: reading.signal, onAway })) {
+      log.print(source, linesOf(records, lines));
+      if (!log.isRead()) return;
+    }
+    over.abort();
+    await looking;
+    await Promise.all(running);
+    // Those that began and ended between two looks, or were too many.
+    for await (const child of childrenOf(source, reading)) if (!known.has(child.id)) await readLog(child, reading);
+  } finally {
+    over.abort();
+    await looking;
+  }
+}
+
+/** The executions that one has called, oldest first. */
+async function* childrenOf(source: Source, { target, signal }: Reading): AsyncGenerator<Source> {
+  const found: Source[] = [];
+  const query = childrenQuery(source.id);
+  for (let more: string | null = ""; more !== null; ) {
+    if (more !== "") query.set("cursor", more);
+    const page = await listExecutions(target, query, signal);
+    for (const child of page.executions) found.push(childOf(source, child));
+    more = page.next_cursor;
+  }
+  // They come newest first.
+  yield* found.reverse();
+}
+
+function childrenQuery(id: string): URLSearchParams {
+  return new URLSearchParams({ parent_execution_id: id, limit: String(CHILDREN_PAGE) });
+}
+
+function childOf({ above }: Source, { execution_id, path }: ExecutionItem): Source {
+  return { id: execution_id, above: [...above, path] };
+}
+
+function linesOf(records: readonly EventRecord[], lines: ReturnType<typeof createTaskLines>): TaskLine[] {
+  return records.flatMap((record) => lines.take(record));
+}
+
+/** `step  text`, with the iteration and, where it has another name, the task; on one line whatever the task wrote. */
+export function lineText({ step, task, iteration, text, missing }: TaskLine, style: Style): string {
+  const index = iteration === undefined ? "" : `[${iteration}]`;
+  const place = `${cleanText(step)}${index}${task === step ? "" : `/${cleanText(task)}`}`;
+  const shown = missing === undefined ? cleanText(text ?? "") : style.dim(`… ${plural(missing, "line")} not kept`);
+  return `${style.dim(place)}  ${shown}`;
+}

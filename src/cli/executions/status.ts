@@ -1,0 +1,169 @@
+import type { LocalPlaybook } from "../../local/catalog.ts";
+import { loadConfig } from "../../platform/config/config.ts";
+import type { ExecutionAnswer, NextRetryAnswer } from "../../schema/api/executions.ts";
+import type { PoolItem } from "../../schema/api/workers.ts";
+import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
+import { failureLines, onServer } from "../progress/failure-report.ts";
+import { firstLine } from "../progress/lines.ts";
+import { isUnreached, rowOfExecution } from "../progress/status-row.ts";
+import { treeLines } from "../progress/tree.ts";
+import { readResource } from "../server/catalog-api.ts";
+import { readExecution } from "../server/executions-api.ts";
+import { type ServerTarget, serverTarget } from "../server/target.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+import { cleanText, formatDuration, jsonText, plural } from "../terminal/text.ts";
+import { namedExecution } from "../watch/execution-id.ts";
+import { readDocument } from "../watch/server-playbook.ts";
+import { watchOnServer } from "../watch/server-watch.ts";
+import { waitReason } from "../watch/wait-reason.ts";
+import { createWatch } from "../watch/watched-run.ts";
+import { everyWorker } from "../watch/worker-watch.ts";
+import { durationOf, paintStatus } from "./executions.ts";
+
+/** Steps that are printed. */
+const LINES_MAX = 1_000;
+/** Columns where standard output is no terminal. */
+const COLUMNS_DEFAULT = 200;
+
+/** `flow status`: what an execution is doing, and why; with `--watch` until it has ended, as `flow run` shows it. */
+export async function showStatus(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const id = await namedExecution(input, target);
+  const execution = await readExecution(target, id, io.signal);
+  if (options["watch"] === true) {
+    const document = await documentOf(target, execution, io);
+    const run = { target, executionId: id, document, startedAt: undefined, cancelOnStop: false };
+    return await watchOnServer(run, createWatch(), options, io);
+  }
+  if (options["json"] === true) {
+    io.stdout.write(`${jsonText(execution)}\n`);
+    return EXIT.ok;
+  }
+  const style = styleFor(io.stdout, io, options["no-color"] === true);
+  const document = execution.status === "FAILED" ? await documentOf(target, execution, io) : undefined;
+  const workers = await workersFor(execution, target, io);
+  for (const line of statusLines(execution, document, workers, style, io)) io.stdout.write(`${line}\n`);
+  return EXIT.ok;
+}
+
+/** For the lines of its steps. A status without them is better than none. */
+async function documentOf(
+  target: ServerTarget,
+  { path, version }: ExecutionAnswer,
+  io: CliIo,
+): Promise<LocalPlaybook | undefined> {
+  try {
+    const { content } = await readResource(target, path, String(version), io.signal);
+    return readDocument(content, `${path}@${version}`);
+  } catch (error) {
+    if (io.signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+/** For the reason why work waits. A status without it is better than none. */
+async function workersFor(
+  { commands = [] }: ExecutionAnswer,
+  target: ServerTarget,
+  io: CliIo,
+): Promise<PoolItem[] | undefined> {
+  if (commands.every(({ worker }) => worker !== null)) return undefined;
+  try {
+    return await everyWorker(target, io.signal);
+  } catch (error) {
+    if (io.signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+function statusLines(
+  execution: ExecutionAnswer,
+  document: LocalPlaybook | undefined,
+  workers: readonly PoolItem[] | undefined,
+  style: Style,
+  io: CliIo,
+): string[] {
+  const row = rowOfExecution(execution);
+  const now = row.state.startedAt + durationOf(execution, Date.now());
+  const view = {
+    ...{ now, columns: io.stdout.columns ?? COLUMNS_DEFAULT, lines: LINES_MAX, style },
+    cancelling: false,
+  };
+  const lines = headLines(execution, style);
+  const tree = treeLines(row, view);
+  if (tree.length > 0) lines.push("", ...tree);
+  const unreached = execution.steps.filter(isUnreached).length;
+  if (unreached > 0) lines.push(style.dim(`− ${plural(unreached, "step")} not reached`));
+  const details =
+    execution.status === "FAILED"
+      ? failureLines(row, document, style, onServer(execution.execution_id))
+      : openLines(execution, { now, workers, style });
+  if (details.length > 0) lines.push("", ...details);
+  return lines;
+}
+
+function headLines(execution: ExecutionAnswer, style: Style): string[] {
+  const { execution_id, path, version, status, progress, started_at, parent_execution_id } = execution;
+  const isOver = execution.ended_at !== null;
+  const time = ` ${isOver ? "after" : "for"} ${formatDuration(durationOf(execution, Date.now()))}`;
+  const share = isOver ? "" : `, ${progress}%`;
+  const caller = parent_execution_id === null ? "" : `, called by ${parent_execution_id}`;
+  const lines = [
+    `${style.strong(cleanText(path))} version ${version}  ${paintStatus(status, style)}${time}${share}`,
+    style.dim(`execution ${execution_id}, started ${started_at}${caller}`),
+  ];
+  if (status === "CANCELLED" && execution.error !== null) lines.push(cleanText(execution.error.message));
+  return lines;
+}
+
+/** What is under way now, and what it waits for. */
+function openLines({ commands = [], next_retry: retry }: ExecutionAnswer, { now, workers, style }: Seen): string[] {
+  const reasons = new Set<string>();
+  const lines = commands.slice(0, COMMANDS_SHOWN).map((command) => {
+    const { step, iterations, worker, attempt, claimed_at, command_id } = command;
+    const which = iterations === undefined ? "" : `[${spanOf(iterations)}]`;
+    const since = claimed_at === null ? "" : ` for ${formatDuration(now - Date.parse(claimed_at))}`;
+    const again = attempt > 1 ? `, attempt ${attempt}: a worker was lost` : "";
+    const reason = worker === null && workers !== undefined ? waitReason(command, workers) : undefined;
+    if (reason?.isStuck) reasons.add(reason.text);
+    const waits = `waits${reason === undefined ? " for a worker" : `: ${cleanText(reason.text)}`}`;
+    const where = worker === null ? waits : `with ${cleanText(worker)}${since}${again}`;
+    return `  ${cleanText(step)}${which}  ${where}  ${style.dim(`command ${command_id}`)}`;
+  });
+  const rest = commands.length - lines.length;
+  if (rest > 0) lines.push(`  and ${plural(rest, "more command")}`);
+  if (lines.length > 0) lines.unshift(style.strong("now"));
+  if (retry != null) lines.push(`  ${retryText(retry, now)}`);
+  if (reasons.size > 0) {
+    lines.push(
+      `  ${style.dim("next")}  start such a worker ('flow workers --wide' shows those that there are), or cancel it`,
+    );
+  }
+  return lines;
+}
+
+/** `load  task fetch, attempt 2 begins in 12.0s, after: 503 Service Unavailable`. */
+function retryText({ step, task, iteration, at, run, error }: NextRetryAnswer, now: number): string {
+  const which = iteration === undefined ? "" : `[${iteration}]`;
+  const place = task === step ? "" : `task ${cleanText(task)}, `;
+  const why = error === null ? "" : `, after: ${firstLine(error.message)}`;
+  const left = Date.parse(at) - now;
+  const when = left > 0 ? `begins in ${formatDuration(left)}` : "is about to begin";
+  return `${cleanText(step)}${which}  ${place}attempt ${run} ${when}${why}`;
+}
+
+/** What else is known of an execution that is open. */
+interface Seen {
+  now: number;
+  /** Undefined: nobody knows, or nothing waits for one. */
+  workers: readonly PoolItem[] | undefined;
+  style: Style;
+}
+
+function spanOf({ from, to }: { from: number; to: number }): string {
+  return to === from + 1 ? String(from) : `${from}–${to - 1}`;
+}
+
+/** Open commands that are printed: a loop has thousands. */
+const COMMANDS_SHOWN = 10;

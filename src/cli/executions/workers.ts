@@ -1,0 +1,77 @@
+import { loadConfig } from "../../platform/config/config.ts";
+import type { PoolItem } from "../../schema/api/workers.ts";
+import { RUNNABLE_KINDS } from "../../schema/words/playbook.ts";
+import { type CliInput, EXIT } from "../command-line/command.ts";
+import { listWorkers } from "../server/executions-api.ts";
+import { serverTarget } from "../server/target.ts";
+import { styleFor } from "../terminal/style.ts";
+import { fitted, writeTable } from "../terminal/table.ts";
+import { formatAgo, formatCount, formatDuration, jsonText, plural } from "../terminal/text.ts";
+import { paintStatus } from "./executions.ts";
+
+/** Workers that one call asks for. */
+const PAGE = "500";
+
+/** `flow workers`: who carries out the commands of a server. */
+export async function showWorkers(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const query = new URLSearchParams({ limit: PAGE });
+  const items: PoolItem[] = [];
+  for (let more: string | null = ""; more !== null; ) {
+    if (more !== "") query.set("cursor", more);
+    const page = await listWorkers(target, query, io.signal);
+    for (const item of page.items) items.push(item);
+    more = page.next_cursor;
+  }
+  if (options["json"] === true) {
+    io.stdout.write(`${jsonText({ items })}\n`);
+    return EXIT.ok;
+  }
+  const style = styleFor(io.stdout, io, options["no-color"] === true);
+  const { headings, shrink, rowOf } = options["wide"] === true ? WIDE : NARROW;
+  const statusColumn = headings.indexOf("STATUS");
+  writeTable(io.stdout, headings, items.map(rowOf), {
+    paint: (cell, column) => (column === statusColumn ? paintStatus(cell, style) : cell),
+    ...fitted(io, shrink),
+  });
+  const ready = items.filter(({ status }) => status === "ready").length;
+  const hint = ready === 0 ? "; commands wait until there is one: 'flow serve --role=worker'" : "";
+  io.stderr.write(`${plural(items.length, "worker")} at ${target.url}, ${ready} ready${hint}\n`);
+  return EXIT.ok;
+}
+
+/** Columns of the list, and those that are cut where there is no room, the first one first. */
+interface Look {
+  headings: readonly string[];
+  shrink: readonly string[];
+  rowOf(item: PoolItem): string[];
+}
+
+const NARROW: Look = {
+  headings: ["NAME", "STATUS", "BUSY", "HEARD OF", "LABELS", "KINDS"],
+  shrink: ["KINDS", "LABELS", "NAME"],
+  rowOf(item) {
+    const { name, status, capacity, running, heartbeat_age_ms: ageMs, capabilities } = item;
+    const busy = `${formatCount(running)}/${formatCount(capacity)}`;
+    const isAll = RUNNABLE_KINDS.every((kind) => capabilities.includes(kind));
+    return [name, status, busy, formatAgo(-ageMs, 0), labelsOf(item), isAll ? "all" : capabilities.join(",")];
+  },
+};
+
+const WIDE: Look = {
+  headings: ["NAME", "STATUS", "CAPACITY", "RUNNING", "HEARTBEAT", "KINDS", "LABELS"],
+  shrink: [],
+  rowOf(item) {
+    const { name, status, capacity, running, heartbeat_age_ms, capabilities } = item;
+    const heartbeat = `${formatDuration(heartbeat_age_ms)} ago`;
+    const counts = [formatCount(capacity), formatCount(running)];
+    return [name, status, ...counts, heartbeat, capabilities.join(","), labelsOf(item)];
+  },
+};
+
+function labelsOf({ labels }: PoolItem): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${String(value)}`)
+    .join(",");
+}

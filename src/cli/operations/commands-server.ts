@@ -1,0 +1,131 @@
+import type { CliCommand } from "../command-line/command.ts";
+import { JSON_SWITCH, WHICH_SERVER } from "../command-line/common-options.ts";
+
+const SERVE: CliCommand = {
+  name: "serve",
+  summary: "Start the service: a server and a worker, with a PostgreSQL of its own unless FLOW_DATABASE_URL is set",
+  arguments: [],
+  options: [
+    {
+      name: "role",
+      value: "ROLE",
+      choices: ["server", "worker", "all", "gateway", "doctor"],
+      summary: "What this process is; default all: server, worker, and where logins are set up a gateway",
+    },
+    { name: "host", value: "ADDRESS", summary: "Address that it listens on; default FLOW_HOST, 127.0.0.1" },
+    {
+      name: "port",
+      value: "PORT",
+      summary: "Port, 0 for a free one; default 8082, of a gateway 8090, of the doctor 8765",
+    },
+    {
+      name: "log-format",
+      value: "FORMAT",
+      choices: ["pretty", "json"],
+      summary: "How the log looks; default FLOW_LOG_FORMAT, else pretty on a terminal and json elsewhere",
+    },
+  ],
+  details: `One line on standard output says where it answers and where its data is; the log goes to standard error:
+short lines on a terminal, else one JSON object per line. Ctrl-C or SIGTERM stops it: the worker's commands get FLOW_WORKER_DRAIN_SECONDS to end, requests under way
+end, then the database. A second one leaves at once.
+
+A worker (--role worker) calls the server at FLOW_SERVER_URL with FLOW_WORKER_TOKEN and needs nothing else; start as many as
+there is work for, anywhere.
+
+A gateway (--role gateway) stands before the server at FLOW_BASE_URL: people log in there (docs/gateway.md). The doctor
+(--role doctor) looks for what is stuck.
+
+Without FLOW_SERVER_TOKEN it answers to everyone and therefore listens on this machine alone.
+
+Exit codes
+  0 stopped   1 failed   2 settings that cannot be used, an address that is taken
+
+Examples
+  flow serve
+  flow serve --port 9000
+  FLOW_SERVER_URL=https://flow.example.com FLOW_WORKER_TOKEN=… flow serve --role worker
+  FLOW_DATABASE_URL=postgres://flow:…@db:5432/flow FLOW_ENCRYPTION_KEYS=k1:… FLOW_SERVER_TOKEN=… flow serve --host 0.0.0.0`,
+  load: async () => (await import("./serve.ts")).runServe,
+};
+
+const REGISTER: CliCommand = {
+  name: "register",
+  summary: "Register documents on a server, each as the newest version of its path",
+  arguments: [
+    { name: "file", summary: "Documents, or folders whose documents are registered", many: true, complete: "file" },
+  ],
+  options: [
+    { name: "force", summary: "Make a version also of a document whose text is that of the newest one" },
+    { name: "if-changed", summary: "What it does without --force, for older scripts" },
+    { name: "strict", summary: "Refuse a document that has warnings" },
+    JSON_SWITCH,
+    ...WHICH_SERVER,
+  ],
+  details: `A document that is refused is told with every problem and its place, and does not keep the others from being
+registered. One whose text is that of the newest version makes none. With --json one object: {registered: […], refused: […]}.
+
+Exit codes
+  0 all registered   1 the server cannot be reached or failed   2 a document was refused, or cannot be read
+
+Examples
+  flow register hello.yaml
+  flow register playbooks --json
+  flow register hello.yaml --force`,
+  load: async () => (await import("../documents/register.ts")).registerFiles,
+};
+
+const CATALOG: CliCommand = {
+  name: "catalog",
+  summary: "Show what is registered on a server",
+  arguments: [
+    {
+      name: "action",
+      summary: "list (default), get: one document, versions: the versions of a path",
+      optional: true,
+      choices: ["list", "get", "versions"],
+    },
+    { name: "path", summary: "Path of the entry, for get and versions", optional: true },
+  ],
+  options: [
+    { name: "type", value: "KIND", choices: ["playbook", "agent", "mcp"], summary: "List only entries of this kind" },
+    { name: "prefix", value: "TEXT", summary: "List only paths that begin with this" },
+    { name: "version", value: "NUMBER", summary: "Version to get; default the newest" },
+    JSON_SWITCH,
+    ...WHICH_SERVER,
+  ],
+  details: `Examples
+  flow catalog
+  flow catalog list --prefix etl/ --type agent
+  flow catalog get etl/load --version 3 > load.yaml
+  flow catalog versions etl/load --json`,
+  load: async () => (await import("../documents/catalog.ts")).showCatalog,
+};
+
+const CONTEXT: CliCommand = {
+  name: "context",
+  summary: "Name the servers and gateways that commands call, and choose one",
+  arguments: [
+    { name: "action", summary: "What to do", choices: ["add", "use", "list", "remove"] },
+    { name: "name", summary: "Name of the context; not for list", optional: true },
+  ],
+  options: [
+    { name: "server", value: "URL", summary: "Address of the server, for add" },
+    { name: "gateway", value: "URL", summary: "Or of the gateway in front of it, where users log in, for add" },
+    { name: "token-file", value: "FILE", summary: "File with the token, for add; /dev/stdin reads it from a pipe" },
+    JSON_SWITCH,
+  ],
+  details: `Contexts stand in flow/contexts.json below your folder of settings (XDG_CONFIG_HOME, ~/.config), readable by you
+alone. FLOW_SERVER_URL and FLOW_SERVER_TOKEN win over them. The first one that is added is in use at once.
+
+A context of a gateway is called with the session that 'flow login' opens: commands then do what its user may do.
+
+Examples
+  flow context add prod --server https://flow.example.com --token-file token.txt
+  flow context add team --gateway https://flow.example.com
+  flow context use prod
+  flow context list`,
+  load: async () => (await import("../server/context.ts")).manageContexts,
+};
+
+/** The commands of the service: `flow serve`, and those that call a server. */
+export const SERVER_COMMANDS: readonly CliCommand[] = [SERVE, REGISTER, CATALOG, CONTEXT];

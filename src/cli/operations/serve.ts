@@ -1,0 +1,67 @@
+import { parsePort } from "../../platform/config/address.ts";
+import { type Config, loadConfig } from "../../platform/config/config.ts";
+import { packageVersion } from "../../platform/system/package-file.ts";
+import { createLogger, type LogStream } from "../../platform/telemetry/logger.ts";
+import { prettyLog } from "../../platform/telemetry/pretty-log.ts";
+import { type Ready, ROLES, serve } from "../../roles/start-role.ts";
+import { type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
+import { PLAIN, styleFor } from "../terminal/style.ts";
+import { cleanText } from "../terminal/text.ts";
+
+/** `flow serve`: a role until SIGINT or SIGTERM, which is its ordinary end. Standard output says where it is, the log is on standard error. */
+export async function runServe({ options, io }: CliInput): Promise<number> {
+  const logFormat = textOption(options, "log-format");
+  // The worker of the role `all` is a process of its own, which is told by its environment.
+  const config = loadConfig({ ...io.environment, ...(logFormat !== undefined && { FLOW_LOG_FORMAT: logFormat }) });
+  const role = ROLES.find((name) => name === textOption(options, "role")) ?? "all";
+  const host = textOption(options, "host");
+  const port = textOption(options, "port");
+  await serve({
+    role,
+    config,
+    ...(host === undefined ? {} : { host }),
+    ...(port === undefined ? {} : { port: parsePort("--port", port) }),
+    folder: io.folder,
+    version: await packageVersion(),
+    entry: process.argv[1] ?? "",
+    logger: createLogger(config.logLevel, logStream(config, io), { role: role === "all" ? "server" : role }),
+    signal: io.signal,
+    onReady: (ready) => io.stdout.write(readyLine(ready)),
+  });
+  return EXIT.ok;
+}
+
+/** Where log lines go: to standard error, written for people where that is a terminal. */
+function logStream(config: Config, io: CliIo): LogStream {
+  const { stderr } = io;
+  const format = config.logFormat ?? (stderr.isTTY === true ? "pretty" : "json");
+  if (format === "json") return stderr;
+  const colors = styleFor(stderr, io, false) !== PLAIN;
+  return prettyLog(stderr, { colors, stacks: config.logLevel === "debug" || config.logLevel === "trace" });
+}
+
+function readyLine(ready: Ready): string {
+  if (ready.what === "worker") return `flow worker ${cleanText(ready.name)} is ready, server: ${ready.serverUrl}\n`;
+  if (ready.what === "doctor") return `flow doctor is ready at ${ready.url}\n`;
+  if (ready.what === "gateway") {
+    const { url, callbackUrl, serverUrl } = ready;
+    return `flow gateway is ready at ${url}, callbacks: ${callbackUrl}, server: ${serverUrl}\n`;
+  }
+  const gateway = ready.gatewayUrl === undefined ? "" : `, gateway: ${ready.gatewayUrl}`;
+  return `flow is ready at ${ready.url}, data: ${cleanText(ready.data)}${gateway}\n${pageLine(ready)}`;
+}
+
+/** Where a person looks: a server that listens on every address is on this machine too. */
+function pageLine({
+  url,
+  publicUrl,
+  hasPage,
+}: {
+  url: string;
+  publicUrl: string | undefined;
+  hasPage: boolean;
+}): string {
+  if (!hasPage) return "page: none, this installation was built without one ('npm run build' makes it)\n";
+  if (publicUrl !== undefined) return `page: ${publicUrl}/\n`;
+  return `page: ${url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")}/\n`;
+}

@@ -1,0 +1,51 @@
+import { errorsOf, formatDiagnostic } from "../schema/words/diagnostic.ts";
+import { type ErrorCode, FlowError, messageOf } from "../schema/words/errors.ts";
+import { type CliIo, EXIT } from "./command-line/command.ts";
+import { cleanText } from "./terminal/text.ts";
+
+/** What the caller got wrong: the document, the command line, a file, a setting. All else failed while running. */
+const CALLERS: ReadonlySet<ErrorCode> = new Set([
+  "USAGE",
+  "INVALID_PLAYBOOK",
+  "FILE_UNREADABLE",
+  "INVALID_INPUT",
+  "INVALID_SECRET",
+  "INVALID_SETTING",
+  "NOT_FOUND",
+  "TEMPLATE_ERROR",
+  "TEMPLATE_BUDGET",
+]);
+
+/** Codes that say more than their message does. */
+const CODES_TOLD: ReadonlySet<ErrorCode> = new Set([
+  "TEMPLATE_ERROR",
+  "TEMPLATE_BUDGET",
+  "KEYCHAIN",
+  "REFERENCE_NOT_AVAILABLE",
+]);
+
+/** Tells what went wrong on standard error and gives the exit code. A stack is shown only with FLOW_DEBUG=1. */
+export function complain(error: unknown, io: CliIo): number {
+  if (error instanceof FlowError) {
+    io.stderr.write(`flow: ${multiline(error.message)}${CODES_TOLD.has(error.code) ? ` (${error.code})` : ""}\n`);
+    // Errors only: the warnings of a document that cannot run can wait.
+    for (const diagnostic of errorsOf(error)) io.stderr.write(`${cleanText(formatDiagnostic(diagnostic))}\n`);
+  } else {
+    io.stderr.write(`flow: unexpected error: ${multiline(messageOf(error))}\n`);
+    if (io.environment["FLOW_DEBUG"] !== "1") {
+      io.stderr.write("This is a fault of flow itself. FLOW_DEBUG=1 shows where it happened; please report it.\n");
+    }
+  }
+  if (io.environment["FLOW_DEBUG"] === "1" && error instanceof Error) io.stderr.write(`${error.stack ?? ""}\n`);
+  return exitCodeOf(error);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (!(error instanceof FlowError)) return EXIT.failed;
+  if (error.code === "CANCELLED") return EXIT.cancelled;
+  return CALLERS.has(error.code) ? EXIT.usage : EXIT.failed;
+}
+
+function multiline(message: string): string {
+  return message.split("\n").map(cleanText).join("\n");
+}

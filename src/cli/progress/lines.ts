@@ -1,0 +1,181 @@
+import type { LoopCounters } from "../../engine/state/state.ts";
+import type { EventOf, FlowEvent } from "../../schema/words/event.ts";
+import { cleanText, formatCount, formatDuration, plural } from "../terminal/text.ts";
+import { logLine, type Progress, placeOf } from "./progress.ts";
+import type { ExecutionRow, RunModel, StepRow } from "./run-model.ts";
+import { progressText } from "./text.ts";
+
+/** Shortest time between two lines about one loop. */
+const LOOP_LINE_MS = 1_000;
+/** Longest time without one while it goes on; of a task that tells how far it is the shortest between two. */
+const SILENCE_MS = 10_000;
+
+/**
+ * Progress for pipes and logs: one line for each thing that happened, nothing redrawn, no escape sequences. The steps of
+ * sub-playbooks that a loop calls are left out unless `verbose`; their failures are told.
+ */
+export function createLineProgress(model: RunModel, verbose: boolean, write: (line: string) => void): Progress {
+  const told = new WeakMap<StepRow, LoopNews>();
+  const progressTold = new WeakMap<StepRow, ProgressNews>();
+  return {
+    observe(execution, events) {
+      for (const event of events) {
+        const line =
+          stepLine(execution, event) ?? loopLine(execution, event, told) ?? taskLine(execution, event, progressTold);
+        if (line !== undefined && (verbose || event.type === "step.failed" || !isWithinLoop(execution))) write(line);
+        const detail = verbose ? detailLine(execution, event) : undefined;
+        if (detail !== undefined) write(detail);
+      }
+    },
+    log: (line) => write(logLine(model, line)),
+    notice: (text) => write(cleanText(text)),
+    cancelling: () => write(CANCELLING),
+    stop: () => undefined,
+  };
+}
+
+/** What stands on the screen between a Ctrl-C and the end. */
+export const CANCELLING = "cancelling: waiting for tools to stop; Ctrl-C again leaves at once";
+
+function isWithinLoop(execution: ExecutionRow): boolean {
+  const { caller } = execution;
+  return caller !== undefined && (caller.state.loop !== null || isWithinLoop(caller.execution));
+}
+
+function stepLine(execution: ExecutionRow, event: FlowEvent): string | undefined {
+  switch (event.type) {
+    case "playbook.initialized":
+      return execution.caller === undefined
+        ? `${cleanText(event.path)}: execution ${event.execution_id} started`
+        : undefined;
+    case "loop.started":
+      return `${nameOf(execution, event.step)}: started${loopSize(event)}`;
+    case "command.issued":
+      // Commands of a loop come after its `loop.started`.
+      if (event.iterations !== undefined || event.claim === true) return undefined;
+      return `${nameOf(execution, event.step)}: started`;
+    case "step.completed":
+      return `${nameOf(execution, event.step)}: completed in ${formatDuration(event.duration_ms)}${loopEnd(execution, event)}`;
+    case "step.failed":
+      return failedLine(execution, event);
+    case "step.skipped":
+      return `${nameOf(execution, event.step)}: skipped, ${SKIP_REASONS[event.reason]}`;
+    case "task.done":
+      return retryLine(execution, event);
+    default:
+      return undefined;
+  }
+}
+
+/** Why a step did not run, in words. */
+export const SKIP_REASONS = {
+  when: "its guard says no",
+  admission: "not admitted",
+  unreached: "no path leads to it",
+  cancelled: "cancelled before it began",
+} as const;
+
+function nameOf(execution: ExecutionRow, step: string): string {
+  return placeOf(execution) + cleanText(step);
+}
+
+function loopSize(event: EventOf<"loop.started">): string {
+  const total = event.items?.length ?? event.count;
+  return total === undefined ? "" : `, ${plural(total, "iteration")}`;
+}
+
+function loopEnd(execution: ExecutionRow, event: EventOf<"step.completed">): string {
+  const loop = execution.byName.get(event.step)?.state.loop;
+  return loop == null ? "" : `, ${plural(loop.done, "iteration")}${failures(loop)}`;
+}
+
+function failedLine(execution: ExecutionRow, event: EventOf<"step.failed">): string {
+  const after = formatDuration(event.duration_ms);
+  if (event.error.kind === "cancelled") return `${nameOf(execution, event.step)}: cancelled after ${after}`;
+  const handled = event.handled === "yes" ? " (handled by an arc)" : "";
+  return `${nameOf(execution, event.step)}: failed after ${after}${handled}: ${firstLine(event.error.message)}`;
+}
+
+function retryLine(execution: ExecutionRow, event: EventOf<"task.done">): string | undefined {
+  if (event.final || event.iteration !== undefined) return undefined;
+  const cause = event.error === undefined ? "its rule asks for another run" : firstLine(event.error.message);
+  return `${nameOf(execution, event.step)}: task ${cleanText(event.task)}, attempt ${event.run + 1} follows: ${cause}`;
+}
+
+/** The first line of a message that may have many (a traceback, a statement). */
+export function firstLine(message: string): string {
+  return cleanText(message.trimStart().split("\n", 1)[0] ?? "");
+}
+
+/** What was last told of a loop. */
+interface LoopNews {
+  stepRunId: string;
+  at: number;
+  /** Whole tenths. */
+  share: number;
+}
+
+function loopLine(execution: ExecutionRow, event: FlowEvent, told: WeakMap<StepRow, LoopNews>): string | undefined {
+  if (event.type !== "loop.iteration.completed" && event.type !== "loop.iteration.failed") return undefined;
+  const row = execution.byName.get(event.step);
+  const loop = row?.state.loop;
+  if (row === undefined || loop == null || loop.done === loop.total) return undefined;
+  const last = told.get(row);
+  const share = loop.total === null ? 0 : Math.floor((loop.done * 10) / loop.total);
+  if (last?.stepRunId === row.stepRunId) {
+    const silentMs = event.at - last.at;
+    if (silentMs < LOOP_LINE_MS || (share === last.share && silentMs < SILENCE_MS)) return undefined;
+  }
+  told.set(row, { stepRunId: row.stepRunId, at: event.at, share });
+  // The first iteration is no news: the step has just been told to have started.
+  return last?.stepRunId === row.stepRunId ? `${nameOf(execution, event.step)}: ${loopProgress(loop)}` : undefined;
+}
+
+/** What was last told of a task that goes on. */
+interface ProgressNews {
+  stepRunId: string;
+  at: number;
+}
+
+/** How far a task is, of one step at most every ten seconds: an hour's work is no wall of lines. */
+function taskLine(execution: ExecutionRow, event: FlowEvent, told: WeakMap<StepRow, ProgressNews>): string | undefined {
+  if (event.type !== "task.progress" || event.iteration !== undefined) return undefined;
+  if (Object.keys(event.progress).length === 0) return undefined;
+  const row = execution.byName.get(event.step);
+  if (row === undefined) return undefined;
+  const last = told.get(row);
+  if (last?.stepRunId === row.stepRunId && event.at - last.at < SILENCE_MS) return undefined;
+  told.set(row, { stepRunId: row.stepRunId, at: event.at });
+  return `${nameOf(execution, event.step)}: ${progressText(event.progress)}`;
+}
+
+/** `1,234/100,000 (3 failed)`; without a total while a cursor goes on. */
+export function loopProgress(loop: LoopCounters): string {
+  const total = loop.total === null ? "" : `/${formatCount(loop.total)}`;
+  return `${formatCount(loop.done)}${total}${failures(loop)}`;
+}
+
+function failures(loop: LoopCounters): string {
+  return loop.failed === 0 ? "" : ` (${formatCount(loop.failed)} failed)`;
+}
+
+/** What `--verbose` adds: tasks, iterations and the arcs taken. */
+export function detailLine(execution: ExecutionRow, event: FlowEvent): string | undefined {
+  switch (event.type) {
+    case "task.done": {
+      const index = event.iteration === undefined ? "" : `[${event.iteration}]`;
+      const end = event.status === "ok" ? "ok" : `error: ${firstLine(event.error?.message ?? "")}`;
+      const run = event.run > 1 ? `, attempt ${event.run}` : "";
+      return `${nameOf(execution, event.step)}${index} · task ${cleanText(event.task)}${run}: ${end} in ${formatDuration(event.duration_ms)}`;
+    }
+    case "loop.iteration.failed":
+      return `${nameOf(execution, event.step)}[${event.iteration}]: failed`;
+    case "step.completed":
+    case "step.failed":
+    case "step.skipped":
+      if (event.next.length === 0) return undefined;
+      return `${nameOf(execution, event.step)} → ${event.next.map((fired) => cleanText(fired.step)).join(", ")}`;
+    default:
+      return undefined;
+  }
+}

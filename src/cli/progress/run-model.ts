@@ -1,0 +1,194 @@
+import { type ExecutionState, isTerminal, type StepState, stepState } from "../../engine/state/state.ts";
+import type { EventOf, FlowEvent, ProgressNumbers } from "../../schema/words/event.ts";
+import { own } from "../../schema/words/json.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+
+/*
+ * What people are shown of a run and its sub-playbooks, kept up to date event by event. Each event costs the same however
+ * long the run: counters are read from the engine's state when somebody looks, and of the sub-playbooks of a step that
+ * ended only the last is kept, so that a loop that calls a million of them needs no more memory than one.
+ */
+
+/** One execution: the run itself or a sub-playbook. */
+export interface ExecutionRow {
+  /** The engine's own state, which changes as the run goes on. */
+  state: ExecutionState;
+  /** The step that called it; undefined for the run itself. */
+  caller: StepRow | undefined;
+  /** Iteration of the caller's loop that called it. */
+  iteration: number | undefined;
+  /** Steps that have started or were skipped, in that order. */
+  steps: StepRow[];
+  byName: Map<string, StepRow>;
+}
+
+/** One step of an execution. */
+export interface StepRow {
+  name: string;
+  execution: ExecutionRow;
+  state: StepState;
+  /** Its current or last run. */
+  stepRunId: string;
+  /** The highest number of runs that one of its tasks needed in the step's last run; 0 when none has ended. */
+  attempts: number;
+  /** A task that failed and is about to run again, by its policy. */
+  retry: { task: string; run: number; error: TaskError | undefined; at: number | undefined } | undefined;
+  /** Why no worker has a command of it; it counts as long as none has. */
+  waits: { commandId: string; text: string } | undefined;
+  /** How far a task is that runs now; of a loop's iterations none is kept. */
+  progress: { task: string; numbers: ProgressNumbers } | undefined;
+  skipped: "when" | "admission" | "unreached" | "cancelled" | undefined;
+  /** Sub-playbooks that run now. */
+  children: Set<ExecutionRow>;
+  /** How many have ended. */
+  childrenEnded: number;
+  /** The last that ended; one that failed stays, so that its cause can be told. */
+  lastChild: ExecutionRow | undefined;
+}
+
+/** Sub-playbooks that went on when the step that called them had completed, and did not end well. */
+export interface Unattended {
+  failed: number;
+  cancelled: number;
+  last: ExecutionRow | undefined;
+}
+
+/** A run as it is watched. */
+export interface RunModel {
+  /** The run itself; undefined before its first event. */
+  root(): ExecutionRow | undefined;
+  /** The execution of an id while it runs. */
+  execution(id: string): ExecutionRow | undefined;
+  /** What nobody waited for and nobody would hear of. */
+  unattended(): Readonly<Unattended>;
+  /** Takes in what has just been folded into `state`; gives the execution that it happened to. */
+  observe(state: ExecutionState, events: readonly FlowEvent[]): ExecutionRow;
+}
+
+/** An empty model. */
+export function createRunModel(): RunModel {
+  const running = new Map<string, ExecutionRow>();
+  const unattended: Unattended = { failed: 0, cancelled: 0, last: undefined };
+  let root: ExecutionRow | undefined;
+  return {
+    root: () => root,
+    unattended: () => unattended,
+    execution: (id) => running.get(id),
+    observe(state, events) {
+      let execution = running.get(state.executionId);
+      if (execution === undefined) {
+        execution = newExecution(state, running);
+        root ??= execution;
+        running.set(state.executionId, execution);
+      }
+      for (const event of events) take(execution, event);
+      if (isTerminal(state.status)) {
+        running.delete(state.executionId);
+        if (execution.caller !== undefined) endChild(execution.caller, execution, unattended);
+      }
+      return execution;
+    },
+  };
+}
+
+function newExecution(state: ExecutionState, running: ReadonlyMap<string, ExecutionRow>): ExecutionRow {
+  const { parent } = state;
+  const above = parent === null ? undefined : running.get(parent.execution_id);
+  const caller = parent?.step === undefined ? undefined : above?.byName.get(parent.step);
+  const index = parent?.iter === undefined ? undefined : own(parent.iter, "index");
+  const iteration = typeof index === "number" ? index : undefined;
+  const execution: ExecutionRow = { state, caller, iteration, steps: [], byName: new Map() };
+  caller?.children.add(execution);
+  return execution;
+}
+
+function endChild(caller: StepRow, child: ExecutionRow, unattended: Unattended): void {
+  caller.children.delete(child);
+  caller.childrenEnded += 1;
+  const { status } = child.state;
+  if (caller.state.run === null && caller.state.status === "COMPLETED" && status !== "COMPLETED") {
+    if (status === "FAILED") unattended.failed += 1;
+    else unattended.cancelled += 1;
+    unattended.last = child;
+  }
+  if (caller.lastChild?.state.status !== "FAILED" || status === "FAILED") caller.lastChild = child;
+}
+
+function take(execution: ExecutionRow, event: FlowEvent): void {
+  switch (event.type) {
+    case "loop.started":
+    case "command.issued":
+      startRow(execution, event);
+      return;
+    case "task.done":
+      taskDone(stepRow(execution, event.step), event);
+      return;
+    case "task.progress":
+      if (event.iteration !== undefined || Object.keys(event.progress).length === 0) return;
+      stepRow(execution, event.step).progress = { task: event.task, numbers: event.progress };
+      return;
+    case "step.completed":
+    case "step.failed":
+      stepOver(stepRow(execution, event.step));
+      return;
+    case "step.skipped":
+      stepRow(execution, event.step).skipped = event.reason;
+      if (event.reason === "cancelled") stepOver(stepRow(execution, event.step));
+      return;
+    default:
+      return;
+  }
+}
+
+/** A command that belongs to a run which is known already (an iteration) starts nothing. */
+function startRow(execution: ExecutionRow, event: EventOf<"loop.started"> | EventOf<"command.issued">): void {
+  const row = stepRow(execution, event.step);
+  if (row.stepRunId === event.step_run_id) return;
+  row.stepRunId = event.step_run_id;
+  row.attempts = 0;
+  row.retry = undefined;
+  row.waits = undefined;
+  row.progress = undefined;
+  row.skipped = undefined;
+  row.childrenEnded = 0;
+  row.lastChild = undefined;
+}
+
+function taskDone(row: StepRow, event: EventOf<"task.done">): void {
+  if (event.run > row.attempts) row.attempts = event.run;
+  if (!event.final) {
+    const at = event.next_run_at === undefined ? Number.NaN : Date.parse(event.next_run_at);
+    row.retry = {
+      ...{ task: event.task, run: event.run + 1, error: event.error },
+      at: Number.isNaN(at) ? undefined : at,
+    };
+  } else if (row.retry?.task === event.task) row.retry = undefined;
+  if (event.iteration === undefined) row.progress = undefined;
+}
+
+function stepOver(row: StepRow): void {
+  row.retry = undefined;
+  row.progress = undefined;
+}
+
+function stepRow(execution: ExecutionRow, name: string): StepRow {
+  const known = execution.byName.get(name);
+  if (known !== undefined) return known;
+  const row: StepRow = {
+    name,
+    execution,
+    state: stepState(execution.state, name),
+    stepRunId: "",
+    attempts: 0,
+    retry: undefined,
+    waits: undefined,
+    progress: undefined,
+    skipped: undefined,
+    children: new Set(),
+    childrenEnded: 0,
+    lastChild: undefined,
+  };
+  execution.byName.set(name, row);
+  execution.steps.push(row);
+  return row;
+}

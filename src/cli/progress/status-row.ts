@@ -1,0 +1,73 @@
+import { emptyState, type StepState, stepState } from "../../engine/state/state.ts";
+import type { ExecutionAnswer, StepAnswer } from "../../schema/api/executions.ts";
+import { setOwn } from "../../schema/words/json.ts";
+import { TASK_ERROR_KINDS, type TaskError } from "../../schema/words/outcome.ts";
+import type { ExecutionRow, StepRow } from "./run-model.ts";
+
+/**
+ * An execution as a server's answer tells it, in the form in which runs are drawn: what the answer has not (results, arcs, the
+ * sub-playbooks) is empty. It costs the same however long the log is.
+ */
+export function rowOfExecution(answer: ExecutionAnswer): ExecutionRow {
+  const state = emptyState();
+  state.executionId = answer.execution_id;
+  state.catalogId = answer.catalog_id;
+  state.path = answer.path;
+  state.status = answer.status === "PAUSED" ? "RUNNING" : answer.status;
+  state.startedAt = Date.parse(answer.started_at);
+  state.endedAt = answer.ended_at === null ? null : Date.parse(answer.ended_at);
+  state.error = answer.error === null ? null : taskError(answer.error);
+  const execution: ExecutionRow = { state, caller: undefined, iteration: undefined, steps: [], byName: new Map() };
+  for (const step of answer.steps) {
+    // What is still to come is not drawn, as in a run that is watched, and what was never reached is counted below.
+    if (step.started_at === null && (step.status === "PENDING" || isUnreached(step))) continue;
+    setOwn(state.steps, step.name, stateOf(step, stepState(state, step.name)));
+    const row = rowOf(step, execution);
+    execution.steps.push(row);
+    execution.byName.set(step.name, row);
+  }
+  return execution;
+}
+
+/** A step that an execution ended without: it was neither run nor passed over by its guard, which would have a time. */
+export function isUnreached({ status, started_at, ended_at }: StepAnswer): boolean {
+  return status === "SKIPPED" && started_at === null && ended_at === null;
+}
+
+function stateOf(step: StepAnswer, fresh: StepState): StepState {
+  const isRunning = step.status === "RUNNING";
+  return {
+    ...fresh,
+    status: step.status,
+    runs: step.runs,
+    attempts: step.attempts,
+    startedAt: step.started_at === null ? null : Date.parse(step.started_at),
+    endedAt: step.ended_at === null ? null : Date.parse(step.ended_at),
+    run: isRunning ? { stepRunId: "", input: {}, from: null, loop: null, ended: null } : null,
+    error: step.error == null ? null : taskError(step.error),
+    loop: step.loop ?? null,
+  };
+}
+
+function rowOf(step: StepAnswer, execution: ExecutionRow): StepRow {
+  return {
+    name: step.name,
+    execution,
+    state: stepState(execution.state, step.name),
+    stepRunId: "",
+    attempts: step.attempts,
+    retry: undefined,
+    waits: undefined,
+    progress: undefined,
+    skipped: undefined,
+    children: new Set(),
+    childrenEnded: 0,
+    lastChild: undefined,
+  };
+}
+
+/** An error of an answer. A kind that this version does not know counts as `unknown`. */
+function taskError(error: NonNullable<ExecutionAnswer["error"]>): TaskError {
+  const kind = TASK_ERROR_KINDS.find((known) => known === error["kind"]) ?? "unknown";
+  return { ...error, kind, code: error.code, message: error.message, retryable: error.retryable ?? false };
+}

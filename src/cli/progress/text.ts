@@ -1,0 +1,20 @@
+import { type JsonObject, own } from "../../schema/words/json.ts";
+import { cleanText } from "../terminal/text.ts";
+
+/** How far a task is, for one line: `12,000 rows` where rows are written, else each number with its name. */
+export function progressText(numbers: Readonly<JsonObject>): string {
+  const rows = own(numbers, "rows_written");
+  if (typeof rows === "number") return `${numberText(rows)} rows`;
+  return Object.entries(numbers)
+    .flatMap(([name, number]) => (typeof number === "number" ? [`${numberText(number)} ${nameText(name)}`] : []))
+    .join(", ");
+}
+
+/** `12,000`; `0.25`. */
+function numberText(number: number): string {
+  return number.toLocaleString("en");
+}
+
+function nameText(name: string): string {
+  return cleanText(name).replaceAll("_", " ");
+}

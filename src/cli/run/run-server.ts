@@ -1,0 +1,60 @@
+import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
+import { filesRead, readInputs } from "../documents/inputs.ts";
+import { checkTarget } from "../documents/target-step.ts";
+import { hasTree } from "../progress/open-progress.ts";
+import { executeOnServer } from "../server/executions-api.ts";
+import type { ServerTarget } from "../server/target.ts";
+import { cleanText, jsonText } from "../terminal/text.ts";
+import { createRecorder } from "../watch/record.ts";
+import { serverPlaybook } from "../watch/server-playbook.ts";
+import { pageAddress, watchOnServer } from "../watch/server-watch.ts";
+import { writeWarnings } from "../watch/summary.ts";
+import { createWatch } from "../watch/watched-run.ts";
+
+/**
+ * Runs one playbook on a server and waits for its outcome, which is told as that of a local run. Gives the exit code; throws
+ * `FlowError` for what keeps the run from beginning, and SERVER_UNREACHABLE when it goes on out of sight.
+ */
+export async function runOnServer(input: CliInput, target: ServerTarget): Promise<number> {
+  const { options, io } = input;
+  const quiet = options["quiet"] === true;
+  const inputs = await readInputs(options, io.folder);
+  const watch = createWatch();
+  const named = { version: textOption(options, "version"), quiet };
+  const playbook = await serverPlaybook(target, input.arguments[0] ?? "", named, io);
+  const { document, file, catalogId, kind } = playbook;
+  const step = textOption(options, "target");
+  if (document !== undefined) {
+    checkTarget(document, step);
+    writeWarnings(document.warnings, io);
+  }
+  const record = textOption(options, "record");
+  if (record !== undefined) watch.recorder = createRecorder(record, io.folder, filesRead(file, options, io.folder));
+  // Interrupted while it is being started, it is to be cancelled and not forgotten: the answer is waited for.
+  const { signal: patient } = new AbortController();
+  const body = {
+    catalog_id: catalogId,
+    resource_kind: kind,
+    workload: inputs,
+    ...(step !== undefined && { target: step }),
+  };
+  const started = await executeOnServer(target, body, patient);
+  const startedAt = Date.now();
+  const id = started.execution_id;
+  const what = `${playbook.path} version ${playbook.version}, execution ${id}`;
+  for (const warning of started.warnings ?? []) io.stderr.write(`${cleanText(`warning: ${warning}`)}\n`);
+  if (!quiet) {
+    io.stderr.write(`${cleanText(`running at ${target.url} (${target.origin}): ${what}`)}\n`);
+    if (options["detach"] === true || !hasTree(io)) io.stderr.write(`page: ${cleanText(pageAddress(target, id))}\n`);
+  }
+  if (options["detach"] !== true) {
+    return await watchOnServer(
+      { target, executionId: id, document, startedAt, cancelOnStop: true },
+      watch,
+      options,
+      io,
+    );
+  }
+  io.stdout.write(options["json"] === true ? `${jsonText(started)}\n` : `${id}\n`);
+  return EXIT.ok;
+}

@@ -1,0 +1,67 @@
+import { loadConfig } from "../../platform/config/config.ts";
+import { RotateAnswer } from "../../schema/api/secrets.ts";
+import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
+import { callServer } from "../server/client.ts";
+import { type ServerTarget, serverTarget } from "../server/target.ts";
+import { cleanText, formatCount, jsonText, plural } from "../terminal/text.ts";
+
+/** Passes over everything: a value that somebody else held at that moment is left out of one, and is there for the next. */
+const PASSES_MAX = 3;
+/** Longest time of one round: some hundred values. */
+const ROUND_MS = 60_000;
+
+/** `flow secrets rotate`: encrypts with the current key what older ones have encrypted, while the service works. */
+export async function manageSecrets(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const isQuiet = options["json"] === true;
+  let rotated = 0;
+  for (let pass = 1; ; pass += 1) {
+    const { keyId, total, done, failed } = await passOver(target, io, isQuiet);
+    rotated += done;
+    const left = total - done - failed.length;
+    if (left > 0 && pass < PASSES_MAX) continue;
+    if (isQuiet) io.stdout.write(`${jsonText({ key_id: keyId, rotated, left: Math.max(0, left), failed })}\n`);
+    else say(io, keyId, rotated, Math.max(0, left), failed);
+    return left > 0 || failed.length > 0 ? EXIT.failed : EXIT.ok;
+  }
+}
+
+async function passOver(target: ServerTarget, io: CliIo, isQuiet: boolean) {
+  const failed: RotateAnswer["failed"] = [];
+  let total = 0;
+  let done = 0;
+  let cursor: string | null | undefined;
+  for (;;) {
+    const answer = await callServer(target, {
+      method: "POST",
+      path: "/api/admin/secrets/rotate",
+      body: cursor === undefined ? {} : { cursor },
+      answer: RotateAnswer,
+      signal: io.signal,
+      timeoutMs: ROUND_MS,
+    });
+    total = answer.total ?? total;
+    done += answer.rotated;
+    failed.push(...answer.failed);
+    if (!isQuiet && answer.rotated > 0) {
+      io.stderr.write(`${formatCount(done)} of ${formatCount(total)} encrypted with '${answer.key_id}'\n`);
+    }
+    if (answer.next_cursor === null) return { keyId: answer.key_id, total, done, failed };
+    cursor = answer.next_cursor;
+  }
+}
+
+function say(io: CliIo, keyId: string, rotated: number, left: number, failed: RotateAnswer["failed"]): void {
+  for (const { resource, message } of failed) io.stderr.write(`${cleanText(resource)}: ${cleanText(message)}\n`);
+  if (failed.length > 0)
+    io.stderr.write(`${plural(failed.length, "secret")} could not be decrypted and stayed as they are\n`);
+  if (left > 0) io.stderr.write(`${plural(left, "secret")} are being changed by others at the moment; run it again\n`);
+  if (failed.length > 0 || left > 0) return;
+  if (rotated === 0)
+    io.stdout.write(`Nothing is left to do: every credential and keychain entry has the key '${keyId}'\n`);
+  else
+    io.stdout.write(
+      `${plural(rotated, "secret")} encrypted anew: every credential and keychain entry has the key '${keyId}'\n`,
+    );
+}

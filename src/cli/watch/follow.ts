@@ -1,0 +1,192 @@
+import { setTimeout as delay } from "node:timers/promises";
+import * as v from "valibot";
+import { readMessages } from "../../platform/http/sse.ts";
+import { EventAnswer } from "../../schema/api/events.ts";
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { openStream, whyAway } from "../server/client.ts";
+import { eventPages, isPassing, readExecution, recordOf } from "../server/executions-api.ts";
+import type { ServerTarget } from "../server/target.ts";
+
+/** Limits of time, in milliseconds. */
+export const FOLLOW_MS = {
+  /** A stream over a log that is not empty has something to say at once. What says nothing gathers it: a proxy. */
+  first: 5_000,
+  /** The server says something every 15 s. */
+  silence: 40_000,
+  /** Between two looks at the log where streams do not come through. */
+  poll: 1_000,
+  /** Longest pause between two attempts to reach the server. */
+  pauseMax: 5_000,
+  /** How long a stream that said nothing is left alone. */
+  streamRest: 60_000,
+  /** A server that is away for less is not worth a word: it restarts. */
+  told: 2_000,
+  /** A server that is away for longer is not waited for. */
+  away: 600_000,
+};
+
+/** How to follow. */
+export interface FollowOptions {
+  /** Begin after this event; default at the beginning. */
+  after?: number;
+  signal: AbortSignal;
+  /** The server has been away for a while, and why; undefined: it is there again. */
+  onAway?(why: string | undefined): void;
+  /** Limits of time that tests shorten. */
+  ms?: typeof FOLLOW_MS;
+}
+
+/** What is said of a server that has gone, and that has come back. */
+export function awayText(why: string | undefined): string {
+  return why === undefined ? "The server is there again" : `${why}; trying again`;
+}
+
+/** True for an event after which nothing new begins. What a cancelled execution leaves open is closed in the same write. */
+export function isEnd({ event_type }: EventRecord): boolean {
+  return (
+    event_type === "playbook.completed" || event_type === "playbook.failed" || event_type === "execution.cancelled"
+  );
+}
+
+/**
+ * The events of an execution in order, each once, until it has ended: from the server's stream, which is taken up again
+ * where it broke off, and from the log where streams do not come through. Throws `FlowError` NOT_FOUND, what the server
+ * refuses, SERVER_UNREACHABLE when it is away for ten minutes, CANCELLED when the signal is aborted.
+ */
+export async function* followEvents(
+  target: ServerTarget,
+  executionId: string,
+  options: FollowOptions,
+): AsyncGenerator<EventRecord[]> {
+  const { signal, ms = FOLLOW_MS } = options;
+  const source: Source = { target, executionId, signal, ms, last: options.after ?? 0 };
+  const away = createAway(options, ms);
+  let streamFrom = 0;
+  for (;;) {
+    if (performance.now() >= streamFrom) {
+      try {
+        if (yield* fresh(source, streamed(source), away.isBack)) return;
+      } catch (error) {
+        if (signal.aborted) throw error;
+        // Whatever is wrong with the stream, the log tells whether it is wrong with the execution or the server.
+        if (error instanceof FlowError && error.code === "TIMEOUT") streamFrom = performance.now() + ms.streamRest;
+      }
+    }
+    try {
+      if (yield* fresh(source, logged(source), away.isBack)) return;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      away.isGone(error);
+    }
+    await delay(away.pauseMs(), undefined, { signal }).catch((cause: unknown) => {
+      throw new FlowError("CANCELLED", "interrupted while waiting for the server", { cause });
+    });
+  }
+}
+
+interface Source {
+  target: ServerTarget;
+  executionId: string;
+  signal: AbortSignal;
+  ms: typeof FOLLOW_MS;
+  /** The last event that was given. */
+  last: number;
+}
+
+/** Gives what was not given before; true when the execution has ended, whose last events are given then, too. */
+async function* fresh(
+  source: Source,
+  batches: AsyncIterable<EventRecord[] | "end">,
+  onAnswer: () => void,
+): AsyncGenerator<EventRecord[], boolean> {
+  for await (const batch of batches) {
+    onAnswer();
+    if (batch === "end") return true;
+    const records = batch.filter((record) => record.event_id > source.last);
+    const last = records.at(-1)?.event_id ?? source.last;
+    const isOver = records.some(isEnd);
+    // Nothing counts as given before all of it is there: a connection that breaks here is taken up again before it.
+    if (isOver) {
+      for await (const rest of eventPages(source.target, source.executionId, last, source.signal))
+        records.push(...rest);
+    }
+    source.last = records.at(-1)?.event_id ?? source.last;
+    if (records.length > 0) yield records;
+    if (isOver) return true;
+  }
+  return false;
+}
+
+/** The server's stream, from the last event on. Throws `FlowError` TIMEOUT when nothing comes through. */
+async function* streamed({ target, executionId, signal, ms, last }: Source): AsyncGenerator<EventRecord[] | "end"> {
+  const silence = new AbortController();
+  const tooSilent = () => silence.abort(new FlowError("TIMEOUT", "The server's stream of events says nothing"));
+  let timer = setTimeout(tooSilent, last === 0 ? ms.first : ms.silence);
+  const heard = async function* (chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      clearTimeout(timer);
+      yield chunk;
+      timer = setTimeout(tooSilent, ms.silence);
+    }
+  };
+  const path = `/api/executions/${executionId}/stream`;
+  const headers = { "last-event-id": String(last) };
+  try {
+    const chunks = openStream(target, { path, headers, signal: AbortSignal.any([signal, silence.signal]) });
+    for await (const messages of readMessages(heard(chunks))) {
+      yield messages.filter(({ event }) => event !== "end").map(({ data }) => readRecord(data));
+      if (messages.some(({ event }) => event === "end")) yield "end";
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function readRecord(data: string): EventRecord {
+  try {
+    return recordOf(v.parse(EventAnswer, JSON.parse(data)));
+  } catch (cause) {
+    throw new FlowError("SERVER_UNREACHABLE", "The server's stream holds something that is no event", { cause });
+  }
+}
+
+/** The log from the last event on, page by page; `end` where there is no more to come. */
+async function* logged(source: Source): AsyncGenerator<EventRecord[] | "end"> {
+  const begin = source.last;
+  yield* eventPages(source.target, source.executionId, source.last, source.signal);
+  // The end may have been given before: to whom follows from there on, the log alone never tells it.
+  if (source.last !== begin || begin === 0) return;
+  const { status } = await readExecution(source.target, source.executionId, source.signal);
+  if (status !== "COMPLETED" && status !== "FAILED" && status !== "CANCELLED") return;
+  // It may have ended between the two answers.
+  yield* eventPages(source.target, source.executionId, source.last, source.signal);
+  yield "end";
+}
+
+/** Whether the server is there, and how long to wait before it is asked again. */
+function createAway({ onAway }: FollowOptions, ms: typeof FOLLOW_MS) {
+  let since: number | undefined;
+  let isTold = false;
+  let pause = ms.poll;
+  return {
+    pauseMs: () => pause,
+    isBack() {
+      if (isTold) onAway?.(undefined);
+      since = undefined;
+      isTold = false;
+      pause = ms.poll;
+    },
+    /** Throws what waiting does not cure, and what has lasted too long. */
+    isGone(error: unknown) {
+      if (!isPassing(error) || !(error instanceof FlowError)) throw error;
+      const now = performance.now();
+      if (since !== undefined) pause = Math.min(ms.pauseMax, pause * 2);
+      since ??= now;
+      if (now - since > ms.away) throw error;
+      if (isTold || now - since < ms.told) return;
+      isTold = true;
+      onAway?.(whyAway(error));
+    },
+  };
+}

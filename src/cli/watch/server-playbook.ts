@@ -1,0 +1,106 @@
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import * as v from "valibot";
+import { compileProgram } from "../../engine/program/program.ts";
+import { loadRegistered } from "../../language/load/load.ts";
+import { createFileCatalog, type LocalPlaybook } from "../../local/catalog.ts";
+import { DocumentProblems } from "../../schema/api/catalog.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { CliIo } from "../command-line/command.ts";
+import { loadNamed } from "../documents/named-playbook.ts";
+import { sendDocument } from "../documents/register.ts";
+import { readResource } from "../server/catalog-api.ts";
+import type { ServerTarget } from "../server/target.ts";
+import { cleanText } from "../terminal/text.ts";
+
+/** A playbook as a server has it. */
+export interface ServerPlaybook {
+  catalogId: string;
+  path: string;
+  version: number;
+  kind: "playbook" | "agent";
+  /** Its document, for what is said of its steps; undefined where this version of flow cannot read it. */
+  document: LocalPlaybook | undefined;
+  /** Where it was read from, when it was a file. */
+  file: string | undefined;
+}
+
+/**
+ * The playbook that a command line names, on a server: a file, which is registered there unless its text is that of the
+ * newest version; else a path of the catalog. What was registered is told on standard error unless `quiet`.
+ *
+ * Throws `FlowError` USAGE, NOT_FOUND, INVALID_PLAYBOOK with the problems at their places, and as `callServer` does.
+ */
+export async function serverPlaybook(
+  target: ServerTarget,
+  word: string,
+  { version, quiet }: { version: string | undefined; quiet: boolean },
+  io: CliIo,
+): Promise<ServerPlaybook> {
+  if (await isFile(word, io)) {
+    if (version === undefined) return await registered(target, word, quiet, io);
+    const hint = "Leave --version out to run the file, or name its path in the catalog";
+    throw new FlowError("USAGE", `--version is of what is registered, and ${word} is a file. ${hint}`);
+  }
+  // What is called like a file is meant as one; this tells what is there instead.
+  if (/\.ya?ml$/.test(word)) await loadNamed(createFileCatalog(), word, io);
+  try {
+    return await fromCatalog(target, word, version, io.signal);
+  } catch (error) {
+    if (!(error instanceof FlowError) || error.code !== "NOT_FOUND" || version !== undefined) throw error;
+    for (const ending of [".yaml", ".yml"]) {
+      if (await isFile(word + ending, io)) return await registered(target, word + ending, quiet, io);
+    }
+    const hint = "'flow catalog' lists what is registered there, 'flow register' adds to it";
+    throw new FlowError("NOT_FOUND", `${error.message} at ${target.url}, and no file of that name here. ${hint}`);
+  }
+}
+
+async function isFile(word: string, { folder }: CliIo): Promise<boolean> {
+  return (await stat(resolve(folder, word)).catch(() => undefined))?.isFile() === true;
+}
+
+async function registered(target: ServerTarget, word: string, quiet: boolean, io: CliIo): Promise<ServerPlaybook> {
+  // Its problems are told here, without a way to the server.
+  const document = await loadNamed(createFileCatalog(), word, io);
+  const file = resolve(io.folder, word);
+  const answer = await sendDocument(target, file, { ifChanged: true }, io.signal).catch((error: unknown) => {
+    throw withPlaces(error, word);
+  });
+  const { path, version, catalog_id: catalogId, kind, unchanged } = answer;
+  if (kind === "mcp") throw notExecutable(path, kind);
+  const what = unchanged === true ? "is registered as" : "was registered as";
+  if (!quiet) io.stderr.write(`${cleanText(`${word} ${what} ${path} version ${version}`)}\n`);
+  return { catalogId, path, version, kind, document, file };
+}
+
+/** A server of another version may refuse what is valid here. */
+function withPlaces(error: unknown, file: string): unknown {
+  if (!(error instanceof FlowError)) return error;
+  const problems = v.safeParse(DocumentProblems, error.detail);
+  if (!problems.success) return error;
+  const detail = problems.output.errors.map((problem) => ({ ...problem, file, severity: "error" as const }));
+  return new FlowError(error.code, `${file} was refused: ${error.message}`, { detail, cause: error });
+}
+
+async function fromCatalog(
+  target: ServerTarget,
+  word: string,
+  wanted: string | undefined,
+  signal: AbortSignal,
+): Promise<ServerPlaybook> {
+  const { path, version, catalog_id: catalogId, kind, content } = await readResource(target, word, wanted, signal);
+  if (kind === "mcp") throw notExecutable(path, kind);
+  return { catalogId, path, version, kind, document: readDocument(content, `${path}@${version}`), file: undefined };
+}
+
+/** The document of a registered text; undefined where it is no playbook that this version knows. */
+export function readDocument(content: string, file: string): LocalPlaybook | undefined {
+  const { playbook } = loadRegistered(content, file);
+  return playbook === undefined ? undefined : { program: compileProgram(playbook), file, warnings: [] };
+}
+
+function notExecutable(path: string, kind: string): FlowError {
+  const hint = "A playbook with a task of kind 'mcp' calls it";
+  return new FlowError("INVALID_INPUT", `${path} is of kind '${kind}' and cannot be executed. ${hint}`);
+}

@@ -1,0 +1,150 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { LocalPlaybook } from "../../local/catalog.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { type CliIo, type CliValues, EXIT } from "../command-line/command.ts";
+import { onServer } from "../progress/failure-report.ts";
+import { openProgress } from "../progress/open-progress.ts";
+import type { RunModel } from "../progress/run-model.ts";
+import { cancelExecution, isPassing, listExecutions, serverResults } from "../server/executions-api.ts";
+import type { ServerTarget } from "../server/target.ts";
+import { plural } from "../terminal/text.ts";
+import { awayText } from "./follow.ts";
+import { recordChildren } from "./record-children.ts";
+import { prepareOutcome } from "./summary.ts";
+import { watchExecution } from "./watch-execution.ts";
+import { runWatched, type Watch } from "./watched-run.ts";
+import { watchForWorkers } from "./worker-watch.ts";
+
+/** An execution that is watched to its end. */
+export interface ServerRun {
+  target: ServerTarget;
+  executionId: string;
+  /** Undefined where it cannot be read: the steps are shown all the same. */
+  document: LocalPlaybook | undefined;
+  /** When it was started by this clock, milliseconds since 1970; undefined when somebody else did. */
+  startedAt: number | undefined;
+  /** Ctrl-C cancels it; else it leaves it running. */
+  cancelOnStop: boolean;
+}
+
+/**
+ * Watches an execution on a server to its end and tells its outcome, with the exit codes of a local run. Throws `FlowError`
+ * SERVER_UNREACHABLE when it goes on out of sight, and what the server refuses.
+ */
+export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, io: CliIo): Promise<number> {
+  const { target, executionId, document } = run;
+  const away = new AbortController();
+  const signal = run.cancelOnStop ? away.signal : AbortSignal.any([away.signal, io.signal]);
+  watch.progress = openProgress(watch.model, options, io, {
+    now: serverClock(watch.model, run),
+    address: pageAddress(target, executionId),
+  });
+  const stop = () => void cancel(run, io).catch((error: unknown) => away.abort(error));
+  if (run.cancelOnStop && io.signal.aborted) stop();
+  else if (run.cancelOnStop) io.signal.addEventListener("abort", stop, { once: true });
+  return runWatched(
+    watch,
+    io,
+    async () => {
+      const over = new AbortController();
+      const hinting = watchForWorkers(target, watch.model, (text) => watch.progress.notice(text), over.signal);
+      try {
+        await watchExecution({
+          ...{ target, executionId, signal, hasChildren: document === undefined || callsPlaybooks(document) },
+          onRecords: (records) => watch.recorder?.write(records),
+          observe: (state, events) => watch.progress.observe(watch.model.observe(state, events), events),
+          onAway: (why) => watch.progress.notice(awayText(why)),
+        });
+        if (watch.recorder !== undefined) await recordChildren(target, executionId, watch.recorder, signal);
+        const left = await stillRunning(run, signal);
+        const source = { playbook: document, results: serverResults(target, signal), place: onServer(executionId) };
+        const print = await prepareOutcome(watch.model, source, options, io);
+        return () => {
+          const code = print();
+          if (left !== undefined) io.stderr.write(`${left}\n`);
+          return code;
+        };
+      } catch (error) {
+        if (away.signal.aborted) throw away.signal.reason;
+        if (!run.cancelOnStop && io.signal.aborted) return () => leave(executionId, io);
+        throw outOfSight(error, executionId);
+      } finally {
+        over.abort();
+        await hinting;
+        io.signal.removeEventListener("abort", stop);
+      }
+    },
+    run.cancelOnStop,
+  );
+}
+
+/** Where a browser shows an execution: servers and gateways have the page beside their API. */
+export function pageAddress({ url }: ServerTarget, executionId: string): string {
+  return `${url}/executions/${executionId}`;
+}
+
+function leave(executionId: string, io: CliIo): number {
+  io.stderr.write(`Execution ${executionId} goes on; 'flow cancel ${executionId}' ends it\n`);
+  return EXIT.cancelled;
+}
+
+/**
+ * The clock that durations are shown by: events have the server's times, and two machines may be minutes apart. The
+ * execution began when this one had asked for it.
+ */
+function serverClock(model: RunModel, { startedAt }: ServerRun): () => number {
+  return () => {
+    const began = model.root()?.state.startedAt ?? 0;
+    return startedAt === undefined || began === 0 ? Date.now() : Date.now() - (startedAt - began);
+  };
+}
+
+function callsPlaybooks({ program }: LocalPlaybook): boolean {
+  return [...program.steps.values()].some(({ step }) =>
+    step.tasks.some(({ kind }) => kind === "playbook" || kind === "workbook"),
+  );
+}
+
+/** Attempts to have an execution cancelled before this command gives up on it. */
+const CANCEL_ATTEMPTS = 3;
+const CANCEL_RETRY_MS = 500;
+
+async function cancel({ target, executionId }: ServerRun, io: CliIo): Promise<void> {
+  const { reason } = io.signal;
+  const body = { reason: reason instanceof FlowError ? reason.message : "interrupted" };
+  const { signal: patient } = new AbortController();
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await cancelExecution(target, executionId, body, patient);
+      return;
+    } catch (error) {
+      if (!isPassing(error) || attempt === CANCEL_ATTEMPTS) {
+        const hint = `It goes on; try again with 'flow cancel ${executionId}'`;
+        const message = `Execution ${executionId} could not be cancelled: ${messageOf(error)}. ${hint}`;
+        throw new FlowError(error instanceof FlowError ? error.code : "INTERNAL", message, { cause: error });
+      }
+      await delay(CANCEL_RETRY_MS);
+    }
+  }
+}
+
+/** Sub-playbooks that nobody waits for belong to the server: it goes on with them, and this command does not wait. */
+async function stillRunning(
+  { target, executionId, document }: ServerRun,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (document !== undefined && !callsPlaybooks(document)) return undefined;
+  const query = new URLSearchParams({ parent_execution_id: executionId, status: "RUNNING", limit: "100" });
+  const { executions } = await listExecutions(target, query, signal).catch(() => ({ executions: [] }));
+  if (executions.length === 0) return undefined;
+  const what = `${plural(executions.length, "sub-playbook")} that nobody waits for go on`;
+  return `${what}: 'flow executions --parent ${executionId}' shows them`;
+}
+
+function outOfSight(error: unknown, executionId: string): unknown {
+  if (!(error instanceof FlowError) || !isPassing(error)) return error;
+  const hint = `It goes on without this command: 'flow status ${executionId}' tells of it`;
+  return new FlowError(error.code, `Lost sight of execution ${executionId}: ${error.message}. ${hint}`, {
+    cause: error,
+  });
+}

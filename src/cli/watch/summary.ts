@@ -1,0 +1,97 @@
+import { resultOf } from "../../engine/state/results.ts";
+import type { LocalPlaybook } from "../../local/catalog.ts";
+import type { ResultStore } from "../../ports/result-store.ts";
+import { type Diagnostic, formatDiagnostic } from "../../schema/words/diagnostic.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type CliIo, type CliValues, EXIT } from "../command-line/command.ts";
+import { failureLines, type RunPlace } from "../progress/failure-report.ts";
+import { firstLine } from "../progress/lines.ts";
+import { outcomeObject } from "../progress/outcome-object.ts";
+import { resultText } from "../progress/result-text.ts";
+import type { ExecutionRow, RunModel, Unattended } from "../progress/run-model.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+import { cleanText, formatDuration, jsonText, plural } from "../terminal/text.ts";
+
+/** Warnings of a document that are printed before its run; `flow validate` prints all. */
+const WARNINGS_MAX = 10;
+
+/** Prints a document's warnings to standard error, one line each. */
+export function writeWarnings(warnings: readonly Diagnostic[], io: CliIo): void {
+  for (const warning of warnings.slice(0, WARNINGS_MAX)) {
+    io.stderr.write(`warning: ${cleanText(formatDiagnostic(warning))}\n`);
+  }
+  const rest = warnings.length - WARNINGS_MAX;
+  if (rest > 0) io.stderr.write(`and ${plural(rest, "more warning")}; 'flow validate' lists all\n`);
+}
+
+/** What a run's outcome is told with. */
+export interface RunSource {
+  /** Undefined where this version of flow cannot read it. */
+  playbook: LocalPlaybook | undefined;
+  results: ResultStore;
+  /** Default: this process. */
+  place?: RunPlace;
+}
+
+/**
+ * Gathers what is to be said of a run that has ended, while its results can still be loaded. The function that it gives
+ * prints it and gives the exit code: the result to standard output (with `--json` the whole outcome), how it went to
+ * standard error.
+ */
+export async function prepareOutcome(
+  model: RunModel,
+  source: RunSource,
+  options: CliValues,
+  io: CliIo,
+): Promise<() => number> {
+  const run = model.root();
+  if (run === undefined) throw new FlowError("INTERNAL", "The run ended without an event");
+  const { status } = run.state;
+  const style = styleFor(io.stderr, io, options["no-color"] === true);
+  const json = options["json"] === true ? `${jsonText(await outcomeObject(run, source.results))}\n` : undefined;
+  return () => {
+    for (const line of summaryLines(run, source, style)) io.stderr.write(`${line}\n`);
+    const unattended = model.unattended();
+    for (const line of unattendedLines(unattended)) io.stderr.write(`${line}\n`);
+    if (json !== undefined) io.stdout.write(json);
+    else if (status === "COMPLETED") writeResult(run, style, io);
+    // The run was over and its sub-playbooks were not: Ctrl-C took the rest of the work.
+    if (status === "COMPLETED") return io.signal.aborted && unattended.cancelled > 0 ? EXIT.cancelled : EXIT.ok;
+    return status === "CANCELLED" ? EXIT.cancelled : EXIT.failed;
+  };
+}
+
+function summaryLines(run: ExecutionRow, { playbook, place }: RunSource, style: Style): string[] {
+  const { path, status, startedAt, endedAt, error } = run.state;
+  const name = cleanText(path);
+  const duration = formatDuration((endedAt ?? startedAt) - startedAt);
+  if (status === "COMPLETED") return [`${style.good("✓")} ${style.strong(name)} COMPLETED in ${duration}`];
+  if (status === "CANCELLED") {
+    const reason = error === null ? "" : `: ${cleanText(error.message)}`;
+    return [`${style.notice("■")} ${style.strong(name)} CANCELLED after ${duration}${reason}`];
+  }
+  return [
+    `${style.bad("✗")} ${style.strong(name)} FAILED after ${duration}`,
+    ...failureLines(run, playbook, style, place),
+  ];
+}
+
+/** The outcome says nothing of what nobody waited for; people want to know all the same. */
+function unattendedLines({ failed, cancelled, last }: Readonly<Unattended>): string[] {
+  if (last === undefined) return [];
+  const counts = [failed > 0 ? `${failed} failed` : "", cancelled > 0 ? `${cancelled} cancelled` : ""];
+  const { path, executionId, status, error } = last.state;
+  const cause = error === null ? "" : `: ${firstLine(error.message)}`;
+  const which = `${cleanText(path)}, execution ${executionId}, ${status}${cause}`;
+  return [
+    `warning: of the sub-playbooks that nobody waited for, ${counts.filter(Boolean).join(", ")}; the last: ${which}`,
+  ];
+}
+
+function writeResult(run: ExecutionRow, style: Style, io: CliIo): void {
+  const result = resultOf(run.state);
+  if (result === null) return;
+  const { lines, missing } = resultText(result);
+  for (const line of lines) io.stdout.write(`${line}\n`);
+  if (missing !== undefined) io.stderr.write(`${style.dim(missing)}\n`);
+}

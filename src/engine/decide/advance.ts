@@ -1,0 +1,80 @@
+import type { Command } from "../../schema/words/command.ts";
+import type { FlowEvent } from "../../schema/words/event.ts";
+import type { Json } from "../../schema/words/json.ts";
+import type { EngineEnv } from "../env.ts";
+import type { Program } from "../program/program.ts";
+import { evolve } from "../state/evolve.ts";
+import type { ExecutionState } from "../state/state.ts";
+import { decide } from "./decide.ts";
+import type { StoreWrite } from "./loop.ts";
+
+/** What one event led to, and how far that has been followed. */
+export interface Advance {
+  /** The event itself first, then what follows from it, in order. */
+  events: FlowEvent[];
+  /** Of each of `events` the index of the one that it followed from; null for what came from outside. */
+  causes: (number | null)[];
+  commands: Command[];
+  /** Payloads to store before the events are committed. */
+  writes: StoreWrite[];
+  /** Index of the first event whose consequences were not decided yet. */
+  undecided: number;
+}
+
+/**
+ * Most events that one event may lead to. Nothing valid comes near it: a cascade is as long as the steps that are skipped
+ * without a worker in between.
+ */
+export const CASCADE_MAX = 1_000_000;
+
+/** Folds an event and all that follows from it into the state. */
+export function advance(state: ExecutionState, event: FlowEvent, program: Program, env: EngineEnv): Advance {
+  const progress = beginAdvance(state, event);
+  continueAdvance(progress, state, program, env);
+  return progress;
+}
+
+/** Folds the event alone. {@link continueAdvance} follows what it leads to. */
+export function beginAdvance(state: ExecutionState, event: FlowEvent): Advance {
+  evolve(state, event);
+  return { events: [event], causes: [null], commands: [], writes: [], undecided: 0 };
+}
+
+/**
+ * Decides event after event. Each decided event is folded before the next decision, so that none is made on a state that
+ * another has outdated.
+ *
+ * Throws `ReferenceNeeded` when a decision lacks a payload. Nothing of that decision is folded then: load the payload and
+ * call again with the same `progress`.
+ */
+export function continueAdvance(progress: Advance, state: ExecutionState, program: Program, env: EngineEnv): void {
+  const { events, causes, commands, writes } = progress;
+  const staged = withStaged(env, writes);
+  for (; progress.undecided < events.length; progress.undecided += 1) {
+    const current = events[progress.undecided];
+    if (current === undefined) break;
+    const decision = decide(state, current, program, staged);
+    for (const decided of decision.events) {
+      // Before the state has it: what is in the state goes into commands too.
+      const next = env.sealing?.event(decided) ?? decided;
+      evolve(state, next);
+      events.push(next);
+      causes.push(progress.undecided);
+    }
+    commands.push(...decision.commands);
+    for (const write of decision.writes) writes.push({ ...write, value: sealedWrite(write, env) });
+    if (events.length > CASCADE_MAX) throw new Error(`One event led to more than ${CASCADE_MAX} others`);
+  }
+}
+
+/** What is sensitive as a whole is sealed as a whole, by whoever stores it. */
+function sealedWrite({ value, keeping }: StoreWrite, { sealing }: EngineEnv): Json {
+  return sealing === undefined || keeping?.sensitive === true ? value : sealing.value(value);
+}
+
+/** Payloads that this advance is about to store can be read in it already. */
+function withStaged(env: EngineEnv, writes: readonly StoreWrite[]): EngineEnv {
+  const get = (ref: string): Json | undefined =>
+    env.references.get(ref) ?? writes.find((write) => write.ref === ref)?.value;
+  return { ...env, references: { get } };
+}

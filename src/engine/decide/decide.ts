@@ -1,0 +1,219 @@
+import type { Command } from "../../schema/words/command.ts";
+import type { EventOf, FlowEvent } from "../../schema/words/event.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import type { EngineEnv } from "../env.ts";
+import type { Program } from "../program/program.ts";
+import { loopResult } from "../state/evolve-loop.ts";
+import { cancelledError } from "../state/results.ts";
+import { type ExecutionState, isTerminal, knownStep, stepState } from "../state/state.ts";
+import { startReady, startStep } from "./activate.ts";
+import { endStep } from "./boundary.ts";
+import { commandContext } from "./context.ts";
+import { continueLoop, loopError, type StoreWrite } from "./loop.ts";
+import { finalStep, unreachedSteps } from "./unreached.ts";
+
+/** What follows from an event. */
+export interface Decision {
+  events: FlowEvent[];
+  commands: Command[];
+  /** Payloads to store before the events are committed. */
+  writes: StoreWrite[];
+}
+
+/**
+ * Given what happened, what follows. Deterministic and without side effects: the same state, event, program and
+ * environment give the same decision. `state` already contains the event. Decisions look at the state more than at the
+ * event, so that deciding twice on one state issues nothing twice.
+ *
+ * Throws `ReferenceNeeded` when a template reads a payload that is not at hand: load it and decide again.
+ */
+export function decide(state: ExecutionState, event: FlowEvent, program: Program, env: EngineEnv): Decision {
+  switch (event.type) {
+    case "playbook.initialized":
+      return eventsOnly([{ type: "workflow.initialized", at: env.now, step: program.playbook.entryStep }]);
+    case "workflow.initialized":
+      return proceed(state, program, env);
+    case "command.issued":
+      return issueCommand(state, event, program, env);
+    case "command.completed":
+    case "command.failed":
+      return afterCommand(state, event.step, program, env);
+    case "loop.started":
+    case "loop.iteration.completed":
+    case "loop.iteration.failed":
+    case "loop.results.stored":
+      return afterLoopEvent(state, event.step, program, env);
+    case "loop.done":
+      return afterLoop(state, event, program, env);
+    case "step.completed":
+    case "step.failed":
+    case "step.skipped":
+      return afterStep(state, event, program, env);
+    case "workflow.completed":
+      return eventsOnly([completed(state, program, env)]);
+    case "workflow.failed":
+      return eventsOnly([
+        ...stopEverything(state, event.error, env),
+        { ...event, type: "playbook.failed", at: env.now },
+      ]);
+    case "execution.cancelled":
+      return eventsOnly(stopEverything(state, cancelledError(event.reason), env));
+    case "command.claimed":
+    case "command.started":
+    case "command.cancelled":
+    case "task.progress":
+    case "task.done":
+    case "call.done":
+    case "call.error":
+    case "next.evaluated":
+    case "playbook.completed":
+    case "playbook.failed":
+      return NOTHING;
+  }
+}
+
+const NOTHING: Decision = { events: [], commands: [], writes: [] };
+
+function eventsOnly(events: FlowEvent[]): Decision {
+  return { events, commands: [], writes: [] };
+}
+
+/** A plain step's command. Those of loops are made where their iterations are chosen. */
+function issueCommand(
+  state: ExecutionState,
+  event: EventOf<"command.issued">,
+  program: Program,
+  env: EngineEnv,
+): Decision {
+  const known = knownStep(state, event.step);
+  const run = known?.run;
+  const step = program.steps.get(event.step);
+  const isLoop = event.iterations !== undefined || event.claim === true;
+  if (run == null || step === undefined || isLoop) return proceed(state, program, env);
+  const command: Command = {
+    command_id: event.command_id,
+    execution_id: state.executionId,
+    catalog_id: state.catalogId,
+    step: event.step,
+    step_run_id: event.step_run_id,
+    step_started_at: known?.startedAt ?? event.at,
+    ...(state.trace !== undefined && { trace: state.trace.context }),
+    context: commandContext(state, step, run),
+  };
+  return { ...proceed(state, program, env), commands: [command] };
+}
+
+function afterCommand(state: ExecutionState, name: string, program: Program, env: EngineEnv): Decision {
+  const step = program.steps.get(name);
+  const known = knownStep(state, name);
+  if (step === undefined || known?.run == null) return NOTHING;
+  const { run } = known;
+  if (run.loop !== null) return continueLoop(state, step, run, env);
+  if (run.ended === null) return NOTHING;
+  const { stepRunId, input } = run;
+  const end = { step, stepRunId, input, result: known.result, startedAt: known.startedAt ?? env.now };
+  return eventsOnly(endStep(state, program, { ...end, error: withStep(run.ended.error, name) }, env));
+}
+
+function withStep(error: TaskError | null, step: string): TaskError | null {
+  return error === null ? null : { ...error, step };
+}
+
+function afterLoopEvent(state: ExecutionState, name: string, program: Program, env: EngineEnv): Decision {
+  const step = program.steps.get(name);
+  const run = knownStep(state, name)?.run;
+  if (step === undefined || run == null) return NOTHING;
+  const next = continueLoop(state, step, run, env);
+  // A loop that has just started may leave other waiting steps free to start as well.
+  return next.events.length > 0 ? next : proceed(state, program, env);
+}
+
+function afterLoop(state: ExecutionState, event: EventOf<"loop.done">, program: Program, env: EngineEnv): Decision {
+  const step = program.steps.get(event.step);
+  const known = knownStep(state, event.step);
+  const loop = known?.run?.loop;
+  if (step === undefined || known?.run == null || loop == null) return NOTHING;
+  const { stepRunId, input } = known.run;
+  const isCut = state.failure !== null && loop.success + loop.failed < (loop.total ?? Number.POSITIVE_INFINITY);
+  const cut = isCut ? cancelledError(`Step '${event.step}' was not finished: the execution is failing`) : null;
+  const error = loopError(step, loop) ?? withStep(cut, event.step);
+  const result = loopResult(loop, error === null ? "completed" : "failed");
+  return eventsOnly(
+    endStep(state, program, { step, stepRunId, input, result, startedAt: known.startedAt ?? env.now, error }, env),
+  );
+}
+
+function afterStep(
+  state: ExecutionState,
+  event: EventOf<"step.completed"> | EventOf<"step.failed"> | EventOf<"step.skipped">,
+  program: Program,
+  env: EngineEnv,
+): Decision {
+  // What is unreached was found, and what may start was started, with the step that ended.
+  if (event.type === "step.skipped" && event.reason === "unreached") return NOTHING;
+  const step = program.steps.get(event.step);
+  const skipped = step === undefined ? [] : unreachedSteps(state, program, step, env);
+  const next = proceed(state, program, env);
+  return { ...next, events: [...skipped, ...next.events] };
+}
+
+/** Starts what may start; where nothing is left, runs the final step and then ends the run. */
+function proceed(state: ExecutionState, program: Program, env: EngineEnv): Decision {
+  if (isTerminal(state.status)) return NOTHING;
+  const started = startReady(state, program, env);
+  if (started.length > 0) return eventsOnly(started);
+  if (state.active.length > 0 || state.waiting.length > 0) return NOTHING;
+  if (state.failure !== null) return eventsOnly([{ type: "workflow.failed", at: env.now, error: state.failure }]);
+  const final = finalStep(state, program);
+  if (final !== undefined) {
+    return eventsOnly(startStep(state, program, final, { input: {}, from: state.lastCompleted }, env));
+  }
+  const error = state.failureAtEnd;
+  if (error !== null) return eventsOnly([{ type: "workflow.failed", at: env.now, error }]);
+  return eventsOnly([{ type: "workflow.completed", at: env.now }]);
+}
+
+/** The run's result: that of the final step or of `end` where one of them ran, else of the step that finished last. */
+function completed(state: ExecutionState, program: Program, env: EngineEnv): FlowEvent {
+  const named = [program.playbook.executor.finalStep, "end"].find(
+    (name) => name !== undefined && knownStep(state, name)?.status === "COMPLETED",
+  );
+  const step = named ?? state.lastCompleted;
+  return { type: "playbook.completed", at: env.now, ...(step !== null && { result_step: step }) };
+}
+
+/**
+ * Ends every open command and every running step, for a run that is cancelled or out of time. Of a run that is cancelled, a step
+ * that nobody had begun with did not fail: the log says that it was skipped, as the API does.
+ */
+function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv): FlowEvent[] {
+  const at = env.now;
+  const commands = Object.entries(state.commands).map(
+    ([command_id, command]): FlowEvent => ({
+      type: "command.cancelled",
+      at,
+      command_id,
+      step: command.step,
+      reason: error.message,
+      ...(command.worker !== null && { worker: command.worker }),
+    }),
+  );
+  const steps = state.active.map((step): FlowEvent => {
+    const { run, startedAt, attempts } = stepState(state, step);
+    if (state.status === "CANCELLED" && attempts === 0) {
+      return { type: "step.skipped", at, step, reason: "cancelled", set: [], next: [] };
+    }
+    return {
+      type: "step.failed",
+      at,
+      step,
+      step_run_id: run?.stepRunId ?? "",
+      error: { ...error, step },
+      handled: "no",
+      set: [],
+      next: [],
+      duration_ms: Math.max(0, at - (startedAt ?? at)),
+    };
+  });
+  return [...commands, ...steps];
+}

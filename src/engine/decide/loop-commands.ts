@@ -1,0 +1,105 @@
+import type { Command } from "../../schema/words/command.ts";
+import type { FlowEvent } from "../../schema/words/event.ts";
+import type { Json } from "../../schema/words/json.ts";
+import type { Loop } from "../../schema/words/playbook.ts";
+import type { EngineEnv } from "../env.ts";
+import type { ProgramStep } from "../program/program.ts";
+import { type ExecutionState, type LoopState, type StepRun, stepState } from "../state/state.ts";
+import { commandContext } from "./context.ts";
+
+/**
+ * Most iterations of one command (`exec: local`); further ones go into the next command, after it. Its items are a list,
+ * which a collection that is a number (a billion) would otherwise fill the memory with.
+ */
+export const COMMAND_ITERATIONS_MAX = 100_000;
+
+/** Iterations that may be issued, and where their items are. */
+export interface Issuable {
+  /** The first one. */
+  next: number;
+  /** How many are left from there on. */
+  left: number;
+  /** How many of them run. */
+  open: number;
+  /** How many may. */
+  openMax: number;
+  items(from: number, to: number): Json[];
+  /** When they must have ended, milliseconds since 1970. */
+  endsAt?: number;
+}
+
+/** Commands for as many iterations as may run now: one for each, or one for all where the loop is `exec: local`. */
+export function issueIterations(
+  state: ExecutionState,
+  step: ProgramStep,
+  run: StepRun,
+  loop: LoopState,
+  what: Issuable,
+  env: EngineEnv,
+): { events: FlowEvent[]; commands: Command[] } {
+  const settings = step.loop?.loop;
+  const events: FlowEvent[] = [];
+  const commands: Command[] = [];
+  const inOne = settings?.exec === "local";
+  let { next, open, left } = what;
+  while (left > 0 && (inOne ? open === 0 : open < what.openMax)) {
+    const size = inOne ? Math.min(left, COMMAND_ITERATIONS_MAX) : 1;
+    const id = env.newId();
+    const iterations = { from: next, to: next + size };
+    events.push({ ...issued(step, run, id, env), iterations });
+    commands.push({
+      ...commandBase(state, step, run, id),
+      loop: {
+        from: next,
+        items: what.items(next, next + size),
+        ...(loop.total !== null && { total: loop.total }),
+        max_in_flight: loop.maxInFlight,
+        // Within one command only the plain rule can be applied: a tolerance is judged by the engine.
+        stop_on_error: settings !== undefined && onErrorOf(settings) === "stop",
+        ...(what.endsAt !== undefined && { frame_ends_at: what.endsAt }),
+      },
+    });
+    next += size;
+    open += size;
+    left -= size;
+  }
+  return { events, commands };
+}
+
+/** The command of a cursor's next claim. */
+export function issueClaim(
+  state: ExecutionState,
+  step: ProgramStep,
+  run: StepRun,
+  maxRows: number,
+  env: EngineEnv,
+): { event: FlowEvent; command: Command } {
+  const id = env.newId();
+  return {
+    event: { ...issued(step, run, id, env), claim: true },
+    command: { ...commandBase(state, step, run, id), claim: { max_rows: maxRows } },
+  };
+}
+
+/** What the loop does about failures (language document, section 6): by default a parallel one goes on. */
+export function onErrorOf(settings: Loop): NonNullable<Loop["onError"]> {
+  return settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop");
+}
+
+function issued(step: ProgramStep, run: StepRun, id: string, env: EngineEnv) {
+  const name = step.step.name;
+  return { type: "command.issued" as const, at: env.now, command_id: id, step: name, step_run_id: run.stepRunId };
+}
+
+function commandBase(state: ExecutionState, step: ProgramStep, run: StepRun, id: string): Command {
+  return {
+    command_id: id,
+    execution_id: state.executionId,
+    catalog_id: state.catalogId,
+    step: step.step.name,
+    step_run_id: run.stepRunId,
+    step_started_at: stepState(state, step.step.name).startedAt ?? 0,
+    ...(state.trace !== undefined && { trace: state.trace.context }),
+    context: commandContext(state, step, run),
+  };
+}

@@ -1,0 +1,132 @@
+import { type Names, nameScope } from "../../language/template/names.ts";
+import type { Template } from "../../language/template/template.ts";
+import { EventName } from "../../language/views/event-name.ts";
+import { type Outcome, OutputView } from "../../language/views/output-view.ts";
+import { ResultView } from "../../language/views/result-view.ts";
+import type { Scope } from "../../language/views/scope.ts";
+import { type JsonObject, setOwn } from "../../schema/words/json.ts";
+import type { StoredResult } from "../../schema/words/result.ts";
+import type { EngineEnv } from "../env.ts";
+import type { Program, ProgramStep } from "../program/program.ts";
+import { type ExecutionState, knownStep } from "../state/state.ts";
+import { KEYCHAIN_OUT_OF_REACH } from "./no-keychain.ts";
+
+/** The names that hold everywhere in an execution. */
+function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omit<Names, "input"> {
+  return {
+    executionId: state.executionId,
+    catalogId: state.catalogId,
+    ...(state.parent !== null && { parentExecutionId: state.parent.execution_id }),
+    workload: state.workload,
+    vars: state.vars,
+    spec: program.playbook.spec,
+    steps: {
+      get: (name) => knownStep(state, name)?.result ?? undefined,
+      names: () => stepsWithResult(state),
+    },
+    references: env.references,
+    env: env.env,
+    reserved: {
+      keychain: KEYCHAIN_OUT_OF_REACH,
+      // Outside a loop of its own, a called playbook still sees the iteration of its caller.
+      ...(state.parent?.iter !== undefined && { iter: { parent: state.parent.iter } }),
+    },
+  };
+}
+
+function* stepsWithResult(state: ExecutionState): Iterable<string> {
+  for (const name of Object.keys(state.steps)) if (knownStep(state, name)?.result != null) yield name;
+}
+
+/** What a step's own inputs are: those of the arc, then its `input`, rendered when somebody first asks for them. */
+export function stepInput(
+  step: ProgramStep,
+  arcInput: JsonObject,
+  names: Omit<Names, "input">,
+  env: EngineEnv,
+): () => JsonObject {
+  if (step.input.length === 0) return () => arcInput;
+  let merged: JsonObject | undefined;
+  return () => {
+    if (merged !== undefined) return merged;
+    merged = { ...arcInput };
+    const scope = nameScope({ ...names, input: () => arcInput });
+    for (const [key, template] of step.input) setOwn(merged, key, render(template, scope, env));
+    return merged;
+  };
+}
+
+/** Scope of a step's guard, admission and collection: the step is not running yet. */
+export function guardScope(
+  state: ExecutionState,
+  program: Program,
+  step: ProgramStep,
+  token: { input: JsonObject; from: string | null },
+  env: EngineEnv,
+): Scope {
+  const names = { ...baseNames(state, program, env), ...(token.from !== null && { from: token.from }) };
+  return nameScope({ ...names, input: stepInput(step, token.input, names, env) });
+}
+
+/** Where a step ended, for its `set` and its arcs. */
+export interface BoundaryPlace {
+  outcome: Outcome;
+  input: JsonObject;
+  isLoop: boolean;
+  /** False for a step that was skipped, or failed before it ran: its tasks have no results. */
+  hasRun: boolean;
+  /** Writes that are decided but not yet in the state; read at each look-up. */
+  pending: JsonObject;
+}
+
+/** Scope of a step's `set` and arcs. */
+export function boundaryScope(
+  state: ExecutionState,
+  program: Program,
+  step: ProgramStep,
+  place: BoundaryPlace,
+  env: EngineEnv,
+): Scope {
+  const { outcome, isLoop, hasRun, pending } = place;
+  const name = new EventName(outcome.status === "error", isLoop);
+  const base = baseNames(state, program, env);
+  const names = {
+    ...base,
+    steps: hasRun ? withResult(base.steps, step.step.name, outcome.result) : base.steps,
+    pending,
+  };
+  const result = new ResultView(outcome.result, env.references);
+  const output = new OutputView(outcome, "boundary", env.references);
+  return nameScope({
+    ...names,
+    input: stepInput(step, place.input, names, env),
+    tasks: isLoop || !hasRun ? new Map() : ownTasks(step, outcome.result),
+    reserved: {
+      ...names.reserved,
+      event: { name, step: step.step.name, type: name },
+      output,
+      result,
+      response: result,
+    },
+  });
+}
+
+/** The results of steps, with that of the step that ends here: the state has a loop's only when its end is told. */
+function withResult(steps: Names["steps"], name: string, result: StoredResult): Names["steps"] {
+  return {
+    get: (wanted) => (wanted === name ? result : steps.get(wanted)),
+    names: () => new Set([...steps.names(), name]),
+  };
+}
+
+/** Labels of the step's own tasks. (A loop has no single result of a task.) */
+function ownTasks(step: ProgramStep, result: StoredResult): ReadonlyMap<string, StoredResult> {
+  if (result.tasks !== undefined) return new Map(result.tasks);
+  const only = step.tasks.length === 1 ? step.tasks[0] : undefined;
+  return only === undefined ? new Map() : new Map([[only.task.label, result]]);
+}
+
+/** Renders with the engine's clock. */
+export function render(template: Template, scope: Scope, env: EngineEnv) {
+  return template.render(scope, { now: () => env.now });
+}

@@ -1,0 +1,74 @@
+import { nameScope } from "../../language/template/names.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { EventOf, ParentRef } from "../../schema/words/event.ts";
+import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import type { TraceRef } from "../../schema/words/trace.ts";
+import type { EngineEnv } from "../env.ts";
+import type { Program } from "../program/program.ts";
+import { render } from "./scope.ts";
+
+/** A request to run a playbook. */
+export interface StartRequest {
+  executionId: string;
+  catalogId: string;
+  /** Inputs of the request: they replace top-level keys of the workload. */
+  input: JsonObject;
+  parent?: ParentRef;
+  /** Run no further than this step. */
+  target?: string;
+  /** The trace that it belongs to. The engine only hands it on. */
+  trace?: TraceRef;
+}
+
+/**
+ * The first event of an execution. The workload's defaults are rendered once, in document order, against the request's
+ * inputs and the keys before; a key that names itself sees the request's input only.
+ *
+ * Throws `FlowError` when a default cannot be rendered, or when the target is no step.
+ */
+export function startExecution(
+  request: StartRequest,
+  program: Program,
+  env: EngineEnv,
+): EventOf<"playbook.initialized"> {
+  const { target } = request;
+  if (target !== undefined && !program.steps.has(target)) {
+    const known = [...program.steps.keys()].join(", ");
+    throw new FlowError("NOT_FOUND", `There is no step '${target}' to stop at; the steps are: ${known}`);
+  }
+  return {
+    type: "playbook.initialized",
+    at: env.now,
+    execution_id: request.executionId,
+    catalog_id: request.catalogId,
+    path: program.playbook.path,
+    workload: renderWorkload(request, program, env),
+    input: request.input,
+    ...(request.parent !== undefined && { parent: request.parent }),
+    ...(target !== undefined && { target }),
+    ...(request.trace !== undefined && { trace: request.trace }),
+  };
+}
+
+function renderWorkload(request: StartRequest, program: Program, env: EngineEnv): JsonObject {
+  const workload: JsonObject = {};
+  const scope = nameScope({
+    executionId: request.executionId,
+    catalogId: request.catalogId,
+    ...(request.parent !== undefined && { parentExecutionId: request.parent.execution_id }),
+    workload,
+    vars: {},
+    spec: program.playbook.spec,
+    steps: { get: () => undefined, names: () => [] },
+    references: env.references,
+    input: () => request.input,
+    env: env.env,
+    reserved: {},
+  });
+  for (const [key, template] of program.workload) {
+    const given = own(request.input, key);
+    setOwn(workload, key, given === undefined ? render(template, scope, env) : given);
+  }
+  for (const key of Object.keys(request.input)) setOwn(workload, key, own(request.input, key));
+  return workload;
+}

@@ -1,0 +1,31 @@
+import { FlowError } from "../../schema/words/errors.ts";
+import { type Json, type JsonObject, own } from "../../schema/words/json.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import type { EngineEnv } from "../env.ts";
+import type { Program } from "../program/program.ts";
+import { render } from "./scope.ts";
+
+/**
+ * `executor.spec.timeout` in milliseconds; undefined: none. Whoever runs the execution ends it then with
+ * `workflow.failed` and {@link outOfTime}. Throws `FlowError`: the execution cannot begin.
+ */
+export function timeLimit(program: Program, workload: JsonObject, env: EngineEnv): number | undefined {
+  const template = program.timeoutMs;
+  if (template === undefined) return undefined;
+  const lookup = (name: string) => (name === "workload" ? workload : own(workload, name));
+  return milliseconds(render(template, { lookup, names: () => Object.keys(workload) }, env));
+}
+
+/** The error of an execution that was open for longer than its limit. */
+export function outOfTime(path: string, limitMs: number): TaskError {
+  const message = `The execution of '${path}' did not end within ${limitMs / 1000} s and was stopped`;
+  return { kind: "timeout", code: "TIMEOUT", message, retryable: false };
+}
+
+/** Milliseconds of a rendered time-out, or undefined for none. */
+export function milliseconds(value: Json): number | undefined {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof number === "number" && Number.isFinite(number) && number > 0) return number;
+  if (value === null || value === "" || number === 0) return undefined;
+  throw new FlowError("INVALID_INPUT", `A time-out must be a positive number, got ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,82 @@
+import type { Needs } from "../../language/template/needs.ts";
+import { nearest } from "../../language/words/nearest.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Program, ProgramStep, ProgramTask } from "./program.ts";
+
+/** What a run says of its inputs before it begins. */
+interface Known {
+  workload: ReadonlySet<string>;
+  /** Names that some template or code reads. */
+  read: ReadonlySet<string>;
+  /** Something reads all inputs at once, so that any name may be meant. */
+  readsAll: boolean;
+}
+
+const known = new WeakMap<Program, Known>();
+
+/**
+ * Warnings about inputs that the workload does not have and nothing reads, with the name that was probably meant. Never an error:
+ * inputs are merged over the workload whatever they are called. Where something reads all of them at once, or there is no workload
+ * to compare with, only names that are nearly those of the workload are told.
+ */
+export function unknownInputs(program: Program, input: JsonObject): string[] {
+  const names = known.get(program) ?? collect(program);
+  known.set(program, names);
+  return Object.keys(input).flatMap((name) => {
+    if (names.workload.has(name) || names.read.has(name)) return [];
+    const near = nearest(name, names.workload);
+    if (near === undefined && (names.readsAll || names.workload.size === 0)) return [];
+    const hint = near === undefined ? "" : `; did you mean '${near}'?`;
+    return [`The workload of '${program.playbook.path}' has no '${name}', and nothing reads it${hint}`];
+  });
+}
+
+/** Names whose fields are inputs. */
+const ROOTS = ["workload", "ctx", "input", "args"];
+
+function collect(program: Program): Known {
+  const read = new Set<string>();
+  let readsAll = false;
+  for (const { names, members } of allNeeds(program)) {
+    for (const name of names) read.add(name);
+    for (const root of ROOTS) {
+      const fields = members.get(root);
+      if (fields === "all" || ((root === "input" || root === "args") && names.has(root))) readsAll = true;
+      else for (const field of fields ?? []) read.add(field);
+    }
+  }
+  // Inputs are globals of Python code.
+  for (const { tasks } of program.playbook.steps) {
+    for (const { kind, config } of tasks) {
+      const code = kind === "python" ? config["code"] : undefined;
+      if (typeof code === "string") for (const word of code.match(/[A-Za-z_]\w*/g) ?? []) read.add(word);
+      else if (kind === "python") readsAll = true;
+    }
+  }
+  return { workload: new Set(Object.keys(program.playbook.workload)), read, readsAll };
+}
+
+function* allNeeds(program: Program): Iterable<Needs> {
+  for (const [, template] of program.workload) yield template.needs;
+  for (const { template } of program.keychain) yield template.needs;
+  for (const task of program.workbook.values()) yield* taskNeeds(task);
+  if (program.timeoutMs !== undefined) yield program.timeoutMs.needs;
+  for (const step of program.steps.values()) yield* stepNeeds(step);
+}
+
+function* stepNeeds(step: ProgramStep): Iterable<Needs> {
+  // What the worker evaluates, and what code reads.
+  yield step.needs;
+  const { when, admit, loop, set, arcs, tasks } = step;
+  const conditions = [when, ...admit.flatMap((rule) => [rule.when, rule.allow]), ...arcs.map((arc) => arc.when)];
+  const templates = [loop?.collection, loop?.maxInFlight, ...arcs.map((arc) => arc.target)];
+  for (const one of [...conditions, ...templates]) if (one !== undefined) yield one.needs;
+  for (const { value } of [...set, ...arcs.flatMap((arc) => arc.set)]) yield value.needs;
+  for (const task of tasks) yield* taskNeeds(task);
+}
+
+function* taskNeeds({ config, input, set }: ProgramTask): Iterable<Needs> {
+  yield config.needs;
+  for (const [, template] of input) yield template.needs;
+  for (const { value } of set) yield value.needs;
+}

@@ -1,0 +1,100 @@
+import type { FlowEvent, TaskLog, TaskResult, Write } from "../../schema/words/event.ts";
+import type { Json, JsonObject } from "../../schema/words/json.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
+import { mapValues } from "./map-json.ts";
+
+/** What is done with the parts of an event. Each gives its argument back where nothing changes. */
+export interface EventSealing {
+  /** For values that other steps read: secrets are sealed. */
+  seal(value: Json): Json;
+  /** For what people read and no step passes on: secrets are hidden. */
+  hide(text: string): string;
+  hideIn(value: Json): Json;
+  /** For texts that were cut off. */
+  hideCut(text: string): string;
+}
+
+/** The event with no secret in any of its values and messages. Names of steps, tasks and variables stay what they are. */
+export function sealEvent(event: FlowEvent, sealing: EventSealing): FlowEvent {
+  const fields = event as unknown as Record<string, unknown>;
+  let copy: Record<string, unknown> | undefined;
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    const sealed = value === undefined ? undefined : FIELDS[key]?.(value as never, sealing);
+    if (sealed === undefined || sealed === value) continue;
+    copy ??= { ...fields };
+    copy[key] = sealed;
+  }
+  return (copy ?? fields) as unknown as FlowEvent;
+}
+
+/** Fields of events that hold what templates and tools gave. */
+const FIELDS: Readonly<Record<string, (value: never, sealing: EventSealing) => unknown>> = {
+  result: (result: StoredResult, sealing) => sealResult(result, sealing),
+  set: (set: Write[], { seal }) => mapList(set, (write) => changed(write, 1, seal(write[1]))),
+  results: (results: TaskResult[], sealing) =>
+    mapList(results, (ended) => changed(ended, 1, sealResult(ended[1], sealing))),
+  rows: (rows: Json[], { seal }) => seal(rows),
+  items: (items: Json[], { seal }) => seal(items),
+  input: (input: JsonObject, { seal }) => seal(input),
+  workload: (workload: JsonObject, { seal }) => seal(workload),
+  next: (next: { input: JsonObject }[], { seal }) =>
+    mapList(next, (fired) => changed(fired, "input", seal(fired.input) as JsonObject)),
+  arcs: (arcs: { error?: string }[], { hide }) =>
+    mapList(arcs, (arc) => (arc.error === undefined ? arc : changed(arc, "error", hide(arc.error)))),
+  error: (error: TaskError, sealing) => hideError(error, sealing),
+  // Hidden when they were written; what was noted as a secret since is hidden here.
+  log: (log: TaskLog, { hide }) => changed(log, "lines", mapList(log.lines, hide) as string[]),
+};
+
+/** The error with no secret in its message and its details. */
+export function hideError(error: TaskError, { hide, hideIn }: Pick<EventSealing, "hide" | "hideIn">): TaskError {
+  const told = changed(error, "message", hide(error.message));
+  return error.details === undefined ? told : changed(told, "details", hideIn(error.details));
+}
+
+function sealResult(result: StoredResult, sealing: EventSealing): StoredResult {
+  const { seal, hide } = sealing;
+  let sealed = result;
+  if (result.value !== undefined) sealed = changed(sealed, "value", seal(result.value));
+  if (result.ref !== undefined) sealed = changed(sealed, "ref", sealReference(result.ref, sealing));
+  if (result.virtual !== undefined) {
+    sealed = changed(
+      sealed,
+      "virtual",
+      mapValues(result.virtual, (field) => sealResult(field, sealing)),
+    );
+  }
+  if (result.about !== undefined) {
+    let { about } = result;
+    const { http, py } = about;
+    if (http !== undefined) {
+      about = changed(about, "http", changed(http, "headers", seal(http.headers) as JsonObject));
+    }
+    if (py !== undefined) about = changed(about, "py", changed(py, "traceback", hide(py.traceback)));
+    sealed = changed(sealed, "about", about);
+  }
+  return sealed;
+}
+
+function sealReference(ref: ResultRef, { seal, hideCut, hide }: EventSealing): ResultRef {
+  const { preview } = ref;
+  const sample = preview.truncated ? hideCut(preview.sample) : hide(preview.sample);
+  const extracted = changed(ref, "extracted", seal(ref.extracted) as JsonObject);
+  return changed(extracted, "preview", changed(preview, "sample", sample));
+}
+
+/** The same object where the field is what it was. */
+function changed<T extends object, K extends keyof T>(object: T, key: K, value: T[K]): T {
+  if (object[key] === value) return object;
+  const copy = (Array.isArray(object) ? [...object] : { ...object }) as T;
+  copy[key] = value;
+  return copy;
+}
+
+/** The same list where no item changes. */
+function mapList<T>(list: readonly T[], map: (item: T) => T): readonly T[] {
+  const mapped = list.map(map);
+  return mapped.some((item, index) => item !== list[index]) ? mapped : list;
+}

@@ -1,0 +1,108 @@
+import type { Json } from "../../schema/words/json.ts";
+import { SECRET_MASK, type Sealer } from "../../schema/words/sealed.ts";
+import { eachSecret, type Noting } from "./each-secret.ts";
+import { mapJson, someJson } from "./map-json.ts";
+import { createSecretIndex, type Looking, SEALED_CHARS_MIN, type SecretIndex } from "./secret-index.ts";
+import { commonVariantsOf, variantsOf } from "./secret-variants.ts";
+
+/**
+ * Texts that must not be told, by where they came from and not by what they look like: those of a command, or of an
+ * execution's decisions. What passes on to other steps is sealed, what people read is hidden. What is sealed opens as exactly
+ * what it was; keys of objects are never changed; and of fewer than eight characters a secret is only hidden, as a whole word.
+ */
+export interface Secrets {
+  readonly isEmpty: boolean;
+  /** Every text and number in `value` is a secret from here on, in every way in which it may be written. */
+  note(value: Json, noting?: Noting): void;
+  /** The text with `[secret]` in place of each. */
+  hide(text: string): string;
+  /** As {@link hide}, and what may be the begin of a secret at the end of a text that was cut off. */
+  hideCut(text: string): string;
+  /** The value with `[secret]` in place of each. */
+  hideIn(value: Json): Json;
+  /** One stands in the value that {@link seal} would seal. */
+  isIn(value: Json): boolean;
+  /** The value with each sealed, in its place within the text. */
+  seal(value: Json, sealer: Pick<Sealer, "seal">): Json;
+  /** As {@link seal}, without those that come from sensitive results: for what is sealed as a whole besides. */
+  sealGiven(value: Json, sealer: Pick<Sealer, "seal">): Json;
+}
+
+/** Secrets by where they come from. */
+interface Indexes {
+  all: SecretIndex;
+  /** Those of credentials and the keychain. */
+  given: SecretIndex;
+  /** What was noted, as it was given: a secret is met often, and its variants are made once. */
+  noted: Set<string>;
+}
+
+/** No secrets yet. */
+export function createSecrets(): Secrets {
+  /** Made with the first secret: most commands have none. */
+  let indexes: Indexes | undefined;
+  const note = (value: Json, noting: Noting = {}): void => {
+    indexes ??= { all: createSecretIndex(), given: createSecretIndex(), noted: new Set() };
+    addTo(indexes, value, noting);
+  };
+  const hide = (text: string) =>
+    indexes === undefined ? text : replaced(text, indexes.all, "shown", () => SECRET_MASK);
+  return {
+    get isEmpty() {
+      return indexes === undefined || indexes.all.size === 0;
+    },
+    note,
+    hide,
+    hideCut(text) {
+      const begun = indexes?.all.begunAt(text) ?? -1;
+      return begun < 0 ? hide(text) : hide(text.slice(0, begun)) + SECRET_MASK;
+    },
+    hideIn: (value) => (indexes === undefined ? value : replacedIn(value, indexes.all, "shown", () => SECRET_MASK)),
+    isIn(value) {
+      if (indexes === undefined) return false;
+      const { all } = indexes;
+      return someJson(value, (leaf) =>
+        typeof leaf === "string" ? all.find(leaf, "passed").length > 0 : all.has(String(leaf), "passed"),
+      );
+    },
+    seal: (value, { seal }) => (indexes === undefined ? value : replacedIn(value, indexes.all, "passed", seal)),
+    sealGiven: (value, { seal }) => (indexes === undefined ? value : replacedIn(value, indexes.given, "passed", seal)),
+  };
+}
+
+function addTo({ all, given, noted }: Indexes, value: Json, noting: Noting): void {
+  const isSensitive = noting.isSensitive === true;
+  eachSecret(value, noting, (secret, isNumber) => {
+    const name = `${isSensitive ? "sensitive" : "given"} ${isNumber ? "number" : "text"} ${secret}`;
+    if (noted.has(name)) return false;
+    noted.add(name);
+    const variants = isNumber ? [secret] : isSensitive ? commonVariantsOf(secret) : variantsOf(secret);
+    const kind = secret.length < SEALED_CHARS_MIN ? "word" : isNumber ? "number" : "text";
+    for (const variant of variants) {
+      all.add(variant, kind);
+      if (!isSensitive) given.add(variant, kind);
+    }
+    return true;
+  });
+}
+
+/** The text with each place replaced where a secret stands. */
+function replaced(text: string, index: SecretIndex, looking: Looking, by: (secret: string) => string): string {
+  const found = index.find(text, looking);
+  if (found.length === 0) return text;
+  let result = "";
+  let last = 0;
+  for (const [from, to] of found) {
+    result += text.slice(last, from) + by(text.slice(from, to));
+    last = to;
+  }
+  return result + text.slice(last);
+}
+
+/** The same for all texts of a value, and for numbers that are secrets. */
+function replacedIn(value: Json, index: SecretIndex, looking: Looking, by: Sealer["seal"]): Json {
+  return mapJson(value, (leaf) => {
+    if (typeof leaf === "string") return replaced(leaf, index, looking, by);
+    return index.has(String(leaf), looking) ? by(leaf) : leaf;
+  });
+}

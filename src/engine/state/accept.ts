@@ -1,0 +1,65 @@
+import type { FlowEvent } from "../../schema/words/event.ts";
+import { hasEnded } from "./evolve-loop.ts";
+import { type ExecutionState, isTerminal, type OpenCommand, openCommand } from "./state.ts";
+
+/**
+ * Whether a report from outside may be folded:
+ *
+ * - `accepted`;
+ * - `late`: the execution is over;
+ * - `unknown`: no such command is open. It never was, it has ended, or this is a duplicate;
+ * - `stale`: a newer claim took the command; this worker lost it;
+ * - `early`: it speaks of results that have not arrived. The sender sends again, in order.
+ *
+ * Only `accepted` changes anything.
+ */
+export type Acceptance = "accepted" | "late" | "unknown" | "stale" | "early";
+
+/** Judges an event that a worker or a caller sent. Events that the engine itself decided need no judgement. */
+export function accept(state: ExecutionState, event: FlowEvent): Acceptance {
+  if (isTerminal(state.status)) return "late";
+  if (!("command_id" in event) || event.type === "command.issued" || event.type === "command.cancelled")
+    return "accepted";
+  const command = openCommand(state, event.command_id);
+  if (command === undefined) return "unknown";
+  if (event.type === "command.claimed") return event.attempt > command.attempt ? "accepted" : "stale";
+  if (event.attempt !== command.attempt) return "stale";
+  return acceptReport(command, event);
+}
+
+function acceptReport(command: OpenCommand, event: FlowEvent): Acceptance {
+  switch (event.type) {
+    case "task.progress":
+    case "task.done":
+      return isOver(command, event.iteration) ? "unknown" : "accepted";
+    case "loop.iteration.completed":
+    case "loop.iteration.failed":
+      if (isOver(command, event.iteration)) return "unknown";
+      return hasResults(command, event.iteration, event.tasks) ? "accepted" : "early";
+    case "command.completed":
+      if (command.iterations !== null) return endedCount(command) >= (event.iterations ?? 0) ? "accepted" : "early";
+      return hasResults(command, 0, event.tasks ?? []) ? "accepted" : "early";
+    case "command.failed":
+      // A failure has a result too, which arcs read: the body of a 404.
+      return hasResults(command, 0, event.tasks ?? []) ? "accepted" : "early";
+    default:
+      return "accepted";
+  }
+}
+
+function isOver(command: OpenCommand, iteration: number | undefined): boolean {
+  if (command.iterations === null) return iteration !== undefined;
+  const { from, to } = command.iterations;
+  return iteration === undefined || iteration < from || iteration >= to || hasEnded(command.iterations, iteration);
+}
+
+function hasResults(command: OpenCommand, iteration: number, tasks: readonly string[]): boolean {
+  const values = command.values[iteration] ?? [];
+  return tasks.every((label) => values.some(([name]) => name === label));
+}
+
+function endedCount(command: OpenCommand): number {
+  if (command.iterations === null) return 0;
+  const { from, endedBelow, endedAbove } = command.iterations;
+  return endedBelow - from + endedAbove.length;
+}

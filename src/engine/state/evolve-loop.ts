@@ -1,0 +1,198 @@
+import type { EventOf } from "../../schema/words/event.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import type { LoopResult, StoredResult } from "../../schema/words/result.ts";
+import { claimEnded, freshCursor, rowEnded, rowsIssued } from "../decide/cursor.ts";
+import { joinTasks, withRuns } from "./results.ts";
+import { type ExecutionState, type LoopState, type OpenCommand, openCommand, stepState } from "./state.ts";
+
+type LoopEvent =
+  | EventOf<"loop.started">
+  | EventOf<"command.issued">
+  | EventOf<"loop.iteration.completed">
+  | EventOf<"loop.iteration.failed">
+  | EventOf<"loop.results.stored">
+  | EventOf<"loop.done">
+  | EventOf<"command.completed">
+  | EventOf<"command.failed">;
+
+/**
+ * The part of `evolve` that concerns loops. Every event costs the same however many iterations there are: counters move,
+ * the ended iteration's result joins the tail, and the tail leaves for the store when it is full.
+ *
+ * @param ended the command that a `command.completed` or `command.failed` has just closed.
+ */
+export function evolveLoop(state: ExecutionState, event: LoopEvent, ended?: OpenCommand): ExecutionState {
+  const step = stepState(state, event.step);
+  if (step.run === null) return state;
+  if (event.type === "loop.started") {
+    step.run.loop = started(event);
+    step.loop = { total: step.run.loop.total, done: 0, failed: 0 };
+    return state;
+  }
+  const loop = step.run.loop;
+  if (loop === null) return state;
+  switch (event.type) {
+    case "command.issued":
+      issued(loop, event);
+      break;
+    case "loop.iteration.completed":
+    case "loop.iteration.failed":
+      iterationEnded(state, loop, event);
+      break;
+    case "loop.results.stored":
+      loop.parts.push(event.part);
+      loop.tail = [];
+      loop.tailBytes = 0;
+      break;
+    case "loop.done":
+      loop.done = true;
+      if (event.manifest !== undefined) loop.manifest = event.manifest;
+      break;
+    case "command.completed":
+    case "command.failed":
+      if (ended !== undefined) commandEnded(loop, event, ended);
+      break;
+  }
+  step.loop = { total: loop.total, done: loop.success + loop.failed, failed: loop.failed };
+  return state;
+}
+
+function started(event: EventOf<"loop.started">): LoopState {
+  const isCursor = event.max_rows !== undefined;
+  return {
+    items: event.items ?? null,
+    total: isCursor ? null : (event.items?.length ?? event.count ?? 0),
+    maxInFlight: event.max_in_flight,
+    next: 0,
+    open: 0,
+    commands: 0,
+    success: 0,
+    failed: 0,
+    firstError: null,
+    unrun: 0,
+    tail: [],
+    tailBytes: 0,
+    parts: [],
+    ...(event.accumulate !== undefined && { accumulate: event.accumulate }),
+    cursor: isCursor ? freshCursor(event.max_rows ?? 1, event.max_frames ?? 1, event.frame_ms ?? null) : null,
+    done: false,
+  };
+}
+
+function issued(loop: LoopState, event: EventOf<"command.issued">): void {
+  loop.commands += 1;
+  if (event.iterations !== undefined) {
+    const { from, to } = event.iterations;
+    loop.next += to - from;
+    loop.open += to - from;
+    if (loop.cursor !== null) rowsIssued(loop.cursor, from, to);
+  } else if (loop.cursor !== null) {
+    loop.cursor.claims += 1;
+  }
+}
+
+function iterationEnded(
+  state: ExecutionState,
+  loop: LoopState,
+  event: EventOf<"loop.iteration.completed"> | EventOf<"loop.iteration.failed">,
+): void {
+  const command = openCommand(state, event.command_id);
+  if (command === undefined || command.iterations === null) return;
+  const values = withRuns(command.values[event.iteration] ?? [], event.results);
+  delete command.values[event.iteration];
+  delete command.retries?.[event.iteration];
+  markEnded(command.iterations, event.iteration);
+  const isFailed = event.type === "loop.iteration.failed";
+  const result = isFailed
+    ? failedIteration(loop, event.error)
+    : joinTasks(event.tasks, values, event.pipeline === true);
+  count(loop, event.iteration, result ?? { value: null }, isFailed ? event.error : null);
+  loop.tailBytes += isFailed ? FAILURE_BYTES : values.reduce((sum, [, , bytes]) => sum + bytes, ENTRY_BYTES);
+}
+
+/** What an entry of the tail takes beside its result, and what a failure takes, in bytes of JSON, roughly. */
+const ENTRY_BYTES = 16;
+const FAILURE_BYTES = 512;
+
+function count(loop: LoopState, iteration: number, result: StoredResult, error: TaskError | null): void {
+  leaveOpen(loop, iteration);
+  if (error === null) {
+    loop.success += 1;
+  } else {
+    loop.failed += 1;
+    loop.firstError ??= error;
+  }
+  loop.tail.push([iteration, result]);
+}
+
+function leaveOpen(loop: LoopState, iteration: number): void {
+  loop.open -= 1;
+  if (loop.cursor !== null) rowEnded(loop.cursor, iteration);
+}
+
+function failedIteration(loop: LoopState, error: TaskError): StoredResult {
+  const value = { status: "error", error };
+  return loop.accumulate === undefined ? { value } : { value, failed: true };
+}
+
+/** Remembers an ended iteration; the list stays as short as the iterations that overtook a slower one. */
+function markEnded(iterations: NonNullable<OpenCommand["iterations"]>, index: number): void {
+  iterations.endedAbove.push(index);
+  for (;;) {
+    const next = iterations.endedAbove.indexOf(iterations.endedBelow);
+    if (next < 0) return;
+    iterations.endedAbove.splice(next, 1);
+    iterations.endedBelow += 1;
+  }
+}
+
+/** True when this iteration of the command was reported before. */
+export function hasEnded(iterations: NonNullable<OpenCommand["iterations"]>, index: number): boolean {
+  return index < iterations.endedBelow || iterations.endedAbove.includes(index);
+}
+
+/** A claim brings rows or the end; a failed command takes the iterations that it had not reported with it. */
+function commandEnded(
+  loop: LoopState,
+  event: EventOf<"command.completed"> | EventOf<"command.failed">,
+  command: OpenCommand,
+): void {
+  loop.commands -= 1;
+  if (command.claim && loop.cursor !== null) {
+    const [rows, error] = event.type === "command.failed" ? [[], event.error] : [event.rows ?? [], null];
+    claimEnded(loop.cursor, rows, error, event.at);
+    if (loop.cursor.exhausted && loop.cursor.claims === 0) loop.total = loop.cursor.rows;
+    return;
+  }
+  if (command.iterations === null) return;
+  const { from, to } = command.iterations;
+  for (let index = from; index < to; index += 1) {
+    if (hasEnded(command.iterations, index)) continue;
+    if (event.type === "command.failed") {
+      count(loop, index, failedIteration(loop, event.error), event.error);
+    } else {
+      leaveOpen(loop, index);
+      loop.unrun += 1;
+    }
+  }
+}
+
+/** What the loop leaves behind as the step's result. */
+export function loopResult(loop: LoopState, status: LoopResult["status"]): StoredResult {
+  const { parts, manifest, accumulate } = loop;
+  return {
+    loop: {
+      status,
+      stats: loopStats(loop),
+      tail: [...loop.tail].sort(([left], [right]) => left - right),
+      parts,
+      ...(manifest !== undefined && { manifest }),
+      ...(accumulate !== undefined && { accumulate }),
+    },
+  };
+}
+
+/** Counters of `stats`: how many there were, went well, and failed. */
+export function loopStats(loop: LoopState): { total: number; success: number; failed: number } {
+  return { total: loop.total ?? loop.next, success: loop.success, failed: loop.failed };
+}

@@ -1,0 +1,304 @@
+import type { EventOf, Fired, FlowEvent, Write } from "../../schema/words/event.ts";
+import { type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import { evolveLoop, loopResult } from "./evolve-loop.ts";
+import { cancelledError, joinTasks, withRuns } from "./results.ts";
+import { type ExecutionState, openCommand, type Retry, removeName, type StepState, stepState } from "./state.ts";
+
+/**
+ * Folds one event into the state and returns it. The only way in which a state comes to be: replaying the log gives the
+ * state that the live run had. Changes `state` in place (see engine/state/state.ts); an event that does not apply, because its
+ * command is closed or its step does not run, changes nothing.
+ */
+export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState {
+  switch (event.type) {
+    case "playbook.initialized":
+      return initialized(state, event);
+    case "workflow.initialized":
+      giveToken(state, { step: event.step, input: state.input, back: false }, null);
+      return state;
+    case "command.issued":
+      return issued(state, event);
+    case "command.claimed":
+    case "command.started":
+      return claimed(state, event);
+    case "task.done":
+      return taskDone(state, event);
+    case "task.progress":
+      return runGoesOn(state, event);
+    case "call.done":
+    case "call.error":
+    case "next.evaluated":
+      return state;
+    case "command.completed":
+    case "command.failed":
+      return commandEnded(state, event);
+    case "command.cancelled":
+      delete state.commands[event.command_id];
+      return state;
+    case "loop.started":
+      startRun(state, event.step, event.step_run_id, event.at);
+      return evolveLoop(state, event);
+    case "loop.iteration.completed":
+    case "loop.iteration.failed":
+      if (openCommand(state, event.command_id) === undefined) return state;
+      applyWrites(state, event.set);
+      return evolveLoop(state, event);
+    case "loop.results.stored":
+    case "loop.done":
+      return evolveLoop(state, event);
+    case "step.completed":
+      return stepEnded(state, event, "COMPLETED", null);
+    case "step.failed":
+      return stepFailed(state, event);
+    case "step.skipped":
+      return skipped(state, event);
+    case "workflow.completed":
+    case "workflow.failed":
+      return state;
+    case "playbook.completed":
+      state.resultStep = event.result_step ?? null;
+      return close(state, "COMPLETED", event.at, null);
+    case "playbook.failed":
+      return close(state, "FAILED", event.at, event.error);
+    case "execution.cancelled":
+      return close(state, "CANCELLED", event.at, cancelledError(event.reason));
+  }
+}
+
+function initialized(state: ExecutionState, event: EventOf<"playbook.initialized">): ExecutionState {
+  state.status = "RUNNING";
+  state.executionId = event.execution_id;
+  state.catalogId = event.catalog_id;
+  state.path = event.path;
+  state.startedAt = event.at;
+  state.workload = event.workload;
+  state.input = event.input;
+  state.parent = event.parent ?? null;
+  state.target = event.target ?? null;
+  if (event.trace !== undefined) state.trace = event.trace;
+  return state;
+}
+
+/** Two arcs may lead to the same waiting step: it runs once, with the inputs of both, the later one winning. */
+function giveToken(state: ExecutionState, fired: Fired, from: string | null): void {
+  if (state.failure !== null) return;
+  const step = stepState(state, fired.step);
+  if (step.token === null) {
+    step.token = { input: fired.input, from, back: fired.back };
+    state.waiting.push(fired.step);
+    return;
+  }
+  const input: JsonObject = { ...step.token.input };
+  for (const key of Object.keys(fired.input)) setOwn(input, key, own(fired.input, key));
+  step.token = { input, from, back: step.token.back || fired.back };
+}
+
+function startRun(state: ExecutionState, name: string, stepRunId: string, at: number): void {
+  const step = stepState(state, name);
+  const token = step.token;
+  removeName(state.waiting, name);
+  step.token = null;
+  step.status = "RUNNING";
+  step.runs += 1;
+  step.attempts = 0;
+  if (step.order === 0) step.order = nextOrder(state);
+  step.startedAt = at;
+  step.endedAt = null;
+  step.error = null;
+  step.loop = null;
+  step.run = {
+    stepRunId,
+    input: token?.input ?? {},
+    from: token?.from ?? state.lastCompleted,
+    loop: null,
+    ended: null,
+  };
+  state.active.push(name);
+}
+
+/** One more than the steps that were started so far. */
+function nextOrder(state: ExecutionState): number {
+  state.started += 1;
+  return state.started;
+}
+
+function issued(state: ExecutionState, event: EventOf<"command.issued">): ExecutionState {
+  const running = stepState(state, event.step).run;
+  if (running === null || running.stepRunId !== event.step_run_id) {
+    startRun(state, event.step, event.step_run_id, event.at);
+  }
+  const { iterations } = event;
+  state.commands[event.command_id] = {
+    step: event.step,
+    attempt: 0,
+    worker: null,
+    issuedAt: event.at,
+    startedAt: null,
+    iterations:
+      iterations === undefined
+        ? null
+        : { from: iterations.from, to: iterations.to, endedBelow: iterations.from, endedAbove: [] },
+    claim: event.claim === true,
+    values: {},
+  };
+  return iterations === undefined && event.claim !== true ? state : evolveLoop(state, event);
+}
+
+/** A new claim makes every earlier one stale, and what that one had reported of unfinished work void. */
+function claimed(state: ExecutionState, event: EventOf<"command.claimed" | "command.started">): ExecutionState {
+  const command = openCommand(state, event.command_id);
+  if (command === undefined || event.attempt < command.attempt) return state;
+  if (event.attempt > command.attempt) {
+    command.values = {};
+    delete command.retries;
+    delete command.running;
+  }
+  if (event.type === "command.started") command.running = true;
+  command.attempt = event.attempt;
+  command.worker = event.worker ?? null;
+  command.startedAt ??= event.at;
+  const step = stepState(state, command.step);
+  step.attempts = Math.max(step.attempts, event.attempt);
+  return state;
+}
+
+function taskDone(state: ExecutionState, event: EventOf<"task.done">): ExecutionState {
+  const command = openCommand(state, event.command_id);
+  if (command === undefined) return state;
+  const iteration = event.iteration ?? 0;
+  if (event.next_run_at === undefined) delete command.retries?.[iteration];
+  else command.retries = { ...command.retries, [iteration]: retryOf(event, event.next_run_at) };
+  if (!event.final || event.result === undefined) return state;
+  const others = (command.values[iteration] ?? []).filter(([label]) => label !== event.task);
+  command.values[iteration] = [...others, [event.task, event.result, event.bytes ?? 0]];
+  return state;
+}
+
+/** Longest message of an error that is kept of a run which another one follows. */
+const RETRY_MESSAGE_CHARS_MAX = 500;
+
+function retryOf({ task, run, error }: EventOf<"task.done">, at: string): Retry {
+  if (error === undefined) return { task, run, at, error: null };
+  return { task, run, at, error: { code: error.code, message: error.message.slice(0, RETRY_MESSAGE_CHARS_MAX) } };
+}
+
+/** The run that was waited for is under way. */
+function runGoesOn(state: ExecutionState, event: EventOf<"task.progress">): ExecutionState {
+  const retries = openCommand(state, event.command_id)?.retries;
+  const iteration = event.iteration ?? 0;
+  if ((retries?.[iteration]?.run ?? event.run) < event.run) delete retries?.[iteration];
+  return state;
+}
+
+function commandEnded(
+  state: ExecutionState,
+  event: EventOf<"command.completed"> | EventOf<"command.failed">,
+): ExecutionState {
+  const command = openCommand(state, event.command_id);
+  if (command === undefined) return state;
+  delete state.commands[event.command_id];
+  applyWrites(state, event.set);
+  const step = stepState(state, command.step);
+  if (step.run === null) return state;
+  if (step.run.loop !== null) return evolveLoop(state, event, command);
+  const values = withRuns(command.values[0] ?? [], event.results);
+  step.result = joinTasks(event.tasks ?? [], values, event.pipeline === true);
+  step.run.ended = { error: event.type === "command.failed" ? event.error : null };
+  return state;
+}
+
+/** Applies writes in order, the last one wins. Commands copied what they may read, so they keep what they saw. */
+export function applyWrites(state: ExecutionState, writes: readonly Write[] | undefined): void {
+  if (writes === undefined || writes.length === 0) return;
+  for (const [name, value] of writes) setOwn(state.vars, name, value);
+}
+
+function stepEnded(
+  state: ExecutionState,
+  event: EventOf<"step.completed"> | EventOf<"step.failed">,
+  status: "COMPLETED" | "FAILED" | "SKIPPED",
+  error: TaskError | null,
+): ExecutionState {
+  const step = stepState(state, event.step);
+  if (step.run?.loop != null) step.result = loopResult(step.run.loop, status === "COMPLETED" ? "completed" : "failed");
+  step.status = status;
+  step.error = error;
+  step.endedAt = event.at;
+  // A step whose guard could not be evaluated fails without having run.
+  step.startedAt ??= event.at;
+  dropToken(state, event.step, step);
+  step.run = null;
+  removeName(state.active, event.step);
+  applyWrites(state, event.set);
+  if (status === "COMPLETED") state.lastCompleted = event.step;
+  followArcs(state, event.step, event.next);
+  return state;
+}
+
+/** A step that failed or was skipped before it ran leaves no wish to run; one that came while it ran stays. */
+function dropToken(state: ExecutionState, name: string, step: StepState): void {
+  if (step.run !== null || step.token === null) return;
+  step.token = null;
+  removeName(state.waiting, name);
+}
+
+function stepFailed(state: ExecutionState, event: EventOf<"step.failed">): ExecutionState {
+  stepEnded(state, event, endOfFailed(state, event.step), event.error);
+  if (event.handled === "no") failRun(state, event.error);
+  if (event.handled === "loop.done") state.failureAtEnd ??= event.error;
+  return state;
+}
+
+/**
+ * Of a run that was cancelled, a step that nobody had begun with did not fail; one that was stopped says so in its error. Logs of
+ * before say `step.failed` of both.
+ */
+function endOfFailed(state: ExecutionState, step: string): "FAILED" | "SKIPPED" {
+  return state.status === "CANCELLED" && stepState(state, step).attempts === 0 ? "SKIPPED" : "FAILED";
+}
+
+/** From here on nothing new starts: every wish to run is dropped, what runs is drained. */
+function failRun(state: ExecutionState, error: TaskError): void {
+  state.failure ??= error;
+  for (const name of state.waiting) stepState(state, name).token = null;
+  state.waiting = [];
+}
+
+function skipped(state: ExecutionState, event: EventOf<"step.skipped">): ExecutionState {
+  const step = stepState(state, event.step);
+  dropToken(state, event.step, step);
+  if (event.reason === "cancelled") {
+    // Its work was ready and had not begun.
+    step.run = null;
+    removeName(state.active, event.step);
+  }
+  step.status = "SKIPPED";
+  step.endedAt = event.at;
+  applyWrites(state, event.set);
+  followArcs(state, event.step, event.next);
+  return state;
+}
+
+function followArcs(state: ExecutionState, from: string, next: readonly Fired[]): void {
+  for (const fired of next) {
+    giveToken(state, fired, from);
+    const taken = (own(state.arcs, from) as Record<string, number> | undefined) ?? {};
+    setOwn(taken, fired.step, ((own(taken, fired.step) as number | undefined) ?? 0) + 1);
+    setOwn(state.arcs, from, taken);
+  }
+}
+
+function close(
+  state: ExecutionState,
+  status: "COMPLETED" | "FAILED" | "CANCELLED",
+  at: number,
+  error: TaskError | null,
+): ExecutionState {
+  state.status = status;
+  state.endedAt = at;
+  state.error = error;
+  for (const name of state.waiting) stepState(state, name).token = null;
+  state.waiting = [];
+  return state;
+}

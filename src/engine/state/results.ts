@@ -1,0 +1,66 @@
+import type { TaskResult } from "../../schema/words/event.ts";
+import type { Accumulate } from "../../schema/words/manifest.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import type { ResultConfig, Step, Task } from "../../schema/words/playbook.ts";
+import type { StoredResult } from "../../schema/words/result.ts";
+import { type ExecutionState, knownStep } from "./state.ts";
+
+/** The result of a step or an iteration from those of its tasks: a pipeline keeps them apart, a lone task is itself. */
+export function joinTasks(
+  labels: readonly string[],
+  values: readonly TaskResult[],
+  pipeline: boolean,
+): StoredResult | null {
+  const named: [string, StoredResult][] = [];
+  for (const label of labels) {
+    const value = values.find(([name]) => name === label);
+    if (value !== undefined) named.push([label, value[1]]);
+  }
+  if (pipeline && named.length > 0) return { tasks: named };
+  return named.at(-1)?.[1] ?? null;
+}
+
+/** The results of tasks, with what several runs of one came to in place of its last. */
+export function withRuns(values: readonly TaskResult[], runs: readonly TaskResult[] = []): readonly TaskResult[] {
+  if (runs.length === 0) return values;
+  return [...values.filter(([label]) => !runs.some(([other]) => other === label)), ...runs];
+}
+
+/** What the runs of a task within a step or an iteration come to, where `spec.result.accumulate` says so. */
+export function taskAccumulate(step: Step, task: Task): Accumulate | undefined {
+  return task.result.accumulate ?? (step.tasks.length === 1 ? step.result.accumulate : undefined);
+}
+
+/** What the iterations of a loop come to. On a step with one task it is the same whether the step says it or the task. */
+export function loopAccumulate(step: Step): Accumulate | undefined {
+  return step.result.accumulate ?? (step.tasks.length === 1 ? step.tasks[0]?.result.accumulate : undefined);
+}
+
+/** Where and for how long a store is to keep a payload, as far as its author says. */
+export interface Keeping {
+  store?: string;
+  scope?: string;
+  ttl?: string;
+  compression?: string;
+  /** The payload is sealed as a whole before it leaves for the store. */
+  sensitive?: true;
+}
+
+/** What `spec.result.store` asks of a store; undefined when it says nothing. */
+export function keepingOf({ store, sensitive }: ResultConfig): Keeping | undefined {
+  if (store === undefined) return sensitive ? { sensitive } : undefined;
+  const { kind, ...told } = store;
+  const keeping = { ...told, ...(sensitive && { sensitive }) };
+  return kind === undefined || kind === "auto" ? keeping : { store: kind, ...keeping };
+}
+
+/** The error of work that was cancelled. */
+export function cancelledError(reason: string): TaskError {
+  return { kind: "cancelled", code: "CANCELLED", message: reason, retryable: false };
+}
+
+/** The result of an execution, or of one of its steps; null when there is none. */
+export function resultOf(state: ExecutionState, step?: string): StoredResult | null {
+  const name = step ?? state.resultStep;
+  return name === null ? null : (knownStep(state, name)?.result ?? null);
+}

@@ -1,0 +1,275 @@
+import type { ParentRef, TaskResult } from "../../schema/words/event.ts";
+import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import type { Accumulate } from "../../schema/words/manifest.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import type { LoopPart, StoredResult } from "../../schema/words/result.ts";
+import type { TraceRef } from "../../schema/words/trace.ts";
+
+/*
+ * What is known of an execution after its events: the fold of the log, and nothing besides. Plain data that survives
+ * JSON. `engine/state/evolve.ts` alone changes it; it does so in place, because a copy for each event would make the cost of a
+ * step grow with the number of steps before it.
+ */
+
+/** `PENDING → RUNNING → COMPLETED | FAILED | CANCELLED`. */
+export type ExecutionStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
+/**
+ * `PENDING → RUNNING → COMPLETED | FAILED`, or SKIPPED; a loop-back arc starts it again. When the execution is cancelled, a
+ * step that runs is FAILED with an error of kind `cancelled`, and one whose work nobody has begun is SKIPPED.
+ */
+export type StepStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "SKIPPED";
+
+/** State of one execution. */
+export interface ExecutionState {
+  executionId: string;
+  catalogId: string;
+  path: string;
+  status: ExecutionStatus;
+  startedAt: number;
+  endedAt: number | null;
+  parent: ParentRef | null;
+  /** Step after which nothing follows (`--target`). */
+  target: string | null;
+  /** The trace that it belongs to; absent for most. */
+  trace?: TraceRef;
+  workload: JsonObject;
+  /** The request's inputs. */
+  input: JsonObject;
+  /** Variables set by `ctx`. */
+  vars: JsonObject;
+  /** Steps that were told to run or were skipped, by name; one that is not here is PENDING. */
+  steps: Record<string, StepState>;
+  /** How many steps were started for the first time: the last {@link StepState.order} given. */
+  started: number;
+  /** Names of the steps that run, in the order they were started. */
+  active: string[];
+  /** Names of the steps that have a token and wait. */
+  waiting: string[];
+  /** How often each arc was taken, by the step that it leaves and the one it leads to. */
+  arcs: Record<string, Record<string, number>>;
+  /** Commands without a terminal event, by id. */
+  commands: Record<string, OpenCommand>;
+  /** Set by an unhandled failure: nothing new starts, what runs is drained. */
+  failure: TaskError | null;
+  /** A failed loop whose failure no arc took by name: later steps run, the execution ends FAILED all the same. */
+  failureAtEnd: TaskError | null;
+  /** The step that completed last, whose result is the execution's unless `end` or the final step ran. */
+  lastCompleted: string | null;
+  resultStep: string | null;
+  error: TaskError | null;
+}
+
+/** State of one step. */
+export interface StepState {
+  status: StepStatus;
+  /** Place in the order of first starts, from 1; 0 for a step that never ran. */
+  order: number;
+  /** How often it was started. */
+  runs: number;
+  /** Claims of its commands in its last run: more than one means a worker was lost. */
+  attempts: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  /** The wish to run, until it is granted. */
+  token: Token | null;
+  run: StepRun | null;
+  result: StoredResult | null;
+  error: TaskError | null;
+  /** Counters of its last loop. */
+  loop: LoopCounters | null;
+}
+
+/** Counters of a loop, as shown to people. `total` is null while a cursor does not know. */
+export interface LoopCounters {
+  total: number | null;
+  done: number;
+  failed: number;
+}
+
+/** A step was told to run, by one arc or by several. */
+export interface Token {
+  input: JsonObject;
+  /** The step that led here last. */
+  from: string | null;
+  /** Came over a back arc: does not wait for other steps. */
+  back: boolean;
+}
+
+/** A step that runs. */
+export interface StepRun {
+  stepRunId: string;
+  input: JsonObject;
+  from: string | null;
+  loop: LoopState | null;
+  /** How the only command of a step without a loop ended; null while it runs. */
+  ended: { error: TaskError | null } | null;
+}
+
+/**
+ * A loop that runs. It keeps counters and a window, never its history: results beyond the inline limit are in `parts`.
+ */
+export interface LoopState {
+  /** The items; null when the collection is a number, and for a cursor, whose rows are in its frames. */
+  items: Json[] | null;
+  total: number | null;
+  /** Iterations at a time; of a cursor those of one frame. */
+  maxInFlight: number;
+  /** Next iteration to issue; of a cursor how many were. */
+  next: number;
+  /** Iterations issued and not ended. */
+  open: number;
+  /** Commands issued and not ended: the last report of an iteration comes before that of its command. */
+  commands: number;
+  success: number;
+  failed: number;
+  firstError: TaskError | null;
+  /** Iterations that a worker left out of a command which it completed. */
+  unrun: number;
+  tail: [number, StoredResult][];
+  tailBytes: number;
+  parts: LoopPart[];
+  /** Reference of the manifest of the parts, once it is written. */
+  manifest?: string;
+  /** What the results come to; absent: the list of them. */
+  accumulate?: Accumulate;
+  cursor: CursorState | null;
+  /** `loop.done` was written. */
+  done: boolean;
+}
+
+/** What a loop over claimed rows knows besides: its frames, each the rows of one claim. */
+export interface CursorState {
+  /** Most rows of a claim. */
+  maxRows: number;
+  /** Most frames at a time, those included that are being claimed. */
+  maxFrames: number;
+  /** Longest duration of a frame from the moment its rows were known, in milliseconds; null: any. */
+  frameMs: number | null;
+  /** Claims under way. */
+  claims: number;
+  /** Rows claimed so far: the index of the next one. */
+  rows: number;
+  /** Frames that have not ended, in the order of their rows. */
+  frames: Frame[];
+  /** A claim gave nothing, or failed: there are no further ones. */
+  exhausted: boolean;
+  /** Of the first claim that failed. */
+  error: TaskError | null;
+}
+
+/** The rows of one claim; they leave the state when all of them have ended. */
+export interface Frame {
+  /** Index of its first row among all. */
+  from: number;
+  items: Json[];
+  /** Next row to issue, an index among all. */
+  next: number;
+  /** Rows issued and not ended. */
+  open: number;
+  /** When its rows were known, milliseconds since 1970. */
+  at: number;
+}
+
+/** A command that has no terminal event yet. */
+export interface OpenCommand {
+  step: string;
+  /** 0 until the first claim. */
+  attempt: number;
+  worker: string | null;
+  /** When it was issued. */
+  issuedAt: number;
+  startedAt: number | null;
+  /** The present claim has told that its work lasts. */
+  running?: true;
+  /**
+   * Iterations of a loop command; null outside loops. Those below `endedBelow` and those in `endedAbove` have ended: a
+   * second report of one changes nothing.
+   */
+  iterations: { from: number; to: number; endedBelow: number; endedAbove: number[] } | null;
+  claim: boolean;
+  /** Results of finished tasks by iteration (0 outside loops) and label, until the step or iteration ends. */
+  values: Record<number, TaskResult[]>;
+  /** Tasks whose run is over and will be followed by another one, by iteration (0 outside loops). */
+  retries?: Record<number, Retry>;
+}
+
+/** What is known of a task's next run. */
+export interface Retry {
+  task: string;
+  /** The run that is over, from 1. */
+  run: number;
+  /** When the next one begins, RFC 3339, by the worker's clock. */
+  at: string;
+  /** Why; null where its policy wants another run of one that went well. */
+  error: { code: string; message: string } | null;
+}
+
+/** True when no event changes this state any more. */
+export function isTerminal(status: ExecutionStatus): boolean {
+  return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED";
+}
+
+/** The state before the first event. */
+export function emptyState(): ExecutionState {
+  return {
+    executionId: "",
+    catalogId: "",
+    path: "",
+    status: "PENDING",
+    startedAt: 0,
+    endedAt: null,
+    parent: null,
+    target: null,
+    workload: {},
+    input: {},
+    vars: {},
+    steps: {},
+    started: 0,
+    active: [],
+    waiting: [],
+    arcs: {},
+    commands: {},
+    failure: null,
+    failureAtEnd: null,
+    lastCompleted: null,
+    resultStep: null,
+    error: null,
+  };
+}
+
+/** The step's state, made PENDING when nothing was known of it. */
+export function stepState(state: ExecutionState, name: string): StepState {
+  const known = knownStep(state, name);
+  if (known !== undefined) return known;
+  const fresh: StepState = {
+    status: "PENDING",
+    order: 0,
+    runs: 0,
+    attempts: 0,
+    startedAt: null,
+    endedAt: null,
+    token: null,
+    run: null,
+    result: null,
+    error: null,
+    loop: null,
+  };
+  setOwn(state.steps, name, fresh);
+  return fresh;
+}
+
+/** The step's state, or undefined when nothing has happened to it. */
+export function knownStep(state: ExecutionState, name: string): StepState | undefined {
+  return own(state.steps, name) as StepState | undefined;
+}
+
+/** The command, or undefined when it is unknown or has ended. */
+export function openCommand(state: ExecutionState, id: string): OpenCommand | undefined {
+  return own(state.commands, id) as OpenCommand | undefined;
+}
+
+/** Takes one name out of a list, in place. */
+export function removeName(names: string[], name: string): void {
+  const index = names.indexOf(name);
+  if (index >= 0) names.splice(index, 1);
+}

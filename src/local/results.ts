@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseDuration } from "../platform/config/duration.ts";
+import type { ResultKeeping, WritableResultStore } from "../ports/result-store.ts";
+import { FlowError, messageOf } from "../schema/words/errors.ts";
+import type { Json } from "../schema/words/json.ts";
+import { kvRowPlace } from "../schema/words/result.ts";
+import { createResultScopes, type ResultScopes } from "./result-scopes.ts";
+
+/** Payloads held in memory before the next ones go to disk. */
+const MEMORY_BYTES_MAX = 16 * 1024 * 1024;
+/** Largest payload that a server which has nothing but its database keeps there (`kv_max_bytes`: decisions, "Results"). */
+const KV_BYTES_MAX = 1_048_576;
+
+/** The result store of one process. */
+export interface LocalResults extends WritableResultStore, Pick<ResultScopes, "began" | "stepEnded" | "ended"> {
+  /** Forgets everything. */
+  close(): Promise<void>;
+}
+
+/** A payload, in memory or in a file, and until when it may be read (milliseconds since 1970). */
+interface Entry {
+  sha256: string;
+  json?: string;
+  file?: string;
+  expiresAt?: number;
+}
+
+/**
+ * The result store of one process: the first payloads in memory, the others as files of a temporary folder that is made
+ * when the first one needs it and removed by `close`, or when the process leaves without it. Its references say what a
+ * server's would: the store that was asked for, else the one of that size. Saving throws `FlowError` NOT_STORED when there
+ * is no room.
+ *
+ * @param now milliseconds since 1970.
+ */
+export function createLocalResults(now: () => number = Date.now): LocalResults {
+  const kept = new Map<string, Entry>();
+  let memoryBytes = 0;
+  let folder: string | undefined;
+  let files = 0;
+
+  const forget = async (ref: string) => {
+    const entry = kept.get(ref);
+    memoryBytes -= entry?.json?.length ?? 0;
+    kept.delete(ref);
+    // What cannot be removed now goes with the folder.
+    if (entry?.file !== undefined) await rm(entry.file, { force: true }).catch(() => undefined);
+  };
+  const scopes = createResultScopes(forget);
+
+  // The second Ctrl-C leaves at once: nobody calls `close` then.
+  const removeAtExit = () => {
+    try {
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // A file was being written at that moment. There is nobody left to tell.
+    }
+  };
+  const newFile = () => {
+    if (folder === undefined) {
+      folder = mkdtempSync(join(tmpdir(), "flow-results-"));
+      process.once("exit", removeAtExit);
+    }
+    files += 1;
+    return join(folder, `${files}.json`);
+  };
+  const written = async (json: string, bytes: number): Promise<{ json: string } | { file: string }> => {
+    if (memoryBytes + json.length <= MEMORY_BYTES_MAX) {
+      memoryBytes += json.length;
+      return { json };
+    }
+    try {
+      const file = newFile();
+      await writeFile(file, json);
+      return { file };
+    } catch (cause) {
+      throw notStored(bytes, cause);
+    }
+  };
+
+  return {
+    kind: "disk",
+    async save(ref, json, keeping = {}) {
+      const sha256 = createHash("sha256").update(json).digest("hex");
+      const bytes = Buffer.byteLength(json);
+      await forget(ref);
+      const expiresAt = expiryOf(keeping, now);
+      kept.set(ref, { sha256, ...(await written(json, bytes)), ...(expiresAt !== undefined && { expiresAt }) });
+      scopes.saved(ref, keeping.scope);
+      const store = keeping.store ?? (bytes <= KV_BYTES_MAX ? "kv" : "disk");
+      return {
+        ...{ sha256, bytes, store },
+        ...(store === "kv" && { meta: { ...kvRowPlace(ref) } }),
+        ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
+      };
+    },
+    async load(ref) {
+      const entry = kept.get(ref);
+      if (entry === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
+      if (entry.expiresAt !== undefined && entry.expiresAt <= now()) {
+        await forget(ref);
+        throw notAvailable(ref, "its time is over");
+      }
+      const json = entry.json ?? (await readText(ref, entry.file ?? ""));
+      if (createHash("sha256").update(json).digest("hex") !== entry.sha256) {
+        throw notAvailable(ref, "what is stored there is not what was written (sha256 differs)");
+      }
+      return JSON.parse(json) as Json;
+    },
+    began: scopes.began,
+    stepEnded: scopes.stepEnded,
+    ended: scopes.ended,
+    async close() {
+      kept.clear();
+      memoryBytes = 0;
+      process.off("exit", removeAtExit);
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+      folder = undefined;
+    },
+  };
+}
+
+/** Without a `ttl` a payload lives as long as its process. */
+function expiryOf({ ttl }: ResultKeeping, now: () => number): number | undefined {
+  const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
+  return ttlMs === undefined ? undefined : now() + ttlMs;
+}
+
+async function readText(ref: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    throw notAvailable(ref, "its file cannot be read", cause);
+  }
+}
+
+function notStored(bytes: number, cause: unknown): FlowError {
+  const what = `Cannot store a result of ${bytes} bytes below ${tmpdir()}: ${messageOf(cause)}`;
+  return new FlowError("NOT_STORED", `${what}. Make room there, or set TMPDIR to a folder that has it`, { cause });
+}
+
+function notAvailable(ref: string, why: string, cause?: unknown): FlowError {
+  return new FlowError("REFERENCE_NOT_AVAILABLE", `The result ${ref} is not available: ${why}`, { cause });
+}

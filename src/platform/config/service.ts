@@ -1,0 +1,75 @@
+import { FlowError } from "../../schema/words/errors.ts";
+import { countSetting, milliseconds, secondsSetting, setting } from "../setting.ts";
+
+const MEBIBYTE = 1_048_576;
+
+/**
+ * Settings of a server's work: batches, claims, the reaper, retention (interface specification, Limits). Times are
+ * milliseconds in the program, whatever the setting's unit.
+ */
+export const SERVICE_SETTINGS = {
+  batchEnqueueTimeoutMs: secondsSetting(
+    "FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS",
+    "Longest wait for an event batch to be taken; then it is refused with ack_timeout",
+    0.25,
+  ),
+  batchQueueMax: countSetting(
+    "FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE",
+    "Event batches that wait to be taken; beyond it they are refused with queue_unavailable",
+    1_024,
+  ),
+  batchProcessors: countSetting("FLOW_BATCH_ACCEPT_WORKERS", "Accepted event batches processed at a time", 1, 64),
+  batchProcessingTimeoutMs: secondsSetting(
+    "FLOW_BATCH_PROCESSING_TIMEOUT_SECONDS",
+    "Longest time for working out what follows from a batch",
+    15,
+  ),
+  batchStatusPollMs: secondsSetting(
+    "FLOW_BATCH_STATUS_STREAM_POLL_SECONDS",
+    "How often the stream of a batch's status looks for a change",
+    0.5,
+  ),
+  batchEventsMax: countSetting("FLOW_BATCH_EVENTS_MAX", "Most events of one batch", 256, 100_000),
+  batchBytesMax: countSetting("FLOW_BATCH_BYTES_MAX", "Longest body of an event batch, bytes", 2 * MEBIBYTE),
+  reaperEnabled: setting({
+    name: "FLOW_COMMAND_REAPER_ENABLED",
+    meaning: "Whether this server looks for stranded commands: true or false",
+    default: "true",
+    parse: (text) => {
+      const value = text?.toLowerCase() ?? "true";
+      if (value === "true" || value === "false") return value === "true";
+      throw new FlowError("INVALID_SETTING", `FLOW_COMMAND_REAPER_ENABLED must be true or false, got '${text}'`);
+    },
+  }),
+  reaperIntervalMs: secondsSetting("FLOW_COMMAND_REAPER_INTERVAL_SECONDS", "Time between sweeps of the reaper", 60),
+  reaperWorkerStaleMs: secondsSetting(
+    "FLOW_COMMAND_REAPER_WORKER_STALE_SECONDS",
+    "Silence after which a worker counts as lost",
+    60,
+  ),
+  reaperHardTimeoutMs: secondsSetting(
+    "FLOW_COMMAND_REAPER_HEALTHY_HARD_TIMEOUT_SECONDS",
+    "Age of a claim after which it is offered again although its worker seems healthy",
+    1_800,
+  ),
+  reaperPendingRetryMs: secondsSetting(
+    "FLOW_COMMAND_REAPER_PENDING_RETRY_SECONDS",
+    "Age after which a command that nobody claimed is offered again",
+    60,
+  ),
+  reaperMaxPerRun: countSetting("FLOW_COMMAND_REAPER_MAX_PER_RUN", "Most commands that one sweep offers again", 100),
+  claimHardTimeoutMs: setting({
+    name: "FLOW_COMMAND_CLAIM_HEALTHY_WORKER_HARD_TIMEOUT_SECONDS",
+    meaning: "Age of a claim after which another worker may take it although its worker seems healthy",
+    default: "FLOW_COMMAND_REAPER_HEALTHY_HARD_TIMEOUT_SECONDS",
+    parse: (text) => milliseconds("FLOW_COMMAND_CLAIM_HEALTHY_WORKER_HARD_TIMEOUT_SECONDS", text),
+  }),
+  claimLeaseMs: secondsSetting("FLOW_COMMAND_CLAIM_LEASE_SECONDS", "How long a claim holds without a heartbeat", 120),
+  lameDuckMs: setting({
+    name: "FLOW_LAME_DUCK_SECONDS",
+    meaning: "How long a server or gateway that is told to stop still answers calls, so that callers go elsewhere",
+    default: "2; on loopback 0",
+    parse: (text) => (Number(text) === 0 ? 0 : milliseconds("FLOW_LAME_DUCK_SECONDS", text)),
+  }),
+  retentionDays: countSetting("FLOW_RETENTION_DAYS", "Days that finished executions are kept", 90, 36_500),
+} as const;

@@ -1,0 +1,50 @@
+import { FlowError } from "../../schema/words/errors.ts";
+import { countSetting, secondsSetting, setting } from "../setting.ts";
+
+/** Settings of a worker. Times are milliseconds in the program. */
+export const WORKER_SETTINGS = {
+  workerName: setting({
+    name: "FLOW_WORKER_NAME",
+    meaning: "Name of a worker; no two may have the same at a time",
+    default: "<hostname>-<process id>-<random>",
+    parse: (text) => {
+      if (text === undefined || (text.length <= 255 && !/\p{Cc}/u.test(text))) return text;
+      throw new FlowError(
+        "INVALID_SETTING",
+        "FLOW_WORKER_NAME must be at most 255 characters without control characters",
+      );
+    },
+  }),
+  workerCapacity: countSetting("FLOW_WORKER_CAPACITY", "Commands that a worker works on at a time", 64, 10_000),
+  workerLabels: setting({
+    name: "FLOW_WORKER_LABELS",
+    meaning: "Labels of a worker, as gpu=yes,zone=a: commands that ask for labels go to workers that have them",
+    default: "none",
+    parse: (text) => labels("FLOW_WORKER_LABELS", text),
+  }),
+  scriptFolder: setting({
+    name: "FLOW_SCRIPT_FOLDER",
+    meaning: "Folder of the script files that python tasks of a worker may name; a local run takes the playbook's",
+    default: "none",
+    parse: (text) => text,
+  }),
+  workerHeartbeatMs: secondsSetting("FLOW_WORKER_HEARTBEAT_SECONDS", "Time between heartbeats of a worker", 15),
+  workerDrainMs: secondsSetting(
+    "FLOW_WORKER_DRAIN_SECONDS",
+    "Time that running commands get to end when a worker is stopped",
+    20,
+  ),
+} as const;
+
+/** `a=b,c=d` as a map. */
+function labels(name: string, text: string | undefined): Readonly<Record<string, string>> {
+  const pairs = (text ?? "").split(",").filter((pair) => pair.trim() !== "");
+  const entries = pairs.map((pair) => {
+    const [key, value] = pair.split(/=(.*)/s).map((part) => part.trim());
+    if (key === undefined || !/^[\w./-]{1,63}$/.test(key) || value === undefined || value.length > 255) {
+      throw new FlowError("INVALID_SETTING", `${name} must be pairs as gpu=yes,zone=a, got '${pair.trim()}'`);
+    }
+    return [key, value];
+  });
+  return Object.freeze(Object.fromEntries(entries) as Record<string, string>);
+}

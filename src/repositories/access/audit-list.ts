@@ -1,0 +1,90 @@
+import type { Page, PageRequest } from "../catalog/catalog.ts";
+import type { Database } from "../database/database.ts";
+import type { AuditEntry } from "./audit.ts";
+
+/** A row of the audit log. */
+export interface AuditRow {
+  auditId: string;
+  at: Date;
+  actorKind: AuditEntry["actorKind"];
+  actor: string | null;
+  userId: number | null;
+  action: string;
+  resource: string;
+  rule: string;
+  result: AuditEntry["result"];
+  address: string | null;
+  requestId: string | null;
+  detail: Record<string, unknown> | null;
+}
+
+/** Which rows of a list. */
+export interface AuditFilter {
+  actor?: string;
+  userId?: string;
+  action?: string;
+  resource?: string;
+  result?: AuditEntry["result"];
+  /** Written at this moment or later. */
+  since?: Date;
+  /** Written before this moment. */
+  until?: Date;
+}
+
+/**
+ * Of what is asked for, an index knows resources and times alone. So many rows are looked at for one page: it may be short, or
+ * empty, and still not be the last.
+ */
+export const LOOKED_AT_MAX = 10_000;
+
+/** Rows of the audit log, newest first. The cursor is a row's id. */
+export async function listAudit(
+  { sql }: Database,
+  { actor, userId, action, resource, result, since, until }: AuditFilter,
+  { limit, cursor }: PageRequest<string>,
+): Promise<Page<AuditRow, string>> {
+  const [found] = await sql<{ ids: string[]; last: string | null; looked: number }[]>`
+    with looked as materialized (
+      select audit_id, actor, user_id, action, result, at from auth.audit_log
+      where true
+        ${cursor === undefined ? sql`` : sql`and audit_id < ${cursor}`}
+        ${resource === undefined ? sql`` : sql`and resource = ${resource}`}
+        ${since === undefined ? sql`` : sql`and at >= ${since} and audit_id >= ${firstSince(sql, since)}`}
+        ${until === undefined ? sql`` : sql`and at < ${until} and audit_id <= ${lastUntil(sql, until)}`}
+      order by audit_id desc
+      limit ${LOOKED_AT_MAX}
+    )
+    select
+      array(
+        select audit_id::text from looked where true
+          ${actor === undefined ? sql`` : sql`and lower(actor) = lower(${actor})`}
+          ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+          ${action === undefined ? sql`` : sql`and action = ${action}`}
+          ${result === undefined ? sql`` : sql`and result = ${result}`}
+        order by audit_id desc limit ${limit + 1}
+      ) as ids,
+      (select min(audit_id) from looked) as last,
+      (select count(*)::int from looked) as looked`;
+  if (found === undefined || found.last === null) return { items: [] };
+  const ids = found.ids.slice(0, limit);
+  const items = await sql<AuditRow[]>`
+    select audit_id as "auditId", at, actor_kind as "actorKind", actor, user_id::float8 as "userId", action, resource, rule,
+      result, address, request_id as "requestId", detail
+    from auth.audit_log where audit_id = any(${ids}::bigint[])
+    order by audit_id desc`;
+  const end = ids.at(-1);
+  if (found.ids.length > limit && end !== undefined) return { items, next: end };
+  return found.looked === LOOKED_AT_MAX ? { items, next: found.last } : { items };
+}
+
+/** Rows that are written at the same time may have ids in another order than their times: so many of them at most. */
+const SKEW = 10_000;
+
+/** By the index of times, so that a page of long ago does not begin its way at the newest row. */
+function lastUntil(sql: Database["sql"], until: Date) {
+  return sql`(select audit_id + ${SKEW} from auth.audit_log where at < ${until} order by at desc limit 1)`;
+}
+
+function firstSince(sql: Database["sql"], since: Date) {
+  return sql`(select audit_id - ${SKEW} from auth.audit_log where at >= ${since} order by at limit 1)`;
+}

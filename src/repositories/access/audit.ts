@@ -1,0 +1,84 @@
+import type { ISql } from "postgres";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { type Database, type Transaction, transaction } from "../database/database.ts";
+
+/** One row of the audit log. Nothing in it may be a secret: it is kept for long, and nothing of it can be taken back. */
+export interface AuditEntry {
+  actorKind: "operator" | "worker" | "user" | "anonymous" | "system";
+  /** Name of the actor as far as it is known. */
+  actor?: string;
+  /** For a user. */
+  userId?: string;
+  /** `credential.read`, `keychain.read`, `secrets.rotate`, …: a noun and a verb. */
+  action: string;
+  /** On what: `credential/pg_demo`. */
+  resource: string;
+  /** What decided: `access:worker`. */
+  rule: string;
+  /** `error`: allowed, and it did not come about. */
+  result: "allow" | "deny" | "error";
+  address?: string;
+  requestId?: string;
+  detail?: JsonObject;
+}
+
+/** Longest texts of a row: what a caller sends must not become a megabyte that is kept for a year. */
+const TEXT_MAX = 512;
+
+/** Writes rows with one statement: some hundreds at most. */
+export async function insertAudit(at: Database | Transaction, entries: readonly AuditEntry[]): Promise<void> {
+  if (entries.length > 0) await at.sql`${auditInsert(at.sql, entries)}`;
+}
+
+/**
+ * The statement that writes rows, to stand in a CTE: `with audited as (${auditInsert(sql, [entry])}) select …` tells of a read
+ * in the round trip, and the commit, of the read itself. `only` is a condition under which they are written.
+ */
+export function auditInsert(sql: ISql, entries: readonly AuditEntry[], only?: ReturnType<ISql>) {
+  const rows = JSON.stringify(entries.map(rowOf));
+  return sql`
+    insert into auth.audit_log (actor_kind, actor, user_id, action, resource, rule, result, address, request_id, detail)
+    select actor_kind, actor, user_id, action, resource, rule, result, address, request_id, detail
+    from jsonb_to_recordset(${rows}::text::jsonb) as entry (
+      actor_kind text, actor text, user_id bigint, action text, resource text, rule text, result text, address text,
+      request_id bigint, detail jsonb
+    )
+    ${only === undefined ? sql`` : sql`where ${only}`}`;
+}
+
+/** Deletes rows that are older than `days`, at most `limit`; gives how many. */
+export async function deleteOldAudit(database: Database, days: number, limit: number): Promise<number> {
+  return transaction(database, async ({ sql }) => {
+    // The trigger lets rows go for a transaction that says so.
+    await sql`select set_config('flow.audit_retention', 'on', true)`;
+    const rows = await sql`
+      delete from auth.audit_log where audit_id in (
+        select audit_id from auth.audit_log
+        where at < now() - greatest(${days}::int, 1) * interval '1 day'
+        order by at
+        limit ${limit}
+      )
+      returning 1`;
+    return rows.length;
+  });
+}
+
+function rowOf(entry: AuditEntry) {
+  return {
+    actor_kind: entry.actorKind,
+    actor: bounded(entry.actor),
+    user_id: entry.userId,
+    action: entry.action,
+    resource: bounded(entry.resource),
+    rule: entry.rule,
+    result: entry.result,
+    address: bounded(entry.address),
+    request_id: entry.requestId,
+    detail: entry.detail,
+  };
+}
+
+/** `jsonb` holds no U+0000, and half a character is none. */
+function bounded(text: string | undefined): string | undefined {
+  return text?.slice(0, TEXT_MAX).replace(/\u0000|\p{Surrogate}/gu, "\ufffd");
+}

@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres, { type Sql } from "postgres";
+import { parseDatabaseUrl } from "../../platform/config/database-address.ts";
+import { APPLICATION_NAME } from "../../platform/postgres/application-name.ts";
+import { createDialler } from "../database/dial.ts";
+import { driverOptions, socketOf } from "../database/driver.ts";
+
+/** Sessions that are not what they were: that of a token (SHA-256, hex), or perhaps all. */
+export type SessionChange = { tokenSha256: string } | "all";
+
+/** What {@link hearSessionChanges} tells. Handlers must not throw. */
+export interface SessionHearing {
+  /** From now on `heard` is called. */
+  began(): void;
+  heard(change: SessionChange): void;
+  /** From now on nothing is heard, until `began` is called again. */
+  lost(error: unknown): void;
+}
+
+/** The channel on which triggers of the schema `auth` tell what changes, whoever changes it. */
+const CHANNEL = "flow_sessions";
+/** Name that `pg_stat_activity` shows. */
+export const LISTENER = `${APPLICATION_NAME} sessions`;
+/** A connection that died without a word would look like one on which nothing happens. */
+const PROBE_MS = 5_000;
+const PROBE_ANSWER_MS = 3_000;
+const CONNECT_MS = 4_000;
+const AGAIN_MS = 500;
+
+/**
+ * Hears of sessions that end or whose user's rights change, from the commit on, whoever wrote it: a server, a playbook, a person
+ * at a prompt. On a connection of its own, made again whenever it is lost: the driver's own listening ends with the first
+ * connection that it cannot make. The returned function ends it.
+ */
+export function hearSessionChanges(url: string, hearing: SessionHearing): () => Promise<void> {
+  const closing = new AbortController();
+  const running = (async () => {
+    while (!closing.signal.aborted) {
+      await hearOnce(url, hearing, closing.signal);
+      await sleep(AGAIN_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
+  })();
+  return async () => {
+    closing.abort();
+    await running;
+  };
+}
+
+/** Until the connection is lost, or the signal is aborted. */
+async function hearOnce(url: string, hearing: SessionHearing, closing: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const end = () => over.abort();
+  closing.addEventListener("abort", end, { once: true });
+  const sql = connect(url, hearing.heard, end);
+  let error: unknown = new Error("the connection was closed");
+  try {
+    await sql.unsafe(`listen ${CHANNEL}`);
+    if (!over.signal.aborted) hearing.began();
+    while (!over.signal.aborted) {
+      await sleep(PROBE_MS, undefined, { signal: over.signal }).catch(() => undefined);
+      if (!over.signal.aborted) await probe(sql);
+    }
+  } catch (cause) {
+    error = cause;
+  } finally {
+    closing.removeEventListener("abort", end);
+    if (!closing.aborted) hearing.lost(error);
+    await sql.end({ timeout: 1 });
+  }
+}
+
+async function probe(sql: Sql): Promise<void> {
+  const answered = new AbortController();
+  const late = sleep(PROBE_ANSWER_MS, undefined, { signal: answered.signal }).then(() => {
+    throw new Error("the connection does not answer");
+  });
+  late.catch(() => undefined);
+  try {
+    await Promise.race([sql.unsafe("select 1"), late]);
+  } finally {
+    answered.abort();
+  }
+}
+
+function connect(url: string, heard: SessionHearing["heard"], closed: () => void): Sql {
+  const address = parseDatabaseUrl(url);
+  const options = {
+    ...driverOptions(address, socketOf(createDialler(address, CONNECT_MS))),
+    max: 1,
+    connect_timeout: CONNECT_MS / 1_000,
+    max_lifetime: null,
+    onclose: closed,
+    connection: { ...address.parameters, application_name: LISTENER },
+    // Known to the driver, and not to its types.
+    onnotify: (channel: string, payload: string) => {
+      if (channel === CHANNEL) heard(/^[0-9a-f]{64}$/.test(payload) ? { tokenSha256: payload } : "all");
+    },
+  };
+  return postgres(options);
+}

@@ -1,0 +1,218 @@
+import { createHash } from "node:crypto";
+import { and, asc, sql as built, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
+import type { ResourceKind } from "../../schema/api/catalog.ts";
+import type { PathRule } from "../../schema/rules/access-rules.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Database, Transaction } from "../database/database.ts";
+import { catalog, resource } from "../tables/catalog.ts";
+import { pathFilter } from "./path-filter.ts";
+
+/** One version of one path, without its text and payload. */
+export interface CatalogSummary {
+  catalogId: string;
+  path: string;
+  version: number;
+  kind: ResourceKind;
+  metadata: JsonObject;
+  createdAt: Date;
+}
+
+/** One version of one path: the text as it was registered, and the document that it says. */
+export interface CatalogEntry extends CatalogSummary {
+  content: string;
+  payload: JsonObject;
+}
+
+/** What is registered. The id comes from `reserveIds`. */
+export interface NewCatalogEntry {
+  catalogId: string;
+  path: string;
+  kind: ResourceKind;
+  content: string;
+  /** The document as JSON. */
+  payload: string;
+  metadata: JsonObject;
+  /** Write nothing when the newest version is of the same kind and has the same text. Default false. */
+  ifChanged?: boolean;
+}
+
+/** What a registration gave; of the version that was there when `unchanged`. */
+export interface Registered {
+  catalogId: string;
+  version: number;
+  createdAt: Date;
+  unchanged: boolean;
+}
+
+/** A part of a list. `next` is the key after which the following page begins; absent on the last. */
+export interface Page<T, K> {
+  items: T[];
+  next?: K;
+}
+
+/** Which part of a list: at most `limit` items after the key `cursor`, which is the `next` of the page before. */
+export interface PageRequest<K> {
+  limit: number;
+  cursor?: K;
+}
+
+/** What of a list the reader may see; absent: all of it. */
+export interface Visible {
+  visible?: readonly PathRule[] | undefined;
+}
+
+/**
+ * Writes the next version of a path. The head's row is locked by this statement: of two registrations at the same time the
+ * second gets the version after the first, and compares with it where `ifChanged`.
+ */
+export async function insertCatalogEntry(at: Database | Transaction, entry: NewCatalogEntry): Promise<Registered> {
+  const { sql } = at;
+  const sha256 = createHash("sha256").update(entry.content).digest("hex");
+  const written = await sql<Omit<Registered, "unchanged">[]>`
+    with head as (
+      insert into flow.resource (path, kind, version, catalog_id, content_sha256)
+      values (${entry.path}, ${entry.kind}, 1, ${entry.catalogId}, ${sha256})
+      on conflict (path) do update set
+        version = resource.version + 1,
+        kind = excluded.kind,
+        catalog_id = excluded.catalog_id,
+        content_sha256 = excluded.content_sha256,
+        updated_at = now()
+      where not ${entry.ifChanged ?? false}
+        or resource.content_sha256 <> excluded.content_sha256
+        or resource.kind <> excluded.kind
+      returning version
+    )
+    insert into flow.catalog (catalog_id, path, version, kind, content, payload, metadata)
+    select ${entry.catalogId}, ${entry.path}, version, ${entry.kind}, ${entry.content},
+           ${entry.payload}::text::jsonb, ${sql.json(entry.metadata)}
+    from head
+    returning catalog_id as "catalogId", version, created_at as "createdAt"`;
+  const row = written[0];
+  if (row !== undefined) return { ...row, unchanged: false };
+  // Only a head with the same text and kind leaves nothing written: it is there, and nothing deletes heads.
+  const newest = await findNewest(at, entry.path);
+  if (newest === undefined) throw new Error(`catalog path ${entry.path} has a head and no newest version`);
+  return { catalogId: newest.catalogId, version: newest.version, createdAt: newest.createdAt, unchanged: true };
+}
+
+/** The current version of a path, or undefined for a path that was never registered. */
+export async function findNewest({ db }: Database | Transaction, path: string): Promise<CatalogEntry | undefined> {
+  const rows = await db
+    .select(ENTRY)
+    .from(resource)
+    .innerJoin(catalog, eq(catalog.catalogId, resource.catalogId))
+    .where(eq(resource.path, path));
+  return rows[0];
+}
+
+/** One version of a path, or undefined. */
+export async function findVersion(
+  { db }: Database | Transaction,
+  path: string,
+  version: number,
+): Promise<CatalogEntry | undefined> {
+  const rows = await db
+    .select(ENTRY)
+    .from(catalog)
+    .where(and(eq(catalog.path, path), eq(catalog.version, version)));
+  return rows[0];
+}
+
+/** The entry with this id, or undefined. */
+export async function findById({ db }: Database | Transaction, catalogId: string): Promise<CatalogEntry | undefined> {
+  const rows = await db.select(ENTRY).from(catalog).where(eq(catalog.catalogId, catalogId));
+  return rows[0];
+}
+
+/** Newest version of each path, in the order of paths. The cursor is a path. */
+export async function listResources(
+  { db }: Database | Transaction,
+  request: PageRequest<string> & Visible & { resourceType?: ResourceKind; prefix?: string },
+): Promise<Page<CatalogSummary, string>> {
+  const rows = await db
+    .select(SUMMARY)
+    .from(resource)
+    .innerJoin(catalog, eq(catalog.catalogId, resource.catalogId))
+    .where(and(ofKind(request.resourceType), startsWith(request.prefix), after(request.cursor), seen(request)))
+    .orderBy(asc(resource.path))
+    .limit(request.limit + 1);
+  return page(rows, request.limit, (last) => last.path);
+}
+
+/**
+ * Newest version of each agent with its document, in the order of paths; unless `hidden`, without those whose document says
+ * `metadata.terminal.visible: false`. The cursor is a path.
+ */
+export async function listAgents(
+  { db }: Database | Transaction,
+  request: PageRequest<string> & Visible & { hidden?: boolean },
+): Promise<Page<CatalogEntry, string>> {
+  const rows = await db
+    .select(ENTRY)
+    .from(resource)
+    .innerJoin(catalog, eq(catalog.catalogId, resource.catalogId))
+    .where(and(ofKind("agent"), after(request.cursor), seen(request), request.hidden === true ? undefined : isShown()))
+    .orderBy(asc(resource.path))
+    .limit(request.limit + 1);
+  return page(rows, request.limit, (last) => last.path);
+}
+
+/** Versions of one path, newest first; none for a path that was never registered. The cursor is a version. */
+export async function listVersions(
+  { db }: Database | Transaction,
+  path: string,
+  request: PageRequest<number>,
+): Promise<Page<CatalogSummary, number>> {
+  const older = request.cursor === undefined ? undefined : lt(catalog.version, request.cursor);
+  const rows = await db
+    .select(SUMMARY)
+    .from(catalog)
+    .where(and(eq(catalog.path, path), older))
+    .orderBy(desc(catalog.version))
+    .limit(request.limit + 1);
+  return page(rows, request.limit, (last) => last.version);
+}
+
+const SUMMARY = {
+  catalogId: catalog.catalogId,
+  path: catalog.path,
+  version: catalog.version,
+  kind: catalog.kind,
+  metadata: catalog.metadata,
+  createdAt: catalog.createdAt,
+};
+const ENTRY = { ...SUMMARY, content: catalog.content, payload: catalog.payload };
+
+function ofKind(kind: ResourceKind | undefined): SQL | undefined {
+  return kind === undefined ? undefined : eq(resource.kind, kind);
+}
+
+/** Heads are thousands at most: a filter over them needs no index. */
+function seen({ visible }: Visible): SQL | undefined {
+  return visible === undefined ? undefined : pathFilter(built, built`${resource.path}`, visible);
+}
+
+function isShown(): SQL {
+  return built`coalesce(${catalog.metadata} #>> '{terminal,visible}', 'true') <> 'false'`;
+}
+
+function after(path: string | undefined): SQL | undefined {
+  return path === undefined ? undefined : gt(resource.path, path);
+}
+
+/** The largest code point: what begins with a prefix lies between the prefix and the prefix with this behind it. */
+const LAST_CHARACTER = "\u{10ffff}";
+
+/** A range, not LIKE: a prepared plan uses the index for it whatever the prefix is, and nothing needs escaping. */
+function startsWith(prefix: string | undefined): SQL | undefined {
+  if (prefix === undefined || prefix === "") return undefined;
+  return and(gte(resource.path, prefix), lt(resource.path, prefix + LAST_CHARACTER));
+}
+
+/** One row more than asked for was read: it tells that there is a next page without counting. */
+function page<T, K>(rows: T[], limit: number, key: (last: T) => K): Page<T, K> {
+  const last = rows[limit - 1];
+  if (rows.length <= limit || last === undefined) return { items: rows };
+  return { items: rows.slice(0, limit), next: key(last) };
+}

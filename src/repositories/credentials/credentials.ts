@@ -1,0 +1,154 @@
+import type { ISql } from "postgres";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { type AuditEntry, auditInsert } from "../access/audit.ts";
+import type { Page, PageRequest } from "../catalog/catalog.ts";
+import type { Database } from "../database/database.ts";
+
+/** A credential without its data. */
+export interface CredentialRow {
+  id: string;
+  name: string;
+  type: string;
+  description: string | null;
+  tags: string[];
+  schema: JsonObject | null;
+  meta: JsonObject | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** With its data, encrypted. */
+export interface EncryptedCredential extends CredentialRow {
+  dataEncrypted: string;
+}
+
+/** What is written. */
+export type NewCredential = Omit<EncryptedCredential, "createdAt" | "updatedAt">;
+
+/** Which credential: by its name, or by the id that the text may be as well. */
+export interface CredentialKey {
+  name: string;
+  /** Undefined for a text that can be no id. */
+  id: string | undefined;
+}
+
+/** Which part of the list. The cursor is a name. */
+export type CredentialsRequest = PageRequest<string> & { type?: string; tag?: string; q?: string };
+
+/** A credential without its data, or undefined. */
+export async function findCredential({ sql }: Database, key: CredentialKey): Promise<CredentialRow | undefined> {
+  const [row] = await sql<CredentialRow[]>`select ${columns(sql)} from flow.credential where ${matches(sql, key)}`;
+  return row;
+}
+
+/**
+ * A credential with its data, or undefined. The row of the audit log is written by the same statement, found or not: one round
+ * trip, and no data without a trace.
+ */
+export async function readCredential(
+  { sql }: Database,
+  key: CredentialKey,
+  entry: AuditEntry,
+): Promise<EncryptedCredential | undefined> {
+  const absent: AuditEntry = { ...entry, result: "error", detail: { reason: "not found" } };
+  const [row] = await sql<EncryptedCredential[]>`
+    with found as materialized (
+      select ${columns(sql)}, data_encrypted as "dataEncrypted" from flow.credential where ${matches(sql, key)}
+    ),
+    told as (${auditInsert(sql, [entry], sql`exists (select from found)`)}),
+    missed as (${auditInsert(sql, [absent], sql`not exists (select from found)`)})
+    select * from found`;
+  return row;
+}
+
+/** The id of a credential, and whether its row is there already; undefined for none. */
+export async function findCredentialId({ sql }: Database, name: string): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`select id from flow.credential where name = ${name}`;
+  return row?.id;
+}
+
+/** Writes a new credential; undefined when one of that name is there. */
+export async function insertCredential(
+  { sql }: Database,
+  row: NewCredential,
+  entry: AuditEntry,
+): Promise<CredentialRow | undefined> {
+  const [written] = await sql<CredentialRow[]>`
+    with written as (
+      insert into flow.credential (id, name, type, data_encrypted, schema, meta, tags, description)
+      values (${row.id}, ${row.name}, ${row.type}, ${row.dataEncrypted}, ${json(sql, row.schema)}, ${json(sql, row.meta)},
+        ${row.tags}::text[], ${row.description})
+      on conflict (name) do nothing
+      returning *
+    ),
+    told as (${auditInsert(sql, [entry], sql`exists (select from written)`)})
+    select ${columns(sql)} from written`;
+  return written;
+}
+
+/** Replaces everything of a credential but its id, name and age; undefined when there is none of that id and name any more. */
+export async function replaceCredential(
+  { sql }: Database,
+  row: NewCredential,
+  entry: AuditEntry,
+): Promise<CredentialRow | undefined> {
+  const [written] = await sql<CredentialRow[]>`
+    with written as (
+      update flow.credential set
+        type = ${row.type}, data_encrypted = ${row.dataEncrypted}, schema = ${json(sql, row.schema)},
+        meta = ${json(sql, row.meta)}, tags = ${row.tags}::text[], description = ${row.description},
+        updated_at = greatest(now(), created_at)
+      where id = ${row.id} and name = ${row.name}
+      returning *
+    ),
+    told as (${auditInsert(sql, [entry], sql`exists (select from written)`)})
+    select ${columns(sql)} from written`;
+  return written;
+}
+
+/** Deletes a credential; false when there is none of that name. */
+export async function deleteCredential({ sql }: Database, name: string, entry: AuditEntry): Promise<boolean> {
+  const rows = await sql`
+    with gone as (delete from flow.credential where name = ${name} returning 1),
+    told as (${auditInsert(sql, [entry], sql`exists (select from gone)`)})
+    select from gone`;
+  return rows.length > 0;
+}
+
+/** Credentials in the order of their names, without data. Few rows: filters read all of them. */
+export async function listCredentials(
+  { sql }: Database,
+  { limit, cursor, type, tag, q }: CredentialsRequest,
+): Promise<Page<CredentialRow, string>> {
+  const text = q?.toLowerCase();
+  const rows = await sql<CredentialRow[]>`
+    select ${columns(sql)} from flow.credential
+    where true
+    ${cursor === undefined ? sql`` : sql`and name > ${cursor}`}
+    ${type === undefined ? sql`` : sql`and type = ${type}`}
+    ${tag === undefined ? sql`` : sql`and ${tag} = any (tags)`}
+    ${
+      text === undefined
+        ? sql``
+        : sql`and strpos(lower(concat_ws(chr(1), name, description, array_to_string(tags, chr(1)))), ${text}) > 0`
+    }
+    order by name
+    limit ${limit + 1}`;
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return rows.length > limit && last !== undefined ? { items, next: last.name } : { items };
+}
+
+function columns(sql: ISql) {
+  return sql`id, name, type, description, coalesce(tags, '{}') as tags, schema, meta, created_at as "createdAt",
+    updated_at as "updatedAt"`;
+}
+
+/** No name is a number, so at most one of both is meant. */
+function matches(sql: ISql, { name, id }: CredentialKey) {
+  return id === undefined ? sql`name = ${name}` : sql`id = ${id}::bigint`;
+}
+
+function json(sql: ISql, value: JsonObject | null) {
+  return value === null ? sql`null::jsonb` : sql`${JSON.stringify(value)}::text::jsonb`;
+}

@@ -1,0 +1,220 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
+import postgres, { type Sql, type TransactionSql } from "postgres";
+import { describeAddress, parseDatabaseUrl } from "../../platform/config/database-address.ts";
+import { APPLICATION_NAME } from "../../platform/postgres/application-name.ts";
+import { parseArray, writeArray } from "../../platform/postgres/sql-array.ts";
+import { createDialler } from "./dial.ts";
+import { driverOptions, lookAt } from "./driver.ts";
+import { unreachable } from "./error-codes.ts";
+import { type Away, createReach } from "./reach.ts";
+
+/**
+ * An open pool of connections. Hot statements are tagged (`sql`), the others are built (`db`); both use the same
+ * connections and the same types: 64-bit integers are text, `timestamptz` is a `Date`, JSON is parsed. JSON goes in as
+ * `sql.json(value)` of an object or a list, or as text that already is JSON.
+ */
+export interface Database {
+  readonly sql: Sql;
+  readonly db: PostgresJsDatabase;
+  /** `host:port/database`, for people who operate it. */
+  readonly place: string;
+  /** Undefined while it can be reached, as far as anybody has tried. */
+  away(): Away | undefined;
+  /** Waits for running statements, then closes every connection. May be called more than once. */
+  close(): Promise<void>;
+}
+
+/** The same within one transaction. Repository functions take either as their first argument. */
+export interface Transaction {
+  readonly sql: TransactionSql;
+  readonly db: PostgresJsDatabase;
+}
+
+/** How a pool behaves. */
+export interface DatabaseOptions {
+  /** Most connections. Default 10. */
+  connectionsMax?: number;
+  /** Seconds to wait for a connection to be made. Default 4: a caller waits 5 s at the most for the word that there is none. */
+  connectSeconds?: number;
+  /** Milliseconds that one statement may take on the server. Default 30,000; 0: any. */
+  statementMs?: number;
+  /**
+   * Every join goes through a key, and every plan is made once per connection, whatever the statistics say. For statements
+   * that are known to be best so, the flush above all: a plan that was made while the tables were small reads them whole
+   * until the next ANALYZE, and planning anew takes longer than executing. Default false.
+   */
+  byKey?: boolean;
+  /** Name that `pg_stat_activity` shows. Default {@link APPLICATION_NAME}. */
+  applicationName?: string;
+  /**
+   * A pooler stands in front and may give each transaction another session. Nothing of a session is relied on then: no settings
+   * are sent with the login (poolers refuse them), `byKey` has no effect, and a statement that takes too long is cancelled from
+   * here. Default false.
+   */
+  pooled?: boolean;
+  /** Statements are prepared once per connection. Default: unless `pooled`. */
+  prepare?: boolean;
+  /** Told when the database goes away, and (undefined) when it is back. */
+  onReach?(away: Away | undefined): void;
+}
+
+const CONNECT_SECONDS = 4;
+const IDLE_SECONDS = 60;
+/**
+ * Pause of a connection after it could not be made. Statements wait for it, and so do their callers: the driver's own pause
+ * grows to 20 s, so that one second without a database was half a minute without an answer.
+ */
+const RECONNECT_SECONDS = 0.2;
+/** A connection is replaced now and then, so that a server's memory per connection and a changed address do not last. */
+const LIFETIME_SECONDS = 1_800;
+/** An idle connection is asked for a sign of life, so that a firewall does not forget it. */
+const KEEP_ALIVE_SECONDS = 30;
+
+/** Settings of a session; see {@link DatabaseOptions.byKey}. */
+const BY_KEY = {
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_bitmapscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  enable_memoize: "off",
+  jit: "off",
+};
+
+/**
+ * Makes a pool. It connects with the first statement, so this never fails for a server that is not there. Throws `FlowError`
+ * INVALID_SETTING for an address that is none, or names certificates that cannot be read.
+ */
+export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
+  const address = parseDatabaseUrl(url);
+  const { statementMs = 30_000, pooled = false } = options;
+  const dialler = createDialler(address, 1_000 * (options.connectSeconds ?? CONNECT_SECONDS));
+  const reach = createReach({
+    dialler,
+    look: (pids, limitMs) => lookAt(address, { dialler, pids, limitMs, pooled }),
+    picksServer: address.targetSession !== undefined,
+    statementMs: pooled ? statementMs : 0,
+    ...(options.onReach !== undefined && { onChange: options.onReach }),
+  });
+  const sql = postgres({
+    ...driverOptions(address, () => reach.socket()),
+    max: options.connectionsMax ?? 10,
+    connect_timeout: options.connectSeconds ?? CONNECT_SECONDS,
+    // Who is told at once that the database is away is told so at once.
+    backoff: () => (reach.away()?.isClosed === true ? 0 : RECONNECT_SECONDS * (0.5 + Math.random())),
+    idle_timeout: IDLE_SECONDS,
+    max_lifetime: LIFETIME_SECONDS,
+    keep_alive: KEEP_ALIVE_SECONDS,
+    prepare: options.prepare ?? !pooled,
+    connection: {
+      ...address.parameters,
+      application_name: options.applicationName ?? address.parameters["application_name"] ?? APPLICATION_NAME,
+      ...(!pooled && { statement_timeout: statementMs }),
+      ...(!pooled && options.byKey === true && BY_KEY),
+    },
+  });
+  const db = drizzle(sql);
+  shareTypes(sql);
+  let closing: Promise<void> | undefined;
+  const close = async () => {
+    await sql.end({ timeout: 5 });
+    reach.close();
+  };
+  return { sql, db, place: describeAddress(address), away: reach.away, close: () => (closing ??= close()) };
+}
+
+/**
+ * Runs `work` in a transaction: committed when it returns, rolled back when it throws. Nothing outside may be told of what
+ * was written before this returns. `mode` is what follows BEGIN: `isolation level repeatable read read only`.
+ */
+export async function transaction<T>(
+  database: Pick<Database, "sql">,
+  work: (tx: Transaction) => Promise<T>,
+  mode = "",
+): Promise<T> {
+  let isOver = false;
+  const running = database.sql.begin(mode, async (sql) => {
+    try {
+      const result = await work(inTransaction(whileOpen(sql, () => !isOver)));
+      if (!isOver) return result;
+    } catch (error) {
+      // The driver hears of the end of a session a moment after its statements.
+      if (!isOver && unreachable(error) !== undefined)
+        await Promise.race([ended, sleep(CLOSE_MS, undefined, { ref: false })]);
+      if (!isOver) throw error;
+    }
+    // Who waits has been told. What ended here would be rolled back or committed on a session that is gone, or another's.
+    return await new Promise<T>(() => undefined);
+  });
+  const end = () => {
+    isOver = true;
+  };
+  const ended = running.then(end, end);
+  // The driver's type resolves arrays of promises, which no work of ours returns.
+  return (await running) as T;
+}
+
+/** How long the end of a session may take to be heard of once a statement has told of it. */
+const CLOSE_MS = 10_000;
+
+/**
+ * The same transaction, that sends nothing when its session is gone: the driver (3.4.9) writes to the closed connection then,
+ * which ends this process, or to the next session of that connection, which is somebody else's.
+ */
+function whileOpen(sql: TransactionSql, isOpen: () => boolean): TransactionSql {
+  const check = () => {
+    if (isOpen()) return;
+    throw Object.assign(new Error("The session of this transaction has ended"), { code: "CONNECTION_CLOSED" });
+  };
+  return new Proxy(sql, {
+    apply(target, self, parts) {
+      check();
+      return Reflect.apply(target, self, parts);
+    },
+    get(target, key, receiver) {
+      if (key === "unsafe" || key === "savepoint") check();
+      return Reflect.get(target, key, receiver);
+    },
+  });
+}
+
+/** The builder is made at its first use: the hot transactions never need it. */
+function inTransaction(sql: TransactionSql): Transaction {
+  let db: PostgresJsDatabase | undefined;
+  return {
+    sql,
+    get db() {
+      // Drizzle writes its own codecs into the options it is given. Those of the pool are right already: let it write here.
+      db ??= drizzle(Object.assign(sql, { options: { parsers: {}, serializers: {} } }) as unknown as Sql);
+      return db;
+    },
+  };
+}
+
+const JSON_TYPE = 114;
+const JSONB_TYPE = 3802;
+const TIMESTAMPTZ_TYPE = 1184;
+/** Arrays of our statements: `bigint[]`, whose elements are ids and so text, `text[]`, `integer[]`. */
+const ARRAY_TYPES: Readonly<Record<number, (element: string) => string | number>> = {
+  1016: String,
+  1009: String,
+  1007: Number,
+};
+
+/** Drizzle switches the driver's own codecs off, for tagged statements too. These serve both. */
+function shareTypes(sql: Sql): void {
+  const { parsers, serializers } = sql.options as unknown as {
+    parsers: Record<number, (text: string) => unknown>;
+    serializers: Record<number, (value: unknown) => unknown>;
+  };
+  const json = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+  serializers[JSON_TYPE] = json;
+  serializers[JSONB_TYPE] = json;
+  parsers[TIMESTAMPTZ_TYPE] = (text) => new Date(text);
+  serializers[TIMESTAMPTZ_TYPE] = (value) => (value instanceof Date ? value.toISOString() : value);
+  for (const [type, element] of Object.entries(ARRAY_TYPES)) {
+    parsers[Number(type)] = (text) => parseArray(text, element, ",");
+    serializers[Number(type)] = (value) => (Array.isArray(value) ? writeArray(value, String, ",") : value);
+  }
+}

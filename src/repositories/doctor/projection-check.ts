@@ -1,0 +1,59 @@
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { loadEvents } from "../orchestration/load-execution.ts";
+import type { Reading } from "./read-snapshot.ts";
+
+/** An execution as its rows tell it, to be compared with its log. */
+export interface ProjectedExecution {
+  executionId: string;
+  path: string;
+  status: string;
+  lastEventId: number;
+  /** It has an error. */
+  hasError: boolean;
+  updatedAt: Date;
+  /** Ids of its commands that are open by their rows, in order. */
+  openCommands: string[];
+  snapshot: { eventId: number; format: number; state: string } | null;
+}
+
+/**
+ * The newest executions, and beside them the oldest open ones: what goes wrong shows in either. At most `newest` and `oldest`
+ * of them.
+ */
+export async function sampleExecutions(
+  { sql }: Reading,
+  { newest, oldest }: { newest: number; oldest: number },
+): Promise<ProjectedExecution[]> {
+  type Row = Omit<ProjectedExecution, "lastEventId" | "snapshot"> & {
+    lastEventId: string;
+    eventId: string | null;
+    format: number | null;
+    state: string | null;
+  };
+  const rows = await sql<Row[]>`
+    with sample as (
+      (select execution_id from flow.execution order by execution_id desc limit ${newest})
+      union
+      (select execution_id from flow.execution where status = 'RUNNING' order by execution_id limit ${oldest})
+    )
+    select e.execution_id as "executionId", e.path, e.status, e.last_event_id as "lastEventId",
+      e.error is not null as "hasError", e.updated_at as "updatedAt", s.event_id as "eventId", s.format, s.state,
+      array(
+        select c.command_id::text from flow.command c
+        where c.execution_id = e.execution_id and c.status in ('PENDING', 'CLAIMED', 'RUNNING') order by c.command_id
+      ) as "openCommands"
+    from sample join flow.execution e using (execution_id) left join flow.execution_snapshot s using (execution_id)
+    order by e.execution_id`;
+  return rows.map(({ eventId, format, state, lastEventId, ...row }) => ({
+    ...row,
+    lastEventId: Number(lastEventId),
+    snapshot:
+      eventId === null || format === null || state === null ? null : { eventId: Number(eventId), format, state },
+  }));
+}
+
+/** The whole log of an execution at the reading's moment; undefined when it has more than `max` events. */
+export async function readLog(reading: Reading, executionId: string, max: number): Promise<EventRecord[] | undefined> {
+  const records = await loadEvents(reading, executionId, 0, max + 1);
+  return records.length > max ? undefined : records;
+}

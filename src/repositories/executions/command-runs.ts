@@ -1,0 +1,57 @@
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import type { Command } from "../../schema/words/command.ts";
+import type { Database } from "../database/database.ts";
+import { loadThese } from "./event-list.ts";
+
+/** A command as it was issued, and how often it was claimed. */
+export interface IssuedBody {
+  executionId: string;
+  attempt: number;
+  body: Command;
+}
+
+/** The command, of whatever execution; undefined when there is none. It stays until its execution is deleted. */
+export async function findCommand({ sql }: Database, commandId: string): Promise<IssuedBody | undefined> {
+  const [row] = await sql<IssuedBody[]>`
+    select execution_id as "executionId", attempt, body from flow.command where command_id = ${commandId}`;
+  return row;
+}
+
+/** Which runs of tasks. */
+export interface RunsAsked {
+  executionId: string;
+  commandId: string;
+  /** Undefined: the newest claim in which there are some. */
+  attempt: number | undefined;
+  /** Of a loop. */
+  iteration: number | undefined;
+}
+
+/** Events after a command's issue that are looked at: no index finds those of one command. */
+export const COMMAND_EVENTS_SCANNED = 20_000;
+/** Of a pipeline that goes around and around the last ones count. */
+const RUNS_MAX = 500;
+
+/** The `task.done` of one claim of a command, or of one of its iterations, in order; of very many the last. */
+export async function listTaskRuns(database: Database, asked: RunsAsked): Promise<EventRecord[]> {
+  const { sql } = database;
+  const { executionId, commandId, attempt, iteration } = asked;
+  // A command's id is given before those of its events.
+  const [found] = await sql<{ ids: string[] }[]>`
+    with scanned as materialized (
+      select event_id, event_type, command_id, attempt, iteration from flow.event
+      where execution_id = ${executionId} and event_id > ${commandId}
+      order by event_id
+      limit ${COMMAND_EVENTS_SCANNED}
+    ), runs as (
+      select event_id, attempt from scanned
+      where command_id = ${commandId} and event_type = 'task.done'
+        and iteration is not distinct from ${iteration ?? null}::bigint
+    )
+    select array(
+      select event_id::text from runs
+      where attempt = coalesce(${attempt ?? null}::int, (select max(attempt) from runs))
+      order by event_id desc limit ${RUNS_MAX}
+    ) as ids`;
+  return await loadThese(database, executionId, found?.ids ?? []);
+}

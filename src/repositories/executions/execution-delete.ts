@@ -1,0 +1,51 @@
+import type { Database } from "../database/database.ts";
+import { deleteExecutionValues } from "./execution-values.ts";
+
+/** Rows of one statement: a few hundred milliseconds at most, so that the log can be written meanwhile. */
+const ROWS_MAX = 10_000;
+
+/** What became of a deletion. */
+export type Deletion = "deleted" | "missing" | "open";
+
+/**
+ * Deletes an execution that has ended, with everything that is stored of it: its results, which `removeResults` takes away,
+ * the rows of its events and commands, the state, and at last its own row, so that a deletion that breaks off can be asked for
+ * again.
+ */
+export async function deleteExecution(
+  database: Database,
+  executionId: string,
+  removeResults: () => Promise<void>,
+): Promise<Deletion> {
+  const { sql } = database;
+  const [row] = await sql<{ isOpen: boolean }[]>`
+    select ended_at is null as "isOpen" from flow.execution where execution_id = ${executionId}`;
+  if (row === undefined) return "missing";
+  if (row.isOpen) return "open";
+  await removeResults();
+  while ((await deleteHistory(database, executionId)) === ROWS_MAX);
+  await deleteExecutionValues(database, executionId);
+  await sql`delete from flow.execution_snapshot where execution_id = ${executionId}`;
+  await sql`delete from flow.execution where execution_id = ${executionId} and ended_at is not null`;
+  return "deleted";
+}
+
+/**
+ * The oldest events and the commands that they name: no index finds the ended commands of an execution, its events do. Gives
+ * the number of events.
+ */
+async function deleteHistory({ sql }: Database, executionId: string): Promise<number> {
+  const { count } = await sql`
+    with page as materialized (
+      select event_id, command_id from flow.event
+      where execution_id = ${executionId} and event_id > ${executionId}
+      order by event_id
+      limit ${ROWS_MAX}
+    ), commands as (
+      delete from flow.command where command_id in (select command_id from page where command_id is not null)
+    )
+    delete from flow.event
+    where execution_id = ${executionId} and event_id > ${executionId}
+      and event_id <= (select max(event_id) from page)`;
+  return count;
+}

@@ -1,0 +1,211 @@
+import type { ISql } from "postgres";
+import type { KeychainCacheType, KeychainScope } from "../../schema/api/keychain.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { type AuditEntry, auditInsert } from "../access/audit.ts";
+import type { Database } from "../database/database.ts";
+
+/*
+ * Entries of the keychain (interface specification, Keychain). A local or shared entry is its execution's: what has ended has
+ * none, also before its rows are deleted. All times are the database's. What is given out or changed is told to the audit log in
+ * the same statement.
+ */
+
+/** An entry as it was found, still encrypted. */
+export interface KeychainRow {
+  dataEncrypted: string;
+  credentialType: string;
+  cacheType: KeychainCacheType;
+  schema: JsonObject | null;
+  expiresAt: Date;
+  /** Seconds that are left; 0 once it has expired. */
+  ttlSeconds: number;
+  isExpired: boolean;
+  /** After this read, which counts, and those that came with it. */
+  accessedAt: Date;
+  accessCount: number;
+  autoRenew: boolean;
+}
+
+/** The execution that a local or shared entry belongs to: the one that asks, or the root of its tree. */
+export interface KeychainOwner {
+  executionId: string;
+  /** Of the execution that asks. */
+  parentExecutionId: string | null;
+  /** It has not ended. */
+  isOpen: boolean;
+}
+
+/** What was found under a key. */
+export interface KeychainRead {
+  /** Undefined for a global entry, and for an execution that there is not. */
+  ownerId: string | undefined;
+  row: KeychainRow | undefined;
+}
+
+/** Reads a global entry and counts the reads, one for each row of the audit log, in one statement. */
+export async function readGlobalEntry(
+  { sql }: Database,
+  cacheKey: string,
+  reads: readonly AuditEntry[],
+): Promise<KeychainRead> {
+  const [row] = await sql<KeychainRow[]>`
+    with read as (
+      update flow.keychain k set ${counted(sql, reads.length)} where cache_key = ${cacheKey} returning ${found(sql)}
+    ), audited as (${auditInsert(sql, reads, decrypted(sql))})
+    select * from read`;
+  return { ownerId: undefined, row };
+}
+
+/**
+ * Reads a local or shared entry, whose key is `prefix` and the owner's id, and counts the reads: one statement finds the owner
+ * too. Nothing is found when the owner has ended.
+ */
+export async function readOwnedEntry(
+  { sql }: Database,
+  { prefix, scope, executionId }: { prefix: string; scope: KeychainScope; executionId: string },
+  reads: readonly AuditEntry[],
+): Promise<KeychainRead> {
+  const [row] = await sql<({ ownerId: string; isFound: boolean | null } & KeychainRow)[]>`
+    with owner as materialized (${ownerOf(sql, scope, executionId)}), read as (
+      update flow.keychain k set ${counted(sql, reads.length)}
+      from owner
+      where k.cache_key = ${prefix}::text || owner."executionId" and owner."isOpen"
+      returning true as "isFound", ${found(sql)}
+    ), audited as (${auditInsert(sql, reads, decrypted(sql))})
+    select owner."executionId" as "ownerId", read.* from owner left join read on true`;
+  if (row === undefined) return { ownerId: undefined, row: undefined };
+  const { ownerId, isFound, ...rest } = row;
+  return { ownerId, row: isFound === true ? rest : undefined };
+}
+
+/** The execution whose entry it is; undefined for one that there is not. */
+export async function findKeychainOwner(
+  { sql }: Database,
+  scope: KeychainScope,
+  executionId: string,
+): Promise<KeychainOwner | undefined> {
+  const [row] = await sql<KeychainOwner[]>`${ownerOf(sql, scope, executionId)}`;
+  return row;
+}
+
+/** What is written, encrypted. */
+export interface NewKeychainRow {
+  cacheKey: string;
+  name: string;
+  catalogId: string;
+  scope: KeychainScope;
+  /** Null for a global entry. */
+  ownerId: string | null;
+  parentExecutionId: string | null;
+  credentialType: string;
+  cacheType: KeychainCacheType;
+  dataEncrypted: string;
+  schema: JsonObject | null;
+  /** When it expires: at a moment, or so many seconds from now. */
+  expiresAt: Date | null;
+  ttlSeconds: number;
+  autoRenew: boolean;
+}
+
+/** When an entry expires. */
+export interface KeychainExpiry {
+  expiresAt: Date;
+  ttlSeconds: number;
+}
+
+/**
+ * Writes an entry, whatever was there, and ends the lease of whoever resolved it. An entry that is renewed goes on counting its
+ * reads. Undefined, and nothing is written, when its owner has ended.
+ */
+export async function saveKeychainEntry(
+  { sql }: Database,
+  row: NewKeychainRow,
+  audit: AuditEntry,
+): Promise<KeychainExpiry | undefined> {
+  const [saved] = await sql<KeychainExpiry[]>`
+    with ended as (delete from flow.keychain_lease where cache_key = ${row.cacheKey}), written as (
+    insert into flow.keychain as k (cache_key, keychain_name, catalog_id, credential_type, cache_type, scope_type,
+      execution_id, parent_execution_id, data_encrypted, schema, expires_at, auto_renew)
+    select ${row.cacheKey}, ${row.name}, ${row.catalogId}::bigint, ${row.credentialType}, ${row.cacheType}, ${row.scope},
+      ${row.ownerId}::bigint, ${row.parentExecutionId}::bigint, ${row.dataEncrypted},
+      ${row.schema === null ? null : sql.json(row.schema)}::jsonb,
+      coalesce(${row.expiresAt}::timestamptz, clock_timestamp() + ${row.ttlSeconds}::float8 * interval '1 second'),
+      ${row.autoRenew}::boolean
+    where ${row.ownerId}::bigint is null
+      or exists (select from flow.execution where execution_id = ${row.ownerId} and ended_at is null)
+    on conflict (cache_key) do update set
+      credential_type = excluded.credential_type, cache_type = excluded.cache_type,
+      parent_execution_id = excluded.parent_execution_id, data_encrypted = excluded.data_encrypted,
+      schema = excluded.schema, expires_at = excluded.expires_at, auto_renew = excluded.auto_renew, accessed_at = now()
+    returning expires_at as "expiresAt", ${secondsLeft(sql)} as "ttlSeconds"
+    ), audited as (${auditInsert(sql, [audit], sql`exists (select from written)`)})
+    select * from written`;
+  return saved;
+}
+
+/** Deletes an entry; false when there was none. */
+export async function deleteKeychainEntry({ sql }: Database, cacheKey: string, audit: AuditEntry): Promise<boolean> {
+  const { count } = await sql`
+    with gone as (delete from flow.keychain where cache_key = ${cacheKey} returning 1),
+      audited as (${auditInsert(sql, [audit], sql`exists (select from gone)`)})
+    select from gone`;
+  return count > 0;
+}
+
+/** An entry of a list. */
+export interface KeychainListed {
+  name: string;
+  cacheKey: string;
+  scope: KeychainScope;
+  credentialType: string;
+  expiresAt: Date;
+  autoRenew: boolean;
+  accessCount: number;
+}
+
+/** At most `limit` entries of a catalog entry after a key, in the order of keys. */
+export async function listKeychainEntries(
+  { sql }: Database,
+  catalogId: string,
+  limit: number,
+  after = "",
+): Promise<KeychainListed[]> {
+  return await sql<KeychainListed[]>`
+    select keychain_name as name, cache_key as "cacheKey", scope_type as scope, credential_type as "credentialType",
+      expires_at as "expiresAt", auto_renew as "autoRenew", access_count as "accessCount"
+    from flow.keychain
+    where catalog_id = ${catalogId} and cache_key > ${after}
+    order by cache_key
+    limit ${limit}`;
+}
+
+/** A read counts as a use, also that of an expired entry: one that nobody asks for goes (see `keychain-upkeep.ts`). */
+function counted(sql: ISql, reads: number) {
+  return sql`accessed_at = now(), access_count = least(k.access_count::bigint + ${reads}::int, 2147483647)`;
+}
+
+function found(sql: ISql) {
+  return sql`k.data_encrypted as "dataEncrypted", k.credential_type as "credentialType", k.cache_type as "cacheType",
+    k.schema, k.expires_at as "expiresAt", ${secondsLeft(sql)} as "ttlSeconds",
+    k.expires_at <= clock_timestamp() as "isExpired", k.accessed_at as "accessedAt", k.access_count as "accessCount",
+    k.auto_renew as "autoRenew"`;
+}
+
+/** Of an entry that has expired only the request that renews it is given out. */
+function decrypted(sql: ISql): ReturnType<ISql> {
+  return sql`exists (select from read where not "isExpired" or "autoRenew")`;
+}
+
+function secondsLeft(sql: ISql) {
+  return sql`greatest(0, round(extract(epoch from k.expires_at - clock_timestamp())))::float8`;
+}
+
+function ownerOf(sql: ISql, scope: KeychainScope, executionId: string) {
+  return sql`
+    select owner.execution_id as "executionId", asker.parent_execution_id as "parentExecutionId",
+      owner.ended_at is null as "isOpen"
+    from flow.execution asker
+    join flow.execution owner
+      on owner.execution_id = ${scope === "shared" ? sql`asker.root_execution_id` : sql`asker.execution_id`}
+    where asker.execution_id = ${executionId}`;
+}

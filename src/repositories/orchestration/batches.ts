@@ -1,0 +1,95 @@
+import type { Database } from "../database/database.ts";
+import type { BATCH_STATES } from "../tables/batch.ts";
+
+/** A batch that was accepted and is not processed. */
+export interface OpenBatch {
+  requestId: string;
+  executionIds: string[];
+  eventIds: number[];
+}
+
+/** Who takes batches over, and for how long nobody else may; it itself may again once they were idle: it could not end them. */
+export interface Takeover {
+  processor: string;
+  leaseMs: number;
+  /** Batches that were touched since then are left to whoever has them. */
+  idleMs: number;
+  limit: number;
+}
+
+/**
+ * Takes over batches that a process which is gone or slow has left, oldest first. Each goes to one caller: rows that another
+ * one is taking at this moment are skipped (`skip locked`).
+ *
+ * The rows are chosen and locked in a subquery of their own, materialized: joined in, the planner may look for them once per
+ * row, and then takes more than `limit`.
+ */
+export async function takeOpenBatches({ sql }: Database, takeover: Takeover): Promise<OpenBatch[]> {
+  const { processor, leaseMs, idleMs, limit } = takeover;
+  const rows = await sql<{ requestId: string; executionIds: string[]; eventIds: string[] }[]>`
+    with open as materialized (
+      select request_id from flow.batch
+      where state in ('accepted', 'processing')
+        and updated_at <= now() - ${idleMs}::float8 * interval '1 millisecond'
+        and (lease_expires_at is null or lease_expires_at <= now() or processor = ${processor})
+      order by request_id
+      limit ${limit}
+      for no key update skip locked
+    )
+    update flow.batch as b set
+      state = 'processing',
+      processor = ${processor},
+      lease_expires_at = now() + ${leaseMs}::float8 * interval '1 millisecond',
+      updated_at = now()
+    from open
+    where b.request_id = open.request_id
+    returning b.request_id as "requestId", b.execution_ids as "executionIds", b.event_ids as "eventIds"`;
+  return rows
+    .map(({ requestId, executionIds, eventIds }) => ({ requestId, executionIds, eventIds: eventIds.map(Number) }))
+    .sort((left, right) => Number(left.requestId) - Number(right.requestId));
+}
+
+/** A batch as its sender may ask for it. */
+export interface BatchRow extends OpenBatch {
+  caller: string;
+  bodySha256: string;
+  state: (typeof BATCH_STATES)[number];
+  code: string | null;
+  message: string | null;
+  commandsGenerated: number;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** The batch with this id, or undefined. */
+export async function findBatch({ sql }: Database, requestId: string): Promise<BatchRow | undefined> {
+  const [row] = await sql<Read[]>`select ${columns(sql)} from flow.batch where request_id = ${requestId}`;
+  return row && batchRow(row);
+}
+
+/** The batch that a caller sent under this idempotency key, or undefined. */
+export async function findBatchByKey({ sql }: Database, caller: string, key: string): Promise<BatchRow | undefined> {
+  const [row] = await sql<Read[]>`
+    select ${columns(sql)} from flow.batch where caller = ${caller} and idempotency_key = ${key}`;
+  return row && batchRow(row);
+}
+
+/** Batches that are accepted or in processing, counted up to `max`: the depth of the queue over all servers. */
+export async function countOpenBatches({ sql }: Database, max: number): Promise<number> {
+  const [row] = await sql<{ open: number }[]>`
+    select count(*)::int as open
+    from (select from flow.batch where state in ('accepted', 'processing') limit ${max}) as counted`;
+  return row?.open ?? 0;
+}
+
+type Read = Omit<BatchRow, "eventIds"> & { eventIds: string[] };
+
+function columns(sql: Database["sql"]) {
+  return sql`request_id as "requestId", caller, body_sha256 as "bodySha256", state, code, message,
+    execution_ids as "executionIds", event_ids as "eventIds", commands_generated as "commandsGenerated",
+    created_at as "createdAt", updated_at as "updatedAt"`;
+}
+
+function batchRow(row: Read): BatchRow {
+  return { ...row, eventIds: row.eventIds.map(Number) };
+}

@@ -1,0 +1,149 @@
+import type { PendingQuery, Row } from "postgres";
+import type { Command } from "../../schema/words/command.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Database } from "../database/database.ts";
+import type { COMMAND_STATUSES } from "../tables/execution.ts";
+
+/** A command that may be claimed. */
+export interface ClaimableCommand {
+  commandId: string;
+  executionId: string;
+  kinds: string[];
+  labels: JsonObject | null;
+  /** Claims so far. */
+  attempt: number;
+}
+
+/** When a held command may be taken from its worker (see {@link findClaimable}). */
+export interface ClaimPolicy {
+  /** A worker that was not heard of for so long is stale. */
+  staleMs: number;
+  /** A claim that is older than this may be taken from a healthy worker too, once its lease is over. */
+  hardTimeoutMs: number;
+}
+
+/** What a worker must have for a command. */
+export type Requirement = Pick<ClaimableCommand, "kinds" | "labels">;
+
+/**
+ * What PENDING commands require, each requirement once, after one of them. It jumps from one to the next in the index, so that
+ * a hundred thousand commands of one requirement cost what one does.
+ */
+export async function findPendingLanes(
+  { sql }: Database,
+  after: Requirement | undefined,
+  limit: number,
+): Promise<Requirement[]> {
+  const { kinds = [], labels = null } = after ?? {};
+  const beyond = sql`and (kinds, ${hash(sql, sql`labels`)}) > (${kinds}::text[], ${hash(sql, jsonb(sql, labels))})`;
+  return sql<Requirement[]>`
+    with recursive lane as (
+      (select kinds, labels, ${hash(sql, sql`labels`)} as hash from flow.command
+       where status = 'PENDING' ${after === undefined ? sql`` : beyond}
+       order by kinds, ${hash(sql, sql`labels`)}
+       limit 1)
+      union all
+      select next.* from lane cross join lateral (
+        select kinds, labels, ${hash(sql, sql`labels`)} as hash from flow.command
+        where status = 'PENDING' and (kinds, ${hash(sql, sql`labels`)}) > (lane.kinds, lane.hash)
+        order by kinds, ${hash(sql, sql`labels`)}
+        limit 1
+      ) as next
+    )
+    select kinds, labels from lane limit ${limit}`;
+}
+
+/** The oldest PENDING commands of each of these requirements, in order: what nobody was told of, or nobody has taken. */
+export async function findPending(
+  { sql }: Database,
+  wanted: readonly { lane: Requirement; limit: number }[],
+): Promise<ClaimableCommand[]> {
+  const lanes = wanted.map(({ lane: { kinds, labels }, limit }) => ({ kinds, labels, limit }));
+  return sql<ClaimableCommand[]>`
+    select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt
+    from jsonb_to_recordset(${JSON.stringify(lanes)}::text::jsonb) as lane(kinds jsonb, labels jsonb, "limit" int)
+    cross join lateral (
+      select command_id, execution_id, kinds, labels, attempt from flow.command
+      where status = 'PENDING' and kinds = array(select jsonb_array_elements_text(lane.kinds))
+        and ${hash(sql, sql`labels`)} = ${hash(sql, sql`nullif(lane.labels, 'null')`)}
+      order by command_id
+      limit lane."limit"
+    ) as c
+    order by c.command_id`;
+}
+
+/** As `command_for_lane` has it. Labels without an entry have the hash 0, and are not no labels. */
+function hash(sql: Database["sql"], labels: Fragment) {
+  return sql`coalesce(jsonb_hash_extended(${labels}, 0), 1)`;
+}
+
+function jsonb(sql: Database["sql"], value: JsonObject | null): Fragment {
+  return sql`${value === null ? null : JSON.stringify(value)}::text::jsonb`;
+}
+
+type Fragment = PendingQuery<Row[]>;
+
+/**
+ * Those of these commands that may be claimed now, oldest first: PENDING ones; those whose lease is over and whose worker is
+ * missing, not ready or stale, or has had them for longer than the hard timeout; and those that `abandonedBy` holds, whatever
+ * their lease. It locks nothing: claiming goes through the flush, which compares again.
+ */
+export async function findClaimable(
+  { sql }: Database,
+  commandIds: readonly string[],
+  policy: ClaimPolicy,
+  abandonedBy: string | null,
+): Promise<ClaimableCommand[]> {
+  return sql<ClaimableCommand[]>`
+    select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt
+    from flow.command c left join flow.runtime r on r.kind = 'worker' and r.name = c.worker
+    where c.command_id = any(${[...commandIds]}::bigint[])
+      and (c.status = 'PENDING' or c.worker = ${abandonedBy} or ${givenUp(sql, policy)})
+    order by c.command_id`;
+}
+
+/** What stands between a worker and a command. */
+export interface ClaimJudgement {
+  executionId: string;
+  status: (typeof COMMAND_STATUSES)[number];
+  /** Its holder and the end of its lease, while it is held. */
+  worker: string | null;
+  leaseExpiresAt: Date | null;
+  /** Milliseconds to the end of the lease, 0 when it is over or there is none. */
+  leaseRestMs: number;
+  attempt: number;
+  claimable: boolean;
+}
+
+/** Whether a command may be claimed, by the policy of {@link findClaimable}, and why not; undefined when there is none. */
+export async function judgeClaim(
+  { sql }: Database,
+  commandId: string,
+  policy: ClaimPolicy,
+): Promise<ClaimJudgement | undefined> {
+  const [row] = await sql<ClaimJudgement[]>`
+    select c.execution_id as "executionId", c.status, c.worker, c.lease_expires_at as "leaseExpiresAt", c.attempt,
+      coalesce(greatest(ceil(extract(epoch from c.lease_expires_at - now()) * 1000), 0), 0)::float8 as "leaseRestMs",
+      c.status = 'PENDING' or coalesce(${givenUp(sql, policy)}, false) as claimable
+    from flow.command c left join flow.runtime r on r.kind = 'worker' and r.name = c.worker
+    where c.command_id = ${commandId}`;
+  return row;
+}
+
+/** The policy for a held command `c` and the row `r` of its worker. Worker names have no index: there are few. */
+function givenUp(sql: Database["sql"], { staleMs, hardTimeoutMs }: ClaimPolicy) {
+  return sql`(
+    c.status in ('CLAIMED', 'RUNNING') and c.lease_expires_at <= now() and (
+      r.status is distinct from 'ready'
+      or r.heartbeat_at <= now() - ${staleMs}::float8 * interval '1 millisecond'
+      or c.claimed_at <= now() - ${hardTimeoutMs}::float8 * interval '1 millisecond'
+    )
+  )`;
+}
+
+/** Commands as they were issued, by id. Unknown ids are left out. */
+export async function loadCommandBodies({ sql }: Database, commandIds: readonly string[]): Promise<Command[]> {
+  const rows = await sql<{ body: Command }[]>`
+    select body from flow.command where command_id = any(${[...commandIds]}::bigint[]) order by command_id`;
+  return rows.map(({ body }) => body);
+}

@@ -1,0 +1,81 @@
+import type { ResourceKind } from "../../schema/api/catalog.ts";
+import type { ExecutionStateName } from "../../schema/api/executions.ts";
+import type { Database } from "../database/database.ts";
+
+/** What starting needs of a catalog entry. */
+export interface Executable {
+  catalogId: string;
+  path: string;
+  version: number;
+  kind: ResourceKind;
+}
+
+/** The newest versions of these paths, without their documents; paths that were never registered are left out. */
+export async function findExecutables({ sql }: Database, paths: readonly string[]): Promise<Executable[]> {
+  return await sql<Executable[]>`
+    select catalog_id as "catalogId", path, version, kind from flow.resource where path = any(${[...paths]}::text[])`;
+}
+
+/** One version of a path without its document, or undefined. */
+export async function findExecutableVersion(
+  { sql }: Database,
+  path: string,
+  version: number,
+): Promise<Executable | undefined> {
+  const [row] = await sql<Executable[]>`
+    select catalog_id as "catalogId", path, version, kind from flow.catalog
+    where path = ${path} and version = ${version}`;
+  return row;
+}
+
+/** The entry with this id without its document, or undefined. */
+export async function findExecutableById({ sql }: Database, catalogId: string): Promise<Executable | undefined> {
+  const [row] = await sql<Executable[]>`
+    select catalog_id as "catalogId", path, version, kind from flow.catalog where catalog_id = ${catalogId}`;
+  return row;
+}
+
+/** What starting a child needs of its parent. */
+export interface ParentRow {
+  status: ExecutionStateName;
+  /** The execution at the top of the tree, and its catalog entry. */
+  rootExecutionId: string;
+  rootCatalogId: string;
+  /** The user in whose name it runs; null where an operator started it. */
+  startedBy: number | null;
+  /** Executions from the top of the tree down to the parent, itself counted. Counted no further than asked for. */
+  depth: number;
+}
+
+/** The execution that calls, and how deep it stands; undefined when there is none. */
+export async function findParent(
+  { sql }: Database,
+  executionId: string,
+  depthMax: number,
+): Promise<ParentRow | undefined> {
+  const [row] = await sql<ParentRow[]>`
+    with recursive line (parent_execution_id, depth) as (
+      select parent_execution_id, 1 from flow.execution where execution_id = ${executionId}
+      union all
+      select e.parent_execution_id, line.depth + 1
+      from line join flow.execution e on e.execution_id = line.parent_execution_id
+      where line.depth < ${depthMax}
+    )
+    select e.status, e.root_execution_id as "rootExecutionId", root.catalog_id as "rootCatalogId",
+      e.started_by::float8 as "startedBy",
+      (select max(depth) from line) as depth
+    from flow.execution e join flow.execution root on root.execution_id = e.root_execution_id
+    where e.execution_id = ${executionId}`;
+  return row;
+}
+
+/** The executions that these commands belong to, by command; unknown commands are left out. */
+export async function findCommandExecutions(
+  { sql }: Database,
+  commandIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await sql<{ commandId: string; executionId: string }[]>`
+    select command_id as "commandId", execution_id as "executionId" from flow.command
+    where command_id = any(${[...commandIds]}::bigint[])`;
+  return new Map(rows.map(({ commandId, executionId }) => [commandId, executionId]));
+}

@@ -1,0 +1,101 @@
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import type { Database, Transaction } from "../database/database.ts";
+import type { EXECUTION_STATUSES } from "../tables/execution.ts";
+
+/** An execution's row, and its newest snapshot. */
+export interface LoadedExecution {
+  executionId: string;
+  catalogId: string;
+  path: string;
+  version: number;
+  status: (typeof EXECUTION_STATUSES)[number];
+  lastEventId: number;
+  parentExecutionId: string | null;
+  rootExecutionId: string;
+  snapshot: { eventId: number; format: number; state: string } | null;
+}
+
+/** An execution that was started under an idempotency key. */
+export interface StartedExecution {
+  executionId: string;
+  bodySha256: string;
+  status: LoadedExecution["status"];
+}
+
+/** The row with this id and its snapshot, as they are at one moment; undefined when there is none. */
+export async function loadExecution({ sql }: Database, executionId: string): Promise<LoadedExecution | undefined> {
+  type Row = Omit<LoadedExecution, "lastEventId" | "snapshot"> & {
+    lastEventId: string;
+    eventId: string | null;
+    format: number | null;
+    state: string | null;
+  };
+  const [row] = await sql<Row[]>`
+    select e.execution_id as "executionId", e.catalog_id as "catalogId", e.path, e.version, e.status,
+      e.last_event_id as "lastEventId", e.parent_execution_id as "parentExecutionId",
+      e.root_execution_id as "rootExecutionId", s.event_id as "eventId", s.format, s.state
+    from flow.execution e left join flow.execution_snapshot s using (execution_id)
+    where e.execution_id = ${executionId}`;
+  if (row === undefined) return undefined;
+  const { eventId, format, state, ...execution } = row;
+  const snapshot =
+    eventId === null || format === null || state === null ? null : { eventId: Number(eventId), format, state };
+  return { ...execution, lastEventId: Number(row.lastEventId), snapshot };
+}
+
+/** Events of an execution after `after` (0: all), in order, at most `limit`, as `toRecord` made them. */
+export async function loadEvents(
+  { sql }: Pick<Database | Transaction, "sql">,
+  executionId: string,
+  after: number,
+  limit: number,
+): Promise<EventRecord[]> {
+  // No event is older than its execution: partitions of earlier months are not looked into.
+  const rows = await sql<EventRow[]>`
+    select event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, created_at,
+      parent_event_id, parent_execution_id, command_id, worker, attempt, iteration, page, step_run_id, task_run_id,
+      duration_ms, result, error, meta
+    from flow.event
+    where execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)
+    order by event_id
+    limit ${limit}`;
+  return rows.map(eventRecord);
+}
+
+/** A row of the log as the driver gives it: 64-bit integers are text, JSON is parsed. */
+export type EventRow = Record<string, unknown> & { created_at: Date };
+
+/** The event record of a row of the log: what it had no value for is absent. */
+export function eventRecord(row: EventRow): EventRecord {
+  const record: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(row)) if (value !== null) record[column] = value;
+  record["created_at"] = row.created_at.toISOString();
+  for (const column of NUMBERS) if (record[column] !== undefined) record[column] = Number(record[column]);
+  return record as EventRecord;
+}
+
+/** Columns of 64 bits that are no ids in the record: numbers below 2^53. */
+const NUMBERS = ["event_id", "parent_event_id", "iteration", "page"] as const;
+
+/** The execution that a caller started under this idempotency key, or undefined. */
+export async function findStartByKey(
+  { sql }: Database,
+  caller: string,
+  key: string,
+): Promise<StartedExecution | undefined> {
+  const [row] = await sql<StartedExecution[]>`
+    select execution_id as "executionId", body_sha256 as "bodySha256", status
+    from flow.execution
+    where caller = ${caller} and idempotency_key = ${key}`;
+  return row;
+}
+
+/** Executions that are open past their deadline by the database's clock, the most overdue first. */
+export async function findOverdue({ sql }: Database, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select execution_id as id from flow.execution
+    where deadline_at <= now() and ended_at is null
+    order by deadline_at
+    limit ${limit}`;
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,165 @@
+import type { ISql } from "postgres";
+import type { ResultScope, ResultStoreName } from "../../schema/api/results.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Database, Transaction } from "../database/database.ts";
+
+/** What is said of a payload. */
+export interface ResultRow {
+  executionId: string;
+  ref: string;
+  store: ResultStoreName;
+  scope: ResultScope;
+  /** Milliseconds until it is gone. */
+  ttlMs: number;
+  contentType: string;
+  /** Of the payload before compression. */
+  bytes: number;
+  sha256: string;
+  compression: "gzip" | null;
+  isSealed: boolean;
+}
+
+/** The claim under which a worker stores. */
+export interface ClaimKey {
+  worker: string;
+  commandId: string;
+  attempt: number;
+}
+
+/** A payload outside of its row that is to be removed, by the key of its row. */
+export interface Removal {
+  executionId: string;
+  ref: string;
+  writing: string;
+  store: ResultStoreName;
+  location: JsonObject;
+}
+
+/** What became of a payload: until when it is kept, whose it is, and the one that it replaced elsewhere. */
+export interface SavedRow {
+  expiresAt: Date;
+  rootExecutionId: string;
+  replaced: Removal | null;
+}
+
+/** A payload as it was found. */
+export interface FoundResult {
+  store: ResultStoreName;
+  scope: ResultScope;
+  bytes: number;
+  sha256: string;
+  compression: string | null;
+  contentType: string;
+  isSealed: boolean;
+  payload: Uint8Array | null;
+  location: JsonObject | null;
+  isExpired: boolean;
+  /** What its scope names has ended, and it is no part of that execution's result. */
+  hasEnded: boolean;
+}
+
+/**
+ * Keeps a result in its row, or replaces the one under its reference, if the claim is the command's present one and the
+ * command is one of the execution's: undefined when it is not, or when another payload came in between. Without a claim it is
+ * the engine's own. The command's row is locked until the transaction ends, so that the claim cannot be lost in between; a
+ * claim that is being taken at this moment is waited for, and then compared.
+ *
+ * A payload elsewhere that it replaces stays on record, as one that is to be removed.
+ */
+export async function saveInRow(
+  { sql }: Database | Transaction,
+  row: ResultRow,
+  payload: Uint8Array,
+  claim: ClaimKey | undefined,
+): Promise<SavedRow | undefined> {
+  const { executionId, ref } = row;
+  const [saved] = await sql<SavedRow[]>`
+    with claim as materialized (${claimed(sql, executionId, claim)}),
+    replaced as (
+      insert into flow.result (${columns(sql)}, writing, state, location)
+      select execution_id, ref, root_execution_id, store, scope, expires_at, content_type, bytes, sha256, compression,
+        is_sealed, gen_random_uuid()::text, 'deleting', location
+      from flow.result
+      where execution_id = ${executionId} and ref = ${ref} and writing = '' and location is not null
+        and exists (select from claim)
+      returning execution_id, ref, writing, store, location
+    )
+    insert into flow.result as present (${columns(sql)}, state, payload)
+    select ${values(sql, row)}, 'stored', ${payload}::bytea from claim
+    on conflict (execution_id, ref, writing) do update set
+      store = excluded.store, scope = excluded.scope, expires_at = excluded.expires_at,
+      content_type = excluded.content_type, bytes = excluded.bytes, sha256 = excluded.sha256,
+      compression = excluded.compression, is_sealed = excluded.is_sealed, location = null, payload = excluded.payload,
+      created_at = now()
+    where present.location is not distinct from (select location from replaced)
+    returning expires_at as "expiresAt", root_execution_id as "rootExecutionId", (
+      select json_build_object('executionId', execution_id::text, 'ref', ref, 'writing', writing, 'store', store,
+        'location', location)
+      from replaced
+    ) as replaced`;
+  return saved;
+}
+
+/** True when the claim is the present one of a command of the execution. */
+export async function isClaimed({ sql }: Database, executionId: string, claim: ClaimKey): Promise<boolean> {
+  return (await sql`${claimed(sql, executionId, claim)}`).length > 0;
+}
+
+/** The payload behind a reference, or undefined. */
+export async function findResult(
+  { sql }: Database,
+  executionId: string,
+  ref: string,
+): Promise<FoundResult | undefined> {
+  const [row] = await sql<(Omit<FoundResult, "bytes"> & { bytes: string })[]>`
+    select store, scope, bytes, sha256, compression, content_type as "contentType", is_sealed as "isSealed", payload,
+      location, coalesce(expires_at <= now(), false) as "isExpired",
+      scope <> 'permanent' and (owner.execution_id is null or ${isOver(sql)}) as "hasEnded"
+    from flow.result r left join flow.execution owner on ${isOwner(sql)}
+    where r.execution_id = ${executionId} and r.ref = ${ref} and r.writing = ''`;
+  return row === undefined ? undefined : { ...row, bytes: Number(row.bytes) };
+}
+
+/** The claim's command, locked; one row of the execution's id where no claim is needed. */
+export function claimed(sql: ISql, executionId: string, claim: ClaimKey | undefined) {
+  if (claim === undefined) return sql`select ${executionId}::bigint as execution_id`;
+  return sql`
+    select execution_id from flow.command
+    where command_id = ${claim.commandId} and attempt = ${claim.attempt} and worker = ${claim.worker}
+      and status in ('CLAIMED', 'RUNNING') and execution_id = ${executionId}
+    for share`;
+}
+
+/** Columns of {@link values}. */
+export function columns(sql: ISql) {
+  return sql`execution_id, ref, root_execution_id, store, scope, expires_at, content_type, bytes, sha256, compression,
+    is_sealed`;
+}
+
+/** A row in the order of {@link columns}. */
+export function values(sql: ISql, row: ResultRow) {
+  return sql`${row.executionId}::bigint, ${row.ref},
+    coalesce((select root_execution_id from flow.execution where execution_id = ${row.executionId}), ${row.executionId}),
+    ${row.store}, ${row.scope}, now() + ${row.ttlMs}::float8 * interval '1 millisecond', ${row.contentType},
+    ${row.bytes}::bigint, ${row.sha256}, ${row.compression}, ${row.isSealed}::boolean`;
+}
+
+/** The execution `owner` whose end the scope of the result `r` waits for. */
+export function isOwner(sql: ISql) {
+  return sql`r.scope <> 'permanent'
+    and owner.execution_id = case r.scope when 'workflow' then r.root_execution_id else r.execution_id end`;
+}
+
+/** `owner` has ended, and `r` is no part of its result. */
+export function isOver(sql: ISql) {
+  return sql`(owner.ended_at is not null and not ${isFinalResult(sql)})`;
+}
+
+/**
+ * `r` is of the step that gave the execution `owner` its result, which is to be read after the end. What is shown of the
+ * result names the step in its references: its own, those of its tasks, or those of the parts of a loop.
+ */
+export function isFinalResult(sql: ISql) {
+  return sql`(r.scope <> 'step' and r.execution_id = owner.execution_id
+    and coalesce(strpos(owner.result::text, '"' || substring(r.ref from '^noetl://execution/[0-9]+/step/[^/]+/')) > 0, false))`;
+}

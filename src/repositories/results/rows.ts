@@ -1,0 +1,69 @@
+import postgres from "postgres";
+import type { Database } from "../database/database.ts";
+
+/* Results in the store `sqldb`: their items as rows to be looked into, and their bytes as they were. */
+
+/** Items of a list, from the place `first` on, each a JSON text. Throws the database's error for what `jsonb` refuses. */
+export async function insertRows(
+  { sql }: Database,
+  payload: string,
+  first: number,
+  items: readonly string[],
+): Promise<void> {
+  await sql`
+    insert into flow.result_row (payload, item, value)
+    select ${payload}, ${first}::integer + place::integer - 1, text::jsonb
+    from unnest(${[...items]}::text[]) with ordinality as given (text, place)
+    on conflict do nothing`;
+}
+
+/** Bytes of the payload, from `place` on. */
+export async function insertPart({ sql }: Database, payload: string, place: number, part: Uint8Array): Promise<void> {
+  await sql`
+    insert into flow.result_part (payload, place, part) values (${payload}, ${place}, ${part}::bytea)
+    on conflict do nothing`;
+}
+
+/** Length of the payload in bytes; undefined when there is none. */
+export async function payloadBytes({ sql }: Database, payload: string): Promise<number | undefined> {
+  const [row] = await sql<{ bytes: string }[]>`
+    select place + length(part) as bytes from flow.result_part
+    where payload = ${payload} order by place desc limit 1`;
+  return row && Number(row.bytes);
+}
+
+/** The part that holds the byte at `place`, and where it begins; undefined past the end. */
+export async function findPart(
+  { sql }: Database,
+  payload: string,
+  place: number,
+): Promise<{ place: number; part: Uint8Array } | undefined> {
+  const [row] = await sql<{ place: string; part: Uint8Array }[]>`
+    select place, part from flow.result_part
+    where payload = ${payload} and place <= ${place} order by place desc limit 1`;
+  if (row === undefined || Number(row.place) + row.part.byteLength <= place) return undefined;
+  return { place: Number(row.place), part: row.part };
+}
+
+/** Rows that one statement deletes: a fraction of a second. */
+const DELETE_MAX = 10_000;
+
+/** Deletes all rows of a payload. */
+export async function deleteRows({ sql }: Database, payload: string): Promise<void> {
+  for (const [table, column] of [
+    ["result_row", "item"],
+    ["result_part", "place"],
+  ] as const) {
+    for (;;) {
+      const { count } = await sql`
+        delete from flow.${sql(table)} where payload = ${payload} and ${sql(column)} in (
+          select ${sql(column)} from flow.${sql(table)} where payload = ${payload} limit ${DELETE_MAX})`;
+      if (count < DELETE_MAX) break;
+    }
+  }
+}
+
+/** True for the database's refusal of a value: SQLSTATE 22 (no JSON, U+0000), 54 (a limit of the program). */
+export function isRefusedValue(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && /^(22|54)/.test(error.code);
+}

@@ -1,0 +1,54 @@
+import { sql } from "drizzle-orm";
+import { check, index, integer, text, unique } from "drizzle-orm/pg-core";
+import type { ResourceKind } from "../../schema/api/catalog.ts";
+import { createdAt, flow, id, name, object, updatedAt } from "./columns.ts";
+
+/**
+ * One row per path: the head of its versions. Registering locks this row, so that two registrations of one path get two
+ * versions; lists read it, so that they never search for the newest of many.
+ */
+export const resource = flow.table(
+  "resource",
+  {
+    path: name("path").primaryKey(),
+    kind: text("kind").$type<ResourceKind>().notNull(),
+    /** The newest version. It goes on counting when versions are deleted. */
+    version: integer("version").notNull(),
+    catalogId: id("catalog_id").notNull(),
+    /** SHA-256 of the newest version's text, in hex: what "only if changed" compares. */
+    contentSha256: text("content_sha256").notNull(),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (table) => [
+    // Pages of one kind, in the order of paths: lists with a resource type, agents. Pages of all kinds use the key.
+    index("resource_for_list_by_kind").on(table.kind, table.path),
+    check("resource_kind", sql`kind IN ('playbook', 'agent', 'mcp')`),
+    check("resource_version", sql`version >= 1`),
+    check("resource_path", sql`path <> ''`),
+  ],
+);
+
+/** Every registered version, never changed. */
+export const catalog = flow.table(
+  "catalog",
+  {
+    catalogId: id("catalog_id").primaryKey(),
+    path: name("path").notNull(),
+    version: integer("version").notNull(),
+    kind: text("kind").$type<ResourceKind>().notNull(),
+    /** The text as it was given. */
+    content: text("content").notNull(),
+    /** The document that the text says. */
+    payload: object("payload").notNull(),
+    /** The document's `metadata`, apart from it: lists show it and need not load payloads of megabytes. */
+    metadata: object("metadata").notNull(),
+    createdAt: createdAt(),
+  },
+  (table) => [
+    // Also finds one version of a path, and pages the versions of a path from the newest.
+    unique("catalog_path_version").on(table.path, table.version),
+    check("catalog_kind", sql`kind IN ('playbook', 'agent', 'mcp')`),
+    check("catalog_version", sql`version >= 1`),
+  ],
+);

@@ -1,0 +1,134 @@
+import { sql } from "drizzle-orm";
+import { check, index, integer, smallint, text, uniqueIndex } from "drizzle-orm/pg-core";
+import type { Command } from "../../schema/words/command.ts";
+import type { Json } from "../../schema/words/json.ts";
+import { count, createdAt, document, flow, id, instant, name, object, updatedAt } from "./columns.ts";
+
+/*
+ * Projections of the event log, written in the transaction that writes the events. Both tables are updated all the time:
+ * the migration gives them room in their pages (fillfactor), so that an update which changes no indexed column stays
+ * within its page and touches no index.
+ */
+
+/** States of an execution. The last three are final. */
+export const EXECUTION_STATUSES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] as const;
+/** States of a command. The last three are final. */
+export const COMMAND_STATUSES = ["PENDING", "CLAIMED", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"] as const;
+
+/**
+ * One row per execution, small: each step rewrites `progress` and `last_event_id`, which no index covers. Workload and steps
+ * are not here; the first event and the state have them.
+ */
+export const execution = flow.table(
+  "execution",
+  {
+    executionId: id("execution_id").primaryKey(),
+    catalogId: id("catalog_id").notNull(),
+    path: name("path").notNull(),
+    version: integer("version").notNull(),
+    status: text("status").$type<(typeof EXECUTION_STATUSES)[number]>().notNull(),
+    /** Percent: steps finished of steps known. */
+    progress: smallint("progress").notNull().default(0),
+    /** The newest event that the row knows of. A state in memory with another one is out of date. */
+    lastEventId: id("last_event_id").notNull(),
+    parentExecutionId: id("parent_execution_id"),
+    /** The step of the parent that waits for this execution. */
+    parentStep: text("parent_step"),
+    /** The execution at the top of the tree; its own id at the top. Shared keychain entries and workflow results end with it. */
+    rootExecutionId: id("root_execution_id").notNull(),
+    /** The user in whose name the tree runs, a row of `auth.users`; null where an operator started it. */
+    startedBy: id("started_by"),
+    result: document<Json>("result"),
+    error: document("error"),
+    startedAt: instant("started_at").notNull().defaultNow(),
+    endedAt: instant("ended_at"),
+    /** When it is to fail if it is still open. */
+    deadlineAt: instant("deadline_at"),
+    updatedAt: updatedAt(),
+    /** Who started it, where the start had an idempotency key: keys are unique per caller. */
+    caller: text("caller"),
+    idempotencyKey: text("idempotency_key"),
+    /** SHA-256 of the start's body, in hex: the same key with another body is refused. */
+    bodySha256: text("body_sha256"),
+  },
+  (table) => [
+    // Lists without a filter, and by time (ids grow in time), use the primary key.
+    index("execution_for_list_by_status").on(table.status, table.executionId),
+    index("execution_for_list_by_path").on(table.path, table.executionId),
+    // Cancelling with its children, and the list of children.
+    index("execution_for_children")
+      .on(table.parentExecutionId, table.executionId)
+      .where(sql`parent_execution_id IS NOT NULL`),
+    // Those whose time is over, the most overdue first.
+    index("execution_for_deadline").on(table.deadlineAt).where(sql`deadline_at IS NOT NULL AND ended_at IS NULL`),
+    uniqueIndex("execution_for_idempotency")
+      .on(table.caller, table.idempotencyKey)
+      .where(sql`idempotency_key IS NOT NULL`),
+    check("execution_status", sql`status IN ('PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED')`),
+    check("execution_ended", sql`(ended_at IS NOT NULL) = (status IN ('COMPLETED', 'FAILED', 'CANCELLED'))`),
+    check(
+      "execution_error",
+      sql`CASE WHEN error IS NULL THEN status <> 'FAILED' ELSE status IN ('FAILED', 'CANCELLED') END`,
+    ),
+    check("execution_result", sql`result IS NULL OR ended_at IS NOT NULL`),
+    check("execution_progress", sql`progress BETWEEN 0 AND 100`),
+    check("execution_last_event", sql`last_event_id >= execution_id`),
+    check("execution_parent", sql`(parent_execution_id IS NULL) = (root_execution_id = execution_id)`),
+    check("execution_parent_step", sql`parent_step IS NULL OR parent_execution_id IS NOT NULL`),
+    check("execution_idempotency", sql`num_nulls(caller, idempotency_key, body_sha256) IN (0, 3)`),
+  ],
+);
+
+/**
+ * One row per command. A row that is PENDING is also the outbox: who missed the notification finds it by polling. Its id
+ * tells its age (`firstIdAt`), so "pending for a minute" is a range of ids.
+ *
+ * No index finds the finished commands of an execution: its events tell of them, and finished rows are deleted by age, a
+ * range of the primary key.
+ */
+export const command = flow.table(
+  "command",
+  {
+    commandId: id("command_id").primaryKey(),
+    executionId: id("execution_id").notNull(),
+    catalogId: id("catalog_id").notNull(),
+    step: text("step").notNull(),
+    status: text("status").$type<(typeof COMMAND_STATUSES)[number]>().notNull().default("PENDING"),
+    /** Number of claims: the fencing token. A report with another one changes nothing. */
+    attempt: count("attempt"),
+    /** Kinds of its tasks: a worker claims what it has all kinds of. */
+    kinds: text("kinds").array().notNull(),
+    /** Labels that the worker must have. */
+    labels: object("labels"),
+    /** What the worker gets, written once: step run, iterations, context. Its size is bounded; large values are references. */
+    body: document<Command>("body").notNull(),
+    /** The worker that holds it. This and the next two are set exactly while it is claimed. */
+    worker: text("worker"),
+    claimedAt: instant("claimed_at"),
+    /** Renewed by heartbeats. No index has it: a renewal stays within its page. */
+    leaseExpiresAt: instant("lease_expires_at"),
+    createdAt: createdAt(),
+    endedAt: instant("ended_at"),
+  },
+  (table) => [
+    // The reaper looks for those that are older than an id.
+    index("command_for_claim").on(table.commandId).where(sql`status = 'PENDING'`),
+    // Claims take the oldest of what a worker can run; which requirements there are is read by jumping from one to the next.
+    // Labels by their hash: an entry of an index has at most 2.7 KB.
+    index("command_for_lane")
+      .on(table.kinds, sql`coalesce(jsonb_hash_extended(labels, 0), 1)`, table.commandId)
+      .where(sql`status = 'PENDING'`),
+    // Heartbeats and pools ask for what a worker holds; the reaper walks all of it: at most the workers' capacity.
+    index("command_for_reaper").on(table.worker, table.commandId).where(sql`status IN ('CLAIMED', 'RUNNING')`),
+    // Cancelling an execution, and proving that a finished one left nothing open.
+    index("command_for_cancel").on(table.executionId).where(sql`status IN ('PENDING', 'CLAIMED', 'RUNNING')`),
+    check("command_status", sql`status IN ('PENDING', 'CLAIMED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')`),
+    check(
+      "command_lease",
+      sql`num_nulls(worker, claimed_at, lease_expires_at) = CASE WHEN status IN ('CLAIMED', 'RUNNING') THEN 0 ELSE 3 END`,
+    ),
+    check("command_ended", sql`(ended_at IS NOT NULL) = (status IN ('COMPLETED', 'FAILED', 'CANCELLED'))`),
+    check("command_attempt", sql`attempt >= 0 AND (attempt > 0 OR status IN ('PENDING', 'CANCELLED'))`),
+    check("command_after_execution", sql`command_id > execution_id`),
+  ],
+);

@@ -1,0 +1,259 @@
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Page, PageRequest } from "../catalog/catalog.ts";
+import { numbers } from "../database/bulk-columns.ts";
+import type { Database } from "../database/database.ts";
+
+/** A process that takes part. */
+export interface NewRuntime {
+  /** From `reserveIds`; not used when the name is known already. */
+  runtimeId: string;
+  kind: "worker" | "server";
+  name: string;
+  capacity: number;
+  labels: JsonObject;
+  capabilities: readonly string[];
+  /** Process id, host name, version; of a worker also `instance`. */
+  about: JsonObject;
+  /** Of a worker: that of its process, where it says one. */
+  instance?: string;
+}
+
+/** What registering did. */
+export interface Registered {
+  /** Of the process's row. */
+  id: string;
+  /** Commands that another process held under this name: their leases are over. */
+  released: string[];
+}
+
+/**
+ * Registers a process as ready, or registers it again under its name. A worker of another `instance` than the one before is
+ * another process: what that one held it does not run, and is released.
+ *
+ * Locks: its row, and the commands that are released, in the order of their ids.
+ */
+export async function registerRuntime({ sql }: Database, runtime: NewRuntime): Promise<Registered> {
+  const { instance = null } = runtime;
+  const [row] = await sql<Registered[]>`
+    with own as materialized (
+      select c.command_id from flow.command c
+      where c.worker = ${runtime.name} and c.status in ('CLAIMED', 'RUNNING') and ${instance}::text is not null
+        and not exists (
+          select from flow.runtime r
+          where r.kind = ${runtime.kind} and r.name = ${runtime.name} and r.about->>'instance' = ${instance}::text
+        )
+      order by c.command_id
+      for no key update
+    ), released as (
+      update flow.command as c set lease_expires_at = now()
+      from own where c.command_id = own.command_id
+      returning c.command_id
+    ), registered as (
+    insert into flow.runtime (runtime_id, kind, name, status, capacity, labels, capabilities, about)
+    values (${runtime.runtimeId}, ${runtime.kind}, ${runtime.name}, 'ready', ${runtime.capacity},
+      ${sql.json(runtime.labels)}, ${[...runtime.capabilities]}::text[], ${sql.json(runtime.about)})
+    on conflict (kind, name) do update set
+      status = 'ready',
+      capacity = excluded.capacity,
+      running = 0,
+      labels = excluded.labels,
+      capabilities = excluded.capabilities,
+      about = excluded.about,
+      heartbeat_at = now()
+    returning runtime_id as id
+    )
+    select id, array(select command_id from released order by command_id) as released from registered`;
+  if (row === undefined) throw new Error("an upsert into flow.runtime returned no row");
+  return row;
+}
+
+/** What a worker says that it runs. */
+export interface HeartbeatInput {
+  name: string;
+  /** That of its process; absent: any. */
+  instance?: string;
+  running: readonly { commandId: string; attempt: number }[];
+  /** It claims nothing more. It stays so until it registers again. */
+  draining: boolean;
+  leaseMs: number;
+  /** Held commands that it does not list and that it claimed longer ago than this are reported as `unlisted`. */
+  graceMs: number;
+}
+
+/** What a worker is told, and what was found out about it. A listed command is in `held` or in one of the next three. */
+export interface Heartbeat {
+  /** Its claims, whose leases are renewed. One whose row is being written at this moment keeps the lease it has. */
+  held: string[];
+  /** Cancelled: to be stopped. */
+  cancelled: string[];
+  /** It ended otherwise under this very claim; its report was faster than this heartbeat. */
+  ended: string[];
+  /** Not its claim any more, or never was. */
+  lost: string[];
+  /** Held by this worker in the database, and not by its own account: the answer to its claim was lost. */
+  unlisted: string[];
+}
+
+/** Most commands of {@link Heartbeat.unlisted} at a time; the next heartbeat finds the rest. */
+const UNLISTED_MAX = 1_000;
+
+/**
+ * A worker's sign of life, in one statement: its row is touched, leases of what it runs are renewed. Undefined when nobody of
+ * that name is registered, it has signed off, or the name is another process's by now.
+ *
+ * Locks: its own row, and those commands that nobody writes at this moment (`skip locked`): a flush that ends some of them
+ * neither waits for this nor deadlocks with it. The next heartbeat comes long before a lease is over.
+ */
+export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput): Promise<Heartbeat | undefined> {
+  const ids = numbers(input.running, ({ commandId }) => commandId);
+  const attempts = numbers(input.running, ({ attempt }) => attempt);
+  const [row] = await sql<Heartbeat[]>`
+    with touched as (
+      update flow.runtime set
+        heartbeat_at = now(),
+        running = ${input.running.length},
+        status = case when ${input.draining} then 'draining' else status end
+      where kind = 'worker' and name = ${input.name} and status <> 'offline' ${ofInstance(sql, input.instance)}
+      returning name
+    ), listed as materialized (
+      select t.command_id, case
+          when c.attempt is distinct from t.attempt then 'lost'
+          when c.status in ('CLAIMED', 'RUNNING') and c.worker = ${input.name} then 'held'
+          when c.status = 'CANCELLED' then 'cancelled'
+          when c.status in ('COMPLETED', 'FAILED') then 'ended'
+          else 'lost'
+        end as fate
+      from (select unnest(${ids}::bigint[]) as command_id, unnest(${attempts}::int[]) as attempt) as t
+      left join flow.command c using (command_id)
+    ), own as materialized (
+      select c.command_id from flow.command c
+      where c.command_id in (select command_id from listed where fate = 'held')
+        and c.worker = ${input.name} and c.status in ('CLAIMED', 'RUNNING') and exists (select from touched)
+      for no key update skip locked
+    ), renewed as (
+      update flow.command as c set lease_expires_at = now() + ${input.leaseMs}::float8 * interval '1 millisecond'
+      from own where c.command_id = own.command_id
+    ), unlisted as materialized (
+      select command_id from flow.command
+      where worker = ${input.name} and status in ('CLAIMED', 'RUNNING')
+        and claimed_at <= now() - ${input.graceMs}::float8 * interval '1 millisecond'
+        and command_id not in (select command_id from listed)
+      order by command_id
+      limit ${UNLISTED_MAX}
+    )
+    select ${listed(sql, "held")} as held, ${listed(sql, "cancelled")} as cancelled, ${listed(sql, "ended")} as ended,
+      ${listed(sql, "lost")} as lost, array(select command_id from unlisted) as unlisted
+    from touched`;
+  return row;
+}
+
+/** True when another process has registered under the name. */
+export async function isReplaced({ sql }: Database, name: string, instance: string | undefined): Promise<boolean> {
+  const rows = await sql`
+    select from flow.runtime
+    where kind = 'worker' and name = ${name} and status <> 'offline' and about->>'instance' <> ${instance ?? null}::text`;
+  return rows.length > 0;
+}
+
+/** Holds for the row of this process, and for one that says nothing of its own. */
+function ofInstance(sql: Database["sql"], instance: string | undefined) {
+  return instance === undefined ? sql`` : sql`and coalesce(about->>'instance', ${instance}) = ${instance}`;
+}
+
+/** Those of the commands that are cancelled. */
+export async function cancelledAmong({ sql }: Database, commandIds: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select command_id as id from flow.command
+    where command_id = any(${numbers(commandIds, (id) => id)}::bigint[]) and status = 'CANCELLED'`;
+  return rows.map(({ id }) => id);
+}
+
+function listed(sql: Database["sql"], fate: string) {
+  return sql`array(select command_id from listed where fate = ${fate})`;
+}
+
+/**
+ * Signs a worker off: it is offline, and the leases of what it still holds are over, so that others may claim it at once.
+ * Gives these commands; undefined when nobody of that name is registered, or another process is.
+ */
+export async function deregisterWorker(
+  { sql }: Database,
+  name: string,
+  instance?: string,
+): Promise<string[] | undefined> {
+  const [row] = await sql<{ released: string[] }[]>`
+    with gone as (
+      update flow.runtime set status = 'offline', running = 0, heartbeat_at = now()
+      where kind = 'worker' and name = ${name} ${ofInstance(sql, instance)}
+      returning name
+    ), own as materialized (
+      select c.command_id from flow.command c
+      where c.worker = ${name} and c.status in ('CLAIMED', 'RUNNING') and exists (select from gone)
+      order by c.command_id
+      for no key update
+    ), released as (
+      update flow.command as c set lease_expires_at = now()
+      from own where c.command_id = own.command_id
+      returning c.command_id
+    )
+    select array(select command_id from released order by command_id) as released from gone`;
+  return row?.released;
+}
+
+/** A worker as the pool shows it. */
+export interface PoolWorker {
+  runtimeId: string;
+  name: string;
+  status: "ready" | "draining" | "offline";
+  capacity: number;
+  /** Commands that it holds, as the database has it. */
+  running: number;
+  labels: JsonObject;
+  capabilities: string[];
+  about: JsonObject;
+  heartbeatAt: Date;
+  /** Milliseconds since then, by the database's clock. */
+  heartbeatAgeMs: number;
+  createdAt: Date;
+}
+
+/** Workers in the order of their names. The cursor is a name. */
+export async function listWorkers(
+  { sql }: Database,
+  { limit, cursor }: PageRequest<string>,
+): Promise<Page<PoolWorker, string>> {
+  const rows = await sql<PoolWorker[]>`
+    select r.runtime_id as "runtimeId", r.name, r.status, r.capacity, held.count as running, r.labels, r.capabilities,
+      r.about, r.heartbeat_at as "heartbeatAt", r.created_at as "createdAt",
+      greatest(round(extract(epoch from now() - r.heartbeat_at) * 1000), 0)::float8 as "heartbeatAgeMs"
+    from flow.runtime r cross join lateral (
+      select count(*)::int as count from flow.command c
+      where c.worker = r.name and c.status in ('CLAIMED', 'RUNNING')
+    ) as held
+    where r.kind = 'worker' and r.name > ${cursor ?? ""}
+    order by r.name
+    limit ${limit + 1}`;
+  const last = rows[limit - 1];
+  if (rows.length <= limit || last === undefined) return { items: rows };
+  return { items: rows.slice(0, limit), next: last.name };
+}
+
+/** Touches a server's row; false when it is not registered. */
+export async function touchServer({ sql }: Database, name: string): Promise<boolean> {
+  const { count } = await sql`
+    update flow.runtime set heartbeat_at = now() where kind = 'server' and name = ${name} and status <> 'offline'`;
+  return count > 0;
+}
+
+/** Signs a server off. */
+export async function signOffServer({ sql }: Database, name: string): Promise<void> {
+  await sql`
+    update flow.runtime set status = 'offline', heartbeat_at = now() where kind = 'server' and name = ${name}`;
+}
+
+/** Deletes rows of processes that were not heard of for so long; gives how many. What they hold is claimable without them. */
+export async function deleteSilentRuntimes({ sql }: Database, silentMs: number): Promise<number> {
+  const { count } = await sql`
+    delete from flow.runtime where heartbeat_at <= now() - ${silentMs}::float8 * interval '1 millisecond'`;
+  return count;
+}

@@ -1,0 +1,123 @@
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { withoutPublicPath } from "../../platform/config/public-address.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+
+/** An HTTP server that listens. */
+export interface Listener {
+  /** `http://127.0.0.1:8082`: as callers on this machine reach it. */
+  url: string;
+  /** From now on every answer is the last one of its connection: callers go elsewhere with their next call. */
+  leave(): void;
+  /** Takes no new request, lets those under way end, and closes what idles. */
+  close(): Promise<void>;
+}
+
+/** What {@link listen} answers with. */
+export interface Answers {
+  /** `incoming` knows the connection: whose address it is. */
+  fetch(request: Request, env: { incoming: IncomingMessage }): Response | Promise<Response>;
+  malformed(): Response;
+}
+
+/** Where to listen. */
+export interface ListenAt {
+  host: string;
+  /** 0: a free one. */
+  port: number;
+  /** How another port is chosen, for people. Default `--port`. */
+  portBy?: string;
+  /** How slow a client may be. Default {@link SLOWEST}. */
+  slowest?: Slowest;
+  /** What a reverse proxy may leave standing before each path (`/flow`): it is cut off. Default nothing. */
+  publicPath?: string;
+}
+
+/** How slow a client may be, milliseconds: who takes longer is answered 408, and the connection is closed. */
+export interface Slowest {
+  /** For the headers. */
+  headersMs: number;
+  /** For the whole request. */
+  requestMs: number;
+  /** How often connections are looked at: one may last this much longer. */
+  lookMs: number;
+}
+
+/** A client that takes longer holds a connection for nothing. Node looks each 30 s by itself. */
+const SLOWEST: Slowest = { headersMs: 10_000, requestMs: 30_000, lookMs: 2_000 };
+/**
+ * A connection idles this long. What stands in front keeps its own for 60 s as a rule, and must be the one that closes: else it may
+ * send a call down a connection that ends at that moment.
+ */
+const KEEP_ALIVE_MS = 75_000;
+/** Requests under way get this long to end; then their connections are cut. Below the limit of the lifecycle's parts. */
+const DRAIN_MS = 8_000;
+/** How often connections on which nothing is asked any more are closed meanwhile. */
+const IDLE_POLL_MS = 50;
+
+/**
+ * Listens and answers with `fetch`; with `malformed` where there is no request to hand on: an invalid Host, an impossible
+ * address. Throws `FlowError` INVALID_SETTING when the address cannot be had.
+ */
+export async function listen({ fetch, malformed }: Answers, at: ListenAt): Promise<Listener> {
+  const answer = getRequestListener((request, env) => fetch(request, { incoming: env.incoming as IncomingMessage }), {
+    errorHandler: malformed,
+  });
+  let isLeaving = false;
+  const { headersMs, requestMs, lookMs } = at.slowest ?? SLOWEST;
+  const limits = {
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: lookMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  };
+  const server = createServer(limits, (incoming, outgoing) => {
+    // The connection's last answer: a busy client would keep it, and this server, for as long as it has something to ask.
+    if (isLeaving) outgoing.shouldKeepAlive = false;
+    if (at.publicPath !== undefined) incoming.url = withoutPublicPath(incoming.url ?? "/", at.publicPath);
+    void answer(incoming, outgoing);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, at)));
+    server.listen(at.port, at.host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const host = at.host.includes(":") ? `[${at.host}]` : at.host;
+  return {
+    url: `http://${host}:${port}`,
+    leave: () => {
+      isLeaving = true;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        isLeaving = true;
+        const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+        const idle = setInterval(() => server.closeIdleConnections(), IDLE_POLL_MS);
+        server.close(() => {
+          clearTimeout(cut);
+          clearInterval(idle);
+          resolve();
+        });
+      }),
+  };
+}
+
+/** Makes sure that the address can be had, now. Throws as {@link listen}; port 0 is always free. */
+export async function assertFree(at: ListenAt): Promise<void> {
+  if (at.port === 0) return;
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, at)));
+    probe.listen(at.port, at.host, () => probe.close(() => resolve()));
+  });
+}
+
+function cannotListen(error: NodeJS.ErrnoException, { host, port, portBy = "--port" }: ListenAt): FlowError {
+  const hint =
+    error.code === "EADDRINUSE"
+      ? `Something listens there already, perhaps another flow: stop it, or choose another port with ${portBy}`
+      : `Choose another address with --host and ${portBy}`;
+  const message = `Cannot listen on ${host}:${port}: ${messageOf(error)}. ${hint}`;
+  return new FlowError("INVALID_SETTING", message, { cause: error });
+}

@@ -1,0 +1,99 @@
+import { systemClock } from "../../adapters/system-clock.ts";
+import type { Lifecycle } from "../../platform/system/lifecycle.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import { deleteOldSessions } from "../../repositories/access/login-sessions.ts";
+import { deleteExpiredTransients } from "../../repositories/credentials/key-values.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { ensureEventPartitions } from "../../repositories/executions/event-partitions.ts";
+import type { Audit } from "../../services/access/audit.ts";
+import type { TransientValues } from "../../services/credentials/key-values.ts";
+import type { Elsewhere } from "../../services/executions/follow-other-servers.ts";
+import type { KeychainUpkeep } from "../../services/keychain/cleanup.ts";
+import { type BackgroundWork, startBackground, untilFew } from "../../services/maintenance/background.ts";
+import type { Retention } from "../../services/maintenance/retention.ts";
+import type { Upkeep } from "../../services/orchestration/orchestrator.ts";
+import type { Results } from "../../services/results/results.ts";
+import type { Reaper } from "../../services/workers/reaper.ts";
+import type { Presence } from "./presence.ts";
+
+/** What is looked after beside the requests. */
+export interface UpkeepDeps {
+  upkeep: Upkeep;
+  elsewhere: Elsewhere;
+  database: Database;
+  audit: Audit;
+  keychainUpkeep: KeychainUpkeep;
+  transient: Pick<TransientValues, "sweep">;
+  presence: Presence;
+  /** Undefined: switched off. */
+  reaper: { reaper: Reaper; intervalMs: number } | undefined;
+  retention: Retention;
+  results: Pick<Results, "sweep" | "removeLeftovers">;
+  logger: Logger;
+  lifecycle: Lifecycle;
+}
+
+/** A server that takes this long to work out what follows from a batch is taken for dead, and another one does it too. */
+const BATCH_IDLE_MS = 5_000;
+/** Time between two looks for commands that nobody told of: what is given back at another server is taken within a second. */
+const POLL_MS = 700;
+/** Time between two looks at what is watched here, where no broker tells: an end there is heard here some 20 ms later. */
+const ELSEWHERE_MS = 25;
+const DAY_MS = 86_400_000;
+/** Time between two signs of life. */
+const PRESENCE_MS = 10_000;
+/** Expired rows deleted in one run; after a full one the next begins soon. */
+const EXPIRED_MAX = 1_000;
+/** How long people can look at sessions that are over. */
+const SESSION_DAYS = 30;
+/** Time between runs of retention. */
+export const RETENTION_INTERVAL_MS = 300_000;
+
+/**
+ * Runs what nobody asks for: commands and batches that another process left, deadlines, the reaper, partitions of the log,
+ * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
+ */
+export function startUpkeep(deps: UpkeepDeps): void {
+  const { upkeep, elsewhere, database, presence, audit, keychainUpkeep, transient, results, reaper, retention } = deps;
+  const { logger, lifecycle } = deps;
+  const work: BackgroundWork[] = [
+    { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => upkeep.poll() },
+    { name: "hear of what others moved", intervalMs: ELSEWHERE_MS, runOnce: () => elsewhere.look() },
+    { name: "recover batches", intervalMs: 1_000, runOnce: () => upkeep.recover(BATCH_IDLE_MS) },
+    { name: "end overdue executions", intervalMs: 1_000, runOnce: () => upkeep.expire() },
+    { name: "forget idle executions", intervalMs: 1_000, runOnce: () => upkeep.sweep() },
+    { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
+    { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => ensureEventPartitions(database) },
+    untilFew("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
+    { name: "delete entries of the keychain", intervalMs: 10_000, runOnce: () => keychainUpkeep.sweep() },
+    { name: "delete transient values", intervalMs: RETENTION_INTERVAL_MS, runOnce: () => transient.sweep() },
+    {
+      name: "delete old rows of the audit log",
+      intervalMs: RETENTION_INTERVAL_MS,
+      runOnce: () => audit.deleteOld(),
+    },
+    untilFew("delete old sessions", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
+      deleteOldSessions(database, SESSION_DAYS, limit),
+    ),
+    { name: "delete results with what they end with", intervalMs: 5_000, runOnce: () => results.sweep() },
+    untilFew("delete what results have left in stores", 60_000, EXPIRED_MAX, (limit) => results.removeLeftovers(limit)),
+    {
+      name: "delete what was kept for long enough",
+      intervalMs: RETENTION_INTERVAL_MS,
+      runOnce: () => retention.runOnce(),
+      isBehind: retention.isBehind,
+    },
+  ];
+  if (reaper !== undefined) {
+    const { intervalMs, reaper: commands } = reaper;
+    work.push({ name: "reap commands", intervalMs, runOnce: () => commands.sweep(), isBehind: commands.isBehind });
+  }
+  const onError = (name: string, error: unknown) => logger.warn({ err: error, work: name }, "background work failed");
+  const stop = startBackground(work, { clock: systemClock, random: Math.random, onError });
+  lifecycle.add("the background work", async () => {
+    // Another server may do the same at once. Without the database it waits for the end of the lease.
+    await Promise.all([stop(), retention.end().catch(() => undefined)]);
+    await reaper?.reaper.release().catch(() => undefined);
+    await presence.end().catch(() => undefined);
+  });
+}

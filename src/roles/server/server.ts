@@ -1,0 +1,199 @@
+import { setMaxListeners } from "node:events";
+import { resolve } from "node:path";
+import type { Config } from "../../platform/config/config.ts";
+import { publicAddress, publicPathOf } from "../../platform/config/public-address.ts";
+import type { KeyRing } from "../../platform/crypto/key-ring.ts";
+import { openKeyRing } from "../../platform/crypto/key-ring-source.ts";
+import { isLoopback } from "../../platform/http/loopback.ts";
+import { readGuiFiles } from "../../platform/http/page-files.ts";
+import { createIds } from "../../platform/system/ids.ts";
+import type { Lifecycle } from "../../platform/system/lifecycle.ts";
+import { packagePath } from "../../platform/system/package-file.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import { countUnknownKeys } from "../../repositories/credentials/rotation.ts";
+import { type Database, type DatabaseOptions, openDatabase } from "../../repositories/database/database.ts";
+import { unavailable } from "../../repositories/database/error-codes.ts";
+import { migrate } from "../../repositories/database/migrate.ts";
+import { ensureEventPartitions } from "../../repositories/executions/event-partitions.ts";
+import { createApp } from "../../routes/app.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { createCatalog } from "../../services/catalog/catalog.ts";
+import { createDocuments } from "../../services/catalog/documents.ts";
+import { lameDuckMs, openLameDuck } from "../http/lame-duck.ts";
+import { listen } from "../http/listen.ts";
+import { malformed } from "../http/malformed.ts";
+import { outageLog } from "../telemetry/outage-log.ts";
+import { awaitDatabase } from "./await-database.ts";
+import { registerGivenCredentials } from "./given-credentials.ts";
+import { type FoundDatabase, findDatabase } from "./open-database.ts";
+import { prepareLogins } from "./prepare-logins.ts";
+import { startService } from "./start-services.ts";
+
+/** What a server needs to begin. */
+export interface ServerDeps {
+  config: Config;
+  host: string;
+  port: number;
+  /** Folder against which a relative `FLOW_HOME` is meant. */
+  folder: string;
+  /** Version of the program. */
+  version: string;
+  logger: Logger;
+  /** Aborted when the process is to stop. */
+  signal: AbortSignal;
+  /** Every part that was started is added to it; whoever made it stops it, also when this throws. */
+  lifecycle: Lifecycle;
+}
+
+/** A server that answers. */
+export interface RunningServer {
+  url: string;
+  /** Where its data is, for people. */
+  data: string;
+  /** It serves the browser's page; an installation may have been built without. */
+  hasPage: boolean;
+  /** `FLOW_PUBLIC_URL`. */
+  publicUrl: string | undefined;
+}
+
+/**
+ * The role `server`: database, schema, API, in this order. Throws `FlowError` INVALID_SETTING for settings that do not go
+ * together or an address that cannot be had, UNAVAILABLE, SCHEMA_MISMATCH, and CANCELLED when it is told to stop while it waits for
+ * the database.
+ */
+export async function startServer(given: ServerDeps): Promise<RunningServer> {
+  const deps = { ...given, logger: outageLog(given.logger, Date.now) };
+  const { config, host, port, logger, lifecycle, signal } = deps;
+  const tokens = { server: config.serverToken, worker: config.workerToken };
+  checkAccess(config, host);
+  if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: whoever reaches ${host} may do anything`);
+  // Before anything is touched: whoever has no key for a database of their own is told so at once.
+  const keyFolder = config.databaseUrl === undefined ? resolve(deps.folder, config.home) : undefined;
+  const keys = await openKeyRing({ ...config, keyFolder, log: (line) => logger.info({}, line) });
+  const found = await findDatabase(deps);
+  const { url: databaseUrl, authAccount, data } = found;
+  const database = openDatabase(databaseUrl, { ...found.options, onReach: tellReach(found.place, logger) });
+  lifecycle.add("the connections to the database", () => database.close());
+  const awaiting = <T>(part: () => Promise<T>) => awaitDatabase(part, { ...deps, place: found.place });
+  await awaiting(() => prepareSchema(database, found, logger));
+  const { service, metrics, reaper, diagnose, overview } = await startService(
+    { ...deps, awaiting },
+    { database, found, keys },
+  );
+  await awaiting(() => registerGivenCredentials(config, service.credentials, logger));
+  await awaiting(() => warnOfUnknownKeys(database, keys, logger));
+  // What the server registers by itself, before it listens, is nobody's news.
+  let level: "debug" | "info" = "debug";
+  const documents = createDocuments();
+  lifecycle.add("the reading of documents", () => documents.close());
+  const catalog = createCatalog({
+    database,
+    documents,
+    onRegistered: ({ catalogId, path, kind, version, unchanged }) => {
+      metrics.catalogRegistered(kind, unchanged ? "unchanged" : "created");
+      if (!unchanged) logger[level]({ catalog_id: catalogId, path, kind, version }, "a document was registered");
+    },
+  });
+  const logins = { ...deps, database, databaseUrl, authAccount, catalog, credentials: service.credentials };
+  await awaiting(() => prepareLogins(logins));
+  level = "info";
+  const stopping = new AbortController();
+  // Every long poll listens to it. Node takes eleven for a leak.
+  setMaxListeners(0, stopping.signal);
+  const loopback = isLoopback(host);
+  const newRequestId = createIds(Date.now);
+  const own = publicAddress(config.publicUrl);
+  const gui = readGuiFiles(packagePath("dist/page"), "/api", own?.path);
+  if (gui === undefined) logger.warn({}, "this installation has no page for browsers: it was built without");
+  const app = createApp({
+    ...service,
+    reaper,
+    diagnose,
+    overview,
+    health: () => (signal.aborted ? STOPPING : database.away() === undefined ? { status: "ok" } : DEGRADED),
+    catalog,
+    limits: config,
+    stopping: stopping.signal,
+    logger,
+    metrics,
+    tokens,
+    loopback,
+    // Without tokens everybody whom the proxy lets through could do anything.
+    publicAddress: config.serverToken === undefined && !config.authDisabled ? undefined : own,
+    gui,
+    version: deps.version,
+    newRequestId,
+    unavailable,
+  });
+  const listener = await listen(
+    { fetch: (request, { incoming }) => app.fetch(request, { incoming }), malformed: () => malformed(newRequestId()) },
+    { host, port, ...publicPathOf(config, own) },
+  );
+  lifecycle.add("the HTTP server", () => listener.close());
+  // Who waits for something is answered, so that the HTTP server can end.
+  lifecycle.add("whoever waits", () => stopping.abort());
+  openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
+  return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined };
+}
+
+/**
+ * Whoever can reach the port can run anything that playbooks can. So an open server stays on this machine. Throws `FlowError`
+ * INVALID_SETTING.
+ */
+export function checkAccess(config: Config, host: string): void {
+  const refuse = (why: string) => {
+    throw new FlowError("INVALID_SETTING", why);
+  };
+  const { serverToken, workerToken, authDisabled } = config;
+  if (serverToken === undefined && workerToken !== undefined)
+    refuse("FLOW_WORKER_TOKEN is set without FLOW_SERVER_TOKEN: nobody could operate the server. Set both");
+  if (serverToken !== undefined && serverToken.reveal() === workerToken?.reveal())
+    refuse("FLOW_SERVER_TOKEN and FLOW_WORKER_TOKEN are the same: workers would be operators. Choose two");
+  if (serverToken !== undefined && authDisabled)
+    refuse("FLOW_AUTH_DISABLED=true and FLOW_SERVER_TOKEN contradict each other. Take one of them away");
+  if (serverToken === undefined && !authDisabled && !isLoopback(host)) {
+    const why = `Refused to listen on ${host} without tokens: whoever reaches it could run anything`;
+    refuse(`${why}. Set FLOW_SERVER_TOKEN, or FLOW_AUTH_DISABLED=true where nobody else can reach it`);
+  }
+}
+
+/** A key that was taken away too soon is missed now, not when a playbook needs the secret. */
+async function warnOfUnknownKeys(database: Database, keys: KeyRing, logger: Logger): Promise<void> {
+  for (const { keyId, count } of await countUnknownKeys(database, keys.ids)) {
+    const what = `${count} secrets in the database are encrypted with the key '${keyId}', which this server does not have`;
+    logger.error({ key_id: keyId, count }, `${what}: add it to FLOW_ENCRYPTION_KEYS, or store them again`);
+  }
+}
+
+/** For anybody: where the database is stays in the log. */
+const DEGRADED = {
+  status: "degraded",
+  why: "The database cannot be reached; calls are answered 503 until it is back",
+} as const;
+const STOPPING = { status: "stopping", why: "This server was told to stop; call another one" } as const;
+
+/** Over the way past a pooler, where there is one: a migration may take long, and holds a lock. */
+async function prepareSchema(database: Database, { url, sessionUrl }: FoundDatabase, logger: Logger): Promise<void> {
+  const direct = sessionUrl === undefined || sessionUrl === url ? undefined : openDatabase(sessionUrl);
+  try {
+    const { applied, late, version } = await migrate(direct ?? database);
+    if (applied.length > 0) logger.info({ applied, version }, "the database's schema was brought up to date");
+    if (late.length > 0) logger.warn({ late }, "migrations were applied after newer ones");
+  } finally {
+    await direct?.close();
+  }
+  await ensureEventPartitions(database);
+}
+
+/** One line when the database goes, and one when it is back. */
+function tellReach(place: string, logger: Logger): NonNullable<DatabaseOptions["onReach"]> {
+  let since = 0;
+  return (away) => {
+    if (away === undefined) {
+      logger.info({ away_ms: Date.now() - since }, `the database at ${place} answers again`);
+      return;
+    }
+    since = away.since;
+    logger.error({ reason: away.reason }, `the database at ${place} does not answer: calls are refused until it does`);
+  };
+}

@@ -1,0 +1,238 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import type { Config } from "../../platform/config/config.ts";
+import type { KeyRing } from "../../platform/crypto/key-ring.ts";
+import type { Lifecycle } from "../../platform/system/lifecycle.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import { createMetrics, type Metrics } from "../../platform/telemetry/metrics.ts";
+import type { Broker } from "../../ports/broker.ts";
+import { hearSessionChanges } from "../../repositories/access/session-changes.ts";
+import { type Database, openDatabase } from "../../repositories/database/database.ts";
+import { messageOf } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { SessionChanges } from "../../services/access/session-changes.ts";
+import { createDiagnosis } from "../../services/diagnosis/diagnose.ts";
+import { createElsewhere } from "../../services/executions/follow-other-servers.ts";
+import { createRetention } from "../../services/maintenance/retention.ts";
+import { createOverview } from "../../services/overview/overview.ts";
+import { createEchoes, type Echoes } from "../../services/workers/own-notices.ts";
+import { createReaper, type Reaper } from "../../services/workers/reaper.ts";
+import { diskRoom } from "../telemetry/disk-room.ts";
+import { createExecutionTraces } from "../telemetry/execution-traces.ts";
+import { createObserver } from "../telemetry/observer.ts";
+import { openProcessTracing } from "../telemetry/open-tracing.ts";
+import { createResultsObserver } from "../telemetry/results-observer.ts";
+import { RETENTION_INTERVAL_MS, startUpkeep } from "./background-jobs.ts";
+import { openBroker } from "./open-broker.ts";
+import type { FoundDatabase } from "./open-database.ts";
+import { openPresence } from "./presence.ts";
+import { openResultStores } from "./result-stores.ts";
+import { createService, type Service } from "./wire-services.ts";
+
+/** What {@link startService} takes from the role. */
+export interface StartServiceDeps {
+  config: Config;
+  folder: string;
+  /** Of the program. */
+  version: string;
+  logger: Logger;
+  lifecycle: Lifecycle;
+  /** Does what needs the database again until that is there. */
+  awaiting<T>(part: () => Promise<T>): Promise<T>;
+}
+
+/** What a server has of it. */
+export interface StartedService {
+  service: Service;
+  metrics: Metrics;
+  reaper: Reaper;
+  diagnose: ReturnType<typeof createDiagnosis>;
+  overview: ReturnType<typeof createOverview>;
+}
+
+/**
+ * Starts what executions need: the broker, the service over its database, and the upkeep. What a server that died has left
+ * is worked out before anything new is taken.
+ */
+export async function startService(
+  { config, folder, version, logger, lifecycle, awaiting }: StartServiceDeps,
+  { database, found, keys }: { database: Database; found: FoundDatabase; keys: KeyRing },
+): Promise<StartedService> {
+  const { broker, resultValues, link } = await openBroker(config, logger, lifecycle);
+  const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
+  const flushDatabase = openDatabase(found.url, {
+    ...found.options,
+    // One for each round that is under way; shared with nothing that could hold them up.
+    connectionsMax: 1 + config.batchProcessors,
+    byKey: true,
+    statementMs: config.batchProcessingTimeoutMs,
+  });
+  lifecycle.add("the connections that write", () => flushDatabase.close());
+  const echoes = createEchoes();
+  let depth = () => 0;
+  const metrics = createMetrics({ queueDepth: () => depth() });
+  const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
+  const about = { role: "server" as const, version, instance: processor };
+  const tracing = openProcessTracing(config, about, logger, lifecycle);
+  const traces = tracing && createExecutionTraces({ tracing, ratio: config.traceRatio, random: Math.random });
+  const service = createService({
+    database,
+    flushDatabase,
+    keys,
+    config,
+    resultsFolder: join(resolve(folder, config.home), "results"),
+    stores,
+    resultsObserver: createResultsObserver(metrics, logger),
+    processor,
+    env: templateEnvironment(config),
+    observer: createObserver({ metrics, logger, broker, echoes, server: processor, traces }),
+    onKeychainViolation: (cacheKey, problems) =>
+      logger.warn({ cache_key: cacheKey, problems }, "what the keychain keeps does not match its schema"),
+    ...(traces !== undefined && { traceOf: traces.traceOf }),
+  });
+  const { advance } = service;
+  depth = () => advance.queueDepth();
+  lifecycle.add("the audit log", () => service.audit.close());
+  lifecycle.add("the results that go", () => service.results.close());
+  lifecycle.add("the executions", () => advance.close());
+  await awaiting(() => advance.upkeep.recover(0));
+  await awaiting(() => advance.upkeep.poll());
+  const { sessionUrl } = found;
+  if (sessionUrl !== undefined) {
+    lifecycle.add("hearing of changed sessions", hearSessions(sessionUrl, service.sessionChanges, logger));
+  }
+  lifecycle.add("hearing of other servers", hear(broker, service, echoes, processor));
+  const reaper = openReaper(config, { database, broker, metrics, logger, processor });
+  const retention = createRetention({
+    database,
+    results: service.results,
+    holder: processor,
+    days: config.retentionDays,
+    leaseMs: 3 * RETENTION_INTERVAL_MS,
+    intervalMs: RETENTION_INTERVAL_MS,
+    now: Date.now,
+    onRemoved: (removed) => logger.info({ ...removed }, "RETENTION deleted what was kept for long enough"),
+    onFailed: (error) => logger.warn({ err: error }, "RETENTION could not delete what was kept for long enough"),
+  });
+  const elsewhere = createElsewhere({
+    database,
+    advance,
+    server: processor,
+    isTold: () => link?.isUp() === true,
+    now: Date.now,
+  });
+  const reaperWork = config.reaperEnabled ? { reaper, intervalMs: config.reaperIntervalMs } : undefined;
+  const presence = openPresence(database, { name: processor, version });
+  startUpkeep({
+    ...service,
+    upkeep: advance.upkeep,
+    elsewhere,
+    database,
+    presence,
+    reaper: reaperWork,
+    retention,
+    logger,
+    lifecycle,
+  });
+  const diagnose = createDiagnosis({
+    database,
+    keyIds: keys.ids,
+    disk: async () => (config.databaseUrl === undefined ? await diskRoom(resolve(folder, config.home)) : undefined),
+    ...(link !== undefined && { brokerIsUp: link.isUp }),
+    limits: { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs: config.reaperHardTimeoutMs },
+  });
+  const overview = createOverview({
+    database,
+    embedded: config.databaseUrl === undefined,
+    ...(link !== undefined && { broker: link }),
+    reaper: { ...reaper, enabled: config.reaperEnabled, intervalMs: config.reaperIntervalMs },
+    server: processor,
+    staleMs: config.reaperWorkerStaleMs,
+    now: Date.now,
+  });
+  return { service, metrics, reaper, diagnose, overview };
+}
+
+/** Needs a session of the database for itself. */
+function hearSessions(url: string, { began, heard, lost }: SessionChanges, logger: Logger): () => Promise<void> {
+  return hearSessionChanges(url, {
+    began,
+    heard,
+    lost(error) {
+      const what = "this server does not hear of changed sessions; gateways ask for each one meanwhile";
+      logger.warn({ reason: messageOf(error) }, what);
+      lost(error);
+    },
+  });
+}
+
+/** What other servers tell of is looked up: a notice is a hint, and may be forged. */
+function hear(
+  broker: Broker,
+  { advance, stops }: Pick<Service, "advance" | "stops">,
+  echoes: Echoes,
+  server: string,
+): () => void {
+  return broker.subscribe((notice) => {
+    if (notice.kind === "cancel") void stops.tell(notice.stopped ?? []);
+    if (notice.kind === "execution" && notice.server !== server) {
+      const { executionId, lastEventId, ended = false } = notice;
+      advance.moved(executionId, { lastEventId: Number(lastEventId), hasEnded: ended });
+    }
+    if (notice.kind !== "commands") return;
+    const commandIds = echoes.fromOthers(notice.commandIds);
+    if (commandIds.length > 0) void advance.offer(commandIds);
+  });
+}
+
+/** The reaper; where it is switched off, one that sweeps when an operator asks for it. */
+function openReaper(
+  config: Config,
+  deps: { database: Database; broker: Broker; metrics: Metrics; logger: Logger; processor: string },
+): Reaper {
+  const { reaperIntervalMs, reaperWorkerStaleMs, reaperHardTimeoutMs, reaperPendingRetryMs, reaperMaxPerRun } = config;
+  const reaper = createReaper({
+    database: deps.database,
+    broker: deps.broker,
+    holder: deps.processor,
+    policy: {
+      staleMs: reaperWorkerStaleMs,
+      hardTimeoutMs: reaperHardTimeoutMs,
+      pendingMs: reaperPendingRetryMs,
+    },
+    maxPerRun: reaperMaxPerRun,
+    intervalMs: reaperIntervalMs,
+    now: Date.now,
+    onSwept(swept) {
+      deps.metrics.reaperSwept(swept);
+      if (swept !== undefined && swept.pending + swept.worker + swept.timeout > 0) {
+        deps.logger.info({ ...swept }, "COMMAND-REAPER published stranded commands again");
+      }
+    },
+  });
+  if (!config.reaperEnabled) {
+    deps.logger.warn(
+      {},
+      "COMMAND-REAPER is switched off: stranded commands wait for a claim that happens to find them",
+    );
+    return reaper;
+  }
+  const fields = {
+    interval_seconds: reaperIntervalMs / 1_000,
+    worker_stale_seconds: reaperWorkerStaleMs / 1_000,
+    hard_timeout_seconds: reaperHardTimeoutMs / 1_000,
+  };
+  const told = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
+  deps.logger.info(fields, `COMMAND-REAPER started: ${told.join(" ")}`);
+  return reaper;
+}
+
+/** The environment variables that templates may read. */
+function templateEnvironment({ templateEnv, environment }: Config): JsonObject {
+  const given = templateEnv.flatMap((name) => {
+    const value = environment[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(given);
+}

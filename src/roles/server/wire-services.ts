@@ -1,0 +1,247 @@
+import { createDiskPayloads } from "../../adapters/payloads/disk.ts";
+import { createSqlPayloads } from "../../adapters/payloads/sql.ts";
+import { createPostgresExecutionStore } from "../../adapters/postgres-execution-store.ts";
+import { systemClock } from "../../adapters/system-clock.ts";
+import { resultOf } from "../../engine/state/results.ts";
+import { boundedResult } from "../../language/views/bounded-result.ts";
+import type { Config } from "../../platform/config/config.ts";
+import type { KeyRing } from "../../platform/crypto/key-ring.ts";
+import type { PayloadStore } from "../../ports/payload-store.ts";
+import { findById } from "../../repositories/catalog/catalog.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { isRetryable, unavailable, violatedConstraint } from "../../repositories/database/error-codes.ts";
+import { cancelledAmong } from "../../repositories/workers/workers.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { type Access, createAccess } from "../../services/access/access.ts";
+import { type Audit, createAudit } from "../../services/access/audit.ts";
+import { createLoginSessions, type LoginSessions } from "../../services/access/login-sessions.ts";
+import { createRoles, type Roles } from "../../services/access/roles.ts";
+import { createSessionChanges, type SessionChanges } from "../../services/access/session-changes.ts";
+import { createUsers, type Users } from "../../services/access/users.ts";
+import { type Credentials, createCredentials } from "../../services/credentials/credentials.ts";
+import { createTransientValues, type TransientValues } from "../../services/credentials/key-values.ts";
+import { rotateSecrets } from "../../services/credentials/rotate-secrets.ts";
+import { runSql } from "../../services/credentials/run-sql.ts";
+import { createSealing, type Sealing } from "../../services/credentials/sealing.ts";
+import { checkReading } from "../../services/executions/check-read-access.ts";
+import { createExecutions, type Executions } from "../../services/executions/executions.ts";
+import { isStepOver } from "../../services/executions/is-step-ended.ts";
+import { createKeychainUpkeep, type KeychainUpkeep } from "../../services/keychain/cleanup.ts";
+import { createKeychain, type Keychain } from "../../services/keychain/keychain.ts";
+import { type AgentChanges, createAgentChanges } from "../../services/mcp/tool-list-changes.ts";
+import { type Batches, createBatches } from "../../services/orchestration/batch-status.ts";
+import { createAdvance } from "../../services/orchestration/create-orchestrator.ts";
+import { createPrograms } from "../../services/orchestration/memory/program-cache.ts";
+import type { Advance, AdvanceDeps, AdvanceObserver } from "../../services/orchestration/orchestrator.ts";
+import { reportEvents } from "../../services/orchestration/resolve-report.ts";
+import { createStops, type Stops } from "../../services/orchestration/rounds/cancel-notices.ts";
+import type { ResultsObserver } from "../../services/results/observer.ts";
+import { createResults, type Results } from "../../services/results/results.ts";
+import { createWorkers, type Workers } from "../../services/workers/workers.ts";
+import { createSqlRunner } from "./sql-runner.ts";
+
+/** Settings that the service's parts read. */
+export type ServiceConfig = Pick<
+  Config,
+  | "auditDays"
+  | "batchEnqueueTimeoutMs"
+  | "batchQueueMax"
+  | "batchProcessingTimeoutMs"
+  | "batchProcessors"
+  | "batchStatusPollMs"
+  | "claimHardTimeoutMs"
+  | "claimLeaseMs"
+  | "reaperHardTimeoutMs"
+  | "reaperWorkerStaleMs"
+  | "resultBytesMax"
+  | "resultKvBytesMax"
+  | "resultS3BytesMax"
+  | "resultTtlMs"
+  | "sqlExecuteMs"
+  | "sqlExecuteOwn"
+  | "sqlExecuteRowsMax"
+>;
+
+/** What the service is made of. */
+export interface ServiceDeps {
+  database: Database;
+  /** A pool of its own for writing; default: `database`. */
+  flushDatabase?: Database;
+  /** What is encrypted at rest is encrypted with these. */
+  keys: KeyRing;
+  config: ServiceConfig;
+  /** Folder of results that are too large for the database. */
+  resultsFolder: string;
+  /** Stores of results besides the disk and the database; default: none. */
+  stores?: readonly PayloadStore[];
+  resultsObserver?: ResultsObserver;
+  /** Name of this server, unique among those of one database. */
+  processor: string;
+  /** The allow-listed environment, readable as `env` in templates. */
+  env: JsonObject;
+  observer: AdvanceObserver;
+  /** What the keychain has of an entry does not match its schema: its key, and what is wrong. */
+  onKeychainViolation?(cacheKey: string, problems: readonly string[]): void;
+  /** The place of a new execution in a trace; default: directly under its caller. */
+  traceOf?: AdvanceDeps["traceOf"];
+}
+
+/** The use cases of executions, over one database. */
+export interface Service {
+  advance: Advance;
+  executions: Executions;
+  workers: Workers;
+  stops: Stops;
+  batches: Batches;
+  agentChanges: AgentChanges;
+  results: Results;
+  checkReading: ReturnType<typeof checkReading>;
+  keychain: Keychain;
+  keychainUpkeep: KeychainUpkeep;
+  transient: TransientValues;
+  audit: Audit;
+  access: Access;
+  sessionChanges: SessionChanges;
+  users: Users;
+  loginSessions: LoginSessions;
+  roles: Roles;
+  credentials: Credentials;
+  sealing: Sealing;
+  rotate: ReturnType<typeof rotateSecrets>;
+  runSql: ReturnType<typeof runSql>;
+  report: ReturnType<typeof reportEvents>;
+}
+
+/** Builds the service. It works until `advance.close()`. */
+export function createService(deps: ServiceDeps): Service {
+  const { database, config, env } = deps;
+  const { keychain, keychainUpkeep, observer: telling } = keychainOf(deps);
+  const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
+  const policy = { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs };
+  const observer: AdvanceObserver = {
+    ...telling,
+    committed(commit) {
+      const { at, steps } = commit;
+      results.tell({ at, steps, executionIds: commit.ended.map(({ executionId }) => executionId) });
+      telling.committed(commit);
+    },
+  };
+  const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, advance }, id, step));
+  const programs = createPrograms((catalogId) => findById(database, catalogId));
+  const advance: Advance = createAdvance({
+    store: createPostgresExecutionStore({ ...deps, policy }),
+    programs,
+    results,
+    sealerOf: (rootExecutionId) => sealing.sealerOf(rootExecutionId),
+    clock: systemClock,
+    defer: setImmediate,
+    env,
+    ...(deps.traceOf !== undefined && { traceOf: deps.traceOf }),
+    limits: {
+      leaseMs: config.claimLeaseMs,
+      ackMs: config.batchEnqueueTimeoutMs,
+      queueMax: config.batchQueueMax,
+      processingMs: config.batchProcessingTimeoutMs,
+      processors: config.batchProcessors,
+    },
+    resultOf: (state) => {
+      const result = resultOf(state);
+      return result === null ? null : boundedResult(result);
+    },
+    isRetryable,
+    isDuplicateKey: (error) => /_for_idempotency$/.test(violatedConstraint(error) ?? ""),
+    unavailable,
+    observer,
+  });
+  const audit = createAudit({
+    database,
+    days: config.auditDays,
+    onLost: (error, rows) => observer.fault(new Error(`${rows} rows of the audit log were lost`, { cause: error }), []),
+  });
+  const access = createAccess({ database, onFault: (error) => observer.fault(error, []) });
+  const stops = createStops({
+    cancelled: (ids) => cancelledAmong(database, ids),
+    onFault: (error) => observer.fault(error, []),
+  });
+  const sealing = createSealing({ database, keys: deps.keys, audit });
+  return {
+    advance,
+    results,
+    checkReading: checkReading({ database, access, audit }),
+    sealing,
+    keychain,
+    keychainUpkeep,
+    transient: createTransientValues({ database }),
+    audit,
+    access,
+    sessionChanges: createSessionChanges(),
+    users: createUsers({ database }),
+    loginSessions: createLoginSessions({ database, audit }),
+    roles: createRoles({ database }),
+    ...secretsOf(deps, audit),
+    executions: createExecutions({ database, programs, advance, results, access, audit, now: systemClock.now }),
+    stops,
+    workers: createWorkers({
+      ...{ database, advance, stops, policy, leaseMs: config.claimLeaseMs },
+      onReturned: observer.returned,
+    }),
+    agentChanges: createAgentChanges({ database }),
+    batches: createBatches({ database, advance, pollMs: config.batchStatusPollMs }),
+    report: reportEvents({ database, advance }),
+  };
+}
+
+/** The results, in all stores that there are. */
+function resultsOf(deps: ServiceDeps, isOver: (executionId: string, step: string) => Promise<boolean>): Results {
+  const { database, config, resultsFolder, stores = [], resultsObserver } = deps;
+  return createResults({
+    database,
+    stores: [createDiskPayloads(resultsFolder), createSqlPayloads(database), ...stores],
+    folder: resultsFolder,
+    bytesMax: config.resultBytesMax,
+    limits: { kvBytesMax: config.resultKvBytesMax, s3BytesMax: config.resultS3BytesMax },
+    ttlMs: config.resultTtlMs,
+    now: systemClock.now,
+    isStepOver: isOver,
+    ...(resultsObserver !== undefined && { observer: resultsObserver }),
+  });
+}
+
+/** What is done with credentials, and with all secrets at once. */
+function secretsOf(
+  { database, keys, config }: ServiceDeps,
+  audit: Audit,
+): Pick<Service, "credentials" | "rotate" | "runSql"> {
+  const credentials = createCredentials({ database, keys, audit });
+  return {
+    credentials,
+    rotate: rotateSecrets({ database, keys, audit }),
+    runSql: runSql({
+      credentials,
+      audit,
+      runner: createSqlRunner(database),
+      timeoutMs: config.sqlExecuteMs,
+      rowsMax: config.sqlExecuteRowsMax,
+      ownAllowed: config.sqlExecuteOwn,
+    }),
+  };
+}
+
+/** The keychain, and an observer that tells it which executions have ended. */
+function keychainOf({ database, keys, observer, onKeychainViolation }: ServiceDeps) {
+  const keychainUpkeep = createKeychainUpkeep({ database });
+  const keychain = createKeychain({
+    database,
+    keys,
+    onViolation: (cacheKey, problems) => onKeychainViolation?.(cacheKey, problems),
+    onOwned: (executionId) => keychainUpkeep.owned(executionId),
+  });
+  const telling: AdvanceObserver = {
+    ...observer,
+    committed(commit) {
+      keychainUpkeep.ended(commit.ended.map(({ executionId }) => executionId));
+      observer.committed(commit);
+    },
+  };
+  return { keychain, keychainUpkeep, observer: telling };
+}

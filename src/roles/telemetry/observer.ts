@@ -1,0 +1,57 @@
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { Metrics } from "../../platform/telemetry/metrics.ts";
+import type { Broker } from "../../ports/broker.ts";
+import { NOTICE_COMMANDS_MAX } from "../../schema/words/notice.ts";
+import type { AdvanceObserver } from "../../services/orchestration/orchestrator.ts";
+import type { Echoes } from "../../services/workers/own-notices.ts";
+import { createEndLog } from "./end-log.ts";
+import type { ExecutionTraces } from "./execution-traces.ts";
+
+/** Turns what advancing tells of into numbers, log lines, and notices for other servers. */
+export function createObserver(deps: {
+  metrics: Metrics;
+  logger: Logger;
+  broker: Pick<Broker, "publish">;
+  echoes: Echoes;
+  /** Name of this server. */
+  server: string;
+  traces: Pick<ExecutionTraces, "ended"> | undefined;
+}): AdvanceObserver {
+  const { metrics, logger, broker, echoes, server, traces } = deps;
+  const logEnd = createEndLog(logger);
+  return {
+    committed({ moved, unclaimed, steps, ended, stopped, timings }) {
+      if (timings.executions > 0) metrics.flushed(timings.flushMs / 1_000, timings.executions, timings.events);
+      for (const { status, durationMs } of steps) metrics.stepEnded(status, durationMs / 1_000);
+      for (const state of ended) {
+        logEnd(state);
+        traces?.ended(state);
+      }
+      for (const { executionId, commands } of stopped) {
+        broker.publish({ kind: "cancel", executionId, stopped: commands.slice(0, NOTICE_COMMANDS_MAX) });
+      }
+      const over = new Set(ended.map(({ executionId }) => executionId));
+      for (const [executionId, lastEventId] of moved) {
+        const move = { executionId, lastEventId: String(lastEventId), ...(over.has(executionId) && { ended: true }) };
+        broker.publish({ kind: "execution", ...move, server });
+      }
+      if (unclaimed.length === 0) return;
+      echoes.told(unclaimed);
+      broker.publish({ kind: "commands", commandIds: [...unclaimed] });
+    },
+    returned(commandIds) {
+      for (let start = 0; start < commandIds.length; start += NOTICE_COMMANDS_MAX) {
+        broker.publish({ kind: "commands", commandIds: commandIds.slice(start, start + NOTICE_COMMANDS_MAX) });
+      }
+    },
+    batchAccepted: metrics.batchAccepted,
+    ackTimedOut: metrics.batchTimedOut,
+    firstClaim: metrics.batchFirstClaim,
+    claimed: metrics.commandClaimed,
+    fault: (error, executionIds) =>
+      logger.error({ err: error, execution_ids: executionIds.slice(0, LOGGED_MAX) }, "advancing executions failed"),
+  };
+}
+
+/** Ids in one log line. */
+const LOGGED_MAX = 20;

@@ -1,0 +1,76 @@
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { ClaimedWork } from "../../ports/work-server.ts";
+import type { Happening } from "../../worker/worker-event.ts";
+
+/** Makes log lines and counters of what happens in a worker: a worker has no port that could be asked for them. */
+export interface WorkerLog {
+  tell(happening: Happening): void;
+  /** Counters since the start: commands, given up, mean milliseconds of a command, requests that were tried again. */
+  totals(): WorkerTotals;
+}
+
+/** What a worker did since it started. */
+export interface WorkerTotals {
+  commands: number;
+  given_up: number;
+  mean_ms: number;
+  retries: number;
+}
+
+/** Nothing is logged above `debug` for a command that goes well. */
+export function createWorkerLog(logger: Logger): WorkerLog {
+  let commands = 0;
+  let givenUp = 0;
+  let totalMs = 0;
+  let retries = 0;
+  return {
+    tell(happening) {
+      switch (happening.type) {
+        case "command.ended":
+          if (happening.outcome === "given up") givenUp += 1;
+          else commands += 1;
+          totalMs += happening.durationMs;
+          logger.debug(
+            { ...ids(happening.work), duration_ms: happening.durationMs },
+            `a command was ${happening.outcome}`,
+          );
+          return;
+        case "claim.given_up":
+          logger.info(ids(happening.work), `a command is given up: ${happening.why}`);
+          return;
+        case "server.unavailable": {
+          const { doing, tries, delayMs, message } = happening;
+          retries += 1;
+          const line = `the server does not answer while ${doing}: ${message}`;
+          const fields = { tries, next_try_ms: Math.round(delayMs) };
+          // The first failure, and from then on about every two minutes.
+          if (tries % TRIES_PER_LINE === 1) logger.warn(fields, line);
+          else logger.debug(fields, line);
+          return;
+        }
+        case "server.back":
+          logger.info({ tries: happening.tries }, `the server answers again (${happening.doing})`);
+          return;
+        case "report.invalid":
+          logger.error(ids(happening.work), `the server refused events as malformed: ${happening.message}`);
+          return;
+        case "fault": {
+          const { work, error } = happening;
+          logger.error({ ...(work !== undefined && ids(work)), err: error }, `${happening.doing} failed`);
+        }
+      }
+    },
+    totals: () => ({
+      commands,
+      given_up: givenUp,
+      mean_ms: Math.round((totalMs / Math.max(1, commands + givenUp)) * 100) / 100,
+      retries,
+    }),
+  };
+}
+
+const TRIES_PER_LINE = 12;
+
+function ids({ command, attempt }: ClaimedWork): Record<string, unknown> {
+  return { execution_id: command.execution_id, command_id: command.command_id, step: command.step, attempt };
+}

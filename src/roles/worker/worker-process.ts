@@ -1,0 +1,130 @@
+import { type ChildProcess, fork } from "node:child_process";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { READY } from "./parent-channel.ts";
+
+/** What a {@link WorkerProcess} is started with. */
+export interface WorkerProcessParts {
+  /** The file that this program was started with. */
+  entry: string;
+  environment: Readonly<NodeJS.ProcessEnv>;
+  folder: string;
+  /** How long the worker may take to end when it is told to. */
+  stopMs: number;
+  logger: Logger;
+}
+
+/** A worker in a process of its own, which is started again whenever it dies. */
+export interface WorkerProcess {
+  /**
+   * Resolves when the worker does its work for the first time. Rejects with `FlowError` INVALID_SETTING when it ends because it
+   * cannot use its settings: started again, it would end again.
+   */
+  ready: Promise<void>;
+  /** Tells the worker to drain, and resolves when it has ended: in `stopMs`, or it is killed. */
+  stop(): Promise<void>;
+}
+
+/** Delays before a worker that died is started again: doubling from 0.5 s to 30 s. */
+const FIRST_MS = 500;
+const LONGEST_MS = 30_000;
+/** A worker that lived as long is no longer one that dies at its start. */
+const STABLE_MS = 60_000;
+/** Exit code of a program whose settings cannot be used. */
+const UNUSABLE_SETTINGS = 2;
+
+/**
+ * Starts it. The channel between the two processes is its lifeline: the worker drains and ends when it closes, also because
+ * this process was killed. When this process leaves without stopping it, it is killed.
+ */
+export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
+  const { logger } = parts;
+  let child: ChildProcess | undefined;
+  let restart: NodeJS.Timeout | undefined;
+  let deaths = 0;
+  let isStopping = false;
+  let isReady = () => {};
+  let isUnusable = (_error: FlowError) => {};
+  let ended = () => {};
+  const ready = new Promise<void>((resolve, reject) => {
+    isReady = resolve;
+    isUnusable = reject;
+  });
+  // Whoever starts it may stop it before it waits for this.
+  ready.catch(() => undefined);
+
+  const start = () => {
+    const startedAt = performance.now();
+    const worker = open(parts);
+    child = worker;
+    worker.on("message", (message) => {
+      if (message === READY) isReady();
+    });
+    const died = (why: string) => {
+      if (child !== worker) return;
+      child = undefined;
+      ended();
+      if (isStopping) return;
+      deaths = performance.now() - startedAt > STABLE_MS ? 1 : deaths + 1;
+      const delayMs = Math.min(LONGEST_MS, FIRST_MS * 2 ** (deaths - 1));
+      logger.error(
+        { pid_of_worker: worker.pid, next_try_ms: delayMs },
+        `the worker died (${why}) and is started again`,
+      );
+      restart = setTimeout(start, delayMs);
+    };
+    worker.on("exit", (code, signal) => {
+      if (code === UNUSABLE_SETTINGS && !isStopping) {
+        isStopping = true;
+        child = undefined;
+        ended();
+        isUnusable(new FlowError("INVALID_SETTING", "The worker cannot use its settings; it said above which one"));
+        return;
+      }
+      died(signal ?? `exit code ${code}`);
+    });
+    worker.on("error", (error) => died(error.message));
+  };
+  const kill = () => void child?.kill("SIGKILL");
+  process.once("exit", kill);
+  start();
+
+  const stop = async () => {
+    isStopping = true;
+    clearTimeout(restart);
+    const running = child;
+    if (running !== undefined) await endOf(running);
+    process.off("exit", kill);
+  };
+  const endOf = (running: ChildProcess) =>
+    new Promise<void>((resolve) => {
+      const limit = setTimeout(() => {
+        logger.error({ pid_of_worker: running.pid }, "the worker did not end in time and is killed");
+        running.kill("SIGKILL");
+      }, parts.stopMs);
+      ended = () => {
+        clearTimeout(limit);
+        resolve();
+      };
+      // Not a signal: a terminal has sent one to both processes, and a second one means "at once".
+      if (running.connected) running.disconnect();
+      else running.kill("SIGTERM");
+    });
+  let stopping: Promise<void> | undefined;
+  return {
+    ready,
+    stop() {
+      stopping ??= stop();
+      return stopping;
+    },
+  };
+}
+
+function open({ entry, environment, folder }: WorkerProcessParts): ChildProcess {
+  return fork(entry, ["serve", "--role", "worker"], {
+    cwd: folder,
+    env: { ...environment },
+    // Its log goes where this one's goes. What it says to people is said by this process.
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+}

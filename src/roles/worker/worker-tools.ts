@@ -1,0 +1,61 @@
+import { createServerResults } from "../../adapters/server/results.ts";
+import type { RetryParts } from "../../adapters/server/retry.ts";
+import { type Config, isGiven } from "../../platform/config/config.ts";
+import { proxyRules } from "../../platform/http/proxy.ts";
+import type { ResultStore } from "../../ports/result-store.ts";
+import type { SecretSource } from "../../ports/secret-source.ts";
+import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../../schema/words/playbook.ts";
+import { createToolRegistry, type ToolRegistry } from "../../tools/registry.ts";
+import { openSecretSource } from "../server/secret-source.ts";
+
+/** What a worker can do. */
+export interface WorkerTools {
+  tools: ToolRegistry;
+  /** Requests tokens and secrets, within the same bounds as the tools. */
+  secretSource: SecretSource;
+  /** Kinds of task that it runs. */
+  capabilities: readonly string[];
+  /** Kinds that it claims; undefined: whatever there is. Kinds that nothing runs are among them: such a step is to fail. */
+  claims: readonly string[] | undefined;
+}
+
+/** How long `artifact` tries to read a result. */
+const ARTIFACT_MS = 120_000;
+/** Kinds that the worker itself carries out. */
+const UNDRIVEN = ["playbook", "workbook"];
+
+/**
+ * The tools of a worker. Unless settings say otherwise it runs every kind but `shell` and reaches no private address: what its
+ * server sends may come from anybody who may register playbooks.
+ */
+export function createWorkerTools(config: Config, server: RetryParts): WorkerTools {
+  const kinds = toolKinds(config);
+  // `artifact` reads what is stored under any reference that its execution may read, whichever claim it runs for; it never
+  // stores.
+  const unclaimed = { work: { command: { command_id: "" }, attempt: 0 }, giveUp: () => undefined };
+  const store: ResultStore = {
+    load: (ref, reader) =>
+      createServerResults(server, { ...unclaimed, signal: AbortSignal.timeout(ARTIFACT_MS) }, "").load(ref, reader),
+  };
+  const allowPrivate = isGiven(config, "httpAllowPrivate") ? config.httpAllowPrivate : [];
+  const secretSource = openSecretSource(config, allowPrivate);
+  const tools = createToolRegistry({
+    allowPrivate,
+    proxyOf: proxyRules(config),
+    store,
+    ...(kinds !== "all" && { kinds }),
+    python: {
+      ...(config.python !== undefined && { pythonPath: config.python }),
+      scriptFiles: config.scriptFolder === undefined ? "none" : { folder: config.scriptFolder },
+    },
+    duckdb: { files: isGiven(config, "duckdbFiles") ? config.duckdbFiles : [], memory: config.duckdbMemory },
+  });
+  if (kinds === "all") return { tools, secretSource, capabilities: RUNNABLE_KINDS, claims: undefined };
+  const capabilities = [...kinds, ...UNDRIVEN];
+  return { tools, secretSource, capabilities, claims: [...capabilities, ...PARSED_ONLY_KINDS] };
+}
+
+function toolKinds(config: Config): "all" | readonly string[] {
+  if (isGiven(config, "workerTools")) return config.workerTools;
+  return RUNNABLE_KINDS.filter((kind) => kind !== "shell" && !UNDRIVEN.includes(kind));
+}

@@ -1,0 +1,239 @@
+import { randomBytes } from "node:crypto";
+import { setMaxListeners } from "node:events";
+import { hostname } from "node:os";
+import { CREDENTIAL_PREFIX } from "../../adapters/file-credentials.ts";
+import { createServerChildren } from "../../adapters/server/children.ts";
+import { connectServer } from "../../adapters/server/connection.ts";
+import { createServerCredentials } from "../../adapters/server/credentials.ts";
+import { createHeartbeat, type Heartbeat } from "../../adapters/server/heartbeat.ts";
+import { createServerKeychain } from "../../adapters/server/keychain.ts";
+import { createServerMcpServers } from "../../adapters/server/mcp-servers.ts";
+import { createEntryReader } from "../../adapters/server/programs.ts";
+import { createServerResults } from "../../adapters/server/results.ts";
+import { createLedger, type Ledger } from "../../adapters/server/running-table.ts";
+import { createServerSealing } from "../../adapters/server/sealing.ts";
+import { createServerWork } from "../../adapters/server/work.ts";
+import { moment, systemClock } from "../../adapters/system-clock.ts";
+import { type Config, templateEnvironment } from "../../platform/config/config.ts";
+import type { Secret } from "../../platform/crypto/secret.ts";
+import type { Lifecycle } from "../../platform/system/lifecycle.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { Tracing } from "../../platform/telemetry/tracing.ts";
+import { createPrograms } from "../../services/orchestration/memory/program-cache.ts";
+import type { TaskLine } from "../../worker/deps.ts";
+import { createLease, type Lease } from "../../worker/lease.ts";
+import { createWork, type Work } from "../../worker/loop/worker.ts";
+import { createClaimTraces } from "../telemetry/claim-traces.ts";
+import { openProcessTracing } from "../telemetry/open-tracing.ts";
+import { createWorkerLog, type WorkerLog } from "../telemetry/worker-log.ts";
+import { createWorkerTools, type WorkerTools } from "./worker-tools.ts";
+
+/** What a worker needs to begin. */
+export interface WorkerRoleDeps {
+  config: Config;
+  /** Version of the program. */
+  version: string;
+  logger: Logger;
+  /** Every part that was started is added to it; whoever made it stops it. */
+  lifecycle: Lifecycle;
+}
+
+/** A worker that has begun. */
+export interface RunningWorker {
+  name: string;
+  /** Where its server is. */
+  serverUrl: string;
+  /** Resolves when the server knows it for the first time. */
+  registered: Promise<void>;
+}
+
+const SERVER_URL = "http://127.0.0.1:8082";
+/** Connections for claims, reports, results and documents; and those on which children are waited for. */
+const CALL_CONNECTIONS = 16;
+const WAIT_CONNECTIONS = 256;
+/** How much longer than draining the stopping may take: leaving the pool, and tools that are told to stop. */
+const STOP_EXTRA_MS = 10_000;
+/** Time between two lines of counters, at level debug. */
+const SUMMARY_MS = 60_000;
+
+/**
+ * The role `worker`: claims commands of a server over HTTP, runs them, reports. It has no database and no port. A server that
+ * is not there is waited for, at the start as later.
+ */
+export function startWorker(deps: WorkerRoleDeps): RunningWorker {
+  const { config, logger, lifecycle } = deps;
+  const name = config.workerName ?? `${hostname()}-${process.pid}-${randomBytes(3).toString("hex")}`;
+  const url = config.serverUrl ?? SERVER_URL;
+  const log = createWorkerLog(logger);
+  const token = config.workerToken ?? config.serverToken;
+  const about = { role: "worker" as const, version: deps.version, instance: name };
+  const tracing = openProcessTracing(config, about, logger, lifecycle);
+  if (givesCredentials(config)) {
+    logger.warn({}, "FLOW_CREDENTIALS_FILE and FLOW_CREDENTIAL_<NAME> are the server's: this worker takes all from it");
+  }
+  const lease = createLease(moment, () =>
+    logger.warn(
+      { server: url },
+      "no heartbeat was answered for as long as a lease lasts: nothing new is begun until one is",
+    ),
+  );
+  const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, ledger: createLedger(), lease };
+  const build = buildWork(basis, { beat: () => heartbeat.beat(), register: () => heartbeat.register() });
+  const { work } = build;
+  let begin = () => {};
+  const registered = new Promise<void>((resolve) => {
+    begin = () => {
+      begin = () => {};
+      work.start();
+      resolve();
+    };
+  });
+  const heartbeat = buildHeartbeat(basis, build, () => begin());
+  const summary = setInterval(() => logger.debug({ ...log.totals(), slots: work.taken() }, "so far"), SUMMARY_MS);
+  lifecycle.add("the tools", () => build.tools.tools.close());
+  lifecycle.add("the requests for secrets", () => build.tools.secretSource.close());
+  lifecycle.add("the connections to the server", () => build.close());
+  const stop = async () => {
+    clearInterval(summary);
+    heartbeat.drain();
+    const left = await work.drain(AbortSignal.timeout(config.workerDrainMs));
+    await heartbeat.leave();
+    logger.info(
+      { ...log.totals(), left },
+      left === 0 ? "the worker has drained" : "the worker left commands to others",
+    );
+  };
+  lifecycle.add("the worker", stop, config.workerDrainMs + STOP_EXTRA_MS);
+  heartbeat.start();
+  return { name, serverUrl: url, registered };
+}
+
+/** What the parts of one worker share. */
+interface WorkerBasis extends WorkerRoleDeps {
+  name: string;
+  url: string;
+  token: Secret | undefined;
+  log: WorkerLog;
+  tracing: Tracing | undefined;
+  ledger: Ledger;
+  lease: Lease;
+}
+
+interface WorkBuild {
+  work: Work;
+  tools: WorkerTools;
+  /** Ends the connections. */
+  close(): Promise<void>;
+}
+
+/** The worker itself. It tells its heartbeat when one is due. */
+function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "register">): WorkBuild {
+  const { config, logger, name, log, tracing, ledger, lease } = basis;
+  const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS });
+  const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS });
+  const server = { connection: calls, clock: systemClock, random: Math.random };
+  const tools = createWorkerTools(config, server);
+  const ending = newAbort();
+  const children = createServerChildren({ ...server, connection: waits, calls, connections: WAIT_CONNECTIONS });
+  const work = createWork({
+    server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
+    programs: createPrograms(createEntryReader(calls)),
+    deps: {
+      worker: name,
+      tools: tools.tools,
+      credentials: createServerCredentials(server, ending.signal),
+      keychain: createServerKeychain({ ...server, waits }, ending.signal),
+      secretSource: tools.secretSource,
+      mcp: { servers: createServerMcpServers(server), tokenHosts: config.mcpTokenHosts },
+      sealers: createServerSealing(server, ending.signal),
+      clock: systemClock,
+      random: Math.random,
+      lease,
+      env: templateEnvironment(config),
+      log: (line) => logLine(logger, line),
+    },
+    childrenOf: (claim) => children.of(claim),
+    resultsOf: (claim) => createServerResults(server, claim, name),
+    ...(tracing !== undefined && { traceOf: createClaimTraces(tracing, name, systemClock.now) }),
+    capacity: config.workerCapacity,
+    newAbort,
+    newKey: createKeys(),
+    ledger,
+    beat: () => heartbeat.beat(),
+    register: () => heartbeat.register(),
+    tell: (happening) => log.tell(happening),
+  });
+  const close = async () => {
+    ending.abort(new Error("The worker stops"));
+    await Promise.all([calls.close(), waits.close()]);
+  };
+  return { work, tools, close };
+}
+
+/** The worker's place in the pool; `onRegistered` is called each time that the server has taken it in. */
+function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegistered: () => void): Heartbeat {
+  const { config, logger, name, url, lease } = basis;
+  return createHeartbeat({
+    ...basis,
+    registration: {
+      name,
+      capacity: config.workerCapacity,
+      labels: config.workerLabels,
+      capabilities: tools.capabilities,
+      runtime: {
+        pid: process.pid,
+        hostname: hostname(),
+        version: basis.version,
+        instance: randomBytes(12).toString("base64url"),
+      },
+    },
+    intervalMs: config.workerHeartbeatMs,
+    ledger: basis.ledger.memory,
+    onRegistered() {
+      logger.info({ worker: name, capacity: config.workerCapacity, server: url }, "the worker is registered");
+      onRegistered();
+    },
+    onAnswer({ cancel, lost }) {
+      for (const id of cancel) work.cancelled(id);
+      for (const { command_id, attempt } of lost) work.lost(command_id, attempt);
+    },
+    onRenewed: lease.renewed,
+    onReplaced(message) {
+      logger.error({ server: url }, `${message}. This worker takes nothing more`);
+      work.replaced();
+    },
+    onFailed: ({ doing, tries, message }) => {
+      const line = `${doing} failed: ${message}`;
+      if (tries === 1) logger.warn({ server: url }, line);
+      else logger.debug({ tries }, line);
+    },
+  });
+}
+
+function givesCredentials({ credentialsFile, environment }: Config): boolean {
+  return credentialsFile !== undefined || Object.keys(environment).some((name) => name.startsWith(CREDENTIAL_PREFIX));
+}
+
+function newAbort(): AbortController {
+  const controller = new AbortController();
+  // Every iteration of a loop listens to its command's signal. Node takes eleven for a leak.
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
+
+/** Keys that no other process makes: a random start and a counter, which costs less than a random number for each. */
+function createKeys(): () => string {
+  const start = randomBytes(12).toString("base64url");
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${start}-${count}`;
+  };
+}
+
+/** What a tool wrote: its author looks for it here. */
+function logLine(logger: Logger, { executionId, commandId, step, task, iteration, text }: TaskLine): void {
+  const ids = { execution_id: executionId, command_id: commandId, step, task };
+  const where = { ...ids, ...(iteration !== undefined && { iteration }) };
+  logger.info(where, text);
+}

@@ -1,0 +1,34 @@
+import type { Context } from "hono";
+import type { Caller } from "../../services/access/audit.ts";
+import type { RouteContract } from "./contract.ts";
+import type { RouteEnvironment } from "./request-context.ts";
+
+/** Who calls, for the audit log: by which rule of which route, from where. */
+export function callerOf(c: Context<RouteEnvironment>, { access }: Pick<RouteContract, "access">): Caller {
+  // A request that came over no port, as in tests, has none.
+  const env = c.env as RouteEnvironment["Bindings"] | undefined;
+  const address = c.var.address ?? env?.incoming?.socket.remoteAddress;
+  const { user } = c.var;
+  return {
+    actorKind: c.var.role,
+    rule: c.var.rule ?? `access:${access}`,
+    requestId: c.var.requestId,
+    ...(user !== undefined && { actor: user.email, userId: String(user.userId) }),
+    ...(address !== undefined && { address }),
+  };
+}
+
+/** The resource of a route that is audited, as `credential/pg_demo`: its pattern, filled from the address. */
+export function resourceOf(pattern: string, route: string, address: string): string {
+  const names = route.split("/");
+  const texts = address.split("/");
+  return pattern.replaceAll(/:(\w+)/g, (_, name: string) => decoded(texts[names.indexOf(`:${name}`)] ?? ""));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,121 @@
+import { timingSafeEqual } from "node:crypto";
+import { isIP } from "node:net";
+import type { Context, MiddlewareHandler } from "hono";
+import type { Secret } from "../../platform/crypto/secret.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Access } from "../../services/access/access.ts";
+import { type Audit, audited } from "../../services/access/audit.ts";
+import type { SessionChanges } from "../../services/access/session-changes.ts";
+import { callerOf, resourceOf } from "./audit-caller.ts";
+import { admitUser } from "./authorize-user.ts";
+import { bearerOf, tokenDigest } from "./bearer.ts";
+import type { RouteContract, TokenRole } from "./contract.ts";
+import { type RouteEnvironment, routeOf } from "./request-context.ts";
+
+/** Whose token is what. Without a server token nobody is asked: the server listens on loopback only, or was told to. */
+export interface Tokens {
+  server: Secret | undefined;
+  worker: Secret | undefined;
+}
+
+/** What {@link access} needs. */
+export interface AccessParts {
+  tokens: Tokens;
+  access: Pick<Access, "session" | "pathOf">;
+  sessionChanges: Pick<SessionChanges, "version">;
+  audit: Pick<Audit, "record" | "refused" | "noted">;
+}
+
+/**
+ * Asks who calls and whether the contract of the route lets them. Denies by default: what has no contract, or no route at
+ * all, is for operators, so that nobody learns without a token which routes exist. Who is refused a route that is audited
+ * stands in the audit log.
+ *
+ * A gateway calls with the operator's token and says whose session it is (`x-flow-session`, the SHA-256 of the session's token
+ * in hex): then the caller is that user and nothing more, decided anew with each call.
+ */
+export function access(contracts: readonly RouteContract[], parts: AccessParts): MiddlewareHandler<RouteEnvironment> {
+  const known = new Map(contracts.map((one) => [`${one.method.toUpperCase()} ${one.path}`, one]));
+  const roleOf = authenticator(parts.tokens);
+  return async (c, next) => {
+    const definition = known.get(routeOf(c) ?? "");
+    const least = definition?.access ?? "operator";
+    const role = roleOf(c.req.header("authorization"));
+    c.set("role", role ?? "anonymous");
+    if (role === "operator") c.set("address", addressOf(c));
+    const session = c.req.header("x-flow-session");
+    if (session !== undefined && role !== undefined && least !== "anonymous") {
+      const settled = await admitSession(c, session, definition, parts);
+      await next();
+      // Errors of handlers do not come through here: they are answers by now.
+      if (c.error === undefined) settled();
+      return;
+    }
+    if (RANK[role ?? "anonymous"] < RANK[least]) {
+      if (definition?.audit !== undefined) {
+        const resource = resourceOf(definition.audit.resource, definition.path, c.req.path);
+        parts.audit.refused(audited(callerOf(c, definition), definition.audit.action, resource, { result: "deny" }));
+      }
+      if (role === undefined) throw unauthenticated(c.req.header("authorization") !== undefined);
+      throw forbidden(role, c.req.method, c.req.path);
+    }
+    await next();
+  };
+}
+
+const RANK: Readonly<Record<TokenRole, number>> = { anonymous: 0, worker: 1, operator: 2 };
+
+async function admitSession(
+  c: Context<RouteEnvironment>,
+  tokenSha256: string,
+  definition: RouteContract | undefined,
+  parts: AccessParts,
+): Promise<() => void> {
+  // A gateway with the wrong token: its users must not become workers, who read secrets.
+  if (c.var.role !== "operator") throw new FlowError("FORBIDDEN", SESSION_OF_OTHERS);
+  c.set("role", "user");
+  const admit = async () => {
+    const user = /^[0-9a-f]{64}$/.test(tokenSha256) ? await parts.access.session(tokenSha256) : undefined;
+    if (user === undefined) throw new FlowError("UNAUTHENTICATED", SESSION_OVER);
+    c.set("user", user);
+    return await admitUser(c, user, definition, parts);
+  };
+  const { version } = parts.sessionChanges;
+  c.set("recheck", { version, since: version(), again: async () => void (await admit()) });
+  return await admit();
+}
+
+const SESSION_OF_OTHERS = "A session (x-flow-session) is believed with the operator's token alone";
+const SESSION_OVER = "There is no such session: it has ended, was revoked, or its user is not active. Log in again";
+
+/** The client's address as a gateway tells it; nothing that is none. */
+function addressOf(c: Context<RouteEnvironment>): string | undefined {
+  const address = c.req.header("x-flow-address");
+  return address !== undefined && isIP(address) !== 0 ? address : undefined;
+}
+
+/** Undefined for a caller without a token, or with one that is nobody's. */
+function authenticator(tokens: Tokens): (authorization: string | undefined) => TokenRole | undefined {
+  if (tokens.server === undefined) return () => "operator";
+  const operator = tokenDigest(tokens.server.reveal());
+  const worker = tokens.worker === undefined ? undefined : tokenDigest(tokens.worker.reveal());
+  return (authorization) => {
+    const token = bearerOf(authorization);
+    if (token === undefined) return undefined;
+    const given = tokenDigest(token);
+    // Both are compared whatever the first says, digests of one length each: the time tells nothing about a token.
+    const isOperator = timingSafeEqual(given, operator);
+    const isWorker = worker !== undefined && timingSafeEqual(given, worker);
+    if (isOperator) return "operator";
+    return isWorker ? "worker" : undefined;
+  };
+}
+
+function unauthenticated(given: boolean): FlowError {
+  const why = given ? "The token is not one that this server knows" : "The call has no token";
+  return new FlowError("UNAUTHENTICATED", `${why}; send 'Authorization: Bearer <token>'`);
+}
+
+function forbidden(role: TokenRole, method: string, path: string): FlowError {
+  return new FlowError("FORBIDDEN", `A ${role} may not ${method} ${path}; it takes the operator's token`);
+}

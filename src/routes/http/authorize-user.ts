@@ -1,0 +1,128 @@
+import type { Context } from "hono";
+import { type AccessAction, decideAccess, type Permission, pathRules } from "../../schema/rules/access-rules.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Access, CallingUser } from "../../services/access/access.ts";
+import { type Audit, audited } from "../../services/access/audit.ts";
+import { callerOf } from "./audit-caller.ts";
+import type { RouteContract, UserNeeds } from "./contract.ts";
+import { parametersOf, type RouteEnvironment } from "./request-context.ts";
+import { validQuery } from "./validate.ts";
+
+/** What deciding over a user's call needs. */
+export interface UserAccessDeps {
+  access: Pick<Access, "pathOf">;
+  audit: Pick<Audit, "record" | "refused" | "noted">;
+}
+
+type UserContext = Context<RouteEnvironment>;
+
+/**
+ * Lets a user call a route, or throws `FlowError` FORBIDDEN, or NOT_FOUND for an id of nothing. Gives what is to be called
+ * after the handler: it throws where a handler has not asked for what its contract leaves to it, so that nothing is answered
+ * that nobody decided on.
+ */
+export async function admitUser(
+  c: UserContext,
+  user: CallingUser,
+  route: RouteContract | undefined,
+  deps: UserAccessDeps,
+): Promise<() => void> {
+  let isAsked = false;
+  c.set("permit", async (action, path) => {
+    isAsked = true;
+    await permit(c, user, { action, path, told: path }, deps);
+  });
+  c.set("visible", (action) => {
+    isAsked = true;
+    return pathRules(user.playbooks, action);
+  });
+  const needs = route?.user;
+  if (route === undefined || needs === undefined) {
+    refuse(c, deps, { action: "route.call", resource: c.req.path, rule: "no user may" });
+    throw new FlowError("FORBIDDEN", `No user may ${c.req.method} ${c.req.path}, whatever their roles`);
+  }
+  await decide(c, user, route, needs, deps);
+  const isLeft = typeof needs === "object" && "of" in needs && typeof needs.of !== "function";
+  return () => {
+    if (isLeft && !isAsked) throw new Error(`${route.path} has answered a user without asking what they may`);
+  };
+}
+
+async function decide(
+  c: UserContext,
+  user: CallingUser,
+  route: RouteContract,
+  needs: UserNeeds,
+  deps: UserAccessDeps,
+): Promise<void> {
+  if (needs === "session") return c.set("rule", "session");
+  if ("permission" in needs) return permitted(c, user, route, [needs.permission].flat(), deps);
+  const { action, of } = needs;
+  if (typeof of !== "function") return;
+  const parameters = parametersOf(c);
+  const subject = of({
+    parameter: (name) => parameters[name] ?? "",
+    query: (schema) => validQuery(c, schema),
+  });
+  if ("path" in subject) return await permit(c, user, { action, path: subject.path, told: subject.path }, deps);
+  const told = "catalogId" in subject ? `catalog entry ${subject.catalogId}` : `execution ${subject.executionId}`;
+  const path = await deps.access.pathOf(subject);
+  if (path === undefined) {
+    const isReference = "executionId" in subject && subject.ref !== undefined;
+    throw new FlowError(isReference ? "REFERENCE_NOT_AVAILABLE" : "NOT_FOUND", `There is no ${told}`);
+  }
+  // Who may not see it learns from the answer that it is there, not what it is called.
+  await permit(c, user, { action, path, told }, deps);
+}
+
+function permitted(
+  c: UserContext,
+  user: CallingUser,
+  route: RouteContract,
+  wanted: readonly Permission[],
+  deps: UserAccessDeps,
+): void {
+  const action = route.audit?.action ?? `${wanted[0]}.${route.method}`;
+  const has = wanted.find((permission) => user.permissions.includes(permission));
+  if (has !== undefined) {
+    c.set("rule", `permission ${has}`);
+    // A use case that is audited writes a row of its own.
+    if (route.audit === undefined) deps.audit.noted(audited(callerOf(c, route), action, c.req.path));
+    return;
+  }
+  const either = wanted.join(" or ");
+  refuse(c, deps, { action, resource: c.req.path, rule: `no role has ${either}` });
+  throw refusal(user, `${c.req.method} ${c.req.path}`, `has the permission ${either}`);
+}
+
+async function permit(
+  c: UserContext,
+  user: CallingUser,
+  { action, path, told }: { action: AccessAction; path: string; told: string },
+  deps: UserAccessDeps,
+): Promise<void> {
+  const { allowed, rule } = decideAccess(user.playbooks, action, path);
+  const entry = { action: `playbook.${action}`, resource: `playbook/${path}`, rule };
+  if (!allowed) {
+    refuse(c, deps, entry);
+    throw refusal(user, `${action} ${told}`, `allows to ${action} it`);
+  }
+  c.set("rule", rule);
+  const row = audited({ ...callerOf(c, { access: "operator" }), rule }, entry.action, entry.resource);
+  // What changes something is in the log before it is done; what is only looked at, soon.
+  if (action === "view") deps.audit.noted(row);
+  else await deps.audit.record(row);
+}
+
+function refuse(
+  c: UserContext,
+  { audit }: UserAccessDeps,
+  { action, resource, rule }: { action: string; resource: string; rule: string },
+): void {
+  audit.refused(audited({ ...callerOf(c, { access: "operator" }), rule }, action, resource, { result: "deny" }));
+}
+
+function refusal({ email, roles }: CallingUser, what: string, giving: string): FlowError {
+  const why = roles.length === 0 ? "they have no role" : `none of their roles (${roles.join(", ")}) ${giving}`;
+  return new FlowError("FORBIDDEN", `${email} may not ${what}: ${why}. Ask an administrator for one that ${giving}`);
+}

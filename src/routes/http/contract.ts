@@ -1,0 +1,62 @@
+import type * as v from "valibot";
+import type { AccessAction, Permission } from "../../schema/rules/access-rules.ts";
+import type { SubjectOf } from "./subject.ts";
+
+/** What a caller's token makes them: nobody that is known, a worker, or an operator, who may do everything. */
+export type TokenRole = "anonymous" | "worker" | "operator";
+
+/** Who calls. A user calls through a gateway, which has the operator's token and says whose session it is. */
+export type Role = TokenRole | "user";
+
+/**
+ * What a user needs for a route. `session`: nothing but one. A permission, or one of several, by one of their roles. Or a role
+ * that allows the action on the catalog path of what the call is about: of what its validated input names (a `SubjectOf`), of
+ * what the handler finds to be `asked` for, by `c.var.permit`, or of each item of a `list`, which the handler filters by
+ * `c.var.visible`.
+ */
+export type UserNeeds =
+  | "session"
+  | { permission: Permission | readonly Permission[] }
+  | { action: AccessAction; of: SubjectOf | "asked" | "list" };
+
+/**
+ * What a route is: where it stands, who may call it, what it takes and answers. Routes validate by it, the table of
+ * permissions is made of it, and so is `/api/openapi.json`. A route without one answers nobody.
+ */
+export interface RouteContract {
+  method: "get" | "post" | "put" | "delete";
+  /** In the router's spelling: `/api/catalog/resource/:path{.+}`. */
+  path: string;
+  /** One line for the documentation. */
+  summary: string;
+  /** The least that the caller's token must be. `anonymous` needs none: exactly health and metrics. */
+  access: TokenRole;
+  /** What a user needs. Absent: users may not call it. */
+  user?: UserNeeds;
+  query?: v.ObjectSchema<v.ObjectEntries, undefined>;
+  body?: v.GenericSchema;
+  /** May the body be left out? An empty one counts as `{}`. Default false. */
+  bodyOptional?: true;
+  /** Whose limit the body has, when it is not the usual one. */
+  bodyLimit?: "batch" | "result";
+  /** The answer of a call that succeeds. Absent: it is text of `contentType`. */
+  answer?: v.GenericSchema;
+  /** Status of a call that succeeds. Default 200. */
+  status?: 200 | 201 | 202;
+  /** A call that made something new is answered with 201, and the same answer. */
+  creates?: true;
+  /** Default `application/json`. */
+  contentType?: string;
+  /**
+   * What a call is in the audit log: `credential.read` on `credential/:identifier`, parameters of the path filled in. Whoever is
+   * refused here stands there too; the rest is told by the use case.
+   */
+  audit?: { action: string; resource: string };
+  /** Statuses of refusals, besides those that every route has. */
+  refusals?: readonly number[];
+}
+
+/** Keeps the precise types of the schemas, which handlers infer from. */
+export function contract<const C extends RouteContract>(definition: C): C {
+  return definition;
+}

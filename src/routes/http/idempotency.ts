@@ -1,0 +1,18 @@
+import { createHash } from "node:crypto";
+import type { Context } from "hono";
+import { IDEMPOTENCY_KEY_MAX } from "../../schema/api/events.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+
+/** The `Idempotency-Key` of a request, or null. Throws `FlowError` INVALID_INPUT for one that is too long or not printable. */
+export function idempotencyKey(c: Context): string | null {
+  const key = c.req.header("idempotency-key") ?? "";
+  if (key === "") return null;
+  if (key.length <= IDEMPOTENCY_KEY_MAX && /^[\x20-\x7e]+$/.test(key)) return key;
+  const rule = `1 to ${IDEMPOTENCY_KEY_MAX} visible ASCII characters`;
+  throw new FlowError("INVALID_INPUT", `The header 'Idempotency-Key' is not valid: it must be ${rule}`);
+}
+
+/** SHA-256 of a body, in hex: by it a key that was used with another body is known. */
+export function bodySha256(body: Uint8Array): string {
+  return createHash("sha256").update(body).digest("hex");
+}

@@ -1,0 +1,133 @@
+import { isUtf8 } from "node:buffer";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+
+/** Longest body in bytes where nothing else is said: a document of 1 MiB, and what JSON adds to it. */
+export const BODY_BYTES_MAX = 2 * 1024 * 1024;
+
+/** Lists and objects within each other, in a body. PostgreSQL and `JSON.stringify` stop at some thousands, with a fault. */
+const DEPTH_MAX = 500;
+
+/** The error for a body beyond a limit. */
+export function tooLarge(bytesMax: number): FlowError {
+  return new FlowError("TOO_LARGE", `The body is longer than ${bytesMax.toLocaleString("en")} bytes`);
+}
+
+/** The whole body. Throws `FlowError` TOO_LARGE, as soon as it is clear that it is too long, or INVALID_INPUT. */
+export async function readBody(request: Request, bytesMax: number): Promise<Buffer> {
+  const length = request.headers.get("content-length");
+  if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
+  try {
+    // HTTP itself holds a body to its announced length. Read so, it costs a tenth of what a stream costs: touch no other field.
+    if (length !== null) return Buffer.from(await request.arrayBuffer());
+    const parts: Uint8Array[] = [];
+    for await (const part of limitedBody(request, bytesMax)) parts.push(part);
+    return Buffer.concat(parts);
+  } catch (cause) {
+    if (cause instanceof FlowError) throw cause;
+    throw brokenOff(cause);
+  }
+}
+
+/** A body that says it is no longer than this is read at once, which is several times as fast. */
+const AT_ONCE_BYTES_MAX = 2 * 1024 * 1024;
+
+/** The body part by part. Throws `FlowError` TOO_LARGE once more than `bytesMax` bytes came, INVALID_INPUT when it breaks off. */
+export async function* limitedBody(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
+  const length = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (length <= Math.min(bytesMax, AT_ONCE_BYTES_MAX)) {
+    yield await readBody(request, bytesMax);
+    return;
+  }
+  if (request.body === null) return;
+  let bytes = 0;
+  try {
+    for await (const part of request.body as AsyncIterable<Uint8Array>) {
+      bytes += part.byteLength;
+      if (bytes > bytesMax) throw tooLarge(bytesMax);
+      yield part;
+    }
+  } catch (cause) {
+    if (cause instanceof FlowError) throw cause;
+    throw brokenOff(cause);
+  }
+}
+
+function brokenOff(cause: unknown): FlowError {
+  return new FlowError("INVALID_INPUT", "The body broke off before its end", { cause });
+}
+
+/**
+ * The JSON value of a body. Throws `FlowError` INVALID_INPUT for what is none, is nested too deep, or has a number that would
+ * become another value.
+ */
+export function parseJson(body: Buffer): unknown {
+  if (!isUtf8(body)) throw new FlowError("INVALID_INPUT", "The body is not UTF-8");
+  if (isDeep(body))
+    throw new FlowError("INVALID_INPUT", `The body has more than ${DEPTH_MAX} values within each other`);
+  const text = body.toString("utf8");
+  if (text.trim() === "") throw new FlowError("INVALID_INPUT", "The body is empty; send a JSON object");
+  const value = parsed(text);
+  const place = MAYBE_INFINITE.test(text) ? infinitePlace(value) : undefined;
+  if (place === undefined) return value;
+  throw new FlowError(
+    "INVALID_INPUT",
+    `The body has a number beyond ±1.8e308${place === "" ? "" : ` at '${place}'`}, which would be read as infinite and written as null. Send it as text`,
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new FlowError("INVALID_INPUT", `The body is not JSON: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** An exponent of three digits, or as many digits as it takes without one. Texts may have them too: then it is looked closer. */
+const MAYBE_INFINITE = /[eE]\+?\d{3}|\d{309}/;
+
+/** Where in a JSON value an infinite number stands: `workload.items[3]`, empty for the value itself; undefined: nowhere. */
+function infinitePlace(root: unknown): string | undefined {
+  const open: [value: unknown, place: string][] = [[root, ""]];
+  for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
+    const [value, place] = entry;
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) return place;
+    if (typeof value !== "object" || value === null) continue;
+    for (const [key, item] of Object.entries(value)) {
+      if (typeof item !== "number" && typeof item !== "object") continue;
+      const name = Array.isArray(value) ? `[${key}]` : place === "" ? key : `.${key}`;
+      open.push([item, `${place}${name}`.slice(0, PLACE_CHARS_MAX)]);
+    }
+  }
+  return undefined;
+}
+
+/** Keys may be long, and a place is told to people. */
+const PLACE_CHARS_MAX = 200;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Counts brackets outside of texts. What is no JSON is told by the parser. */
+function isDeep(body: Buffer): boolean {
+  if (body.length <= DEPTH_MAX) return false;
+  let depth = 0;
+  for (let at = 0; at < body.length; at += 1) {
+    const code = body[at];
+    if (code === QUOTE) at = endOfText(body, at);
+    else if (code === 0x7b || code === 0x5b) depth += 1;
+    else if (code === 0x7d || code === 0x5d) depth -= 1;
+    if (depth > DEPTH_MAX) return true;
+  }
+  return false;
+}
+
+/** The place of the quote that ends the text which begins at `start`; the body's end where none does. */
+function endOfText(body: Buffer, start: number): number {
+  for (let at = body.indexOf(QUOTE, start + 1); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
+    let escapes = 0;
+    while (body[at - 1 - escapes] === BACKSLASH) escapes += 1;
+    if (escapes % 2 === 0) return at;
+  }
+  return body.length;
+}

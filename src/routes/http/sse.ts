@@ -1,0 +1,111 @@
+import type { Context } from "hono";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { maskSealed } from "../../schema/words/sealed.ts";
+import { type Listening, listening } from "./client-signal.ts";
+
+/** One event of a stream, as the HTML standard has it. */
+export interface ServerSentEvent {
+  event?: string;
+  /** What a client that reconnects sends as `Last-Event-ID`. */
+  id?: string;
+  data: unknown;
+}
+
+/** A stream that says nothing for longer than this is taken for dead by what stands in between. */
+const HEARTBEAT_MS = 15_000;
+
+/**
+ * Answers with a stream of events. `open` may throw, and then the answer is an ordinary error; its items are turned into
+ * events by `frame`, `idle` into a sign of life now and then. An item is asked for when the last one was sent: a client that
+ * reads slowly, or not at all, makes nothing grow here. A fault on the way is sent as an event `error`, after which a client
+ * connects again; `last` is sent at the end.
+ */
+export async function eventStream<T>(
+  c: Context,
+  stopping: AbortSignal,
+  open: (signal: AbortSignal) => Promise<AsyncGenerator<T | "idle">>,
+  frame: (item: T) => ServerSentEvent,
+  last?: () => ServerSentEvent,
+): Promise<Response> {
+  const listener = listening(c, stopping);
+  try {
+    const source = await open(listener.signal);
+    return c.body(streamOf(source, listener, frame, last), 200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      // Proxies that gather answers would keep events back.
+      "x-accel-buffering": "no",
+    });
+  } catch (error) {
+    listener.done();
+    throw error;
+  }
+}
+
+function streamOf<T>(
+  source: AsyncGenerator<T | "idle">,
+  { signal, done }: Listening,
+  frame: (item: T) => ServerSentEvent,
+  last: (() => ServerSentEvent) | undefined,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let sentAt = performance.now();
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+    done();
+  };
+  const next = async (): Promise<string | undefined> => {
+    for (;;) {
+      const { value, done: isLast } = await source.next();
+      if (isLast === true) return undefined;
+      if (value !== "idle") return textOf(frame(value));
+      if (performance.now() - sentAt >= HEARTBEAT_MS) return ": still here\n\n";
+    }
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      // At once, so that a client knows that it listens.
+      start: (controller) => controller.enqueue(encoder.encode("retry: 1000\n\n")),
+      async pull(controller) {
+        let text: string | undefined;
+        try {
+          text = await next();
+          if (text === undefined && !signal.aborted && last !== undefined)
+            controller.enqueue(encoder.encode(textOf(last())));
+        } catch (error) {
+          if (!isOver) controller.enqueue(encoder.encode(textOf({ event: "error", data: told(error) })));
+        }
+        if (isOver) return;
+        if (text === undefined) {
+          end();
+          controller.close();
+        } else {
+          controller.enqueue(encoder.encode(text));
+          sentAt = performance.now();
+        }
+      },
+      async cancel() {
+        end();
+        await source.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function textOf({ event, id, data }: ServerSentEvent): string {
+  const lines = [
+    ...(event === undefined ? [] : [`event: ${event}`]),
+    ...(id === undefined ? [] : [`id: ${id}`]),
+    // JSON has no line break outside of texts, and escapes those within.
+    `data: ${maskSealed(JSON.stringify(data))}`,
+  ];
+  return `${lines.join("\n")}\n\n`;
+}
+
+/** What is not an error of ours may hold a statement. */
+function told(error: unknown): { error: string; code: string } {
+  if (error instanceof FlowError) return { error: messageOf(error), code: error.code };
+  return { error: "The server could not go on; connect again", code: "UNAVAILABLE" };
+}

@@ -1,0 +1,21 @@
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { FlowError } from "../../schema/words/errors.ts";
+import type { Executions } from "../../services/executions/executions.ts";
+import type { AgentCalls } from "../../services/mcp/tool-calls.ts";
+import type { AgentTools } from "../../services/mcp/tool-list.ts";
+import type { AgentChanges } from "../../services/mcp/tool-list-changes.ts";
+
+/** What the MCP server is made of. */
+export interface McpParts {
+  tools: AgentTools;
+  calls: AgentCalls;
+  executions: Pick<Executions, "detail">;
+  agentChanges: AgentChanges;
+  /** Aborted when the server begins to stop. */
+  stopping: AbortSignal;
+  /** Of the program. */
+  version: string;
+  /** The refusal for an error that says "the database is away"; undefined for one that is a fault. */
+  unavailable(error: unknown): FlowError | undefined;
+  logger: Pick<Logger, "error">;
+}

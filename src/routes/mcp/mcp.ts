@@ -1,0 +1,126 @@
+import { randomUUID } from "node:crypto";
+import { type Context, Hono } from "hono";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Catalog } from "../../services/catalog/catalog.ts";
+import type { Executions } from "../../services/executions/executions.ts";
+import { createAgentCalls } from "../../services/mcp/tool-calls.ts";
+import { createAgentTools } from "../../services/mcp/tool-list.ts";
+import type { AgentChanges } from "../../services/mcp/tool-list-changes.ts";
+import { contract } from "../http/contract.ts";
+import { refuseForeignPages } from "../http/loopback-only.ts";
+import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
+import { agentCaller } from "./caller.ts";
+import type { McpParts } from "./deps.ts";
+import { openNotices } from "./notifications.ts";
+import { resumeCall, resumePoint } from "./resume.ts";
+
+const POST = contract({
+  method: "post",
+  path: "/mcp",
+  summary:
+    "The server as an MCP server (Model Context Protocol, streamable HTTP): messages of a client. Each agent that the caller may execute is a tool",
+  access: "operator",
+  user: "session",
+  contentType: "text/event-stream",
+  refusals: [400, 404, 406, 413, 415],
+});
+
+const GET = contract({
+  method: "get",
+  path: "/mcp",
+  summary: "MCP: what the server tells by itself, or with Last-Event-ID the rest of the answer to a call",
+  access: "operator",
+  user: "session",
+  contentType: "text/event-stream",
+  refusals: [400, 404, 406],
+});
+
+const DELETE = contract({
+  method: "delete",
+  path: "/mcp",
+  summary: "MCP: ends a session. Executions that it has begun go on",
+  access: "operator",
+  user: "session",
+});
+
+/** Contracts of {@link mcpRoutes}. */
+export const MCP_CONTRACTS = [POST, GET, DELETE];
+
+/** What {@link mcpRoutes} needs. */
+export interface McpRouteDeps {
+  catalog: Pick<Catalog, "agents" | "find" | "list">;
+  executions: Executions;
+  agentChanges: AgentChanges;
+  stopping: AbortSignal;
+  /** Of the program. */
+  version: string;
+  unavailable(error: unknown): FlowError | undefined;
+  logger: McpParts["logger"];
+}
+
+/**
+ * The server as an MCP server. Nothing of a session is kept: its id names the calls that were made in it, so that any server
+ * of the database finds the execution of a call that is cancelled or asked for again.
+ */
+export function mcpRoutes(deps: McpRouteDeps) {
+  const tools = createAgentTools(deps.catalog);
+  const parts: McpParts = { ...deps, tools, calls: createAgentCalls({ tools, executions: deps.executions }) };
+  // Loaded with the first message: the protocol's library takes a tenth of a second.
+  const protocol = () => import("./protocol.ts");
+  return new Hono<RouteEnvironment>()
+    .post(POST.path, async (c) => {
+      refuseForeignPages(c);
+      const session = sessionOf(c);
+      if (session === null) return noSession(c);
+      const body = await bodyOf(c);
+      if (body === undefined) return rpcError(c, 400, -32_700, "The body is no JSON");
+      const { answerMessages } = await protocol();
+      return await answerMessages(parts, c, { session, newSession: () => randomUUID(), body });
+    })
+    .get(GET.path, async (c) => {
+      refuseForeignPages(c);
+      const session = sessionOf(c);
+      if (session === null) return noSession(c);
+      if (!(c.req.header("accept") ?? "").includes("text/event-stream")) {
+        return rpcError(c, 406, -32_000, "The answer is a text/event-stream: accept it");
+      }
+      const lastEventId = c.req.header("last-event-id");
+      if (lastEventId !== undefined && lastEventId !== "") {
+        const point = resumePoint(lastEventId);
+        if (point === undefined || session === undefined) return rpcError(c, 400, -32_600, "No such Last-Event-ID");
+        return await resumeCall(parts, c, agentCaller(c), session, point);
+      }
+      return await openNotices(parts, c);
+    })
+    .delete(DELETE.path, (c) => {
+      refuseForeignPages(c);
+      return sessionOf(c) === null ? noSession(c) : c.body(null, 200);
+    });
+}
+
+/** The session that a message belongs to; undefined without one, null for an id that no server gives. */
+function sessionOf(c: Context): string | undefined | null {
+  const session = c.req.header("mcp-session-id");
+  if (session === undefined) return undefined;
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(session) ? session : null;
+}
+
+/** 404 tells a client to begin anew. */
+function noSession(c: Context): Response {
+  return rpcError(c, 404, -32_001, "There is no such session: initialize a new one");
+}
+
+/** Undefined for what is no JSON. Throws `FlowError` TOO_LARGE. */
+async function bodyOf(c: Context): Promise<unknown> {
+  try {
+    return parseJson(await readBody(c.req.raw, BODY_BYTES_MAX));
+  } catch (error) {
+    if (error instanceof FlowError && error.code === "INVALID_INPUT") return undefined;
+    throw error;
+  }
+}
+
+function rpcError(c: Context, status: 400 | 404 | 406, code: number, message: string): Response {
+  return c.json({ jsonrpc: "2.0", error: { code, message }, id: null }, status);
+}

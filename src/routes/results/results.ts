@@ -1,0 +1,162 @@
+import { type Context, Hono } from "hono";
+import type * as v from "valibot";
+import { parseDuration } from "../../platform/config/duration.ts";
+import { ResolveQuery, SaveResultAnswer, SaveResultQuery } from "../../schema/api/results.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { JsonValue } from "../../schema/words/wire.ts";
+import type { Sealing } from "../../services/credentials/sealing.ts";
+import type { checkReading } from "../../services/executions/check-read-access.ts";
+import type { Results } from "../../services/results/results.ts";
+import { isKnown, rangeAsked } from "../http/byte-range.ts";
+import { contract } from "../http/contract.ts";
+import { limitedBody } from "../http/read-body.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
+import { theResult } from "../http/subject.ts";
+import { invalid, queryOf } from "../http/validate.ts";
+import { shownResult } from "./result-headers.ts";
+
+const SAVE = contract({
+  method: "put",
+  path: "/api/results",
+  summary: "Keeps a payload under its reference for the present claim of a command; 409 for a claim that was lost",
+  access: "worker",
+  query: SaveResultQuery,
+  body: JsonValue,
+  bodyLimit: "result",
+  answer: SaveResultAnswer,
+  refusals: [409, 413, 422, 507],
+});
+
+const RESOLVE = contract({
+  method: "get",
+  path: "/results/resolve",
+  summary: "The payload behind a reference, its checksum verified; a part of it with Range",
+  access: "worker",
+  user: { action: "view", of: theResult(ResolveQuery) },
+  query: ResolveQuery,
+  answer: JsonValue,
+  refusals: [404, 416, 422],
+});
+
+/** The same where a prefix of `/api` alone is let through. */
+const RESOLVE_API = contract({ ...RESOLVE, path: "/api/results/resolve" });
+
+/** Contracts of {@link resultRoutes}. */
+export const RESULT_CONTRACTS = [SAVE, RESOLVE, RESOLVE_API];
+
+type CheckReading = ReturnType<typeof checkReading>;
+
+/** Stored results (interface specification, Results and lifecycle). `bytesMax` bounds what is kept. */
+export function resultRoutes(
+  results: Pick<Results, "upload" | "read">,
+  sealing: Pick<Sealing, "openResult">,
+  bytesMax: number,
+  check: CheckReading,
+) {
+  const read = async (c: Context<RouteEnvironment>, query: v.InferOutput<typeof ResolveQuery>) => {
+    // A user reads in their own name, which was decided on before.
+    if (query.execution_id !== undefined && c.var.role !== "user") await check(query.execution_id, query.ref);
+    return await resolve(c, results, sealing, query);
+  };
+  return new Hono<RouteEnvironment>()
+    .put(SAVE.path, queryOf(SAVE.query), async (c) => {
+      const { ref, worker, command_id, attempt, scope, ttl, store, compression, content_type } = c.req.valid("query");
+      const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
+      if (ttl !== undefined && ttlMs === undefined) {
+        throw invalid("The query", [{ path: "ttl", message: "must be a time such as 90s, 15m, 1h or 30d" }]);
+      }
+      const saved = await results.upload({
+        ref,
+        claim: { worker, commandId: command_id, attempt: Number(attempt) },
+        body: limitedBody(c.req.raw, bytesMax),
+        ...(scope !== undefined && { scope }),
+        ...(ttlMs !== undefined && { ttlMs }),
+        ...(store !== undefined && { store }),
+        ...(compression !== undefined && { compression }),
+        ...(content_type !== undefined && { contentType: content_type }),
+      });
+      return c.json({
+        status: "ok",
+        ref,
+        store: saved.store,
+        bytes: saved.bytes,
+        sha256: saved.sha256,
+        content_type: saved.contentType,
+        compression: saved.compression,
+        expires_at: saved.expiresAt.toISOString(),
+        meta: saved.meta,
+      } satisfies SaveResultAnswer);
+    })
+    .get(RESOLVE.path, queryOf(RESOLVE.query), (c) => read(c, c.req.valid("query")))
+    .get(RESOLVE_API.path, queryOf(RESOLVE_API.query), (c) => read(c, c.req.valid("query")));
+}
+
+/**
+ * The bytes as they were stored: nothing is parsed, so nothing is written anew in another way. What they are was said by
+ * whoever stored them, so a browser is told to keep them as a file, and to take them for nothing else.
+ */
+async function resolve(
+  c: Context<RouteEnvironment>,
+  results: Pick<Results, "read">,
+  sealing: Pick<Sealing, "openResult">,
+  { ref, sealed }: v.InferOutput<typeof ResolveQuery>,
+): Promise<Response> {
+  const found = await results.read(ref);
+  const { bytes, sha256, contentType } = found;
+  if (found.isSealed && (sealed !== "true" || c.var.role === "user")) {
+    describe(c, ref, contentType);
+    if (c.req.raw.method === "HEAD") return c.body(null, 200);
+    return c.body(streamOf(await shownResult(c, found, ref, sealing, RESOLVE)), 200);
+  }
+  const etag = `"${sha256}"`;
+  if (isKnown(c.req.header("if-none-match"), etag)) return c.body(null, 304, { etag });
+  const asked = rangeAsked(c.req.header("range"), c.req.header("if-range"), { bytes, etag });
+  if (asked === "none") {
+    c.header("content-range", `bytes */${bytes}`);
+    const message = `The result is ${bytes.toLocaleString("en")} bytes long; the part that was asked for is beyond its end`;
+    throw new FlowError("RANGE_NOT_SATISFIABLE", message);
+  }
+  const { start, end } = asked === "all" ? { start: 0, end: bytes } : asked;
+  // Nothing is opened for a caller who wants the head alone. Where opening fails, nothing was said of a body yet.
+  const isHead = c.req.raw.method === "HEAD";
+  const parts = isHead ? undefined : await found.open(asked === "all" ? undefined : asked);
+  if (asked !== "all") c.header("content-range", `bytes ${start}-${end - 1}/${bytes}`);
+  c.header("etag", etag);
+  c.header("accept-ranges", "bytes");
+  c.header("content-length", String(end - start));
+  describe(c, ref, contentType);
+  const status = asked === "all" ? 200 : 206;
+  return parts === undefined ? c.body(null, status) : c.body(streamOf(parts), status);
+}
+
+/** What the answer is, whoever reads it. */
+function describe(c: Context, ref: string, contentType: string): void {
+  c.header("content-type", contentType);
+  c.header("content-disposition", `attachment; filename="${fileNameOf(ref, contentType)}"`);
+  c.header("content-security-policy", "sandbox; default-src 'none'");
+}
+
+/** Parts are read as fast as the caller takes them; one who leaves ends the reading. */
+function streamOf(parts: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = parts[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { value, done } = await iterator.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
+}
+
+const NAME_MAX = 80;
+
+/** A name for the file of a payload: its step and task, of letters that mean nothing to any system. */
+function fileNameOf(ref: string, contentType: string): string {
+  const [, step = "result", task = ""] = /\/step\/([^/]+)\/task\/([^/]+)\//.exec(ref) ?? [];
+  const name = `${step}-${task}`.replace(/[^\w-]+/g, "_").replace(/^[-_]+|[-_]+$/g, "");
+  const extension = /[/+]json *(;|$)/.test(contentType) ? "json" : "bin";
+  return `${name.slice(0, NAME_MAX) || "result"}.${extension}`;
+}

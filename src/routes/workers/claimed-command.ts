@@ -1,0 +1,27 @@
+import type { ClaimedCommandAnswer } from "../../schema/api/commands.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { ClaimedCommand } from "../../services/orchestration/orchestrator.ts";
+
+/** A claimed command as workers get it (Worker protocol). */
+export function commandAnswer({ command, attempt, leaseExpiresAt, tool, spec }: ClaimedCommand): ClaimedCommandAnswer {
+  const { context, loop, claim, trace } = command;
+  const { parent_execution_id } = context;
+  return {
+    command_id: command.command_id,
+    execution_id: command.execution_id,
+    catalog_id: command.catalog_id,
+    step: command.step,
+    step_run_id: command.step_run_id,
+    step_started_at: command.step_started_at,
+    attempt,
+    lease_expires_at: new Date(leaseExpiresAt).toISOString(),
+    tool,
+    spec,
+    // Records of ours, of JSON all through.
+    context: context as unknown as JsonObject,
+    ...(loop !== undefined && { loop: loop as unknown as JsonObject }),
+    ...(claim !== undefined && { claim }),
+    ...(trace !== undefined && { trace }),
+    ...(parent_execution_id !== undefined && { parent_execution_id }),
+  };
+}

@@ -1,0 +1,158 @@
+import * as v from "valibot";
+import { IdText, NextCursor, PageQuery, Timestamp, VersionNumber } from "../words/wire.ts";
+
+/*
+ * Bodies, queries and answers of the catalog's routes (interface specification, Catalog). The routes validate with these,
+ * `/api/openapi.json` is made from them, and the command line reads answers by them.
+ */
+
+/** What a catalog entry can be. */
+export const RESOURCE_KINDS = ["playbook", "agent", "mcp"] as const;
+export type ResourceKind = (typeof RESOURCE_KINDS)[number];
+
+const kind = v.picklist(RESOURCE_KINDS);
+/** Callers write `Playbook` as documents do, or `playbook`. */
+const kindInput = v.pipe(v.string(), v.toLowerCase(), kind);
+const jsonObject = v.record(v.string(), v.unknown());
+
+/** Longest catalog path, in characters. */
+export const CATALOG_PATH_MAX = 512;
+
+/** Body of `POST /api/catalog/register`. */
+export const RegisterBody = v.object({
+  content: v.pipe(v.string(), v.description("Text of the document, YAML, 1 MiB at most.")),
+  resource_type: v.exactOptional(
+    v.pipe(kindInput, v.description("What the document is expected to be; another kind is refused.")),
+  ),
+  if_changed: v.exactOptional(
+    v.pipe(v.boolean(), v.description("Makes no new version when the text equals that of the newest one.")),
+  ),
+  strict: v.exactOptional(
+    v.pipe(
+      v.boolean(),
+      v.description("Refuses a document with warnings too. What it calls may be missing all the same."),
+    ),
+  ),
+});
+
+/** One problem of a document, without the name of its file and its severity: the list it stands in says that. */
+export const DocumentProblem = v.object({
+  line: v.number(),
+  column: v.number(),
+  path: v.string(),
+  code: v.string(),
+  message: v.string(),
+  hint: v.exactOptional(v.string()),
+});
+export type DocumentProblem = v.InferOutput<typeof DocumentProblem>;
+
+/** `detail` of a refused document: every problem at once. */
+export const DocumentProblems = v.object({
+  message: v.string(),
+  errors: v.array(DocumentProblem),
+  warnings: v.array(DocumentProblem),
+});
+export type DocumentProblems = v.InferOutput<typeof DocumentProblems>;
+
+/** Body of `POST /api/catalog/validate`. */
+export const ValidateBody = v.object({
+  content: v.pipe(v.string(), v.description("Text of the document, YAML, 1 MiB at most.")),
+});
+
+/** Answer of `POST /api/catalog/validate`, of a document with errors too. */
+export const ValidateAnswer = v.object({
+  valid: v.pipe(v.boolean(), v.description("Registering it would succeed: it has no error. It may have warnings.")),
+  kind: v.pipe(v.nullable(kind), v.description("Null where it is not valid, as `path`.")),
+  path: v.nullable(v.string()),
+  messages: v.pipe(
+    v.array(v.object({ severity: v.picklist(["error", "warning"]), ...DocumentProblem.entries })),
+    v.description("In the order of the text, 100 and a last one that says how many more at most."),
+  ),
+});
+export type ValidateAnswer = v.InferOutput<typeof ValidateAnswer>;
+
+/** Answer to a registration. */
+export const RegisterAnswer = v.object({
+  status: v.literal("success"),
+  path: v.string(),
+  kind,
+  catalog_id: IdText,
+  version: VersionNumber,
+  unchanged: v.exactOptional(v.literal(true)),
+  warnings: v.array(DocumentProblem),
+});
+export type RegisterAnswer = v.InferOutput<typeof RegisterAnswer>;
+
+/** Query of `GET /api/catalog`. */
+export const CatalogQuery = v.object({
+  ...PageQuery.entries,
+  resource_type: v.exactOptional(v.pipe(kindInput, v.description("playbook, agent or mcp; all of them by default."))),
+  prefix: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.maxLength(CATALOG_PATH_MAX),
+      v.check((text) => !text.includes("\u0000"), "must not hold U+0000"),
+      v.description("What the paths begin with."),
+    ),
+  ),
+});
+
+/** One entry of a list: everything but the document. */
+export const CatalogItem = v.object({
+  path: v.string(),
+  kind,
+  version: VersionNumber,
+  catalog_id: IdText,
+  created_at: Timestamp,
+  metadata: jsonObject,
+});
+export type CatalogItem = v.InferOutput<typeof CatalogItem>;
+
+/** Answer of `GET /api/catalog`: the newest version of each path, in the order of the paths. */
+export const CatalogAnswer = v.object({ resources: v.array(CatalogItem), next_cursor: NextCursor });
+export type CatalogAnswer = v.InferOutput<typeof CatalogAnswer>;
+
+/** Query of `GET /api/catalog/resource/{path}`. */
+export const ResourceQuery = v.object({
+  version: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.regex(/^(latest|[1-9]\d{0,8})$/, "must be a version number, or latest"),
+      v.description("Version; the newest one by default."),
+    ),
+  ),
+});
+
+/** Answer of `GET /api/catalog/resource/{path}`. */
+export const ResourceAnswer = v.object({ ...CatalogItem.entries, payload: jsonObject, content: v.string() });
+export type ResourceAnswer = v.InferOutput<typeof ResourceAnswer>;
+
+/** Answer of `GET /api/catalog/entries/{catalog_id}`: what a worker compiles. */
+export const EntryAnswer = v.object({
+  catalog_id: IdText,
+  path: v.string(),
+  version: VersionNumber,
+  kind,
+  content: v.string(),
+});
+export type EntryAnswer = v.InferOutput<typeof EntryAnswer>;
+
+/** Answer of `GET /api/catalog/versions/{path}`: newest first. */
+export const VersionsAnswer = v.object({ versions: v.array(CatalogItem), next_cursor: NextCursor });
+export type VersionsAnswer = v.InferOutput<typeof VersionsAnswer>;
+
+/** Body of `POST /api/catalog/agents/list`. */
+export const AgentsBody = v.object({
+  limit: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(500))),
+  cursor: v.exactOptional(v.string()),
+  hidden: v.exactOptional(
+    v.pipe(v.boolean(), v.description("Also those whose `metadata.terminal.visible` is false; not by default.")),
+  ),
+});
+
+/** Answer of `POST /api/catalog/agents/list`; each payload has `metadata.terminal.visible`, true where the document is silent. */
+export const AgentsAnswer = v.object({
+  entries: v.array(v.object({ catalog_id: IdText, path: v.string(), version: VersionNumber, payload: jsonObject })),
+  next_cursor: NextCursor,
+});
+export type AgentsAnswer = v.InferOutput<typeof AgentsAnswer>;

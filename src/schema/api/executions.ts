@@ -1,0 +1,355 @@
+import * as v from "valibot";
+import {
+  IdInput,
+  IdText,
+  JsonObjectValue,
+  JsonValue,
+  NextCursor,
+  PageQuery,
+  storableText,
+  Timestamp,
+  VersionNumber,
+} from "../words/wire.ts";
+import { EventIdText } from "./events.ts";
+import { SealedAsked } from "./results.ts";
+
+/*
+ * Bodies, queries and answers of the routes that start, show and end executions (interface specification, Execution). The
+ * routes validate with these, `/api/openapi.json` is made from them, and the command line reads answers by them.
+ */
+
+/** States of an execution. The last three are final. */
+export const EXECUTION_STATES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] as const;
+export type ExecutionStateName = (typeof EXECUTION_STATES)[number];
+
+/** States of one step. */
+export const STEP_STATES = ["PENDING", "RUNNING", "COMPLETED", "FAILED", "SKIPPED"] as const;
+
+/** Longest reason of a cancellation, in characters. */
+export const REASON_MAX = 1_024;
+/** Longest wait for an execution's end within one request, milliseconds. */
+export const WAIT_MS_MAX = 30_000;
+
+const name = v.pipe(storableText(512), v.minLength(1));
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+/** A moment that a caller names. */
+export const TimeInput = v.pipe(
+  v.string(),
+  v.check((text) => /^\d{4}-\d\d-\d\d/.test(text) && isStorableTime(Date.parse(text)), "must be an RFC 3339 time"),
+);
+
+/** PostgreSQL has no year 0, and after 9999 JavaScript writes years in a form that it does not read. */
+function isStorableTime(ms: number): boolean {
+  return ms >= Date.parse("0001-01-01T00:00:00Z") && ms <= Date.parse("9999-12-31T23:59:59.999Z");
+}
+
+/** Body of `POST /api/execute`. */
+export const ExecuteBody = v.pipe(
+  v.object({
+    path: v.exactOptional(v.pipe(name, v.description("Catalog path; this or `catalog_id`."))),
+    catalog_id: v.exactOptional(IdInput),
+    version: v.exactOptional(
+      v.pipe(
+        v.union([v.string(), v.number()]),
+        v.transform(String),
+        v.check((text) => /^(latest|[1-9]\d{0,8})$/.test(text), "must be a version number, or latest"),
+        v.description("Version of the path, the newest by default."),
+      ),
+    ),
+    resource_kind: v.exactOptional(
+      v.pipe(
+        v.string(),
+        v.toLowerCase(),
+        v.picklist(["playbook", "agent"]),
+        v.description("What the entry must be. Agents are executed only when it is given."),
+      ),
+    ),
+    workload: v.exactOptional(v.pipe(JsonObjectValue, v.description("Inputs: they replace keys of the defaults."))),
+    target: v.exactOptional(v.pipe(name, v.description("Run no further than this step."))),
+    parent_execution_id: v.exactOptional(v.pipe(IdInput, v.description("The execution that calls this one."))),
+    parent_step: v.exactOptional(
+      v.pipe(name, v.description("The step of it that calls; only with `parent_execution_id`.")),
+    ),
+    parent_iter: v.exactOptional(JsonObjectValue),
+    return_step: v.exactOptional(
+      v.pipe(name, v.description("The step whose result the caller will ask for; refused when there is none.")),
+    ),
+    wait_ms: v.exactOptional(
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.minValue(0),
+        v.maxValue(WAIT_MS_MAX),
+        v.description(
+          `Milliseconds to wait for the end, ${WAIT_MS_MAX} at most: an execution that has ended is answered with its result.`,
+        ),
+      ),
+    ),
+  }),
+  v.check(({ path, catalog_id }) => path !== undefined || catalog_id !== undefined, "path or catalog_id is required"),
+  v.check(
+    ({ parent_execution_id, parent_step }) => parent_execution_id !== undefined || parent_step === undefined,
+    "parent_step is a step of the parent: send parent_execution_id with it",
+  ),
+);
+export type ExecuteBody = v.InferOutput<typeof ExecuteBody>;
+
+/** Why an execution or a step failed. */
+const ErrorAnswer = v.nullable(
+  v.looseObject({
+    code: v.string(),
+    message: v.string(),
+    retryable: v.exactOptional(v.boolean()),
+    details: v.exactOptional(v.pipe(JsonValue, v.description("What a tool tells beside its message."))),
+  }),
+);
+
+/** Answer of `POST /api/execute`. */
+export const ExecuteAnswer = v.object({
+  execution_id: IdText,
+  status: v.picklist(EXECUTION_STATES),
+  path: v.string(),
+  version: VersionNumber,
+  catalog_id: IdText,
+  duplicate: v.exactOptional(
+    v.pipe(v.literal(true), v.description("The idempotency key was used before: this is the execution it started.")),
+  ),
+  result: v.exactOptional(
+    v.pipe(JsonValue, v.description("With `wait_ms`, of an execution that has ended: by reference where it is large.")),
+  ),
+  error: v.exactOptional(ErrorAnswer),
+  warnings: v.exactOptional(
+    v.pipe(
+      v.array(v.string()),
+      v.description(
+        "Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none.",
+      ),
+    ),
+  ),
+});
+export type ExecuteAnswer = v.InferOutput<typeof ExecuteAnswer>;
+
+/** One execution of a list. */
+export const ExecutionItem = v.object({
+  execution_id: IdText,
+  catalog_id: IdText,
+  path: v.string(),
+  version: VersionNumber,
+  status: v.picklist(EXECUTION_STATES),
+  progress: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(0),
+    v.maxValue(100),
+    v.description("Percent, iterations of loops counted; of one that failed or was cancelled how far it came."),
+  ),
+  parent_execution_id: v.nullable(IdText),
+  started_at: Timestamp,
+  ended_at: v.nullable(Timestamp),
+  duration_ms: v.nullable(count),
+  result: v.exactOptional(
+    v.pipe(JsonValue, v.description("In a list only where it is short; the execution itself has all of it.")),
+  ),
+  error: ErrorAnswer,
+});
+export type ExecutionItem = v.InferOutput<typeof ExecutionItem>;
+
+/** The states that a text names with commas, each once; none where one of them is no state. */
+export function statesIn(text: string): ExecutionStateName[] {
+  const names = text.split(",").map((one) => one.trim());
+  const known = EXECUTION_STATES.filter((state) => names.includes(state));
+  return names.every((one) => (EXECUTION_STATES as readonly string[]).includes(one)) ? known : [];
+}
+
+/** Query of `GET /api/executions`. */
+export const ExecutionsQuery = v.object({
+  ...PageQuery.entries,
+  status: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.toUpperCase(),
+      v.check(
+        (text) => statesIn(text).length > 0,
+        `must be one of ${EXECUTION_STATES.join(", ")}, or several of them with commas`,
+      ),
+      v.description("In one of these states; several with commas: `PENDING,RUNNING`."),
+    ),
+  ),
+  path: v.exactOptional(v.pipe(name, v.description("Of the playbook with exactly this path."))),
+  path_contains: v.exactOptional(
+    v.pipe(name, v.description("Of playbooks that have this text in their path, in whatever case.")),
+  ),
+  parent_execution_id: v.exactOptional(IdInput),
+  id_prefix: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[1-9]\d{0,15}$/, "must be the first digits of an id"),
+      v.description("The first digits of their ids."),
+    ),
+  ),
+  since: v.exactOptional(v.pipe(TimeInput, v.description("Started then or later (RFC 3339)."))),
+  until: v.exactOptional(v.pipe(TimeInput, v.description("Started before then (RFC 3339)."))),
+});
+
+/** Answer of `GET /api/executions`: newest first. */
+export const ExecutionsAnswer = v.object({ executions: v.array(ExecutionItem), next_cursor: NextCursor });
+export type ExecutionsAnswer = v.InferOutput<typeof ExecutionsAnswer>;
+
+/** One step of an execution. */
+export const StepAnswer = v.object({
+  name: v.string(),
+  status: v.picklist(STEP_STATES),
+  started_at: v.nullable(Timestamp),
+  ended_at: v.nullable(Timestamp),
+  duration_ms: v.nullable(count),
+  attempts: v.pipe(count, v.description("Claims in its last run: more than one means that a worker was lost.")),
+  runs: v.pipe(count, v.description("How often it was started.")),
+  order: v.exactOptional(v.pipe(count, v.description("Place in the order of first starts, from 1; 0: it never ran."))),
+  loop: v.exactOptional(v.object({ total: v.nullable(count), done: count, failed: count })),
+  error: v.exactOptional(ErrorAnswer),
+});
+export type StepAnswer = v.InferOutput<typeof StepAnswer>;
+
+/** An arc that was taken. */
+export const ArcAnswer = v.object({
+  from: v.string(),
+  to: v.string(),
+  times: v.pipe(count, v.description("How often: more than once where the playbook goes around.")),
+});
+export type ArcAnswer = v.InferOutput<typeof ArcAnswer>;
+
+/** A task's next run, which a back-off delays. */
+export const NextRetryAnswer = v.object({
+  step: v.string(),
+  task: v.string(),
+  iteration: v.exactOptional(v.pipe(count, v.description("Of a loop."))),
+  at: v.pipe(Timestamp, v.description("When it begins, by the worker's clock.")),
+  run: v.pipe(count, v.description("Which run it will be, from 1.")),
+  error: v.pipe(
+    v.nullable(v.object({ code: v.string(), message: v.string() })),
+    v.description("Of the run before; null where its policy wants another run of one that went well."),
+  ),
+});
+export type NextRetryAnswer = v.InferOutput<typeof NextRetryAnswer>;
+
+/** Most open commands that an execution's answer lists. */
+export const OPEN_COMMANDS_MAX = 100;
+
+/** A command that has not ended: work that waits for a worker, or is with one. */
+export const OpenCommandAnswer = v.object({
+  command_id: IdText,
+  // Absent: an older server's answer.
+  execution_id: v.exactOptional(IdText),
+  status: v.exactOptional(
+    v.pipe(
+      v.picklist(["PENDING", "CLAIMED", "RUNNING"]),
+      v.description("PENDING while it waits for a worker; RUNNING once its worker has told that it lasts."),
+    ),
+  ),
+  step: v.string(),
+  attempt: v.pipe(count, v.description("Claims so far; 0 while it waits for the first.")),
+  worker: v.nullable(v.string()),
+  // Absent: an older server's answer.
+  issued_at: v.exactOptional(v.pipe(Timestamp, v.description("Since when there is this work."))),
+  claimed_at: v.nullable(v.pipe(Timestamp, v.description("Of the first claim."))),
+  kinds: v.exactOptional(
+    v.pipe(v.array(v.string()), v.description("Kinds of task that its worker must run; empty: any worker can.")),
+  ),
+  labels: v.exactOptional(v.pipe(v.record(v.string(), v.string()), v.description("Labels that its worker must have."))),
+  iterations: v.exactOptional(v.object({ from: count, to: v.pipe(count, v.description("Exclusive.")) })),
+  children: v.exactOptional(v.pipe(v.array(IdText), v.description("Open executions that it has called."))),
+});
+export type OpenCommandAnswer = v.InferOutput<typeof OpenCommandAnswer>;
+
+/** Query of `GET /api/executions/{execution_id}`. */
+export const ExecutionQuery = v.object({
+  steps_after: v.exactOptional(
+    v.pipe(
+      EventIdText,
+      v.description(
+        "`last_event_id` of an answer that the caller has: `steps` are then those to which something happened since.",
+      ),
+    ),
+  ),
+});
+
+/** Answer of `GET /api/executions/{execution_id}`. */
+export const ExecutionAnswer = v.object({
+  ...ExecutionItem.entries,
+  result: JsonValue,
+  workload: v.pipe(JsonObjectValue, v.description("Inputs, over the defaults.")),
+  last_event_id: v.exactOptional(
+    v.pipe(v.number(), v.description("The newest event that this is of: a stream after it tells what comes next.")),
+  ),
+  steps: v.pipe(
+    v.array(StepAnswer),
+    v.description("In the order of their first start, then those that were skipped, then those still to come."),
+  ),
+  steps_total: v.exactOptional(
+    v.pipe(count, v.description("How many steps there are: `steps` may be those that changed.")),
+  ),
+  arcs: v.exactOptional(v.pipe(v.array(ArcAnswer), v.description("The arcs that were taken, each once."))),
+  next_retry: v.exactOptional(
+    v.pipe(
+      v.nullable(NextRetryAnswer),
+      v.description("The soonest run of a task that failed and waits for a back-off; null when none does."),
+    ),
+  ),
+  commands: v.exactOptional(
+    v.pipe(
+      v.array(OpenCommandAnswer),
+      v.description(`While it is open: its open commands, ${OPEN_COMMANDS_MAX} at most.`),
+    ),
+  ),
+});
+export type ExecutionAnswer = v.InferOutput<typeof ExecutionAnswer>;
+
+/** Query of `GET /api/executions/{execution_id}/result`. */
+export const ResultQuery = v.object({
+  wait_ms: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.check((text) => /^\d{1,6}$/.test(text) && Number(text) <= WAIT_MS_MAX, `must be 0 to ${WAIT_MS_MAX}`),
+      v.description(`Milliseconds to wait for its end, ${WAIT_MS_MAX} at most; 0 by default.`),
+    ),
+  ),
+  step: v.exactOptional(v.pipe(name, v.description("A step whose result is wanted instead."))),
+  sealed: v.exactOptional(
+    v.pipe(
+      SealedAsked,
+      v.description(
+        "For workers: the result as it is stored (`value`, `ref`, `tasks` or `loop`), what is sealed in it too.",
+      ),
+    ),
+  ),
+});
+
+/** Answer of `GET /api/executions/{execution_id}/result`. */
+export const ResultAnswer = v.object({
+  execution_id: IdText,
+  path: v.string(),
+  status: v.picklist(EXECUTION_STATES),
+  result: v.pipe(
+    JsonValue,
+    v.description("The value, as templates read it; a ResultRef or a manifest where it is large; null while it runs."),
+  ),
+  error: ErrorAnswer,
+});
+export type ResultAnswer = v.InferOutput<typeof ResultAnswer>;
+
+/** Body of `POST /api/executions/{execution_id}/cancel`. */
+export const CancelBody = v.object({
+  reason: v.exactOptional(storableText(REASON_MAX)),
+  cascade: v.exactOptional(v.pipe(v.boolean(), v.description("Children too; true by default."))),
+});
+
+/** Answer of a cancellation: the status afterwards, which is another one where the execution had ended before. */
+export const CancelAnswer = v.object({
+  execution_id: IdText,
+  status: v.picklist(EXECUTION_STATES),
+  children_cancelled: count,
+});
+export type CancelAnswer = v.InferOutput<typeof CancelAnswer>;
+
+/** Answer of `DELETE /api/executions/{execution_id}`. */
+export const DeleteAnswer = v.object({ status: v.literal("success"), execution_id: IdText });

@@ -1,0 +1,145 @@
+import { type AuditEntry, deleteOldAudit, insertAudit } from "../../repositories/access/audit.ts";
+import { type AuditFilter, type AuditRow, listAudit } from "../../repositories/access/audit-list.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import { encodeCursor, idCursor } from "../pagination-cursor.ts";
+
+/** Who calls, and why they may: what an audit row takes from the request. */
+export type Caller = Pick<AuditEntry, "actorKind" | "actor" | "userId" | "rule" | "address" | "requestId">;
+
+/** The server itself: what it does at its start or by the clock. */
+export const SYSTEM: Caller = { actorKind: "system", rule: "system" };
+
+/** The row of something that a caller did. */
+export function audited(
+  caller: Caller,
+  action: string,
+  resource: string,
+  { result = "allow", detail }: { result?: AuditEntry["result"]; detail?: JsonObject } = {},
+): AuditEntry {
+  return { ...caller, action, resource, result, ...(detail !== undefined && { detail }) };
+}
+
+/** The audit log of this server. */
+export interface Audit {
+  /** Written when it resolves. What gives out or changes something is written before that is answered. */
+  record(...entries: readonly AuditEntry[]): Promise<void>;
+  /**
+   * A refusal, soon: callers without a token could otherwise keep the database busy. Of more than {@link REFUSALS_MAX} in a
+   * second the rest is counted in one row.
+   */
+  refused(entry: AuditEntry): void;
+  /**
+   * Something that was allowed and changed nothing, soon: who looked at what. The same within {@link NOTED_AGAIN_MS} is one row; of
+   * more than {@link NOTED_MAX} in a second the rest is counted in one row.
+   */
+  noted(entry: AuditEntry): void;
+  /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
+  list(filter: AuditFilter, page: PageAsked): Promise<Listed<AuditRow>>;
+  /** Deletes rows that were kept for long enough; gives how many. */
+  deleteOld(): Promise<number>;
+  /** Writes what is still to be written. */
+  close(): Promise<void>;
+}
+
+/** What {@link createAudit} needs. */
+export interface AuditDeps {
+  database: Database;
+  /** How long rows are kept. */
+  days: number;
+  /** Told of refusals that could not be written, with their number. */
+  onLost(error: unknown, rows: number): void;
+}
+
+/** Refusals of one second that get a row each. */
+export const REFUSALS_MAX = 50;
+/** What is noted in one second and gets a row each. */
+export const NOTED_MAX = 500;
+/** Pages that look again every other second would otherwise write a row each time. */
+const NOTED_AGAIN_MS = 60_000;
+/** Most of what is remembered for that: some megabytes. */
+const NOTED_KNOWN_MAX = 10_000;
+const FLUSH_MS = 1_000;
+/** One run of retention: 250,000 rows at most, in short transactions. In five minutes no more are written than that. */
+const DELETE_ROWS = 5_000;
+const DELETE_ROUNDS_MAX = 50;
+
+/** Opens the log. */
+export function createAudit({ database, days, onLost }: AuditDeps): Audit {
+  const refusals = createPending(REFUSALS_MAX);
+  const notes = createPending(NOTED_MAX);
+  const known = new Map<string, number>();
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
+
+  const flush = () => {
+    timer = undefined;
+    const entries = [...refusals.take("deny"), ...notes.take("allow")];
+    writing = writing.then(() => insertAudit(database, entries)).catch((error) => onLost(error, entries.length));
+    return writing;
+  };
+  const soon = () => {
+    timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
+  };
+  return {
+    record: (...entries) => insertAudit(database, entries),
+    refused(entry) {
+      refusals.add(entry);
+      soon();
+    },
+    noted(entry) {
+      const { actorKind, userId, actor, action, resource, address } = entry;
+      const key = JSON.stringify([actorKind, userId, actor, action, resource, address]);
+      const now = performance.now();
+      if (now - (known.get(key) ?? Number.NEGATIVE_INFINITY) < NOTED_AGAIN_MS) return;
+      if (known.size >= NOTED_KNOWN_MAX) known.clear();
+      known.set(key, now);
+      notes.add(entry);
+      soon();
+    },
+    async list(filter, { limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
+      const { items, next } = await listAudit(database, filter, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    async deleteOld() {
+      let deleted = 0;
+      for (let round = 0; round < DELETE_ROUNDS_MAX; round += 1) {
+        const count = await deleteOldAudit(database, days, DELETE_ROWS);
+        deleted += count;
+        if (count < DELETE_ROWS) break;
+      }
+      return deleted;
+    },
+    async close() {
+      clearTimeout(timer);
+      await flush();
+    },
+  };
+}
+
+/** Entries that wait to be written, at most `max`; the rest is counted. */
+function createPending(max: number) {
+  let entries: AuditEntry[] = [];
+  let more = 0;
+  return {
+    add(entry: AuditEntry) {
+      if (entries.length < max) entries.push(entry);
+      else more += 1;
+    },
+    /** All of them, with one for those that had no room. */
+    take(result: "allow" | "deny"): AuditEntry[] {
+      const taken = more === 0 ? entries : [...entries, overflow(result, more)];
+      entries = [];
+      more = 0;
+      return taken;
+    },
+  };
+}
+
+/** One row for all that had no room. */
+function overflow(result: "allow" | "deny", count: number): AuditEntry {
+  const action = result === "deny" ? "refused" : "noted";
+  return { actorKind: "anonymous", action, resource: "*", rule: "access", result, detail: { count } };
+}

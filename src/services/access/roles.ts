@@ -1,0 +1,142 @@
+import { insertAudit } from "../../repositories/access/audit.ts";
+import {
+  deletePlaybookPermission,
+  deleteRole,
+  findRole,
+  insertPlaybookPermission,
+  insertRole,
+  listPermissions,
+  listRoles,
+  type NewPlaybookPermission,
+  type PermissionRow,
+  type RoleChange,
+  type RoleRow,
+  updateRole,
+} from "../../repositories/access/roles.ts";
+import { type Database, type Transaction, transaction } from "../../repositories/database/database.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import { encodeCursor, textCursor } from "../pagination-cursor.ts";
+import { type Actor, checkReach, checkRows } from "./actor.ts";
+import { audited } from "./audit.ts";
+
+/**
+ * Roles, and what they give. What changes stands in the audit log, written with the change, and counts for the next call of each
+ * user. A role that is none: `FlowError` NOT_FOUND; one that gives more than the actor has: FORBIDDEN.
+ */
+export interface Roles {
+  list(page: PageAsked): Promise<Listed<RoleRow>>;
+  find(name: string): Promise<RoleRow>;
+  /** What roles can give beside playbooks. */
+  permissions(page: PageAsked): Promise<Listed<PermissionRow>>;
+  /** Throws `FlowError` CONFLICT for a name that is taken, NOT_FOUND for a permission that is none. */
+  add(role: RoleChange & { name: string; playbooks: readonly NewPlaybookPermission[] }, actor: Actor): Promise<RoleRow>;
+  /** Throws `FlowError` CONFLICT for {@link KEPT_ROLE}, which stays what it is. */
+  change(name: string, change: RoleChange, actor: Actor): Promise<RoleRow>;
+  /** Also from its users. Throws `FlowError` CONFLICT for {@link KEPT_ROLE}. */
+  remove(name: string, actor: Actor): Promise<void>;
+  /** Gives the id of the permission. */
+  allow(name: string, permission: NewPlaybookPermission, actor: Actor): Promise<string>;
+  /** Throws `FlowError` NOT_FOUND for a permission that the role does not have, CONFLICT for {@link KEPT_ROLE}. */
+  disallow(name: string, permissionId: string, actor: Actor): Promise<void>;
+}
+
+/** Whoever has it may do everything: it can be given and taken, and not changed. */
+export const KEPT_ROLE = "admin";
+
+/** The roles of a database. */
+export function createRoles({ database }: { database: Database }): Roles {
+  const find = async (name: string) => {
+    const role = await findRole(database, name);
+    if (role === undefined) throw unknownRole(name);
+    return role;
+  };
+  /** One change of a role that the actor may reach, and its row in the audit log, or neither. `given`: rows that it gives. */
+  const changing = async <T>(
+    name: string,
+    { caller, ...actor }: Actor,
+    [action, detail]: readonly [action: string, detail: JsonObject],
+    work: (tx: Transaction) => Promise<T>,
+    given: (role: RoleRow) => Parameters<typeof checkRows>[1] = () => [],
+  ): Promise<T> => {
+    const role = await find(name);
+    if (name === KEPT_ROLE) throw new FlowError("CONFLICT", `The role '${name}' stays as it is. Add another one`);
+    checkReach({ caller, ...actor }, role.permissions, `To change the role '${name}'`);
+    checkRows({ caller, ...actor }, given(role), `To change the role '${name}'`);
+    return await transaction(database, async (tx) => {
+      const done = await work(tx);
+      await insertAudit(tx, [audited(caller, action, `role/${name}`, { detail })]);
+      return done;
+    });
+  };
+
+  return {
+    async list({ limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: textCursor(cursor) };
+      const { items, next } = await listRoles(database, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    find,
+    async permissions({ limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: textCursor(cursor) };
+      const { items, next } = await listPermissions(database, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    async add({ name, playbooks, ...change }, actor) {
+      await checkPermissions(database, change.permissions ?? [], actor);
+      checkRows(actor, playbooks, `To add the role '${name}'`);
+      await transaction(database, async (tx) => {
+        if (!(await insertRole(tx, name))) throw new FlowError("CONFLICT", `There is a role '${name}' already`);
+        await updateRole(tx, name, change);
+        for (const permission of playbooks) await insertPlaybookPermission(tx, name, permission);
+        const detail = detailOf({ ...change, playbooks });
+        await insertAudit(tx, [audited(actor.caller, "role.create", `role/${name}`, { detail })]);
+      });
+      return await find(name);
+    },
+    async change(name, change, actor) {
+      await checkPermissions(database, change.permissions ?? [], actor);
+      // Switched on, it gives its rows to whoever has it.
+      const given = ({ isActive, playbooks }: RoleRow) => (change.isActive === true && !isActive ? playbooks : []);
+      await changing(name, actor, ["role.update", detailOf(change)], (tx) => updateRole(tx, name, change), given);
+      return await find(name);
+    },
+    remove: async (name, actor) =>
+      void (await changing(name, actor, ["role.delete", {}], (tx) => deleteRole(tx, name))),
+    async allow(name, permission, actor) {
+      const insert = (tx: Transaction) => insertPlaybookPermission(tx, name, permission);
+      const id = await changing(name, actor, ["role.allow", detailOf(permission)], insert, () => [permission]);
+      if (id === undefined) throw unknownRole(name);
+      return id;
+    },
+    async disallow(name, permissionId, actor) {
+      await changing(name, actor, ["role.disallow", { permission_id: permissionId }], async (tx) => {
+        if (await deletePlaybookPermission(tx, name, permissionId)) return;
+        throw new FlowError("NOT_FOUND", `The role '${name}' has no permission ${permissionId} on playbooks`);
+      });
+    },
+  };
+}
+
+/** More permissions than a program ever asks for. */
+const PERMISSIONS_MAX = 1_000;
+
+async function checkPermissions(database: Database, names: readonly string[], actor: Actor): Promise<void> {
+  const { items: known } = await listPermissions(database, { limit: PERMISSIONS_MAX });
+  const unknown = names.find((name) => !known.some((one) => one.name === name));
+  if (unknown !== undefined) {
+    const those = known.map(({ name }) => name).join(", ");
+    throw new FlowError("NOT_FOUND", `There is no permission '${unknown}'; there are ${those}`);
+  }
+  checkReach(actor, names, "To give these permissions");
+}
+
+function unknownRole(name: string): FlowError {
+  return new FlowError("NOT_FOUND", `There is no role '${name}'`);
+}
+
+/** What a role is given, as it stands in the audit log: plain texts, flags and lists. */
+function detailOf(change: object): JsonObject {
+  return JSON.parse(JSON.stringify(change)) as JsonObject;
+}

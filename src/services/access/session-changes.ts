@@ -1,0 +1,108 @@
+import type { SessionChange, SessionHearing } from "../../repositories/access/session-changes.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+
+/** Changes since the last look: of these tokens (SHA-256, hex), or perhaps of all. */
+export type ChangedSessions = { tokens: string[] } | "all";
+
+/** Who wants to know when sessions end or give something else, so that nobody acts on what was remembered. */
+export interface SessionChanges extends SessionHearing {
+  /**
+   * What changes, from now on; `all` first, because what happened before is not known. Ends when `signal` is aborted, and when
+   * this server cannot hear of changes any more: then nothing that was remembered may be believed. `idle` now and then. Throws
+   * `FlowError` UNAVAILABLE while it cannot hear.
+   */
+  follow(signal: AbortSignal): Promise<AsyncGenerator<ChangedSessions | "idle">>;
+  /** Grows with each change, and when hearing begins or ends: who has seen the same number has missed nothing. */
+  version(): number;
+}
+
+/** Most tokens that wait for one follower. With more, all are said to have changed. */
+const WAITING_MAX = 1_000;
+const IDLE_MS = 1_000;
+
+/** What one follower has not been told yet; `over` once this server has missed something. */
+interface Follower {
+  waiting: Set<string> | "all" | "over";
+  wake(): void;
+}
+
+/** Changes of which nothing is heard yet. */
+export function createSessionChanges(): SessionChanges {
+  const followers = new Set<Follower>();
+  let isHearing = false;
+  let version = 0;
+  const tellAll = () => {
+    version += 1;
+    for (const follower of followers) follower.wake();
+  };
+  return {
+    version: () => version,
+    began() {
+      isHearing = true;
+      tellAll();
+    },
+    lost() {
+      isHearing = false;
+      // For good, also where hearing begins again before they look.
+      for (const follower of followers) follower.waiting = "over";
+      tellAll();
+    },
+    heard(change) {
+      for (const follower of followers) add(follower, change);
+      tellAll();
+    },
+    async follow(signal) {
+      if (!isHearing) {
+        const message =
+          "This server does not hear of changed sessions at the moment. Ask for each one, and try again later";
+        throw new FlowError("UNAVAILABLE", message);
+      }
+      const follower: Follower = { waiting: "all", wake: () => undefined };
+      followers.add(follower);
+      return changesOf(follower, signal, () => followers.delete(follower));
+    },
+  };
+}
+
+function add(follower: Follower, change: SessionChange): void {
+  if (typeof follower.waiting === "string") return;
+  if (change === "all" || follower.waiting.size >= WAITING_MAX) follower.waiting = "all";
+  else follower.waiting.add(change.tokenSha256);
+}
+
+async function* changesOf(
+  follower: Follower,
+  signal: AbortSignal,
+  leave: () => void,
+): AsyncGenerator<ChangedSessions | "idle"> {
+  try {
+    while (!signal.aborted) {
+      const { waiting } = follower;
+      if (waiting === "over") return;
+      if (waiting !== "all" && waiting.size === 0) {
+        if (!(await wakened(follower, signal))) yield "idle";
+        continue;
+      }
+      follower.waiting = new Set();
+      yield waiting === "all" ? waiting : { tokens: [...waiting] };
+    }
+  } finally {
+    leave();
+  }
+}
+
+/** Waits for a word to the follower, {@link IDLE_MS} at most. False where none came. */
+function wakened(follower: Follower, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (told: boolean) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", woken);
+      follower.wake = () => undefined;
+      resolve(told);
+    };
+    const woken = () => end(true);
+    const timer = setTimeout(end, IDLE_MS, false);
+    signal.addEventListener("abort", woken, { once: true });
+    follower.wake = woken;
+  });
+}

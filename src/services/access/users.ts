@@ -1,0 +1,160 @@
+import { insertAudit } from "../../repositories/access/audit.ts";
+import { revokeSessions } from "../../repositories/access/login-sessions.ts";
+import { findRoles } from "../../repositories/access/roles.ts";
+import {
+  deleteUser,
+  findUser,
+  grantRoles,
+  insertUser,
+  listUsers,
+  revokeRole,
+  someoneHas,
+  type UserChange,
+  type UserFilter,
+  type UserKey,
+  type UserRow,
+  updateUser,
+} from "../../repositories/access/users.ts";
+import { type Database, type Transaction, transaction } from "../../repositories/database/database.ts";
+import { violatedConstraint } from "../../repositories/database/error-codes.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import { encodeCursor, idCursor } from "../pagination-cursor.ts";
+import { type Actor, checkReach, checkRows } from "./actor.ts";
+import { audited } from "./audit.ts";
+
+/**
+ * People who may log in, and the roles that they have. What changes stands in the audit log, written with the change. A user
+ * that is none: `FlowError` NOT_FOUND; one who may more than the actor: FORBIDDEN.
+ */
+export interface Users {
+  list(filter: UserFilter, page: PageAsked): Promise<Listed<UserRow>>;
+  find(key: UserKey): Promise<UserRow>;
+  /** Throws `FlowError` CONFLICT for an address that is somebody's, NOT_FOUND for a role that is none. */
+  add(user: { email: string; displayName: string; roles: readonly string[] }, actor: Actor): Promise<UserRow>;
+  /** Who is deactivated loses their sessions. Throws `FlowError` CONFLICT for an address, or for the last administrator. */
+  change(key: UserKey, change: UserChange, actor: Actor): Promise<UserRow>;
+  /** With sessions and roles; what they did stays in the audit log. Throws `FlowError` CONFLICT for the last administrator. */
+  remove(key: UserKey, actor: Actor): Promise<UserRow>;
+  /** Throws `FlowError` NOT_FOUND for a role that is none. */
+  grant(key: UserKey, role: string, actor: Actor): Promise<UserRow>;
+  /** One that they do not have is no error. Throws `FlowError` CONFLICT for the last administrator. */
+  revoke(key: UserKey, role: string, actor: Actor): Promise<UserRow>;
+}
+
+/** The users of a database. */
+export function createUsers({ database }: { database: Database }): Users {
+  const find = async (key: UserKey) => {
+    const user = await findUser(database, key);
+    if (user === undefined) throw unknownUser(key);
+    return user;
+  };
+  /**
+   * One change of a user that the actor may reach, and its row in the audit log, or neither. `opens`: somebody may log in by it
+   * who could not before.
+   */
+  const changing = async (
+    key: UserKey,
+    { caller, ...actor }: Actor,
+    [action, detail]: readonly [action: string, detail: JsonObject],
+    work: (tx: Transaction, user: UserRow) => Promise<unknown>,
+    opens = false,
+  ) => {
+    const user = await find(key);
+    const roles = await findRoles(
+      database,
+      user.roles.map(({ role }) => role),
+    );
+    const active = new Set(user.roles.filter(({ isActive }) => isActive).map(({ role }) => role));
+    const held = roles.filter(({ name }) => active.has(name)).flatMap(({ permissions }) => permissions);
+    checkReach({ caller, ...actor }, held, `To change ${user.email}`);
+    // Whose address it is logs in as them, and who is let in again has what they had; what is off may be switched on.
+    const rows = opens ? roles.flatMap(({ playbooks }) => playbooks) : [];
+    checkRows({ caller, ...actor }, rows, `To change ${user.email}`);
+    await transaction(database, async (tx) => {
+      await work(tx, user);
+      await checkAdministrated(tx, user, held);
+      await insertAudit(tx, [
+        audited(caller, action, `user/${user.email}`, { detail: { user_id: user.userId, ...detail } }),
+      ]);
+    });
+    return user;
+  };
+  const again = async ({ userId }: UserRow) => await find({ userId });
+
+  return {
+    async list(filter, { limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
+      const { items, next } = await listUsers(database, filter, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    find,
+    async add({ email, displayName, roles }, actor) {
+      await checkRoles(database, roles, actor);
+      const userId = await transaction(database, async (tx) => {
+        const id = await insertUser(tx, { email, displayName });
+        if (id === undefined) throw taken(email);
+        await grantRoles(tx, id, roles, actor.user?.userId ?? null);
+        const detail = { user_id: id, roles: [...roles] };
+        await insertAudit(tx, [audited(actor.caller, "user.create", `user/${email}`, { detail })]);
+        return id;
+      });
+      return await find({ userId });
+    },
+    async change(key, change, actor) {
+      const detail = { ...change };
+      try {
+        const update = async (tx: Transaction, { userId }: UserRow) => {
+          await updateUser(tx, userId, change);
+          if (change.isActive === false) await revokeSessions(tx, { userId });
+        };
+        const opens = change.email !== undefined || change.isActive === true;
+        return await again(await changing(key, actor, ["user.update", detail], update, opens));
+      } catch (error) {
+        if (violatedConstraint(error) === "users_email") throw taken(change.email ?? "");
+        throw error;
+      }
+    },
+    remove: async (key, actor) =>
+      await changing(key, actor, ["user.delete", {}], (tx, { userId }) => deleteUser(tx, userId)),
+    async grant(key, role, actor) {
+      await checkRoles(database, [role], actor);
+      const by = actor.user?.userId ?? null;
+      return await again(
+        await changing(key, actor, ["user.grant", { role }], (tx, { userId }) => grantRoles(tx, userId, [role], by)),
+      );
+    },
+    revoke: async (key, role, actor) =>
+      await again(
+        await changing(key, actor, ["user.revoke", { role }], (tx, { userId }) => revokeRole(tx, userId, role)),
+      ),
+  };
+}
+
+async function checkRoles(database: Database, names: readonly string[], actor: Actor): Promise<void> {
+  const roles = await findRoles(database, names);
+  const unknown = names.find((name) => !roles.some((role) => role.name === name));
+  if (unknown !== undefined) throw new FlowError("NOT_FOUND", `There is no role '${unknown}'`);
+  for (const { name, permissions, playbooks } of roles) {
+    checkReach(actor, permissions, `To give the role '${name}'`);
+    checkRows(actor, playbooks, `To give the role '${name}'`);
+  }
+}
+
+/** Somebody stays who may manage users: without one, only an operator could give the permission again. */
+async function checkAdministrated(tx: Transaction, { email }: UserRow, held: readonly string[]): Promise<void> {
+  if (!held.includes(ADMINISTRATES) || (await someoneHas(tx, ADMINISTRATES))) return;
+  const message = `${email} is the last one who may manage users. Give somebody else a role with ${ADMINISTRATES} first`;
+  throw new FlowError("CONFLICT", message);
+}
+
+const ADMINISTRATES = "manage_users";
+
+function unknownUser(key: UserKey): FlowError {
+  return new FlowError("NOT_FOUND", `There is no user ${"userId" in key ? key.userId : key.email}`);
+}
+
+function taken(email: string): FlowError {
+  return new FlowError("CONFLICT", `There is a user with the address ${email} already`);
+}

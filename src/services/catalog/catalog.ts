@@ -1,0 +1,220 @@
+import type { DiagnosticCode } from "../../language/document/source/codes.ts";
+import {
+  type CatalogEntry,
+  type CatalogSummary,
+  findById,
+  findNewest,
+  findVersion,
+  insertCatalogEntry,
+  listAgents,
+  listResources,
+  listVersions,
+  type Page,
+  type Visible,
+} from "../../repositories/catalog/catalog.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { reserveIds } from "../../repositories/database/ids.ts";
+import { findExecutables } from "../../repositories/orchestration/find-startable.ts";
+import type { DocumentProblem, ResourceKind } from "../../schema/api/catalog.ts";
+import type { Diagnostic } from "../../schema/words/diagnostic.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Json } from "../../schema/words/json.ts";
+import { encodeCursor, textCursor, versionCursor } from "../pagination-cursor.ts";
+import type { Documents } from "./documents.ts";
+import { missingChildren } from "./missing-children.ts";
+import type { ReadDocument } from "./read-document.ts";
+
+/** What a caller registers. */
+export interface Registration {
+  content: string;
+  /** What the caller takes the document for; a document of another kind is refused. */
+  expectedKind?: ResourceKind;
+  /** Make no version when the text equals the newest one's. Default false: every registration is a newer version. */
+  ifChanged?: boolean;
+  /** Refuse a document with a warning too. Default false. What the catalog lacks is no warning of the document itself. */
+  strict?: boolean;
+  /** Whether the caller may learn of a path whether it is registered. Default: of all. */
+  maySee?(path: string): Promise<boolean>;
+  /** Asked for the path of the document before anything is written; refuses by throwing. */
+  permit?(path: string): Promise<void>;
+}
+
+/** What a registration gave. */
+export interface Registered {
+  catalogId: string;
+  path: string;
+  kind: ResourceKind;
+  version: number;
+  unchanged: boolean;
+  warnings: DocumentProblem[];
+}
+
+/** What is to be said of a text. */
+export interface Validated {
+  /** Undefined where it has an error; `path` too. */
+  kind: ResourceKind | undefined;
+  path: string | undefined;
+  messages: (DocumentProblem & Pick<Diagnostic, "severity">)[];
+}
+
+/** A page of a list; `nextCursor` is null on the last one. */
+export interface Listed<T> {
+  items: T[];
+  nextCursor: string | null;
+}
+
+/** `limit` items from `cursor` on. Lists throw `FlowError` INVALID_INPUT for a cursor that is none of theirs. */
+export interface PageAsked {
+  limit: number;
+  cursor?: string;
+}
+
+/** The use cases of the catalog. */
+export interface Catalog {
+  /**
+   * Throws `FlowError` INVALID_PLAYBOOK with every problem of the document, INVALID_INPUT for an unexpected kind, or UNAVAILABLE
+   * as {@link Documents.read}.
+   */
+  register(registration: Registration): Promise<Registered>;
+  /** What registering the text would say of it. Writes nothing. Throws as {@link Documents.read}. */
+  validate(content: string): Promise<Validated>;
+  /** The newest version of each path, in the order of paths. */
+  list(page: PageAsked & Visible & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
+  /** One version, the newest by default. Throws `FlowError` NOT_FOUND. */
+  find(path: string, version?: number): Promise<CatalogEntry>;
+  /** One version by its id. Throws `FlowError` NOT_FOUND. */
+  entry(catalogId: string): Promise<CatalogEntry>;
+  /** Versions of one path, newest first. Throws `FlowError` NOT_FOUND for a path without any. */
+  versions(path: string, page: PageAsked): Promise<Listed<CatalogSummary>>;
+  /** The newest version of each agent, in the order of paths; those that terminals are not to show only with `hidden`. */
+  agents(page: PageAsked & Visible & { hidden?: boolean }): Promise<Listed<CatalogEntry>>;
+}
+
+/** The catalog that a database holds. `onRegistered` is told of every registration after it was committed. */
+export function createCatalog(deps: {
+  database: Database;
+  documents: Documents;
+  onRegistered(registered: Registered): void;
+}): Catalog {
+  const { database, documents } = deps;
+  return {
+    async register(registration) {
+      const registered = await register(database, documents, registration);
+      deps.onRegistered(registered);
+      return registered;
+    },
+    async validate(content) {
+      const { document, diagnostics } = await documents.read(content);
+      const messages = diagnostics.map((diagnostic) => ({
+        severity: diagnostic.severity,
+        ...problemOf(diagnostic),
+      }));
+      return { kind: document?.kind, path: document?.path, messages };
+    },
+    list: async ({ cursor, ...rest }) =>
+      listed(
+        await listResources(database, { ...rest, ...(cursor === undefined ? {} : { cursor: textCursor(cursor) }) }),
+      ),
+    async find(path, version) {
+      const entry = await findEntry(database, path, version);
+      if (entry !== undefined) return entry;
+      throw await notFound(database, path, version);
+    },
+    async entry(catalogId) {
+      const entry = await findById(database, catalogId);
+      if (entry !== undefined) return entry;
+      throw new FlowError("NOT_FOUND", `There is no catalog entry ${catalogId}`);
+    },
+    async versions(path, { limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: versionCursor(cursor) };
+      const page = isStorable(path) ? await listVersions(database, path, { limit, ...key }) : { items: [] };
+      if (page.items.length === 0 && cursor === undefined) throw await notFound(database, path);
+      return listed(page);
+    },
+    agents: async ({ cursor, ...rest }) =>
+      listed(await listAgents(database, { ...rest, ...(cursor === undefined ? {} : { cursor: textCursor(cursor) }) })),
+  };
+}
+
+async function register(database: Database, documents: Documents, registration: Registration): Promise<Registered> {
+  const { content, expectedKind, ifChanged = false } = registration;
+  const { document, diagnostics } = await documents.read(content);
+  if (document === undefined) throw invalidDocument(diagnostics);
+  if (registration.strict === true && diagnostics.length > 0) {
+    throw invalidDocument(diagnostics.map((diagnostic) => ({ ...diagnostic, severity: "error" })));
+  }
+  const { path, kind, payload, metadata } = document;
+  if (expectedKind !== undefined && expectedKind !== kind) throw unexpectedKind(path, kind, expectedKind);
+  await registration.permit?.(path);
+  const [catalogId] = await reserveIds(database, 1);
+  if (catalogId === undefined) throw new FlowError("INTERNAL", "no id was reserved");
+  // One statement: the head's row is locked, compared and advanced, and the version written, or nothing at all.
+  const written = await insertCatalogEntry(database, { catalogId, path, kind, content, payload, metadata, ifChanged });
+  const { version, unchanged } = written;
+  const warnings = [...diagnostics.map(problemOf), ...(await childWarnings(database, document, registration))];
+  return { catalogId: written.catalogId, path, kind, version, unchanged, warnings };
+}
+
+/** Playbooks that it calls and that are not there. They may be registered later: a warning, and no keeping it out. */
+async function childWarnings(
+  database: Database,
+  { path: own, calls }: ReadDocument,
+  { maySee = () => Promise.resolve(true) }: Registration,
+): Promise<DocumentProblem[]> {
+  const registered = async (paths: readonly string[]) =>
+    new Set((await findExecutables(database, paths)).map(({ path }) => path));
+  const missing = await missingChildren(own, calls, { registered, maySee });
+  return missing.map(({ path, step, stepIndex, position, why }) => ({
+    ...position,
+    path: `workflow[${stepIndex}]`,
+    code: "unknown-playbook" satisfies DiagnosticCode,
+    message: `\`${path}\`, which step \`${step}\` calls, ${why}`,
+    hint: "register it before this playbook is run",
+  }));
+}
+
+function listed<T>(page: Page<T, string | number>): Listed<T> {
+  return { items: page.items, nextCursor: page.next === undefined ? null : encodeCursor(page.next) };
+}
+
+function invalidDocument(diagnostics: readonly Diagnostic[]): FlowError {
+  const of = (severity: Diagnostic["severity"]) =>
+    diagnostics.filter((diagnostic) => diagnostic.severity === severity).map(problemOf);
+  const errors = of("error");
+  const message = `The document was not registered: it has ${errors.length} ${errors.length === 1 ? "error" : "errors"}`;
+  const detail = { message: "Document validation failed", errors, warnings: of("warning") };
+  // Problems are plain texts and numbers.
+  return new FlowError("INVALID_PLAYBOOK", message, { detail: detail as unknown as Json });
+}
+
+function problemOf({ severity: _severity, file: _file, ...problem }: Diagnostic): DocumentProblem {
+  return problem;
+}
+
+const HOW_TO_BE: Readonly<Record<ResourceKind, string>> = {
+  playbook: "a playbook is a document of kind Playbook without `metadata.agent: true`",
+  agent: "an agent is a playbook with `metadata.agent: true`",
+  mcp: "an MCP resource is a document of kind Mcp",
+};
+
+function unexpectedKind(path: string, kind: ResourceKind, expected: ResourceKind): FlowError {
+  const said = `'${path}' was not registered: resource_type is '${expected}', but the document is of kind '${kind}'`;
+  return new FlowError("INVALID_INPUT", `${said}; ${HOW_TO_BE[expected]}`);
+}
+
+async function findEntry(database: Database, path: string, version?: number): Promise<CatalogEntry | undefined> {
+  if (!isStorable(path)) return undefined;
+  return version === undefined ? await findNewest(database, path) : await findVersion(database, path, version);
+}
+
+/** Which of both is unknown, the path or its version, is what the caller wants to know next. */
+async function notFound(database: Database, path: string, version?: number): Promise<FlowError> {
+  const newest = version === undefined ? undefined : await findEntry(database, path);
+  if (newest === undefined) return new FlowError("NOT_FOUND", `There is no catalog entry '${path}'`);
+  return new FlowError("NOT_FOUND", `'${path}' has no version ${version}; its newest is ${newest.version}`);
+}
+
+/** PostgreSQL refuses the question whether a path with U+0000 exists. It does not. */
+function isStorable(path: string): boolean {
+  return !path.includes("\u0000");
+}

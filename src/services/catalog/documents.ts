@@ -1,0 +1,108 @@
+import { Worker } from "node:worker_threads";
+import { DOCUMENT_BYTES_MAX } from "../../language/document/source/text.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { type DocumentRead, readDocument } from "./read-document.ts";
+
+/** Reads documents without standing in the way of other calls. */
+export interface Documents {
+  /**
+   * What is to be said of a text. Throws `FlowError` UNAVAILABLE where it is a large one and too many of them wait, or the thread
+   * that reads them ended.
+   */
+  read(content: string): Promise<DocumentRead>;
+  /** Ends the thread. Who waits for it is told UNAVAILABLE. */
+  close(): Promise<void>;
+}
+
+/** Longest text that is read at once, in UTF-16 units: some 100 steps, which take 20 to 40 ms. */
+const AT_ONCE_MAX = 16 * 1024;
+/** Large documents that are read or wait for it. Each is at most 1 MiB and takes up to some seconds. */
+const QUEUE_MAX = 16;
+/** Memory of the thread. Reading 1 MiB takes some 200 MB. */
+const THREAD_MB = 512;
+
+interface Waiting {
+  content: string;
+  resolve(read: DocumentRead): void;
+  reject(error: FlowError): void;
+}
+
+/**
+ * Reads short texts at once, and longer ones in a thread: one at a time, in the order in which they came. The thread is started
+ * when it is first needed, kept, and replaced when it ended. `file` is what it begins with, `threadMb` what
+ * its memory may hold: others in tests.
+ */
+export function createDocuments({
+  file = THREAD_FILE,
+  threadMb = THREAD_MB,
+}: {
+  file?: URL;
+  threadMb?: number;
+} = {}): Documents {
+  /** The first one is with the thread. */
+  const queue: Waiting[] = [];
+  let thread: Worker | undefined;
+  let isClosed = false;
+
+  const open = (): Worker => {
+    const opened = new Worker(file, {
+      // It needs nothing of the environment, which holds secrets.
+      env: {},
+      name: "documents",
+      resourceLimits: { maxOldGenerationSizeMb: threadMb },
+    });
+    const ended = (why: string) => {
+      if (thread !== opened) return;
+      thread = undefined;
+      void opened.terminate();
+      queue.shift()?.reject(unavailable(`the thread that reads large documents ended: ${why}`));
+      next();
+    };
+    opened.on("message", (read: DocumentRead) => {
+      queue.shift()?.resolve(read);
+      next();
+    });
+    opened.on("messageerror", (error) => ended(messageOf(error)));
+    opened.on("error", (error) => ended(messageOf(error)));
+    opened.on("exit", (code) => ended(`exit code ${code}`));
+    return opened;
+  };
+  /** Idle, it keeps no process alive. */
+  const next = () => {
+    const [first] = queue;
+    if (first === undefined) {
+      thread?.unref();
+      return;
+    }
+    thread ??= open();
+    thread.ref();
+    thread.postMessage(first.content);
+  };
+
+  return {
+    async read(content) {
+      // What is too long is refused unread.
+      if (content.length <= AT_ONCE_MAX || content.length > DOCUMENT_BYTES_MAX) return readDocument(content);
+      if (isClosed) throw unavailable("the server is stopping");
+      if (queue.length >= QUEUE_MAX) throw unavailable(`${QUEUE_MAX} large documents are before it`);
+      return await new Promise((resolve, reject) => {
+        queue.push({ content, resolve, reject });
+        if (queue.length === 1) next();
+      });
+    },
+    async close() {
+      isClosed = true;
+      const ending = thread;
+      thread = undefined;
+      for (const { reject } of queue.splice(0)) reject(unavailable("the server is stopping"));
+      await ending?.terminate();
+    },
+  };
+}
+
+/** A file of its own in the bundle too: a thread begins with a file. */
+const THREAD_FILE = new URL("./document-thread.js", import.meta.url);
+
+function unavailable(why: string): FlowError {
+  return new FlowError("UNAVAILABLE", `The document was not read: ${why}. Try again in a moment`);
+}

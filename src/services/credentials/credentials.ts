@@ -1,0 +1,202 @@
+import type { KeyRing } from "../../platform/crypto/key-ring.ts";
+import {
+  type CredentialKey,
+  type CredentialRow,
+  deleteCredential,
+  findCredential,
+  findCredentialId,
+  insertCredential,
+  listCredentials,
+  type NewCredential,
+  readCredential,
+  replaceCredential,
+} from "../../repositories/credentials/credentials.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { reserveIds } from "../../repositories/database/ids.ts";
+import { type CredentialType, credentialProblems } from "../../schema/rules/credential-types.ts";
+import { type SecretSchema, secretRefused } from "../../schema/rules/secret-schema.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { type Audit, audited, type Caller } from "../access/audit.ts";
+import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import { encodeCursor, textCursor } from "../pagination-cursor.ts";
+import { type CredentialUse, checkCredentialUse } from "./credential-use.ts";
+import { listCredentialUsers } from "./usages.ts";
+
+/** A credential as it is to be kept. What is left out is empty: a replacement replaces. */
+export interface CredentialContent {
+  name: string;
+  type: CredentialType;
+  data: JsonObject;
+  description?: string | null;
+  tags?: readonly string[] | null;
+  schema?: SecretSchema | null;
+  meta?: JsonObject | null;
+}
+
+/** Named, encrypted, typed credentials (interface specification, Credential). What is done with one is in the audit log. */
+export interface Credentials {
+  /**
+   * Creates, or replaces by name. Throws `FlowError` INVALID_SECRET with every message when the data lack what the type needs,
+   * or violate the schema: nothing is kept then.
+   */
+  save(content: CredentialContent, caller: Caller): Promise<{ record: CredentialRow; created: boolean }>;
+  /** By id or name, without data. Throws `FlowError` NOT_FOUND. */
+  find(identifier: string): Promise<CredentialRow>;
+  /**
+   * By id or name, decrypted. Throws `FlowError` NOT_FOUND, ENCRYPTION, and what {@link checkCredentialUse} throws; each call is
+   * in the audit log.
+   */
+  read(identifier: string, caller: Caller, use?: CredentialUse): Promise<{ record: CredentialRow; data: JsonObject }>;
+  /** In the order of names, without data. `q` is a text in name, description or a tag. */
+  list(page: PageAsked & { type?: string; tag?: string; q?: string }): Promise<Listed<CredentialRow>>;
+  /** What names it in the catalog. */
+  users: ReturnType<typeof listCredentialUsers>;
+  /** Throws `FlowError` NOT_FOUND. */
+  remove(name: string, caller: Caller): Promise<void>;
+  /** Keeps it if there is none of that name; false when there is one. Throws as {@link save} does. */
+  addAbsent(content: CredentialContent, caller: Caller): Promise<boolean>;
+}
+
+/** What {@link createCredentials} needs. */
+export interface CredentialsDeps {
+  database: Database;
+  keys: KeyRing;
+  audit: Pick<Audit, "record">;
+}
+
+/** The credentials of a database. */
+export function createCredentials(deps: CredentialsDeps): Credentials {
+  const { database } = deps;
+  return {
+    save: (content, caller) => save(deps, content, caller),
+    async find(identifier) {
+      const row = await findCredential(database, keyOf(identifier));
+      if (row === undefined) throw unknownCredential(identifier);
+      return row;
+    },
+    read: (identifier, caller, use = {}) => read(deps, identifier, caller, use),
+    async list({ cursor, ...rest }) {
+      const after = cursor === undefined ? {} : { cursor: textCursor(cursor) };
+      const page = await listCredentials(database, { ...rest, ...after });
+      return { items: page.items, nextCursor: page.next === undefined ? null : encodeCursor(page.next) };
+    },
+    users: listCredentialUsers(database),
+    async remove(name, caller) {
+      const entry = audited(caller, "credential.delete", resourceOf(name));
+      if (isStorable(name) && (await deleteCredential(database, name, entry))) return;
+      throw unknownCredential(name);
+    },
+    addAbsent: (content, caller) => addAbsent(deps, content, caller),
+  };
+}
+
+/** What the data of a credential are bound to: no row can be given those of another one. */
+export function credentialBound(name: string, id: string): string {
+  return `credential:${id}:${name}`;
+}
+
+/** A credential that was deleted or made in between sends this round again; more than a few times is a fault. */
+const ROUNDS_MAX = 5;
+
+async function save(deps: CredentialsDeps, content: CredentialContent, caller: Caller) {
+  checkCredentialContent(content);
+  const { database, keys } = deps;
+  const { name } = content;
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    // The id is part of what is encrypted, so it is known before.
+    const known = await findCredentialId(database, name);
+    const row = rowOf(content, known ?? (await newId(database)), keys);
+    const created = known === undefined;
+    const entry = audited(caller, created ? "credential.create" : "credential.replace", resourceOf(name));
+    const record = created
+      ? await insertCredential(database, row, entry)
+      : await replaceCredential(database, row, entry);
+    if (record !== undefined) return { record, created };
+  }
+  throw new FlowError("UNAVAILABLE", `The credential '${name}' is being changed by others all the time. Try again`);
+}
+
+async function addAbsent({ database, keys }: CredentialsDeps, content: CredentialContent, caller: Caller) {
+  checkCredentialContent(content);
+  if ((await findCredentialId(database, content.name)) !== undefined) return false;
+  const row = rowOf(content, await newId(database), keys);
+  const entry = audited(caller, "credential.create", resourceOf(content.name));
+  return (await insertCredential(database, row, entry)) !== undefined;
+}
+
+async function read(
+  { database, keys, audit }: CredentialsDeps,
+  identifier: string,
+  caller: Caller,
+  use: CredentialUse,
+) {
+  const key = keyOf(identifier);
+  // Whoever asks the log for what happened to a credential asks by its name.
+  const named = key.id === undefined ? undefined : await findCredential(database, key);
+  const resource = resourceOf(named?.name ?? identifier);
+  const row = await readCredential(database, key, audited(caller, "credential.read", resource));
+  if (row === undefined) throw unknownCredential(identifier);
+  const { dataEncrypted, ...record } = row;
+  try {
+    await checkCredentialUse(database, row, use, caller.actorKind === "worker");
+  } catch (error) {
+    const detail = { reason: "other playbooks", execution_id: use.executionId ?? null };
+    await audit.record(audited(caller, "credential.read", resource, { result: "deny", detail }));
+    throw error;
+  }
+  try {
+    const plain = keys.decrypt(dataEncrypted, credentialBound(row.name, row.id)).toString("utf8");
+    return { record, data: JSON.parse(plain) as JsonObject };
+  } catch (error) {
+    const detail = { reason: "not decrypted", key_id: keys.keyIdOf(dataEncrypted) ?? null };
+    await audit.record(audited(caller, "credential.read", resource, { result: "error", detail }));
+    if (!(error instanceof FlowError)) throw error;
+    throw new FlowError(error.code, `Cannot read the credential '${row.name}': ${error.message}`, { cause: error });
+  }
+}
+
+/** Throws `FlowError` INVALID_SECRET, with every message, for data that lack what the type needs or violate the schema. */
+export function checkCredentialContent({ type, data, schema }: CredentialContent): void {
+  const problems = credentialProblems(type, data, schema ?? {});
+  if (problems.length > 0) throw secretRefused(problems);
+}
+
+function rowOf(content: CredentialContent, id: string, keys: KeyRing): NewCredential {
+  const { name, type, data, description = null, tags, schema, meta = null } = content;
+  return {
+    id,
+    name,
+    type,
+    description,
+    tags: [...new Set(tags ?? [])],
+    schema: schema == null ? null : { ...schema },
+    meta,
+    dataEncrypted: keys.encrypt(JSON.stringify(data), credentialBound(name, id)),
+  };
+}
+
+async function newId(database: Database): Promise<string> {
+  const [id] = await reserveIds(database, 1);
+  if (id === undefined) throw new FlowError("INTERNAL", "no id was reserved");
+  return id;
+}
+
+function keyOf(identifier: string): CredentialKey {
+  if (!isStorable(identifier)) throw unknownCredential(identifier);
+  const isId = /^[1-9]\d{0,15}$/.test(identifier) && Number(identifier) <= Number.MAX_SAFE_INTEGER;
+  return { name: identifier, id: isId ? identifier : undefined };
+}
+
+/** PostgreSQL refuses the question whether a name with U+0000 exists. It does not. */
+function isStorable(name: string): boolean {
+  return !name.includes("\u0000");
+}
+
+function resourceOf(identifier: string): string {
+  return `credential/${identifier}`;
+}
+
+function unknownCredential(identifier: string): FlowError {
+  return new FlowError("NOT_FOUND", `There is no credential '${identifier}'`);
+}

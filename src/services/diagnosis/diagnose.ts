@@ -1,0 +1,159 @@
+import { countUnknownKeys } from "../../repositories/credentials/rotation.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { unreachable } from "../../repositories/database/error-codes.ts";
+import { type Reading, readOnly } from "../../repositories/doctor/read-snapshot.ts";
+import type { Diagnosis } from "../../schema/api/doctor.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { type CheckResult, counted, finding, shellWord } from "./finding.ts";
+import { DOCTOR_LIMITS, type DoctorLimits } from "./limits.ts";
+import { checkProjection } from "./projection.ts";
+import { checkDatabase, checkDeadRows, checkSessions, checkVacuumBlockers } from "./storage.ts";
+import { checkBatches, checkExecutions, checkLeft, checkStale, checkWaiting, checkWorkers, countOpen } from "./work.ts";
+
+/** What is looked at. */
+export interface DiagnoseDeps {
+  database: Database;
+  /** Keys that a server has; undefined where nobody here knows them. */
+  keyIds: readonly string[] | undefined;
+  /** Room where the embedded database's data is; undefined where it is not on this machine. */
+  disk?: () => Promise<{ folder: string; freeBytes: number; totalBytes: number } | undefined>;
+  /** Whether the broker is connected; undefined where there is none. */
+  brokerIsUp?: () => boolean;
+  /** Instead of {@link DOCTOR_LIMITS}. */
+  limits?: Partial<DoctorLimits>;
+}
+
+type Check = (reading: Reading, limits: DoctorLimits) => Promise<CheckResult>;
+
+/** Checks of the service's work, in the order of their urgency. Each reads one snapshot of the database. */
+const WORK_CHECKS: Readonly<Record<string, Check>> = {
+  stuck_executions: checkExecutions,
+  stale_commands: checkStale,
+  waiting_commands: checkWaiting,
+  unprocessed_batches: checkBatches,
+  left_commands: checkLeft,
+  workers_gone: checkWorkers,
+  projection: checkProjection,
+  open_work: countOpen,
+};
+
+/** Checks of the database itself. */
+const STORAGE_CHECKS: Readonly<Record<string, Check>> = {
+  vacuum_blockers: checkVacuumBlockers,
+  dead_rows: checkDeadRows,
+  database: checkDatabase,
+  sessions: checkSessions,
+};
+
+/** Free room below which the embedded database will soon have none: both at once, or the second alone. */
+const DISK_SHARE_MIN = 0.05;
+const DISK_BYTES_MIN = 1_073_741_824;
+
+/**
+ * Makes every check. One that fails is told in `skipped`, which is a finding too, and the others go on; only a database that
+ * cannot be reached at all ends it: throws `FlowError` UNAVAILABLE then, and SCHEMA_MISMATCH where none of the work could be
+ * looked at.
+ */
+export function createDiagnosis(deps: DiagnoseDeps): (limits?: Partial<DoctorLimits>) => Promise<Diagnosis> {
+  const { database } = deps;
+  return async (given = {}) => {
+    const limits = { ...DOCTOR_LIMITS, ...deps.limits, ...given };
+    const diagnosis: Diagnosis = {
+      stale_seconds: limits.staleMs / 1_000,
+      checks: [],
+      findings: [],
+      skipped: [],
+      counts: {},
+    };
+    const add = async (check: string, look: () => Promise<CheckResult | undefined> | CheckResult | undefined) => {
+      try {
+        const result = await look();
+        if (result === undefined) return;
+        diagnosis.checks.push(check);
+        diagnosis.findings.push(...result.findings);
+        Object.assign(diagnosis.counts, result.counts);
+      } catch (error) {
+        const away = unreachable(error);
+        if (away !== undefined) throw away;
+        diagnosis.skipped.push({ check, why: messageOf(error) });
+      }
+    };
+    for (const [name, check] of Object.entries({ ...WORK_CHECKS, ...STORAGE_CHECKS })) {
+      await add(name, () => readOnly(database, limits.statementMs, (reading) => check(reading, limits)));
+    }
+    await add("encryption_keys", () => checkKeys(deps));
+    await add("disk", () => checkDisk(deps));
+    await add("broker", () => checkBroker(deps));
+    return complete(diagnosis);
+  };
+}
+
+/**
+ * The diagnosis with a word on what it lacks: whoever goes by "nothing wrong" must not be told so where nobody looked. Throws
+ * `FlowError` SCHEMA_MISMATCH where none of its work could be looked at.
+ */
+function complete(diagnosis: Diagnosis): Diagnosis {
+  const { skipped } = diagnosis;
+  const work = skipped.filter(({ check }) => Object.hasOwn(WORK_CHECKS, check));
+  if (work.length === Object.keys(WORK_CHECKS).length) {
+    const question = "Is it the database of the service, and may this role read the schemas flow and auth?";
+    throw new FlowError("SCHEMA_MISMATCH", `Nothing could be looked at: ${work[0]?.why}. ${question}`);
+  }
+  if (skipped.length === 0) return diagnosis;
+  const missed = finding({
+    check: "skipped_checks",
+    what: `${counted(skipped.length, "check")} could not be made: ${skipped.map(({ check }) => check).join(", ")}`,
+    since: null,
+    why: "What they look for may be so, and nobody would know.",
+    todo: "See in `skipped` why: a role that may not read, or a database that does not answer in time.",
+  });
+  return { ...diagnosis, findings: [...diagnosis.findings, missed] };
+}
+
+async function checkKeys({ database, keyIds }: DiagnoseDeps): Promise<CheckResult | undefined> {
+  if (keyIds === undefined) return undefined;
+  const unknown = await countUnknownKeys(database, keyIds);
+  return {
+    findings: unknown.map(({ keyId, count }) =>
+      finding({
+        check: "encryption_keys",
+        what: `${counted(count, "secret")} ${count === 1 ? "is" : "are"} encrypted with the key '${keyId}', which is not among those in use`,
+        since: null,
+        why: "Whatever needs these credentials and tokens fails.",
+        todo: "Add the key to FLOW_ENCRYPTION_KEYS behind the current one, or store the credentials again.",
+        command: "flow credentials list",
+        count,
+      }),
+    ),
+  };
+}
+
+async function checkDisk({ disk }: DiagnoseDeps): Promise<CheckResult | undefined> {
+  const room = await disk?.();
+  if (room === undefined) return undefined;
+  const { folder, freeBytes, totalBytes } = room;
+  const isLow = freeBytes < DISK_BYTES_MIN || freeBytes < DISK_SHARE_MIN * totalBytes;
+  const low = finding({
+    check: "disk",
+    what: `The disk of the embedded database (${folder}) has ${Math.round(freeBytes / 1_048_576)} MiB left`,
+    since: null,
+    why: "Without room PostgreSQL stops, and every execution with it.",
+    todo: "Make room, keep finished executions for fewer days (FLOW_RETENTION_DAYS), or move FLOW_HOME.",
+    command: `df -h ${shellWord(folder)}`,
+  });
+  return { findings: isLow ? [low] : [], counts: { disk_free_bytes: freeBytes } };
+}
+
+function checkBroker({ brokerIsUp }: DiagnoseDeps): CheckResult | undefined {
+  if (brokerIsUp === undefined) return undefined;
+  if (brokerIsUp()) return { findings: [] };
+  const away = finding({
+    check: "broker",
+    what: "The message broker cannot be reached",
+    since: null,
+    why: "Work goes on by polling: steps wait up to a second longer, and cancelling takes longer to arrive.",
+    todo: "Start the broker, or correct BROKER_URL. Nothing is lost meanwhile.",
+    command: "flow-doctor reachability",
+  });
+  return { findings: [away] };
+}

@@ -1,0 +1,171 @@
+import type { Reading } from "../../repositories/doctor/read-snapshot.ts";
+import {
+  leftCommands,
+  motionlessExecutions,
+  openCounts,
+  overdueExecutions,
+  seenWorkers,
+  strandedHeld,
+  unprocessedBatches,
+  waitingCommands,
+} from "../../repositories/doctor/stuck-work.ts";
+import { EXECUTIONS_NAMED_MAX } from "../../schema/api/doctor.ts";
+import { type CheckResult, counted, finding, shellWord } from "./finding.ts";
+import { type DoctorLimits, FINDINGS_MAX, ROWS_MAX } from "./limits.ts";
+import { isOutOfReach, waitingFindings, whyWaiting } from "./waiting.ts";
+
+/*
+ * The checks of executions, commands, workers and batches (interface specification, Commands and Doctor): what stands still,
+ * since when, and what gets it moving.
+ */
+
+/** Commands that nobody takes. */
+export async function checkWaiting(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
+  const workers = await seenWorkers(reading, staleMs, ROWS_MAX);
+  const asked = { staleMs: 0, rowsMax: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
+  const waiting = await waitingCommands(reading, asked);
+  // What no worker may take stands still from its first moment; what could be taken gets its time.
+  const findings = waitingFindings(
+    waiting.filter((group) => group.ageMs >= staleMs || isOutOfReach(whyWaiting(group, workers))),
+    workers,
+  );
+  const ready = workers.filter(({ status, isSilent }) => status === "ready" && !isSilent).length;
+  return { findings: findings.slice(0, FINDINGS_MAX), counts: { workers_ready: ready } };
+}
+
+/** Commands with a worker that is gone, or with one that has had them for too long. */
+export async function checkStale(reading: Reading, { staleMs, hardTimeoutMs }: DoctorLimits): Promise<CheckResult> {
+  const groups = await strandedHeld(reading, { staleMs, hardTimeoutMs, executionsMax: EXECUTIONS_NAMED_MAX });
+  const findings = groups.slice(0, FINDINGS_MAX).map((group) => {
+    const { worker, reason, count, leaseExpiresAt, isFree } = group;
+    const has = counted(count, "command");
+    const lease = isFree ? "" : ` Others may take them from ${leaseExpiresAt.toISOString()} on, when their leases end.`;
+    const shared = { since: group.since, count, executionIds: group.executionIds };
+    const sweep = "flow-doctor repair trigger-reaper";
+    return reason === "gone"
+      ? finding({
+          ...shared,
+          check: "stale_commands",
+          what: `The worker ${worker} is gone and holds ${has}`,
+          why: `Nobody works on what it holds: the executions stand still.${lease}`,
+          todo: "See that another worker is ready, and have the commands offered to it.",
+          command: sweep,
+        })
+      : finding({
+          ...shared,
+          check: "stale_commands",
+          what: `The worker ${worker} lives and has held ${has} for more than ${hardTimeoutMs / 1_000} s`,
+          why: `A tool that never ends keeps its execution and a slot of the worker.${lease}`,
+          todo: "Look at what it does; cancel the execution where nothing will come of it.",
+          command: `flow cancel ${group.executionIds[0] ?? "<execution_id>"} --reason 'held for too long'`,
+        });
+  });
+  return { findings };
+}
+
+/** Workers that were not heard of. One that holds nothing is missed by nobody, and is only told. */
+export async function checkWorkers(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
+  const workers = await seenWorkers(reading, staleMs, ROWS_MAX);
+  const silent = workers.filter(({ status, isSilent }) => status !== "offline" && isSilent);
+  const findings = silent.slice(0, FINDINGS_MAX).map(({ name, held, heartbeatAt }) =>
+    finding({
+      check: "workers_gone",
+      level: held > 0 ? "anomaly" : "notice",
+      what: `The worker ${name} has not been heard of; it holds ${counted(held, "command")}`,
+      since: heartbeatAt,
+      why: held > 0 ? "What it holds stands still until another worker gets it." : "There is one worker less.",
+      todo: "Start it again if it is missed. It was killed or cut off: one that stops in order signs off.",
+      command: `FLOW_WORKER_NAME=${shellWord(name)} flow serve --role=worker`,
+    }),
+  );
+  return { findings, counts: { workers_silent: silent.length } };
+}
+
+/** Executions that nothing will move, and those that are past their time. */
+export async function checkExecutions(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
+  const still = await motionlessExecutions(reading, staleMs, FINDINGS_MAX);
+  const overdue = await overdueExecutions(reading, staleMs, FINDINGS_MAX);
+  return {
+    findings: [
+      ...still.map(({ executionId, path, status, since }) =>
+        finding({
+          check: "stuck_executions",
+          what: `Execution ${executionId} of ${path} is ${status}, and nothing is open that could move it`,
+          since,
+          why: "It will never end by itself, and whoever waits for it waits for ever.",
+          todo: "Keep its events for a report of this fault, cancel it, and start it again.",
+          command: `flow events ${executionId} --json > ${executionId}.json; flow cancel ${executionId} --reason 'stuck'`,
+          executionIds: [executionId],
+        }),
+      ),
+      ...overdue.map(({ executionId, path, since }) =>
+        finding({
+          check: "overdue_executions",
+          what: `Execution ${executionId} of ${path} is open past its deadline`,
+          since,
+          why: "Servers end what is overdue within seconds: none of them does its background work.",
+          todo: "See that a server runs, and what its log says of 'end overdue executions'.",
+          command: "flow-doctor reachability",
+          executionIds: [executionId],
+        }),
+      ),
+    ],
+  };
+}
+
+/** Batches that nobody works out. */
+export async function checkBatches(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
+  const asked = { staleMs, limit: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
+  const { count, since, executionIds } = await unprocessedBatches(reading, asked);
+  if (count === 0) return { findings: [] };
+  return {
+    findings: [
+      finding({
+        check: "unprocessed_batches",
+        what: `${counted(count, "batch", "batches")} of events ${count === 1 ? "was" : "were"} accepted and not worked out`,
+        since,
+        why: "What follows from these events does not happen: no server takes over what another one has left.",
+        todo: "See that a server runs, and what its log says of 'recover batches'. At its start it works out what is left.",
+        command: "flow serve --role=server",
+        count,
+        executionIds,
+      }),
+    ],
+  };
+}
+
+/** Commands that their execution has outlived. */
+export async function checkLeft(reading: Reading): Promise<CheckResult> {
+  const left = await leftCommands(reading, ROWS_MAX);
+  const [first] = left;
+  if (first === undefined) return { findings: [] };
+  return {
+    findings: [
+      finding({
+        check: "left_commands",
+        what: `${counted(left.length, "command")} of executions that have ended ${left.length === 1 ? "is" : "are"} open`,
+        since: first.endedAt,
+        why: "An end closes every command with it, in one statement: somebody changed rows by hand, or this is a fault.",
+        todo: "Keep the events for a report. Reports of these commands are refused, so nothing comes of them.",
+        command: `flow events ${first.executionId} --json > ${first.executionId}.json`,
+        count: left.length,
+        executionIds: [...new Set(left.map(({ executionId }) => executionId))],
+      }),
+    ],
+  };
+}
+
+/** How much is open, and how long the queue is in time. */
+export async function countOpen(reading: Reading): Promise<CheckResult> {
+  const { executions, pending, held, batches, oldestPendingSeconds } = await openCounts(reading, 10 * ROWS_MAX);
+  return {
+    findings: [],
+    counts: {
+      executions_open: executions,
+      commands_pending: pending,
+      commands_held: held,
+      batches_open: batches,
+      queue_age_seconds: Math.round(oldestPendingSeconds * 1_000) / 1_000,
+    },
+  };
+}

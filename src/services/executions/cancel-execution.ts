@@ -1,0 +1,72 @@
+import type { Database } from "../../repositories/database/database.ts";
+import { findExecution, listChildren } from "../../repositories/executions/execution-list.ts";
+import type { ExecutionStateName } from "../../schema/api/executions.ts";
+import type { Advance } from "../orchestration/orchestrator.ts";
+
+/** How to cancel. */
+export interface CancelAsked {
+  /** What the events and the cancelled work say. */
+  reason: string;
+  /** What the execution has called, and what that has called, too. */
+  cascade: boolean;
+}
+
+/** What became of a cancellation. */
+export interface Cancelled {
+  /** Afterwards: another one than CANCELLED where the execution had ended before. */
+  status: ExecutionStateName;
+  /** Executions below it that were cancelled. */
+  children: number;
+}
+
+/** Children that are looked up, and cancelled, at a time. */
+const PAGE = 100;
+
+/**
+ * Cancels executions. The execution itself ends first, and so calls nothing more while those below it are looked for. May be
+ * repeated: one that was cancelled before and still has open children, because somebody died half-way, is gone through again.
+ * Rejects with `FlowError` NOT_FOUND, UNAVAILABLE.
+ */
+export function cancelExecutions(deps: {
+  database: Database;
+  advance: Pick<Advance, "inject">;
+  now(): number;
+}): (executionId: string, asked: CancelAsked) => Promise<Cancelled> {
+  const { database, advance, now } = deps;
+  const end = async (executionId: string, reason: string) => {
+    const verdict = await advance.inject(executionId, { type: "execution.cancelled", at: now(), reason });
+    return verdict === "accepted";
+  };
+  return async (executionId, { reason, cascade }) => {
+    await end(executionId, reason);
+    const row = await findExecution(database, executionId);
+    const status = row?.status ?? "CANCELLED";
+    if (!cascade || status !== "CANCELLED") return { status, children: 0 };
+    return {
+      status,
+      children: await endBelow(database, executionId, (child) => end(child, "The caller was cancelled")),
+    };
+  };
+}
+
+/** Ends every open execution below one, also below those that have ended: what nobody waited for may go on there. */
+async function endBelow(
+  database: Database,
+  executionId: string,
+  end: (executionId: string) => Promise<boolean>,
+): Promise<number> {
+  let count = 0;
+  const parents = [executionId];
+  for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
+    let after = "0";
+    for (;;) {
+      const children = await listChildren(database, parent, after, PAGE);
+      const ended = await Promise.all(children.map(async (child) => child.isOpen && (await end(child.executionId))));
+      count += ended.filter(Boolean).length;
+      parents.push(...children.map((child) => child.executionId));
+      if (children.length < PAGE) break;
+      after = children.at(-1)?.executionId ?? after;
+    }
+  }
+  return count;
+}

@@ -1,0 +1,35 @@
+import { decideAccess } from "../../schema/rules/access-rules.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Access } from "../access/access.ts";
+import { type Audit, audited } from "../access/audit.ts";
+
+/** What {@link checkStarter} needs. */
+export interface StarterDeps {
+  access: Pick<Access, "user">;
+  audit: Pick<Audit, "refused">;
+}
+
+/**
+ * What an execution calls runs in the name of the user who started it, and takes what they may do now: otherwise whoever may
+ * register a playbook could run all that others may, by calling it. Rejects with `FlowError` FORBIDDEN, which stands in the
+ * audit log.
+ */
+export function checkStarter({
+  access,
+  audit,
+}: StarterDeps): (parentExecutionId: string, userId: number, path: string) => Promise<void> {
+  return async (parentExecutionId, userId, path) => {
+    const user = await access.user({ userId });
+    const { allowed, rule } =
+      user === undefined
+        ? { allowed: false, rule: "the user is not active" }
+        : decideAccess(user.playbooks, "execute", path);
+    if (allowed) return;
+    const who = user?.email ?? `user ${userId}`;
+    const caller = { actorKind: "user", actor: who, userId: String(userId), rule } as const;
+    const detail = { parent_execution_id: parentExecutionId };
+    audit.refused(audited(caller, "playbook.execute", `playbook/${path}`, { result: "deny", detail }));
+    const message = `Execution ${parentExecutionId} runs in the name of ${who}, who may not execute ${path}: ${rule}`;
+    throw new FlowError("FORBIDDEN", message, { detail: { path } });
+  };
+}

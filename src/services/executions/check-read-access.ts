@@ -1,0 +1,46 @@
+import { findReading } from "../../repositories/access/access.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { executionOfRef } from "../../schema/api/results.ts";
+import { decideAccess } from "../../schema/rules/access-rules.ts";
+import type { Access } from "../access/access.ts";
+import { type Audit, audited } from "../access/audit.ts";
+import { notAvailable } from "../results/read-result.ts";
+
+/** What {@link checkReading} needs. */
+export interface ReadingDeps {
+  database: Database;
+  access: Pick<Access, "user">;
+  audit: Pick<Audit, "refused">;
+}
+
+/**
+ * What an execution reads by a reference it reads in the name of the user who started it: results of its own tree, and of what
+ * they may view. Otherwise whoever may register a playbook could read all results, by one that reads them. Rejects with
+ * `FlowError` REFERENCE_NOT_AVAILABLE, which stands in the audit log.
+ */
+export function checkReading({
+  database,
+  access,
+  audit,
+}: ReadingDeps): (executionId: string, ref: string) => Promise<void> {
+  return async (executionId, ref) => {
+    const about = executionOfRef(ref);
+    // Its own, or no reference at all.
+    if (about === undefined || about === executionId) return;
+    const reading = await findReading(database, executionId, about);
+    if (reading === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
+    const { startedBy: userId, isOneTree, path } = reading;
+    if (isOneTree || userId === null) return;
+    const user = await access.user({ userId });
+    const { allowed, rule } =
+      user === undefined
+        ? { allowed: false, rule: "the user is not active" }
+        : decideAccess(user.playbooks, "view", path);
+    if (allowed) return;
+    const who = user?.email ?? `user ${userId}`;
+    const caller = { actorKind: "user", actor: who, userId: String(userId), rule } as const;
+    const detail = { execution_id: executionId, of_execution_id: about };
+    audit.refused(audited(caller, "playbook.view", `playbook/${path}`, { result: "deny", detail }));
+    throw notAvailable(ref, `execution ${executionId} runs in the name of ${who}, who may not view execution ${about}`);
+  };
+}

@@ -1,0 +1,56 @@
+import { createWaiter } from "../../platform/concurrency/change-signal.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { type EventsAsked, listEvents } from "../../repositories/executions/event-list.ts";
+import { findExecution } from "../../repositories/executions/execution-list.ts";
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import type { Advance } from "../orchestration/orchestrator.ts";
+
+/** Events read at a time: what a slow reader makes a server hold is one such page. */
+const PAGE = 100;
+/** Between two looks when nobody tells: another server moved the execution and its notice was lost. */
+const LOOK_MS = 1_000;
+
+/** From where on events are followed, and how much of each. */
+export type FollowAsked = Pick<EventsAsked, "after" | "isShort">;
+
+/** Types of the event with which an execution ends. Others may follow: what a cancellation ends, for one. */
+const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.failed", "execution.cancelled"]);
+
+/**
+ * An execution's events after `after`, in order, as they are written; ends with the last one that it has when it is over, which
+ * its row names, or when the signal is aborted. Gives `idle` about once a second when there was none, so that whoever sends them on can say that it is
+ * alive. It reads the next page only when the last one was taken.
+ */
+export async function* followEvents(
+  { database, advance }: { database: Database; advance: Pick<Advance, "watch"> },
+  executionId: string,
+  { after, isShort = false }: FollowAsked,
+  signal: AbortSignal,
+): AsyncGenerator<EventRecord | "idle"> {
+  // From before the first look on: what happens between a look and the wait after it ends that wait.
+  const waiter = createWaiter((listener) => advance.watch(executionId, listener));
+  let last = after;
+  try {
+    while (!signal.aborted) {
+      const { events, next } = await listEvents(database, executionId, { after: last, limit: PAGE, isShort });
+      let hasEnded = false;
+      for (const event of events) {
+        last = event.event_id;
+        yield event;
+        hasEnded ||= ENDS.has(event.event_type);
+      }
+      if (next !== undefined) continue;
+      if (events.length === 0 || hasEnded) {
+        const row = await findExecution(database, executionId);
+        // Deleted, or asked for from behind its end.
+        if (row === undefined || (row.endedAt !== null && row.lastEventId <= last)) return;
+        // More was written since the page was read.
+        if (row.endedAt !== null && events.length > 0) continue;
+        yield "idle";
+      }
+      await waiter.wait(LOOK_MS, signal);
+    }
+  } finally {
+    waiter.close();
+  }
+}

@@ -1,0 +1,192 @@
+import { isTerminal } from "../../engine/state/state.ts";
+import { boundedResult } from "../../language/views/bounded-result.ts";
+import type { Visible } from "../../repositories/catalog/catalog.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { changedSteps } from "../../repositories/executions/changed-steps.ts";
+import { type EventPage, type EventsAsked, listEvents } from "../../repositories/executions/event-list.ts";
+import { type EventMarks, type MarksAsked, markEvents } from "../../repositories/executions/event-marks.ts";
+import { deleteExecution } from "../../repositories/executions/execution-delete.ts";
+import {
+  type ExecutionFilter,
+  type ExecutionRow,
+  findExecution,
+  listExecutions,
+  listOpenChildren,
+  type OpenChild,
+} from "../../repositories/executions/execution-list.ts";
+import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
+import type { ArcAnswer, NextRetryAnswer, OpenCommandAnswer, StepAnswer } from "../../schema/api/executions.ts";
+import type { RenderedAnswer } from "../../schema/api/rendered.ts";
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Json, JsonObject } from "../../schema/words/json.ts";
+import type { Access } from "../access/access.ts";
+import type { Audit } from "../access/audit.ts";
+import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import { unknownExecution } from "../errors.ts";
+import type { Advance, ExecutionView } from "../orchestration/orchestrator.ts";
+import { encodeCursor, idCursor } from "../pagination-cursor.ts";
+import type { Results } from "../results/results.ts";
+import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-result.ts";
+import { type CancelAsked, type Cancelled, cancelExecutions } from "./cancel-execution.ts";
+import { checkStarter } from "./check-caller-access.ts";
+import { type FollowAsked, followEvents } from "./event-stream.ts";
+import { arcsOf, stepsOf } from "./execution-steps.ts";
+import { mayHaveChildren, nextRetryOf, openCommandsOf } from "./open-commands.ts";
+import { type RenderedAsked, type RenderedDeps, renderedValues } from "./rendered/rendered.ts";
+import { type StartAsked, type Started, startExecutions } from "./start-execution.ts";
+
+/** An execution with what its events tell of it. */
+export interface ExecutionDetail {
+  row: ExecutionRow;
+  workload: JsonObject;
+  steps: StepAnswer[];
+  /** More than `steps` where those that changed were asked for. */
+  stepsTotal: number;
+  arcs: ArcAnswer[];
+  commands: OpenCommandAnswer[];
+  next_retry: NextRetryAnswer | null;
+}
+
+/** The end of an execution; its result inline, or by reference where it is large. */
+export interface ExecutionOutcome extends Pick<ExecutionResult, "status" | "error"> {
+  result: Json;
+}
+
+/** The end of an execution, or how far it is, with the result as it is stored and as it is shown. */
+export interface AskedResult extends ExecutionResult {
+  /** Inline, or by reference where it is large. */
+  shown: Json;
+}
+
+/** What callers do with executions. Ids that are of none: `FlowError` NOT_FOUND. */
+export interface Executions {
+  /** See {@link startExecutions}. */
+  start(asked: StartAsked): Promise<Started>;
+  /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
+  list(filter: ExecutionFilter & Visible, page: PageAsked): Promise<Listed<ExecutionRow>>;
+  /** With `stepsAfter`, an event's id, the steps to which something happened after it: all of them where that is much. */
+  detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
+  events(executionId: string, asked: EventsAsked): Promise<EventPage>;
+  marks(executionId: string, asked: MarksAsked): Promise<EventMarks>;
+  /** See {@link renderedValues}. */
+  rendered(executionId: string, asked: RenderedAsked): Promise<RenderedAnswer>;
+  /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
+  follow(executionId: string, asked: FollowAsked, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
+  /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
+  result(executionId: string, asked: ResultAsked, signal: AbortSignal): Promise<AskedResult>;
+  /** Waits for the end, `waitMs` at most; gives what people are shown of the result, and undefined while it runs. */
+  outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
+  /** See {@link cancelExecutions}. */
+  cancel(executionId: string, asked: CancelAsked): Promise<Cancelled>;
+  /** The execution that was started under this idempotency key of a caller; undefined where there is none. */
+  startedUnder(caller: string, key: string): Promise<string | undefined>;
+  /** True for an execution that another one called. */
+  isChild(executionId: string): Promise<boolean>;
+  /** Throws `FlowError` CONFLICT while it is open. */
+  remove(executionId: string): Promise<void>;
+}
+
+function shownResult({ result }: ExecutionResult): Json {
+  return result === null ? null : boundedResult(result);
+}
+
+/** Results that one statement takes away. */
+const RESULTS_MAX = 500;
+
+/** What the executions are made of. */
+export interface ExecutionsDeps {
+  database: Database;
+  advance: Advance;
+  results: Pick<Results, "removeOf">;
+  programs: RenderedDeps["programs"];
+  access: Pick<Access, "user">;
+  audit: Pick<Audit, "refused">;
+  now(): number;
+}
+
+/** What an execution's state tells of it. All of it is made at once: the state goes on changing. */
+function told(
+  { state, source: { program } }: ExecutionView,
+  children: readonly OpenChild[],
+  now: number,
+  changed: ReadonlySet<string> | undefined,
+) {
+  return {
+    workload: state.workload,
+    steps: stepsOf(state, program, changed),
+    stepsTotal: program.steps.size,
+    arcs: arcsOf(state),
+    commands: openCommandsOf(state, program, children),
+    next_retry: nextRetryOf(state, now),
+  };
+}
+
+/** The executions of a database. */
+export function createExecutions(deps: ExecutionsDeps): Executions {
+  const { database, advance, results } = deps;
+  const cancel = cancelExecutions(deps);
+  const rowOf = async (executionId: string) => {
+    const row = await findExecution(database, executionId);
+    if (row === undefined) throw unknownExecution(executionId);
+    return row;
+  };
+  return {
+    start: startExecutions({
+      ...deps,
+      cancel: (id, reason) => cancel(id, { reason, cascade: true }),
+      checkStarter: checkStarter(deps),
+    }),
+    async list(filter, { limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
+      const { items, next } = await listExecutions(database, filter, { limit, ...key });
+      return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    async detail(executionId, stepsAfter) {
+      const row = await rowOf(executionId);
+      // In this order: the row's event is told as the one that this is of, so that what happens meanwhile is told again next time.
+      const changed = stepsAfter === undefined ? undefined : await changedSteps(database, executionId, stepsAfter);
+      const view = await advance.view(executionId, row.lastEventId);
+      if (view === undefined) throw unknownExecution(executionId);
+      const { program } = view.source;
+      const children = mayHaveChildren(view.state, program) ? await listOpenChildren(database, executionId) : [];
+      return { row, ...told(view, children, deps.now(), changed) };
+    },
+    async events(executionId, asked) {
+      // Events of an execution that retention has deleted stay in the log until their month is dropped.
+      const [page] = await Promise.all([listEvents(database, executionId, asked), rowOf(executionId)]);
+      return page;
+    },
+    async marks(executionId, asked) {
+      const [marks] = await Promise.all([markEvents(database, executionId, asked), rowOf(executionId)]);
+      return marks;
+    },
+    rendered: (executionId, asked) => renderedValues(deps, executionId, asked),
+    async follow(executionId, asked, signal) {
+      await rowOf(executionId);
+      return followEvents(deps, executionId, asked, signal);
+    },
+    async result(executionId, asked, signal) {
+      const found = await awaitResult(deps, executionId, asked, signal);
+      return { ...found, shown: shownResult(found) };
+    },
+    async outcome(executionId, waitMs, signal) {
+      const found = await awaitResult(deps, executionId, { waitMs }, signal);
+      return isTerminal(found.status)
+        ? { status: found.status, result: shownResult(found), error: found.error }
+        : undefined;
+    },
+    cancel,
+    startedUnder: async (caller, key) => (await findStartByKey(database, caller, key))?.executionId,
+    isChild: async (executionId) => (await rowOf(executionId)).parentExecutionId !== null,
+    async remove(executionId) {
+      const outcome = await deleteExecution(database, executionId, async () => {
+        while ((await results.removeOf([executionId], RESULTS_MAX)) === RESULTS_MAX);
+      });
+      if (outcome === "missing") throw unknownExecution(executionId);
+      if (outcome === "deleted") return;
+      const message = `Execution ${executionId} was not deleted: it has not ended. Cancel it first`;
+      throw new FlowError("CONFLICT", message);
+    },
+  };
+}

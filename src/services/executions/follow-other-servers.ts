@@ -1,0 +1,64 @@
+import type { Database } from "../../repositories/database/database.ts";
+import { findMoves, hasOtherServer } from "../../repositories/executions/execution-moves.ts";
+import type { Advance } from "../orchestration/orchestrator.ts";
+
+/** Hears of what other servers did where no broker tells. */
+export interface Elsewhere {
+  /** One look at the executions that somebody watches here. */
+  look(): Promise<void>;
+}
+
+/** What looking needs. */
+export interface ElsewhereDeps {
+  database: Database;
+  advance: Pick<Advance, "moved" | "watched">;
+  /** Name of this server. */
+  server: string;
+  /** Whether a broker tells what others do. */
+  isTold(): boolean;
+  /** Milliseconds. */
+  now(): number;
+}
+
+/** Time between two looks for other servers, milliseconds. */
+const SERVERS_MS = 1_000;
+/** A server that has not said for so long that it lives is none. */
+const SILENT_MS = 60_000;
+/** Executions of one look; of more than these another part is looked at each time. */
+const LOOKED_AT_MAX = 1_000;
+/** Pause for each execution that was looked at: a thousand that are watched are looked at ten times a second. */
+const PAUSE_MS = 0.1;
+
+/**
+ * Without a broker nobody tells this server that another one has moved an execution. For those that somebody waits for here it
+ * asks the database, all of them with one statement over the primary key: nothing is written for it on the way of the work, as
+ * notifications would be, and a server that is alone, or hears a broker, asks nothing.
+ */
+export function createElsewhere({ database, advance, server, isTold, now }: ElsewhereDeps): Elsewhere {
+  let seen = new Map<string, number>();
+  let others = { areThere: false, askAt: 0 };
+  let notBefore = 0;
+  let offset = 0;
+  return {
+    async look() {
+      if (isTold() || now() < notBefore) return;
+      const watched = advance.watched();
+      if (watched.length === 0) return;
+      if (now() >= others.askAt) {
+        others = { areThere: await hasOtherServer(database, server, SILENT_MS), askAt: now() + SERVERS_MS };
+      }
+      if (!others.areThere) return;
+      offset = offset < watched.length ? offset : 0;
+      const part = watched.slice(offset, offset + LOOKED_AT_MAX);
+      offset += LOOKED_AT_MAX;
+      notBefore = now() + part.length * PAUSE_MS;
+      const kept = new Map(watched.map((id) => [id, seen.get(id) ?? 0]));
+      for (const { executionId, lastEventId, hasEnded } of await findMoves(database, part)) {
+        if (kept.get(executionId) === lastEventId) continue;
+        kept.set(executionId, lastEventId);
+        advance.moved(executionId, { lastEventId, hasEnded });
+      }
+      seen = kept;
+    },
+  };
+}

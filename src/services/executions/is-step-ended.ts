@@ -1,0 +1,22 @@
+import { knownStep, type StepStatus } from "../../engine/state/state.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { findExecution } from "../../repositories/executions/execution-list.ts";
+import type { Advance } from "../orchestration/orchestrator.ts";
+
+const OVER: ReadonlySet<StepStatus> = new Set(["COMPLETED", "FAILED", "SKIPPED"]);
+
+/**
+ * Whether a step of an execution has ended and has not begun anew, as of the newest event; true for an execution that has
+ * ended or is gone.
+ */
+export async function isStepOver(
+  { database, advance }: { database: Database; advance: Pick<Advance, "view"> },
+  executionId: string,
+  step: string,
+): Promise<boolean> {
+  const row = await findExecution(database, executionId);
+  if (row === undefined || row.endedAt !== null) return true;
+  const view = await advance.view(executionId, row.lastEventId);
+  const status = view && knownStep(view.state, step)?.status;
+  return status !== undefined && OVER.has(status);
+}

@@ -1,0 +1,67 @@
+import { calledTask, type Program } from "../../engine/program/program.ts";
+import { type ExecutionState, isTerminal, type OpenCommand, type Retry } from "../../engine/state/state.ts";
+import type { OpenChild } from "../../repositories/executions/execution-list.ts";
+import { type NextRetryAnswer, OPEN_COMMANDS_MAX, type OpenCommandAnswer } from "../../schema/api/executions.ts";
+import { requiredKinds } from "../orchestration/rounds/required-kinds.ts";
+
+/**
+ * The commands of an execution that have not ended, oldest first, as the API shows them with what they wait for; none when it
+ * is over. `children`: executions that it has called and that are open.
+ */
+export function openCommandsOf(
+  state: ExecutionState,
+  program: Program,
+  children: readonly OpenChild[],
+): OpenCommandAnswer[] {
+  if (isTerminal(state.status)) return [];
+  const entries = Object.entries(state.commands).slice(0, OPEN_COMMANDS_MAX);
+  return entries.map(([command_id, command]) => {
+    const { step, attempt, worker, issuedAt, startedAt, iterations, claim, running } = command;
+    const called = children.filter(({ key }) => key.startsWith(`${command_id}-`)).map(({ executionId }) => executionId);
+    const labels = program.steps.get(step)?.step.labels;
+    return {
+      command_id,
+      execution_id: state.executionId,
+      status: running === true ? "RUNNING" : attempt === 0 ? "PENDING" : "CLAIMED",
+      step,
+      attempt,
+      worker,
+      issued_at: new Date(issuedAt).toISOString(),
+      claimed_at: startedAt === null ? null : new Date(startedAt).toISOString(),
+      kinds: requiredKinds(program, step, claim),
+      ...(labels !== undefined && { labels }),
+      ...(iterations !== null && { iterations: { from: iterations.from, to: iterations.to } }),
+      ...(called.length > 0 && { children: called }),
+    };
+  });
+}
+
+/** True when a command that is open may have called another execution. */
+export function mayHaveChildren(state: ExecutionState, program: Program): boolean {
+  if (isTerminal(state.status)) return false;
+  const steps = new Set(Object.values(state.commands).map(({ step }) => step));
+  return [...steps].some((name) =>
+    program.steps.get(name)?.tasks.some((task) => (calledTask(program, task) ?? task).task.kind === "playbook"),
+  );
+}
+
+/**
+ * The next run of a task that failed and waits for it, of all such the soonest; null when none waits. One whose time is over by
+ * `now` (milliseconds since 1970) is under way and no longer waits.
+ */
+export function nextRetryOf(state: ExecutionState, now: number): NextRetryAnswer | null {
+  if (isTerminal(state.status)) return null;
+  let next: NextRetryAnswer | undefined;
+  for (const command of Object.values(state.commands)) {
+    for (const [iteration, retry] of Object.entries(command.retries ?? {})) {
+      if (Date.parse(retry.at) <= now || (next !== undefined && next.at <= retry.at)) continue;
+      next = answerOf(command, Number(iteration), retry);
+    }
+  }
+  return next ?? null;
+}
+
+function answerOf({ step, iterations }: OpenCommand, iteration: number, retry: Retry): NextRetryAnswer {
+  const { task, at, run, error } = retry;
+  return { step, task, ...(iterations !== null && { iteration }), at, run: run + 1, error };
+}

@@ -1,0 +1,74 @@
+import type { Database } from "../../../repositories/database/database.ts";
+import { findCommand, type IssuedBody, listTaskRuns } from "../../../repositories/executions/command-runs.ts";
+import type { RenderedAnswer } from "../../../schema/api/rendered.ts";
+import { fromRecord } from "../../../schema/rules/event-record.ts";
+import { FlowError } from "../../../schema/words/errors.ts";
+import type { CommandProgram } from "../../orchestration/memory/program-cache.ts";
+import { renderCommand } from "./render-command.ts";
+import type { Done } from "./replay-pipeline.ts";
+
+/** Which command of an execution is asked about. */
+export interface RenderedAsked {
+  commandId: string;
+  /** Of a loop; undefined: the command's first. */
+  iteration: number | undefined;
+  /** Claim of the command; undefined: the newest. */
+  attempt: number | undefined;
+}
+
+/** What {@link renderedValues} needs. */
+export interface RenderedDeps {
+  database: Database;
+  programs(catalogId: string): Promise<CommandProgram>;
+}
+
+/**
+ * What the templates of a command came to, told from what it was issued with and from the results of its tasks in the log. One
+ * row and 20,000 events are looked at, however long the log is: what comes later is told as unknown. Throws `FlowError` NOT_FOUND
+ * for a command that is none of this execution, INVALID_INPUT for an iteration or an attempt that it does not have.
+ */
+export async function renderedValues(
+  { database, programs }: RenderedDeps,
+  executionId: string,
+  asked: RenderedAsked,
+): Promise<RenderedAnswer> {
+  const { commandId } = asked;
+  const issued = await findCommand(database, commandId);
+  if (issued === undefined || issued.executionId !== executionId) {
+    const message = `Execution ${executionId} has no command ${commandId}: its events name those that it has`;
+    throw new FlowError("NOT_FOUND", message);
+  }
+  const iteration = iterationOf(issued, asked);
+  const attempt = attemptOf(issued, asked);
+  const { program } = await programs(issued.body.catalog_id);
+  // An iteration that ended before its command was claimed anew is not run again.
+  const claim = iteration === undefined ? attempt : asked.attempt;
+  const records = await listTaskRuns(database, { executionId, commandId, attempt: claim, iteration });
+  const done = records.map(fromRecord).filter((event): event is Done => event.type === "task.done");
+  return {
+    command_id: commandId,
+    step: issued.body.step,
+    attempt: done[0]?.attempt ?? attempt,
+    ...(iteration !== undefined && { iteration }),
+    tasks: renderCommand({ program, command: issued.body, iteration, done }),
+  };
+}
+
+function iterationOf({ body }: IssuedBody, { commandId, iteration }: RenderedAsked): number | undefined {
+  const { loop } = body;
+  if (loop === undefined) {
+    if (iteration === undefined) return undefined;
+    throw new FlowError("INVALID_INPUT", `Command ${commandId} is of no loop: ask about it without an iteration`);
+  }
+  const last = loop.from + loop.items.length - 1;
+  const index = iteration ?? loop.from;
+  if (index >= loop.from && index <= last) return index;
+  const message = `Command ${commandId} has the iterations ${loop.from} to ${last}, and not ${index}`;
+  throw new FlowError("INVALID_INPUT", message);
+}
+
+function attemptOf(issued: IssuedBody, { commandId, attempt = issued.attempt }: RenderedAsked): number {
+  if (attempt <= issued.attempt && (attempt > 0 || issued.attempt === 0)) return attempt;
+  const claims = issued.attempt === 0 ? "was not claimed yet" : `was claimed ${issued.attempt} times`;
+  throw new FlowError("INVALID_INPUT", `Command ${commandId} ${claims}: there is no attempt ${attempt}`);
+}

@@ -1,0 +1,207 @@
+import type { Program } from "../../engine/program/program.ts";
+import { unknownInputs } from "../../engine/program/unknown-inputs.ts";
+import { plainPath } from "../../language/document/catalog-path.ts";
+import { childCalls } from "../../language/load/child-calls.ts";
+import { gather } from "../../platform/concurrency/batch-lookup.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { findExecution } from "../../repositories/executions/execution-list.ts";
+import {
+  type Executable,
+  findExecutableById,
+  findExecutables,
+  findExecutableVersion,
+  findParent,
+  type ParentRow,
+} from "../../repositories/orchestration/find-startable.ts";
+import type { ExecutionStateName } from "../../schema/api/executions.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { ParentRef } from "../../schema/words/event.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { missingChildren } from "../catalog/missing-children.ts";
+import type { Advance } from "../orchestration/orchestrator.ts";
+
+/** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
+const CHILD_DEPTH_MAX = 64;
+
+/** What a caller wants to be run: a path, or an entry by its id. */
+export interface StartAsked {
+  path?: string;
+  catalogId?: string;
+  /** Of the path; the newest by default. */
+  version?: number;
+  /** What the entry must be. An agent is run only when it is called one. */
+  resourceKind?: "playbook" | "agent";
+  input: JsonObject;
+  target?: string;
+  /** The step whose result will be asked for. */
+  returnStep?: string;
+  parent?: ParentRef;
+  /** W3C `traceparent` of the caller. */
+  traceparent?: string;
+  idempotency?: { caller: string; key: string; bodySha256: string };
+  /** Asked for the path before anything is looked up or started; refuses by throwing. Default: nobody is refused. */
+  permit?(path: string): Promise<void>;
+  /** The user in whose name it runs. What it calls does so too. */
+  startedBy?: number;
+}
+
+/** An execution that was started, now or (`duplicate`) by an earlier call with the same key. */
+export interface Started extends Omit<Executable, "kind"> {
+  executionId: string;
+  status: ExecutionStateName;
+  duplicate: boolean;
+  /** What is to be said of its inputs, a sentence each. */
+  warnings: string[];
+}
+
+/**
+ * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
+ * CONFLICT for a parent that has ended, FORBIDDEN by `permit` or for a child that its parent's user may not run, and what
+ * {@link Advance.start} says.
+ */
+export function startExecutions(deps: {
+  database: Database;
+  advance: Pick<Advance, "start">;
+  /** Cancels a child whose parent was cancelled while it started. */
+  cancel(executionId: string, reason: string): Promise<unknown>;
+  /** See `checkStarter`. */
+  checkStarter(parentExecutionId: string, userId: number, path: string): Promise<void>;
+  /** The compiled playbook of a catalog entry. */
+  programs(catalogId: string): Promise<{ program: Program }>;
+}): (asked: StartAsked) => Promise<Started> {
+  const { database, advance } = deps;
+  const newestOf = gather(
+    async (paths: readonly string[]) =>
+      new Map((await findExecutables(database, paths)).map((entry) => [entry.path, entry])),
+  );
+  return async (given) => {
+    const asked = given.path === undefined ? given : { ...given, path: plainPath(given.path) };
+    const { parent, input, target, returnStep, traceparent, idempotency } = asked;
+    // Before it is looked up: who may not run it is not told whether it is there.
+    if (asked.path !== undefined) await asked.permit?.(asked.path);
+    const found = await findEntry(database, newestOf, asked);
+    if (found !== undefined && found.path !== asked.path) await asked.permit?.(found.path);
+    const entry = checkedEntry(found, asked);
+    const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
+    const startedBy = caller?.startedBy ?? asked.startedBy;
+    if (parent !== undefined && typeof caller?.startedBy === "number") {
+      await deps.checkStarter(parent.execution_id, caller.startedBy, entry.path);
+    }
+    const { kind: _kind, ...what } = entry;
+    const { program } = await deps.programs(entry.catalogId);
+    // A run that stops before the call does not need what is called.
+    if (target === undefined) await checkChildren(program, newestOf, asked);
+    const warnings = parent === undefined ? unknownInputs(program, input) : [];
+    const started = await advance.start({
+      entry: what,
+      input,
+      ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
+      ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
+      ...(startedBy !== undefined && { startedBy }),
+      ...(target !== undefined && { target }),
+      ...(returnStep !== undefined && { returnStep }),
+      ...(traceparent !== undefined && { traceparent }),
+      ...(idempotency !== undefined && { idempotency }),
+    });
+    if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
+    return {
+      ...what,
+      ...started,
+      warnings,
+      ...(started.duplicate && (await earlierEntry(database, started.executionId))),
+    };
+  };
+}
+
+/** Throws where the run would come to a call of a playbook that is not there, whatever its values are. */
+async function checkChildren({ playbook }: Program, newestOf: NewestOf, asked: StartAsked): Promise<void> {
+  const registered = async (paths: readonly string[]) => {
+    const found = await Promise.all(paths.map((path) => newestOf(path)));
+    return new Set(paths.filter((_, index) => found[index] !== undefined));
+  };
+  const maySee = async (path: string) => {
+    try {
+      await asked.permit?.(path);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const missing = (await missingChildren(playbook.path, childCalls(playbook), { registered, maySee })).find(
+    ({ isCertain }) => isCertain,
+  );
+  if (missing === undefined) return;
+  const { path, step, why } = missing;
+  const message = `'${playbook.path}' was not started: '${path}', which its step '${step}' calls, ${why}`;
+  throw new FlowError("NOT_FOUND", `${message}. Register it, or correct the path`);
+}
+
+/** The top of the tree; a parent that is it need not be told twice. */
+function rootOf(parent: ParentRef, { rootExecutionId, rootCatalogId }: ParentRow): Partial<ParentRef> {
+  const isTop = rootExecutionId === parent.execution_id;
+  return { ...(!isTop && { root_execution_id: rootExecutionId }), root_catalog_id: rootCatalogId };
+}
+
+type NewestOf = (path: string) => Promise<Executable | undefined>;
+
+async function findEntry(
+  database: Database,
+  newestOf: NewestOf,
+  { path, catalogId, version }: StartAsked,
+): Promise<Executable | undefined> {
+  if (catalogId !== undefined) {
+    const entry = await findExecutableById(database, catalogId);
+    const isOther = (path ?? entry?.path) !== entry?.path || (version ?? entry?.version) !== entry?.version;
+    return isOther ? undefined : entry;
+  }
+  if (path === undefined) return undefined;
+  return version === undefined ? await newestOf(path) : await findExecutableVersion(database, path, version);
+}
+
+function checkedEntry(entry: Executable | undefined, { resourceKind }: StartAsked): Executable {
+  if (entry?.kind === "agent" && resourceKind === undefined) {
+    const hint = "Send 'resource_kind': 'agent' to run it";
+    throw new FlowError("INVALID_INPUT", `'${entry.path}' is an agent. ${hint}`);
+  }
+  const isMeant = resourceKind === undefined ? entry?.kind === "playbook" : entry?.kind === resourceKind;
+  if (entry !== undefined && isMeant) return entry;
+  // Word for word as the specification has it (Errors).
+  throw new FlowError("NOT_FOUND", "Executable catalog entry not found");
+}
+
+async function openParent(database: Database, executionId: string): Promise<ParentRow> {
+  const parent = await findParent(database, executionId, CHILD_DEPTH_MAX + 1);
+  if (parent === undefined) {
+    throw new FlowError("NOT_FOUND", `There is no execution ${executionId} that could call another one`);
+  }
+  if (isEnded(parent.status)) {
+    const what = `Execution ${executionId} has ended (${parent.status})`;
+    throw new FlowError("CONFLICT", `${what} and calls nothing more. Drop the work that wanted to`);
+  }
+  if (parent.depth > CHILD_DEPTH_MAX) {
+    const message = `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`;
+    throw new FlowError("INVALID_INPUT", message);
+  }
+  return parent;
+}
+
+/** A parent's cancellation looks for its children once. One that began at that moment is ended here. */
+async function endWithParent(
+  { database, cancel }: Parameters<typeof startExecutions>[0],
+  parentId: string,
+  executionId: string,
+): Promise<void> {
+  const parent = await findExecution(database, parentId);
+  if (parent?.status === "CANCELLED") await cancel(executionId, "The caller was cancelled");
+}
+
+async function earlierEntry(database: Database, executionId: string): Promise<Partial<Started>> {
+  const row = await findExecution(database, executionId);
+  return row === undefined
+    ? {}
+    : { catalogId: row.catalogId, path: row.path, version: row.version, status: row.status };
+}
+
+function isEnded(status: ExecutionStateName): boolean {
+  return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED";
+}

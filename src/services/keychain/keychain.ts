@@ -1,0 +1,99 @@
+import { FAILURE_TOLD_MS, type LeaseAnswer, type LeaseAsk } from "../../ports/keychain.ts";
+import type { AuditEntry } from "../../repositories/access/audit.ts";
+import {
+  deleteKeychainEntry,
+  type KeychainListed,
+  listKeychainEntries,
+  saveKeychainEntry,
+} from "../../repositories/keychain/keychain.ts";
+import { askKeychainLease, failKeychainLease } from "../../repositories/keychain/leases.ts";
+import { audited, type Caller } from "../access/audit.ts";
+import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import { encodeCursor, textCursor } from "../pagination-cursor.ts";
+import { type KeychainSetting, keychainRow } from "./content.ts";
+import type { KeychainAsked } from "./keychain-key.ts";
+import { createKeychainLeases } from "./leases.ts";
+import { cacheKeyOf, checkCatalog, hasEnded, placeFor } from "./placement.ts";
+import { createKeychainReading, type KeychainEntry, type KeychainReadDeps } from "./read.ts";
+
+/** What was kept. */
+export interface KeychainSaved {
+  cacheKey: string;
+  expiresAt: Date;
+  ttlSeconds: number;
+}
+
+/** Cached tokens and secrets of playbooks (interface specification, Keychain). */
+export interface Keychain {
+  /**
+   * Reads an entry and counts the read. What an execution that has ended owns is not found, and nor is that of one that there
+   * is not. Throws `FlowError` INVALID_INPUT for a local or shared entry without an execution.
+   */
+  get(asked: KeychainAsked, caller: Caller): Promise<KeychainEntry>;
+  /**
+   * Keeps an entry, or replaces it. Throws `FlowError` INVALID_INPUT as above, NOT_FOUND for a playbook or an execution that there
+   * is not, CONFLICT for one that has ended, INVALID_SECRET for data that violate `schema`, with every failure, TOO_LARGE.
+   */
+  set(asked: KeychainAsked, setting: KeychainSetting, caller: Caller): Promise<KeychainSaved>;
+  /** Deletes an entry; false when there was none. */
+  remove(asked: KeychainAsked, caller: Caller): Promise<boolean>;
+  /** Entries of a catalog entry, never their data. Throws `FlowError` NOT_FOUND for one that there is not. */
+  list(catalogId: string, page: PageAsked): Promise<Listed<KeychainListed>>;
+  /** See `KeychainStore.lease`; throws as {@link set} does. */
+  lease(asked: KeychainAsked, ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;
+  /** See `KeychainStore.fail`; false when the lease is another holder's. */
+  fail(asked: KeychainAsked, holder: string, message: string): Promise<boolean>;
+}
+
+/** What the keychain is made of. */
+export interface KeychainDeps extends KeychainReadDeps {
+  /** An execution has an entry of its own from now on. */
+  onOwned(executionId: string): void;
+}
+
+/** The keychain of a database. */
+export function createKeychain(deps: KeychainDeps): Keychain {
+  const { database } = deps;
+  const read = createKeychainReading(deps);
+  const leases = createKeychainLeases((cacheKey, asked) => askKeychainLease(database, cacheKey, asked));
+  return {
+    get: (asked, caller) => read(asked, auditOf(caller, "keychain.read", asked)),
+    async set(asked, setting, caller) {
+      const place = await placeFor(database, asked);
+      const row = keychainRow(deps.keys, asked, setting, place);
+      const saved = await saveKeychainEntry(database, row, auditOf(caller, "keychain.write", asked));
+      const { cacheKey, owner } = place;
+      // Only an owner that has ended meanwhile keeps a row from being written.
+      if (saved === undefined) throw hasEnded(owner ?? { executionId: "" });
+      if (owner !== undefined) deps.onOwned(owner.executionId);
+      leases.changed(cacheKey);
+      return { cacheKey, ...saved };
+    },
+    remove: async (asked, caller) =>
+      await deleteKeychainEntry(database, await cacheKeyOf(database, asked), auditOf(caller, "keychain.delete", asked)),
+    async list(catalogId, { limit, cursor }) {
+      await checkCatalog(database, catalogId);
+      const after = cursor === undefined ? undefined : textCursor(cursor);
+      const found = await listKeychainEntries(database, catalogId, limit + 1, after);
+      const items = found.slice(0, limit);
+      const last = items.at(-1);
+      return { items, nextCursor: found.length > limit && last !== undefined ? encodeCursor(last.cacheKey) : null };
+    },
+    async lease(asked, ask, signal) {
+      const { cacheKey } = await placeFor(database, asked);
+      return await leases.ask(cacheKey, ask, signal);
+    },
+    async fail(asked, holder, message) {
+      const cacheKey = await cacheKeyOf(database, asked);
+      const failed = await failKeychainLease(database, cacheKey, { holder, message, toldMs: FAILURE_TOLD_MS });
+      leases.changed(cacheKey);
+      return failed;
+    },
+  };
+}
+
+/** No row of the audit log tells more than who had which entry. */
+function auditOf(caller: Caller, action: string, { scope, catalogId, name, executionId }: KeychainAsked): AuditEntry {
+  const detail = { scope_type: scope, ...(executionId !== undefined && { execution_id: executionId }) };
+  return audited(caller, action, `keychain/${catalogId}/${name}`, { detail });
+}

@@ -1,0 +1,157 @@
+import type { LeaseAnswer, LeaseAsk } from "../../ports/keychain.ts";
+import type { LeaseAsked, LeaseOutcome } from "../../repositories/keychain/leases.ts";
+
+/** Waiting for the right to resolve an entry, by its cache key. */
+export interface KeychainLeases {
+  /** See `KeychainStore.lease`; answered `held` too when the signal is aborted. */
+  ask(cacheKey: string, ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;
+  /** This server has set the entry, or ended its lease: whoever waits for it looks again. */
+  changed(cacheKey: string): void;
+}
+
+/** Between two looks when nobody tells: another server ended the lease, or its holder died. */
+const LOOK_MS = 250;
+
+/**
+ * Single flight per entry. All who wait for one entry at this server share one look at a time: 200 workers that meet one
+ * expired token are one statement each quarter of a second, not 200.
+ *
+ * @param lookUp asks the database once.
+ */
+export function createKeychainLeases(
+  lookUp: (cacheKey: string, asked: LeaseAsked) => Promise<LeaseOutcome>,
+): KeychainLeases {
+  const queues = new Map<string, Queue>();
+  return {
+    ask(cacheKey, ask, signal) {
+      const queue =
+        queues.get(cacheKey) ??
+        createQueue(
+          (asked) => lookUp(cacheKey, asked),
+          () => queues.delete(cacheKey),
+        );
+      queues.set(cacheKey, queue);
+      return queue.join(ask, signal);
+    },
+    changed: (cacheKey) => queues.get(cacheKey)?.look(),
+  };
+}
+
+interface Queue {
+  join(ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;
+  /** Look at once. */
+  look(): void;
+}
+
+/** One who waits. */
+interface Waiting {
+  ask: LeaseAsk;
+  /** On the monotonic clock: then it is told `held`. */
+  until: number;
+  signal: AbortSignal;
+  answer(answer: LeaseAnswer): void;
+  fail(error: unknown): void;
+}
+
+/** Those who wait for one entry, first come first; `onEmpty` is called when none is left. */
+function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmpty: () => void): Queue {
+  const waiting = new Set<Waiting>();
+  let wake = () => {};
+  let isTold = false;
+  let isRunning = false;
+  /** Until the next look is due, somebody's time is over, or {@link look} is called. */
+  const pause = async (lookAt: number) => {
+    const next = Math.min(lookAt, ...[...waiting].map(({ until }) => until)) - performance.now();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.max(0, next));
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  };
+
+  const run = async () => {
+    isRunning = true;
+    for (let lookAt = 0; waiting.size > 0; ) {
+      if (!isTold && performance.now() < lookAt) {
+        await pause(lookAt);
+        // Whoever came meanwhile has called for a look of its own first.
+        if (!isTold) expire([...waiting]);
+        continue;
+      }
+      isTold = false;
+      try {
+        lookAt = (await lookOnce(waiting, lookUp)) === "again" ? 0 : performance.now() + LOOK_MS;
+      } catch (error) {
+        // The database is away: who waits is told, and asks again as after every such answer.
+        for (const one of [...waiting]) one.fail(error);
+      }
+    }
+    isRunning = false;
+    onEmpty();
+  };
+
+  const look = () => {
+    isTold = true;
+    wake();
+  };
+  return {
+    look,
+    join: (ask, signal) =>
+      new Promise((resolve, reject) => {
+        const one: Waiting = {
+          ask,
+          signal,
+          until: performance.now() + ask.waitMs,
+          answer(answer) {
+            if (waiting.delete(one)) resolve(answer);
+          },
+          fail(error) {
+            if (waiting.delete(one)) reject(error);
+          },
+        };
+        signal.addEventListener("abort", look, { once: true });
+        waiting.add(one);
+        if (isRunning) look();
+        else void run();
+      }),
+  };
+}
+
+/** One look for the first in line, whose answer is news for everyone who was there when it began. */
+async function lookOnce(
+  waiting: ReadonlySet<Waiting>,
+  lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>,
+): Promise<"again" | "later"> {
+  for (const one of [...waiting]) if (one.signal.aborted) one.answer(HELD);
+  const there = [...waiting];
+  const [first] = there;
+  if (first === undefined) return "later";
+  let asked = first;
+  let outcome = await lookUp(first.ask);
+  // A holder that asks again, because its answer got lost on the way, need not stand first in line.
+  const again = outcome.status === "held" ? holderOf(there, outcome.holder) : undefined;
+  if (again !== undefined && again !== first) {
+    asked = again;
+    outcome = await lookUp(again.ask);
+  }
+  if (outcome.status === "granted") {
+    asked.answer(outcome);
+    return "again";
+  }
+  if (outcome.status !== "held") for (const one of there) one.answer(outcome);
+  expire(there);
+  return "later";
+}
+
+const HELD: LeaseAnswer = { status: "held" };
+
+function holderOf(all: readonly Waiting[], holder: string | undefined): Waiting | undefined {
+  return all.find(({ ask }) => ask.holder === holder);
+}
+
+function expire(all: readonly Waiting[]): void {
+  const now = performance.now();
+  for (const one of all) if (one.until <= now) one.answer(HELD);
+}

@@ -1,0 +1,51 @@
+import type { ChangedSessions } from "../../schema/api/gateway.ts";
+import type { SessionEntry } from "../../schema/api/session-entry.ts";
+
+/** Tells which entries of a cache no change has come after. */
+export interface Freshness {
+  /** Changes are heard of from now on, or (`false`) not any more. */
+  hears(isHeard: boolean): void;
+  isHeard(): boolean;
+  changed(change: ChangedSessions): void;
+  /** `elsewhere`: the entry was made by another process, whose clock may differ. */
+  isFresh(tokenSha256: string, entry: SessionEntry, made: "here" | "elsewhere"): boolean;
+}
+
+/** How far the clocks of two gateways may be apart. */
+const SKEW_MS = 5_000;
+/** Changes that are remembered one by one; with more of them everything counts as changed. */
+const CHANGES_MAX = 10_000;
+
+/**
+ * An entry is fresh when it is younger than `ageMs`, its session has not ended, and the server was asked for it after changes
+ * began to be heard of and after the last one that was, or may have been, of its session.
+ */
+export function createFreshness(now: () => number, ageMs: number): Freshness {
+  let since: number | undefined;
+  let changedAt = new Map<string, number>();
+  const prune = (at: number) => {
+    changedAt = new Map([...changedAt].filter(([, time]) => time > at - ageMs - 2 * SKEW_MS));
+    if (changedAt.size <= CHANGES_MAX) return;
+    changedAt.clear();
+    since = at;
+  };
+  return {
+    hears(isHeard) {
+      since = isHeard ? now() : undefined;
+      changedAt.clear();
+    },
+    isHeard: () => since !== undefined,
+    changed(change) {
+      const at = now();
+      if (change !== "all") for (const tokenSha256 of change) changedAt.set(tokenSha256, at);
+      else if (since !== undefined) since = at;
+      if (changedAt.size > CHANGES_MAX) prune(at);
+    },
+    isFresh(tokenSha256, { askedAt, expiresAt }, made) {
+      const at = now();
+      const asked = made === "here" ? askedAt : askedAt - SKEW_MS;
+      if (since === undefined || asked <= since || at - askedAt > ageMs || expiresAt <= at) return false;
+      return asked > (changedAt.get(tokenSha256) ?? 0);
+    },
+  };
+}

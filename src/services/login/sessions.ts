@@ -1,0 +1,122 @@
+import type { KeyValueStore } from "../../ports/key-value.ts";
+import type { ChangedSessions } from "../../schema/api/gateway.ts";
+import { decodeSession, encodeSession, type KnownSession, type SessionEntry } from "../../schema/api/session-entry.ts";
+import { createFreshness } from "./session-cache.ts";
+
+/**
+ * Whether sessions are valid. The server's database is the truth. What it said is believed for a while, in memory and in the
+ * broker's bucket `sessions`, as long as this gateway hears of every change; else the server is asked each time.
+ */
+export interface Sessions {
+  /** The session of this token's SHA-256, or undefined when it is none that is valid. Rejects with what the server's call says. */
+  check(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
+  /** Something changed: what is cached of it counts no more. */
+  changed(change: ChangedSessions): void;
+  /** Changes are heard of from now on, or (`false`) not any more. */
+  hears(isHeard: boolean): void;
+}
+
+/** What {@link createSessions} needs. */
+export interface SessionsDeps {
+  /** Asks the server. */
+  ask(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
+  /** The broker's; undefined: memory alone. */
+  store: Pick<KeyValueStore, "get" | "put" | "delete"> | undefined;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Who told whether a session is valid. */
+  onChecked(by: "memory" | "broker" | "server"): void;
+  /** The broker's store did not do what it was asked: it costs time, no truth. */
+  onFault(error: unknown): void;
+}
+
+/** Bucket of the broker's key-value store (interface specification, Components). Its keys are the SHA-256 of tokens. */
+const BUCKET = "sessions";
+/**
+ * How long an answer is believed. A session that is used is noted in the database no more often than this, so it must be small
+ * beside the time that a session may idle.
+ */
+export const SESSION_AGE_MS = 60_000;
+/** Sessions in memory, some 500 bytes each. Of more than these the one that came longest ago is forgotten. */
+const ENTRIES_MAX = 50_000;
+
+/** Nothing is heard of and nothing is known yet. */
+export function createSessions(deps: SessionsDeps): Sessions {
+  const { store, now } = deps;
+  const known = new Map<string, SessionEntry>();
+  const asking = new Map<string, Promise<KnownSession | undefined>>();
+  const fresh = createFreshness(now, SESSION_AGE_MS);
+
+  const remember = (tokenSha256: string, entry: SessionEntry) => {
+    known.delete(tokenSha256);
+    known.set(tokenSha256, entry);
+    if (known.size > ENTRIES_MAX) known.delete(known.keys().next().value ?? "");
+  };
+
+  const stored = async (tokenSha256: string): Promise<SessionEntry | undefined> => {
+    if (store === undefined || !fresh.isHeard()) return undefined;
+    try {
+      const found = await store.get(BUCKET, tokenSha256);
+      const entry = found === undefined ? undefined : decodeSession(found.value);
+      return entry !== undefined && fresh.isFresh(tokenSha256, entry, "elsewhere") ? entry : undefined;
+    } catch (error) {
+      deps.onFault(error);
+      return undefined;
+    }
+  };
+
+  const look = async (tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined> => {
+    const found = await stored(tokenSha256);
+    if (found !== undefined) {
+      deps.onChecked("broker");
+      remember(tokenSha256, found);
+      return found;
+    }
+    deps.onChecked("server");
+    const askedAt = now();
+    const session = await deps.ask(tokenSha256, address);
+    if (session === undefined) return undefined;
+    const entry = { ...session, askedAt };
+    // Something may have changed while the server was asked.
+    if (fresh.isFresh(tokenSha256, entry, "here")) {
+      remember(tokenSha256, entry);
+      store?.put(BUCKET, tokenSha256, encodeSession(entry), { ttlMs: SESSION_AGE_MS }).catch(deps.onFault);
+    }
+    return session;
+  };
+
+  return {
+    async check(tokenSha256, address) {
+      const entry = known.get(tokenSha256);
+      if (entry !== undefined && fresh.isFresh(tokenSha256, entry, "here")) {
+        deps.onChecked("memory");
+        return entry;
+      }
+      known.delete(tokenSha256);
+      // Who comes while the server is asked takes the same answer, but none that was begun before the last change.
+      const begun = fresh.isHeard() ? asking.get(tokenSha256) : undefined;
+      if (begun !== undefined) return await begun;
+      const looking = look(tokenSha256, address);
+      asking.set(tokenSha256, looking);
+      try {
+        return await looking;
+      } finally {
+        if (asking.get(tokenSha256) === looking) asking.delete(tokenSha256);
+      }
+    },
+    changed(change) {
+      fresh.changed(change);
+      asking.clear();
+      if (change === "all") return known.clear();
+      for (const key of change) {
+        known.delete(key);
+        store?.delete(BUCKET, key).catch(deps.onFault);
+      }
+    },
+    hears(isHeard) {
+      fresh.hears(isHeard);
+      known.clear();
+      asking.clear();
+    },
+  };
+}

@@ -1,0 +1,221 @@
+import type { Database } from "../../repositories/database/database.ts";
+import { acquireLease, releaseLease, renewLease } from "../../repositories/database/leases.ts";
+import { dropPartition, findDroppablePartitions } from "../../repositories/executions/old-partitions.ts";
+import {
+  daysAgo,
+  deleteBatches,
+  deleteCommandsLeft,
+  deleteExecutionRows,
+  findOutdatedExecutions,
+} from "../../repositories/executions/retention.ts";
+import { deleteSilentRuntimes } from "../../repositories/workers/workers.ts";
+import type { Results } from "../results/results.ts";
+
+/** What a run has deleted: numbers of rows, and the names of partitions of the log. */
+export interface Removed {
+  executions: number;
+  commands: number;
+  /** Of deleted executions, and those past their own time. */
+  results: number;
+  batches: number;
+  /** Processes that were not heard of for a day. */
+  runtimes: number;
+  partitions: string[];
+}
+
+/** What retention needs. */
+export interface RetentionDeps {
+  database: Database;
+  results: Pick<Results, "removeOf" | "removeExpired">;
+  /** Name of this process, and not of the one after its restart. */
+  holder: string;
+  /** Days that executions which have ended are kept (FLOW_RETENTION_DAYS). */
+  days: number;
+  /** How long nobody else may do this work after this process has begun a part of it. */
+  leaseMs: number;
+  /** Milliseconds after which every kind is looked at again, also while some are behind: the time between runs that are not. */
+  intervalMs: number;
+  now(): number;
+  /** Told what was deleted: after a run, or after those that were behind together, at the latest at the end of an interval. */
+  onRemoved(removed: Removed): void;
+  /** Told of a kind that could not be deleted; the next interval tries it again. */
+  onFailed(error: unknown): void;
+  /** Rows that one statement looks at. Default 500: a few milliseconds, so that nobody waits for long. */
+  rowsMax?: number;
+  /** Batches that one statement deletes: nothing refers to them. Default 2,000: some 20 ms. */
+  batchesMax?: number;
+  /** Statements of one kind in one run. Default 20: a second or less for all kinds, then others get their turn. */
+  roundsMax?: number;
+}
+
+/** Deletes what was kept for long enough. */
+export interface Retention {
+  /** One run, to be called every few minutes, and soon while {@link isBehind}; undefined when another server does it. */
+  runOnce(): Promise<Removed | undefined>;
+  /** The last run left rows that may go: the next one is due, and goes on with these kinds. */
+  isBehind(): boolean;
+  /** Nothing more is deleted after the statement under way; then another server may have the work at once. */
+  end(): Promise<void>;
+}
+
+const LEASE = "retention";
+/** Batches are kept for replays of their idempotency keys (Event batches: at least a day), processes to be looked at. */
+const DAYS_OF_BATCHES = 1;
+const SILENT_MS = 86_400_000;
+
+/**
+ * Retention (FLOW_RETENTION_DAYS, FLOW_RESULT_TTL_DEFAULT): executions that ended so long ago, with their results, snapshots
+ * and commands; months of the log that none of the others needs; and what is kept for a time of its own. One server at a time,
+ * by a lease.
+ *
+ * Every step leaves what is consistent without the next one, and finds what an earlier run did not come to: a run may break
+ * off anywhere.
+ */
+export function createRetention(deps: RetentionDeps): Retention {
+  const { database, holder, leaseMs, intervalMs, now } = deps;
+  const steps = createSteps(deps);
+  let token: number | undefined;
+  let isEnding = false;
+  let running: Promise<unknown> = Promise.resolve();
+  /** Kinds of which the last run left something. */
+  let behind: readonly Step[] = [];
+  /** When all kinds were looked at, in milliseconds since 1970. */
+  let wholeAt = Number.NEGATIVE_INFINITY;
+  let untold = nothing();
+  const goesOn = async () => !isEnding && token !== undefined && (await renewLease(database, LEASE, token, leaseMs));
+  const tell = () => {
+    if (Object.values(untold).some((what) => (typeof what === "number" ? what : what.length) > 0)) {
+      deps.onRemoved(untold);
+    }
+    untold = nothing();
+  };
+  const run = async () => {
+    if (isEnding) return undefined;
+    // One that fails is left to the next interval: a database that is away is not asked ten times a second.
+    const before = behind;
+    behind = [];
+    token = await acquireLease(database, LEASE, holder, leaseMs);
+    if (token === undefined) return undefined;
+    // A month is looked for and dropped once in an interval, however far batches are behind, and none of the others waits for them.
+    const isWhole = before.length === 0 || now() >= wholeAt + intervalMs;
+    if (isWhole) {
+      tell();
+      wholeAt = now();
+    }
+    const removed = nothing();
+    const left: Step[] = [];
+    for (const step of isWhole ? steps : before) {
+      // One that fails, as where a folder cannot be written to, holds up none of the others.
+      try {
+        if (await step(removed, goesOn)) left.push(step);
+      } catch (error) {
+        deps.onFailed(error);
+      }
+    }
+    behind = left;
+    untold = sum(untold, removed);
+    if (left.length === 0 || isEnding) tell();
+    return removed;
+  };
+  return {
+    runOnce() {
+      const result = run();
+      running = result.catch(() => undefined);
+      return result;
+    },
+    isBehind: () => behind.length > 0 && !isEnding,
+    async end() {
+      isEnding = true;
+      await running;
+      tell();
+      if (token !== undefined) await releaseLease(database, LEASE, token);
+      token = undefined;
+    },
+  };
+}
+
+function nothing(): Removed {
+  return { executions: 0, commands: 0, results: 0, batches: 0, runtimes: 0, partitions: [] };
+}
+
+function sum(one: Removed, other: Removed): Removed {
+  return {
+    executions: one.executions + other.executions,
+    commands: one.commands + other.commands,
+    results: one.results + other.results,
+    batches: one.batches + other.batches,
+    runtimes: one.runtimes + other.runtimes,
+    partitions: [...one.partitions, ...other.partitions],
+  };
+}
+
+/** One kind of what goes; it asks before each round whether it may go on. Resolves to true when its rounds did not do. */
+type Step = (removed: Removed, goesOn: () => Promise<boolean>) => Promise<boolean>;
+
+function createSteps(deps: RetentionDeps): Step[] {
+  const { database, results, days, rowsMax = 500, batchesMax = 2_000, roundsMax = 20 } = deps;
+  const outdated = () => daysAgo(database, days);
+  /** Rounds until one says that it was the last; true when none did. */
+  const rounds = async (goesOn: () => Promise<boolean>, round: () => Promise<boolean>) => {
+    for (let count = 0; count < roundsMax; count += 1) {
+      if (!(await goesOn()) || !(await round())) return false;
+    }
+    return true;
+  };
+  /** Where walks go on in the next run. */
+  const places = { executions: "0", commands: "0", batches: "0" };
+
+  const executions: Step = async (removed, goesOn) => {
+    const endedBefore = await outdated();
+    return await rounds(goesOn, async () => {
+      const { executionIds, next } = await findOutdatedExecutions(database, endedBefore, places.executions, rowsMax);
+      for (let more = executionIds.length > 0; more; ) {
+        const deleted = await results.removeOf(executionIds, rowsMax);
+        removed.results += deleted;
+        more = deleted === rowsMax;
+        // Only without results: what is left of an execution is found by its row.
+        if (more && !(await goesOn())) return false;
+      }
+      removed.executions += await deleteExecutionRows(database, executionIds);
+      places.executions = next ?? "0";
+      return next !== undefined;
+    });
+  };
+  const commands: Step = async (removed, goesOn) => {
+    const issuedBefore = await outdated();
+    return await rounds(goesOn, async () => {
+      const { deleted, next } = await deleteCommandsLeft(database, issuedBefore, places.commands, rowsMax);
+      removed.commands += deleted;
+      places.commands = next ?? "0";
+      return next !== undefined;
+    });
+  };
+  const batches: Step = async (removed, goesOn) => {
+    const endedBefore = await daysAgo(database, DAYS_OF_BATCHES);
+    return await rounds(goesOn, async () => {
+      const { deleted, next } = await deleteBatches(database, endedBefore, places.batches, batchesMax);
+      removed.batches += deleted;
+      places.batches = next ?? "0";
+      return next !== undefined;
+    });
+  };
+  const expired: Step = async (removed, goesOn) => {
+    return await rounds(goesOn, async () => {
+      const deleted = await results.removeExpired(rowsMax);
+      removed.results += deleted;
+      return deleted === rowsMax;
+    });
+  };
+  const runtimes: Step = async (removed, goesOn) => {
+    if (await goesOn()) removed.runtimes += await deleteSilentRuntimes(database, SILENT_MS);
+    return false;
+  };
+  const partitions: Step = async (removed, goesOn) => {
+    for (const name of await findDroppablePartitions(database, await outdated())) {
+      if (!(await goesOn())) return false;
+      if (await dropPartition(database, name)) removed.partitions.push(name);
+    }
+    return false;
+  };
+  return [executions, commands, batches, expired, runtimes, partitions];
+}

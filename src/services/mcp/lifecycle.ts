@@ -1,0 +1,81 @@
+import type { CatalogEntry } from "../../repositories/catalog/catalog.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import { type McpResource, mcpResourcePaths, readMcpResource } from "../../schema/words/mcp-resource.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Executions } from "../executions/executions.ts";
+import type { StartAsked, Started } from "../executions/start-execution.ts";
+
+/** An action on an MCP resource, as a caller asks for it. */
+export interface LifecycleAsked extends Pick<StartAsked, "idempotency" | "startedBy" | "traceparent"> {
+  /** Catalog path of the resource; `mcp/` before it may be left out. */
+  resource: string;
+  action: string;
+  /** Asked for the resource and for the action's playbook; refuses by throwing. */
+  permit(path: string): Promise<void>;
+}
+
+/** What {@link runLifecycleAction} needs. */
+export interface LifecycleDeps {
+  catalog: Pick<Catalog, "find">;
+  executions: Pick<Executions, "start">;
+}
+
+/** The execution of the action's playbook. */
+export interface LifecycleStarted extends Started {
+  /** Catalog path of the resource. */
+  resource: string;
+}
+
+/**
+ * Runs the playbook that an MCP resource names for an action (interface specification, Results and lifecycle), with
+ * `{action, server, endpoint, transport}` as its inputs. Rejects with `FlowError` NOT_FOUND for an unknown resource, for an action
+ * that it has no playbook for, and for a playbook that is not registered; and with what `permit` and starting throw.
+ */
+export function runLifecycleAction({
+  catalog,
+  executions,
+}: LifecycleDeps): (asked: LifecycleAsked) => Promise<LifecycleStarted> {
+  return async ({ resource: name, action, permit, ...about }) => {
+    const resource = await findResource(catalog, name);
+    // Who may not run what is there is not told what there is.
+    await permit(resource?.path ?? name);
+    if (resource === undefined)
+      throw new FlowError("NOT_FOUND", `There is no MCP resource '${name}' nor 'mcp/${name}'`);
+    const path = resource.lifecycle.get(action);
+    if (path === undefined) throw noSuchAction(resource, action);
+    await permit(path);
+    const playbook = await findEntry(catalog, path);
+    const resourceKind = playbook?.kind === "agent" ? "agent" : "playbook";
+    const started = await executions.start({ ...about, path, resourceKind, input: inputOf(resource, action) });
+    return { ...started, resource: resource.path };
+  };
+}
+
+/** What the playbook of an action knows of its resource. */
+function inputOf({ path, endpoint, transport }: McpResource, action: string): JsonObject {
+  return { action, server: path, endpoint, transport: transport ?? null };
+}
+
+async function findResource(catalog: Pick<Catalog, "find">, name: string): Promise<McpResource | undefined> {
+  for (const path of mcpResourcePaths(name)) {
+    const entry = await findEntry(catalog, path);
+    if (entry?.kind === "mcp") return readMcpResource(entry.path, entry.payload);
+  }
+  return undefined;
+}
+
+async function findEntry(catalog: Pick<Catalog, "find">, path: string): Promise<CatalogEntry | undefined> {
+  try {
+    return await catalog.find(path);
+  } catch (error) {
+    if (error instanceof FlowError && error.code === "NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
+function noSuchAction({ path, lifecycle }: McpResource, action: string): FlowError {
+  const known = [...lifecycle.keys()].sort().join(", ");
+  const has = known === "" ? "it has no `spec.lifecycle`" : `its spec.lifecycle has ${known}`;
+  return new FlowError("NOT_FOUND", `The MCP resource '${path}' has no action '${action}': ${has}`);
+}

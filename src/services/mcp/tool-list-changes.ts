@@ -1,0 +1,73 @@
+import { createWaiter } from "../../platform/concurrency/change-signal.ts";
+import { agentsMark } from "../../repositories/catalog/agents-mark.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+
+/** Tells whoever listens that the agents are not what they were, on whichever server they were registered. */
+export interface AgentChanges {
+  /**
+   * `changed` after each change from now on, to the abort of `signal`; `idle` about once a second when there was none. Throws
+   * `FlowError` UNAVAILABLE when too many listen already.
+   */
+  follow(signal: AbortSignal): AsyncGenerator<"changed" | "idle">;
+}
+
+/** How often agents are looked at while somebody listens: one short statement. */
+const LOOK_MS = 2_000;
+/** Between two signs of life. */
+const IDLE_MS = 1_000;
+/** Those who listen hold a connection each. */
+const LISTENERS_MAX = 1_000;
+
+/** Looks at a database. Nothing runs while nobody listens. */
+export function createAgentChanges({ database }: { database: Database }): AgentChanges {
+  const listeners = new Set<() => void>();
+  let timer: NodeJS.Timeout | undefined;
+  let mark: Promise<string | undefined> = Promise.resolve(undefined);
+  // A database that is away for a moment tells later what has changed meanwhile.
+  const read = (before?: string) => agentsMark(database).catch(() => before);
+  const look = async (last: typeof mark) => {
+    const before = await last;
+    const now = await read(before);
+    if (before !== undefined && now !== before) for (const listener of listeners) listener();
+    return now;
+  };
+  const subscribe = (listener: () => void) => {
+    listeners.add(listener);
+    if (timer === undefined) {
+      mark = read();
+      timer = setInterval(() => {
+        mark = look(mark);
+      }, LOOK_MS).unref();
+    }
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+  };
+  return {
+    follow(signal) {
+      if (listeners.size >= LISTENERS_MAX) {
+        throw new FlowError(
+          "UNAVAILABLE",
+          `${LISTENERS_MAX} clients listen to changes of the agents; that is all there may be`,
+        );
+      }
+      return changesOf(subscribe, signal);
+    },
+  };
+}
+
+async function* changesOf(
+  subscribe: (listener: () => void) => () => void,
+  signal: AbortSignal,
+): AsyncGenerator<"changed" | "idle"> {
+  const waiter = createWaiter(subscribe);
+  try {
+    while (!signal.aborted) yield (await waiter.wait(IDLE_MS, signal)) ? "changed" : "idle";
+  } finally {
+    waiter.close();
+  }
+}

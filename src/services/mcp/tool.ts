@@ -1,0 +1,112 @@
+import { cleanAnySchema, cleanObjectSchema } from "../../schema/rules/clean-json-schema.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
+import { agentToolName } from "./agent-tool-name.ts";
+
+/** An agent as a tool of a model. */
+export interface AgentTool {
+  name: string;
+  /** What people read. */
+  title: string;
+  /** What the model reads. */
+  description: string;
+  /** JSON Schema of the inputs, always of an object. */
+  inputSchema: JsonObject;
+  /** True when the author declared the schema: then inputs are held to it before anything is started. */
+  isDeclared: boolean;
+  /** JSON Schema of the result, where the author declared one. */
+  resultSchema?: JsonObject;
+  /** Hints of the author's for clients: `readOnlyHint` and the like. */
+  annotations?: Record<string, boolean>;
+  path: string;
+  /** The version that a call runs. */
+  catalogId: string;
+  /** How many its workflow has. */
+  steps: number;
+}
+
+/** What a tool is made of. */
+export interface AgentEntry {
+  catalogId: string;
+  path: string;
+  metadata: JsonObject;
+  payload: JsonObject;
+}
+
+/** Longest description of a tool: models read all of them with every question. */
+const DESCRIPTION_CHARS_MAX = 2_000;
+/** A default that is longer is not shown: it says nothing to a model. */
+const DEFAULT_CHARS_MAX = 1_000;
+
+/**
+ * The tool that an agent is; undefined for one that is not to be offered: `metadata.exposes_as_mcp: false`, or not visible in
+ * terminals. `exposes_as_mcp` may also be a map: `title`, `description`, `input_schema`, `output_schema`, `annotations`.
+ */
+export function agentTool({ catalogId, path, metadata, payload }: AgentEntry): AgentTool | undefined {
+  const exposed = own(metadata, "exposes_as_mcp");
+  if (exposed === false || !isVisible(metadata)) return undefined;
+  const said = isJsonObject(exposed) ? exposed : {};
+  const declared = cleanObjectSchema(own(said, "input_schema"));
+  const resultSchema = cleanAnySchema(own(said, "output_schema"));
+  const annotations = annotationsOf(own(said, "annotations"));
+  const described = textOf(own(said, "description")) ?? textOf(own(metadata, "description"));
+  return {
+    name: agentToolName(path),
+    title: textOf(own(said, "title")) ?? textOf(own(metadata, "name")) ?? path,
+    description: (described ?? `Runs the agent '${path}' and gives its result.`).slice(0, DESCRIPTION_CHARS_MAX),
+    inputSchema: declared ?? schemaOfDefaults(own(payload, "workload")),
+    isDeclared: declared !== undefined,
+    ...(resultSchema !== undefined && { resultSchema }),
+    ...(annotations !== undefined && { annotations }),
+    path,
+    catalogId,
+    steps: stepsOf(payload),
+  };
+}
+
+function stepsOf(payload: JsonObject): number {
+  const workflow = own(payload, "workflow");
+  return Array.isArray(workflow) ? workflow.length : 0;
+}
+
+/** `metadata.terminal.visible`, true by default (interface specification, Catalog). */
+function isVisible(metadata: JsonObject): boolean {
+  const terminal = own(metadata, "terminal");
+  return !isJsonObject(terminal) || own(terminal, "visible") !== false;
+}
+
+/** Inputs by the types of their defaults. None is required, and others may be given: a playbook reads what it likes. */
+function schemaOfDefaults(workload: unknown): JsonObject {
+  const properties = isJsonObject(workload)
+    ? Object.fromEntries(Object.entries(workload).map(([name, value]) => [name, schemaOfDefault(value)]))
+    : {};
+  return { type: "object", properties };
+}
+
+function schemaOfDefault(value: Json): JsonObject {
+  const json = JSON.stringify(value);
+  // What a template will give is not known before the run.
+  if (typeof value === "string" && isTemplate(json)) return { description: "Worked out when left out." };
+  const shown = json.length <= DEFAULT_CHARS_MAX && !isTemplate(json) ? { default: value } : {};
+  if (value === null) return shown;
+  if (Array.isArray(value)) return { type: "array", items: {}, ...shown };
+  return { type: typeof value, ...shown };
+}
+
+function isTemplate(json: string): boolean {
+  return json.includes("{{") || json.includes("{%");
+}
+
+const ANNOTATIONS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
+
+function annotationsOf(value: unknown): Record<string, boolean> | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const given = ANNOTATIONS.flatMap((name) => {
+    const said = own(value, name);
+    return typeof said === "boolean" ? [[name, said] as const] : [];
+  });
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value : undefined;
+}

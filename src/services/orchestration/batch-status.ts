@@ -1,0 +1,74 @@
+import { createWaiter, type Waiter } from "../../platform/concurrency/change-signal.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { type BatchRow, findBatch } from "../../repositories/orchestration/batches.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Advance } from "./orchestrator.ts";
+
+/** How far a batch is, with the number of requests that wait to be written. */
+export type BatchState = BatchRow & { queueDepth: number };
+
+/** What senders of event batches ask afterwards (interface specification, Event batches). */
+export interface Batches {
+  /** Throws `FlowError` NOT_FOUND. */
+  status(requestId: string): Promise<BatchState>;
+  /**
+   * The status now, and again after each change, to the end of its processing or until the signal is aborted; `idle` when
+   * nothing had changed at a look. Throws `FlowError` NOT_FOUND, at once.
+   */
+  follow(requestId: string, signal: AbortSignal): Promise<AsyncGenerator<BatchState | "idle">>;
+}
+
+/** The batches of a database. `pollMs` is `FLOW_BATCH_STATUS_STREAM_POLL_SECONDS`: changes here are seen at once. */
+export function createBatches(deps: {
+  database: Database;
+  advance: Pick<Advance, "queueDepth" | "watch">;
+  pollMs: number;
+}): Batches {
+  const { database, advance } = deps;
+  const status = async (requestId: string) => {
+    const row = await findBatch(database, requestId);
+    if (row === undefined) throw new FlowError("NOT_FOUND", `There is no event batch ${requestId}`);
+    return { ...row, queueDepth: advance.queueDepth() };
+  };
+  return {
+    status,
+    async follow(requestId, signal) {
+      const first = await status(requestId);
+      return changes(first, () => status(requestId), deps, signal);
+    },
+  };
+}
+
+async function* changes(
+  first: BatchState,
+  look: () => Promise<BatchState>,
+  { advance, pollMs }: { advance: Pick<Advance, "watch">; pollMs: number },
+  signal: AbortSignal,
+): AsyncGenerator<BatchState | "idle"> {
+  const waiter = waiterFor(first.executionIds, advance);
+  try {
+    yield first;
+    for (let last = first; !isOver(last) && !signal.aborted; ) {
+      await waiter.wait(pollMs, signal);
+      const now = await look();
+      const isSame = now.state === last.state && now.updatedAt.getTime() === last.updatedAt.getTime();
+      last = now;
+      yield isSame ? "idle" : now;
+    }
+  } finally {
+    waiter.close();
+  }
+}
+
+function waiterFor(executionIds: readonly string[], advance: Pick<Advance, "watch">): Waiter {
+  return createWaiter((listener) => {
+    const ends = executionIds.map((id) => advance.watch(id, listener));
+    return () => {
+      for (const end of ends) end();
+    };
+  });
+}
+
+function isOver({ state }: BatchState): boolean {
+  return state === "completed" || state === "failed";
+}

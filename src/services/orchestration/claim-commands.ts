@@ -1,0 +1,126 @@
+import { openCommand } from "../../engine/state/state.ts";
+import { claimEntry, claimedCommand } from "./claims/assign-commands.ts";
+import { runJob } from "./jobs.ts";
+import type { Advance, ClaimedCommand, ClaimInput } from "./orchestrator.ts";
+import type { AdvanceParts } from "./parts.ts";
+import type { Demand, HeldClaim } from "./rounds/round.ts";
+
+/** The part of {@link Advance} that gives commands to workers. */
+export function createClaiming(parts: AdvanceParts): Pick<Advance, "claim" | "claimOne" | "offer" | "dismiss"> {
+  const waits = new Set<Wait>();
+  const offer: Advance["offer"] = async (commandIds, abandonedBy) => {
+    const { store, ready, pump, now, observer } = parts;
+    try {
+      const found = await store.claimableCommands(commandIds, abandonedBy);
+      for (const command of found) ready.add({ ...command, readyAt: now() });
+      if (found.length > 0) pump.wake();
+    } catch (error) {
+      // Whatever was not offered now is found by polling.
+      if (parts.unavailable(error) === undefined) observer.fault(error, []);
+    }
+  };
+  return {
+    offer,
+    async claim(input, signal, left = signal) {
+      const wait: Wait = { worker: input.worker, leave: () => undefined };
+      waits.add(wait);
+      try {
+        return await waitForCommands(parts, { input, signal, left, wait }, offer);
+      } finally {
+        waits.delete(wait);
+      }
+    },
+    dismiss(worker) {
+      for (const wait of [...waits]) if (wait.worker === worker) wait.leave();
+    },
+    claimOne: (commandId, worker) => claimOne(parts, commandId, worker),
+  };
+}
+
+/** A claim that waits. */
+interface Wait {
+  worker: string;
+  /** Ends the wait. */
+  leave(): void;
+}
+
+/** A claim: who wants what, until when, and whether anybody is there for the answer. */
+interface Claiming {
+  input: ClaimInput;
+  signal: AbortSignal | undefined;
+  left: AbortSignal | undefined;
+  wait: Wait;
+}
+
+/**
+ * How long a claim that does not want to wait may take when something is ready: its execution may have to be loaded, and the
+ * claim written.
+ */
+const AT_ONCE_MS = 100;
+
+/** Waits among those who want commands, until a round gives some, the time is over, or nobody listens any more. */
+async function waitForCommands(
+  parts: AdvanceParts,
+  { input, signal, left, wait }: Claiming,
+  offer: Advance["offer"],
+): Promise<ClaimedCommand[]> {
+  const { pump, deadlines, ready, refill } = parts;
+  parts.checkOpen("UNAVAILABLE");
+  if (input.waitMs <= 0 && !ready.suits(input)) {
+    await refill.poll();
+    if (!ready.suits(input)) return [];
+  }
+  return await new Promise((resolve) => {
+    let isOver = false;
+    const leave = () => {
+      isOver = true;
+      if (demand.held.length === 0) demand.deliver([]);
+    };
+    const demand: Demand = {
+      input,
+      held: [],
+      deliver(commands) {
+        // A round that could not be written gives none: go on waiting.
+        if (commands.length === 0 && !isOver && !parts.isClosed()) return;
+        pump.waiting.delete(demand);
+        cancel();
+        signal?.removeEventListener("abort", leave);
+        // Nobody is there to run them: they are for others at once, not when the lease is over.
+        if (left?.aborted && commands.length > 0) void offer(commands.map(idOf), input.worker);
+        resolve(commands);
+      },
+    };
+    wait.leave = leave;
+    const cancel = deadlines.add(Math.max(input.waitMs, AT_ONCE_MS), leave);
+    signal?.addEventListener("abort", leave, { once: true });
+    pump.waiting.add(demand);
+    pump.wake();
+    if (signal?.aborted) leave();
+  });
+}
+
+function idOf({ command }: ClaimedCommand): string {
+  return command.command_id;
+}
+
+async function claimOne(parts: AdvanceParts, commandId: string, worker: string): Promise<ClaimedCommand | undefined> {
+  parts.checkOpen("UNAVAILABLE");
+  const { store, pump, limits, now } = parts;
+  const [entry] = await store.claimableCommands([commandId]);
+  if (entry === undefined) return undefined;
+  const ready = { ...entry, readyAt: now() };
+  let held: HeldClaim | undefined;
+  const { at } = await runJob(pump, [entry.executionId], (base) => ({
+    ...base,
+    check: () => undefined,
+    async apply(round) {
+      held = undefined;
+      const draft = round.draft(entry.executionId);
+      if (draft === undefined || openCommand(draft.live.state, commandId)?.attempt !== entry.attempt) return;
+      parts.ready.remove(commandId);
+      held = claimEntry(ready, draft, worker, now());
+    },
+  }));
+  const [body] = held === undefined ? [] : await store.commandBodies([commandId]);
+  return held === undefined || body === undefined ? undefined : claimedCommand(held, body, at + limits.leaseMs);
+}

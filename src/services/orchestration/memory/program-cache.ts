@@ -1,0 +1,50 @@
+import { compileProgram, type Program } from "../../../engine/program/program.ts";
+import { loadRegistered } from "../../../language/load/load.ts";
+import { FlowError } from "../../../schema/words/errors.ts";
+
+/** A compiled playbook of the catalog. */
+export interface CommandProgram {
+  program: Program;
+  /** What stands in its place in messages about it: the catalog path and version. */
+  file: string;
+  path: string;
+  version: number;
+}
+
+/** Where the text of catalog entries comes from. */
+export type ReadEntry = (catalogId: string) => Promise<{ path: string; version: number; content: string } | undefined>;
+
+/** Compiled playbooks that are kept; the least recently used one goes. A program of 20 steps takes about 100 kB. */
+const KEPT_MAX = 500;
+
+/**
+ * Compiles playbooks of the catalog, each once: an entry never changes. Compiled from the text as registered, because a
+ * database's JSON type may lose the order of keys.
+ */
+export function createPrograms(read: ReadEntry): (catalogId: string) => Promise<CommandProgram> {
+  const kept = new Map<string, Promise<CommandProgram>>();
+  return (catalogId) => {
+    const known = kept.get(catalogId);
+    const program = known ?? compile(read, catalogId);
+    kept.delete(catalogId);
+    kept.set(catalogId, program);
+    if (known !== undefined) return program;
+    // What could not be read now may be readable later.
+    program.catch(() => kept.delete(catalogId));
+    const [oldest] = kept.keys();
+    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+    return program;
+  };
+}
+
+async function compile(read: ReadEntry, catalogId: string): Promise<CommandProgram> {
+  const entry = await read(catalogId);
+  if (entry === undefined) throw new FlowError("NOT_FOUND", `There is no catalog entry ${catalogId}`);
+  const file = `${entry.path}@${entry.version}`;
+  const { playbook, diagnostics } = loadRegistered(entry.content, file);
+  if (playbook === undefined) {
+    const message = `The catalog entry ${file} is no playbook that this version can run`;
+    throw new FlowError("INVALID_PLAYBOOK", message, { detail: diagnostics });
+  }
+  return { program: compileProgram(playbook), file, path: entry.path, version: entry.version };
+}

@@ -1,0 +1,89 @@
+import { outOfTime, timeLimit } from "../../engine/decide/time-limit.ts";
+import type { AcceptedBatch } from "../../ports/execution-store.ts";
+import { fromRecord } from "../../schema/rules/event-record.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { FlowEvent } from "../../schema/words/event.ts";
+import { followJob, inject, runJob } from "./jobs.ts";
+import type { UndecidedEvent } from "./memory/load-execution.ts";
+import type { Upkeep } from "./orchestrator.ts";
+import type { AdvanceParts } from "./parts.ts";
+import { giveUp } from "./report.ts";
+
+/** Rows looked at in one statement. */
+const PAGE = 500;
+
+/** The upkeep of an advance. */
+export function createUpkeep(parts: AdvanceParts): Upkeep {
+  const { store, ready, refill, pump, lanes, now } = parts;
+  return {
+    async poll() {
+      const returned = await store.returnedCommands(PAGE);
+      const news = returned.filter(({ commandId }) => !ready.has(commandId));
+      for (const command of news) ready.add({ ...command, readyAt: now() });
+      const found = news.length + (await refill.poll());
+      // Also for those that are known: what kept them from being claimed may have passed unnoticed.
+      if (ready.size() > 0) pump.wake();
+      return found;
+    },
+    async recover(idleMs) {
+      const batches = await store.unprocessedBatches(idleMs, PAGE);
+      for (const batch of batches) await recoverBatch(parts, batch);
+      return batches.length;
+    },
+    async expire() {
+      const overdue = await store.overdueExecutions(PAGE);
+      for (const executionId of overdue) {
+        try {
+          await expireExecution(parts, executionId);
+        } catch (error) {
+          if (error instanceof FlowError && error.code === "UNAVAILABLE") throw error;
+          if (parts.unavailable(error) !== undefined) throw error;
+          // One that cannot be ended must not keep the others open.
+          parts.observer.fault(error, [executionId]);
+        }
+      }
+      return overdue.length;
+    },
+    sweep: () => lanes.sweep(),
+  };
+}
+
+/** The events are in the log and in every state that is loaded from it; only what follows from them is missing. */
+async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, eventIds }: AcceptedBatch): Promise<void> {
+  const { store, pump } = parts;
+  const wanted = new Set(eventIds);
+  const events = new Map<string, UndecidedEvent[]>();
+  const lastIds = new Map<string, number>();
+  const first = Math.min(...eventIds) - 1;
+  // One whose events all came too late has none.
+  for (const executionId of eventIds.length === 0 ? [] : executionIds) {
+    const records = await store.eventsAfter(executionId, first, Math.max(...eventIds) - first);
+    const ofBatch = records.filter(({ event_id }) => wanted.has(event_id));
+    events.set(
+      executionId,
+      ofBatch.map((record) => ({ event: fromRecord(record), eventId: record.event_id })),
+    );
+    lastIds.set(executionId, ofBatch.at(-1)?.event_id ?? 0);
+  }
+  const undecided = (executionId: string) => events.get(executionId) ?? [];
+  const lastId = (executionId: string) => lastIds.get(executionId) ?? 0;
+  try {
+    await runJob(pump, [...executionIds], (base) => followJob(requestId, base, undecided, lastId));
+  } catch (error) {
+    giveUp(parts, { requestId, executionIds }, error);
+  }
+}
+
+/** The limit is computed again for the message: the row has the moment only. */
+async function expireExecution(parts: AdvanceParts, executionId: string): Promise<void> {
+  const { pump, lanes, now, env, follow } = parts;
+  const lane = lanes.of(executionId);
+  await lanes.load(lane);
+  const { live } = lane;
+  if (live === null) return;
+  const { references, state, source } = live;
+  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env };
+  const limitMs = timeLimit(source.program, state.workload, engineEnv) ?? now() - state.startedAt;
+  const event: FlowEvent = { type: "workflow.failed", at: now(), error: outOfTime(state.path, limitMs) };
+  await inject(pump, executionId, event);
+}

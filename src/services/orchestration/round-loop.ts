@@ -1,0 +1,178 @@
+import type { ExecutionState } from "../../engine/state/state.ts";
+import type { ExecutionStore } from "../../ports/execution-store.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Json } from "../../schema/words/json.ts";
+import { assignCommands } from "./claims/assign-commands.ts";
+import { deliverClaims, keepIssued, offerIssued } from "./claims/deliver-claims.ts";
+import type { Lanes } from "./memory/execution-cache.ts";
+import type { IdBlocks } from "./memory/id-allocator.ts";
+import type { Commit } from "./orchestrator.ts";
+import type { FollowDeps } from "./rounds/apply-event.ts";
+import { createJobQueue, EXECUTIONS_MAX } from "./rounds/job-queue.ts";
+import type { ReadyCommands, ReadyEntry } from "./rounds/ready-queue.ts";
+import { type Demand, type Job, type OpenRound, openRound } from "./rounds/round.ts";
+import { type RoundDeps, type RoundEnd, runRound } from "./rounds/run-round.ts";
+
+/** What a pump works with. */
+export interface PumpDeps {
+  store: ExecutionStore;
+  lanes: Lanes;
+  ids: IdBlocks;
+  ready: ReadyCommands;
+  follow: FollowDeps;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Calls later, when what arrived together has been queued: `setImmediate`. */
+  defer(call: () => void): void;
+  leaseMs: number;
+  /**
+   * Rounds under way at a time. With two, one decides while the other waits for its commit; each further one makes rounds
+   * smaller, and uses one more connection.
+   */
+  roundsMax: number;
+  resultOf(state: ExecutionState): Json;
+  isRetryable(error: unknown): boolean;
+  isDuplicateKey(error: unknown): boolean;
+  unavailable(error: unknown): FlowError | undefined;
+  onFault(error: unknown, executionIds: readonly string[]): void;
+  onCommitted(commit: Commit): void;
+  /** A claim is durable. */
+  onClaimed(entry: ReadyEntry): void;
+}
+
+/** Runs jobs in rounds: as many as have come while the round before was written. */
+export interface Pump {
+  /** Who waits for commands. Add and remove here, and {@link Pump.wake} after adding. */
+  waiting: Set<Demand>;
+  push(job: Job): void;
+  /** Puts a job before all others: it ends what another one has begun. */
+  unshift(job: Job): void;
+  /** Commands have become ready, or somebody waits for some. */
+  wake(): void;
+  depth(): number;
+  /** Resolves when nothing is queued and nothing is under way. */
+  idle(): Promise<void>;
+}
+
+/** Starts a pump; it does nothing until there is a job. */
+export function createPump(deps: PumpDeps): Pump {
+  const { lanes, ids, ready } = deps;
+  const waiting = new Set<Demand>();
+  let underWay = 0;
+  let isScheduled = false;
+  /** Something has changed since claims were last tried in vain. */
+  let isClaimable = false;
+  let idlers: (() => void)[] = [];
+
+  const schedule = () => {
+    if (isScheduled || underWay >= deps.roundsMax) return;
+    isScheduled = true;
+    deps.defer(() => {
+      isScheduled = false;
+      turn();
+    });
+  };
+  const wake = () => {
+    isClaimable = true;
+    schedule();
+  };
+  /** Ends the jobs that need what cannot be had: one execution, or anything at all. */
+  const failAll = (error: unknown, executionId?: string) => {
+    const away = deps.unavailable(error) ?? error;
+    if (!(away instanceof FlowError)) deps.onFault(error, executionId === undefined ? [] : [executionId]);
+    for (const job of queue.withdraw(executionId)) job.fail(away);
+    rest();
+  };
+  const queue = createJobQueue({ lanes, ids, onLoaded: wake, onFailed: failAll });
+  const run = roundRunner(deps, (round) => {
+    assignCommands(round, [...waiting], ready, lanes, {
+      now: deps.now,
+      isUsable: queue.isUsable,
+      joinMax: EXECUTIONS_MAX,
+    });
+  });
+
+  const turn = () => {
+    if (underWay >= deps.roundsMax) return;
+    if (!ids.isReady()) {
+      ids.ready().then(schedule, (error) => failAll(error));
+      return;
+    }
+    const jobs = queue.take();
+    const canClaim = isClaimable && waiting.size > 0 && ready.size() > 0;
+    if (jobs.length === 0 && !canClaim) return rest();
+    isClaimable = false;
+    underWay += 1;
+    const members = jobs.flatMap(({ executionIds }) => executionIds.map((id) => lanes.of(id)));
+    const round = openRound(members, { ...deps, newId: () => ids.next() });
+    void run(round, jobs, (again) => queue.unshift(again)).finally(() => {
+      underWay -= 1;
+      for (const lane of round.lanes.values()) lanes.free(lane);
+      if (round.lanes.size > 0) isClaimable = true;
+      schedule();
+    });
+    if (queue.length() > 0) schedule();
+  };
+  const rest = () => {
+    if (queue.length() > 0 || underWay > 0) return;
+    for (const idler of idlers.splice(0)) idler();
+  };
+
+  return {
+    waiting,
+    push(job) {
+      queue.push(job);
+      schedule();
+    },
+    unshift(job) {
+      queue.unshift([job]);
+      schedule();
+    },
+    wake,
+    depth: queue.length,
+    idle: () =>
+      new Promise((resolve) => {
+        idlers = [...idlers, resolve];
+        schedule();
+      }),
+  };
+}
+
+/** Runs a round to its end: written, told, and its claims answered. It gives the jobs that are to be run again to `repeat`. */
+function roundRunner(deps: PumpDeps, assign: (round: OpenRound) => void) {
+  const { lanes, ready } = deps;
+  const roundDeps: RoundDeps = {
+    ...deps,
+    assign(round) {
+      offerIssued(round, ready, deps.now());
+      assign(round);
+    },
+  };
+  const tell = (round: OpenRound, { moved, committed }: RoundEnd) => {
+    const unclaimed = keepIssued(round, ready, moved);
+    if (committed === undefined) return;
+    const steps = [...round.drafts.values()].flatMap((draft) => draft.steps);
+    const ended = [...round.drafts.values()].flatMap((draft) => (draft.hasEnded() ? [draft.live.state] : []));
+    const stopped = [...round.drafts].flatMap(([executionId, { stopped: commands }]) =>
+      commands.length === 0 ? [] : [{ executionId, commands }],
+    );
+    const places = new Map([...moved].map((id) => [id, round.drafts.get(id)?.live.lastEventId ?? 0]));
+    deps.onCommitted({ moved: places, unclaimed, steps, ended, stopped, ...committed });
+  };
+  return async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
+    try {
+      const end = await runRound(round, jobs, roundDeps);
+      repeat(end.again);
+      tell(round, end);
+      const onFailed = (error: unknown) => {
+        if (deps.unavailable(error) === undefined) deps.onFault(error, [...end.moved]);
+      };
+      await deliverClaims(round, end, { ...deps, onFailed });
+    } catch (error) {
+      // Nothing above throws but for a fault of ours. THE JOBS MUST END all the same: somebody waits for each.
+      deps.onFault(error, [...round.lanes.keys()]);
+      for (const lane of round.lanes.values()) lanes.drop(lane);
+      for (const job of jobs) job.fail(error);
+    }
+  };
+}

@@ -1,0 +1,78 @@
+import { type Advance, beginAdvance, continueAdvance } from "../../../engine/decide/advance.ts";
+import type { EngineEnv } from "../../../engine/env.ts";
+import { evolve } from "../../../engine/state/evolve.ts";
+import type { Keeping } from "../../../engine/state/results.ts";
+import { ReferenceNeeded } from "../../../language/views/references.ts";
+import type { FlowEvent } from "../../../schema/words/event.ts";
+import type { JsonObject } from "../../../schema/words/json.ts";
+import type { Draft } from "./change-set.ts";
+
+/** What following an event up needs. */
+export interface FollowDeps {
+  /** Milliseconds since 1970. */
+  now(): number;
+  newId(): number;
+  /** The allow-listed environment, readable as `env` in templates. */
+  env: JsonObject;
+  /** Stores a payload that the engine has moved out of the state, before its events are written. */
+  save(ref: string, json: string, keeping?: Keeping): Promise<unknown>;
+}
+
+/** Folds an event, decides what follows, and adds all of it to the draft. Gives the number of commands that were issued. */
+export async function follow(draft: Draft, event: FlowEvent, deps: FollowDeps): Promise<number> {
+  return await finish(draft, beginAdvance(draft.live.state, event), [], deps);
+}
+
+/** Folds events and adds them, without a look at what follows: {@link followUndecided} does that later. */
+export function fold(draft: Draft, events: readonly FlowEvent[]): number[] {
+  const ids: number[] = [];
+  for (const event of events) {
+    evolve(draft.live.state, event);
+    const eventId = draft.event(event);
+    ids.push(eventId);
+    draft.live.undecided.push({ event, eventId });
+  }
+  return ids;
+}
+
+/** Decides what follows from the events that were only folded so far. Gives the number of commands that were issued. */
+export async function followUndecided(draft: Draft, deps: FollowDeps): Promise<number> {
+  const { undecided } = draft.live;
+  if (undecided.length === 0) return 0;
+  draft.live.undecided = [];
+  const events = undecided.map(({ event }) => event);
+  const progress: Advance = { events, causes: events.map(() => null), commands: [], writes: [], undecided: 0 };
+  const written = undecided.map(({ eventId }) => eventId);
+  return await finish(draft, progress, written, deps);
+}
+
+/** @param written ids of those first events that are in the log already, as far as they are known. */
+async function finish(
+  draft: Draft,
+  progress: Advance,
+  written: readonly (number | undefined)[],
+  deps: FollowDeps,
+): Promise<number> {
+  const { state, source, references, decisions } = draft.live;
+  const { sealing } = decisions;
+  const env: EngineEnv = { now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env, sealing };
+  const decide = () => continueAdvance(progress, state, source.program, env);
+  try {
+    decide();
+  } catch (error) {
+    // Mostly nothing is missing. Where a payload is, it is loaded and the decision made again.
+    if (!(error instanceof ReferenceNeeded)) throw error;
+    await references.evaluate(decide);
+  }
+  for (const { ref, value, keeping } of progress.writes) {
+    await deps.save(ref, await decisions.payload(value, keeping?.sensitive === true), keeping);
+  }
+  const ids = [...written];
+  for (const [index, event] of progress.events.entries()) {
+    if (index < written.length) continue;
+    const cause = progress.causes[index] ?? null;
+    ids.push(draft.event(event, cause === null ? undefined : ids[cause]));
+  }
+  for (const command of progress.commands) draft.issue(command);
+  return progress.commands.length;
+}

@@ -1,0 +1,222 @@
+import { type ExecutionState, isTerminal, openCommand } from "../../../engine/state/state.ts";
+import type {
+  CommandChange,
+  CommandStatus,
+  ExecutionChange,
+  ExecutionStart,
+  IssuedCommand,
+} from "../../../ports/execution-store.ts";
+import { type EventRecord, toRecord } from "../../../schema/rules/event-record.ts";
+import type { Command } from "../../../schema/words/command.ts";
+import type { FlowEvent } from "../../../schema/words/event.ts";
+import type { Json } from "../../../schema/words/json.ts";
+import {
+  type LiveExecution,
+  noteIssued,
+  SNAPSHOT_EVENTS,
+  SNAPSHOT_FORMAT,
+  snapshotText,
+} from "../memory/load-execution.ts";
+import type { StoppedCommand } from "./cancel-notices.ts";
+import { progressOf } from "./execution-progress.ts";
+import { requiredKinds } from "./required-kinds.ts";
+
+/** When a batch came, and whether one of the commands that follow from it was claimed. */
+export interface BatchTrace {
+  /** Milliseconds. */
+  arrivedAt: number;
+  isClaimed: boolean;
+}
+
+/** A step that ended. */
+export interface EndedStep {
+  executionId: string;
+  step: string;
+  status: "COMPLETED" | "FAILED";
+  durationMs: number;
+}
+
+/** What one round is going to write of one execution. */
+export interface Draft {
+  readonly live: LiveExecution;
+  /** The batch that was handled last. */
+  batch: BatchTrace | undefined;
+  /** Steps that ended. */
+  readonly steps: EndedStep[];
+  /** Commands that were cancelled while a worker held them. */
+  readonly stopped: StoppedCommand[];
+  /**
+   * Adds an event, which the state already contains; gives its id. `cause` is the event that it followed from, for what the
+   * engine decided; what is reported of a command follows from that command's issue.
+   */
+  event(event: FlowEvent, cause?: number): number;
+  /** Adds a record that is no part of the state, such as a batch's marker. */
+  marker(marker: Marker): number;
+  /** A command that `command.issued` announced. */
+  issue(command: Command): void;
+  /** Events so far, and the id of one of them. */
+  count(): number;
+  idAt(index: number): number;
+  /** Commands that this round issued and that nobody holds, to be offered after the commit. */
+  unclaimed(): IssuedCommand[];
+  /** The execution ended in this round. */
+  hasEnded(): boolean;
+  /** Everything as one change. `resultOf` gives the final result as it is shown. */
+  change(resultOf: (state: ExecutionState) => Json): ExecutionChange;
+}
+
+/** A row for people, beside the events. */
+export interface Marker {
+  type: "batch.accepted" | "batch.completed";
+  at: number;
+  context: Record<string, Json>;
+}
+
+/** Opens a draft. `start` is given exactly when the execution begins with it. */
+export function createDraft(
+  live: LiveExecution,
+  deps: { newId(): number; leaseMs: number; start?: ExecutionStart },
+): Draft {
+  const expectedEventId = deps.start === undefined ? live.lastEventId : null;
+  const events: EventRecord[] = [];
+  const issued = new Map<string, IssuedCommand>();
+  const commands = new Map<string, CommandChange>();
+  const wasTerminal = isTerminal(live.state.status);
+  const { executionId, path } = live.state;
+  const place = { executionId, catalogId: live.catalogId, path };
+
+  const push = (record: EventRecord) => {
+    events.push(record);
+    live.lastEventId = record.event_id;
+    return record.event_id;
+  };
+  const setCommand = (id: string, status: CommandStatus, more: Partial<CommandChange>) => {
+    const fresh = issued.get(id);
+    const known = fresh ?? commands.get(id);
+    const change: CommandChange = {
+      commandId: id,
+      status,
+      attempt: known?.attempt ?? 0,
+      worker: null,
+      leaseMs: known?.leaseMs ?? null,
+      ...more,
+    };
+    if (change.worker === null) change.leaseMs = null;
+    if (fresh !== undefined) Object.assign(fresh, change);
+    else commands.set(id, change);
+  };
+
+  const steps: Draft["steps"] = [];
+  const stopped: StoppedCommand[] = [];
+  const hasEnded = () => isTerminal(live.state.status) && !wasTerminal;
+  return {
+    live,
+    batch: undefined,
+    steps,
+    stopped,
+    event(event, cause) {
+      project(event, setCommand, live.state, deps.leaseMs);
+      if (event.type === "step.completed" || event.type === "step.failed") {
+        const status = event.type === "step.completed" ? "COMPLETED" : "FAILED";
+        steps.push({ executionId, step: event.step, status, durationMs: event.duration_ms });
+      }
+      if (event.type === "command.cancelled" && event.worker !== undefined) {
+        stopped.push({ commandId: event.command_id, worker: event.worker });
+      }
+      live.eventsSinceSnapshot += 1;
+      const parent = live.state.parent?.execution_id;
+      const record = toRecord(event, { ...place, eventId: deps.newId() });
+      if (parent !== undefined && record.node_type === "playbook") record["parent_execution_id"] = parent;
+      const parentEventId = cause ?? ("command_id" in event ? live.issued.get(event.command_id) : undefined);
+      if (parentEventId !== undefined) record["parent_event_id"] = parentEventId;
+      noteIssued(live.issued, event, record.event_id);
+      return push(record);
+    },
+    marker({ type, at, context }) {
+      return push({
+        event_id: deps.newId(),
+        execution_id: executionId,
+        catalog_id: live.catalogId,
+        event_type: type,
+        node_id: path,
+        node_name: path,
+        node_type: "playbook",
+        status: type.slice("batch.".length).toUpperCase(),
+        created_at: new Date(at).toISOString(),
+        result: { status: "ok", context },
+      });
+    },
+    issue(command) {
+      const step = live.source.program.steps.get(command.step);
+      issued.set(command.command_id, {
+        commandId: command.command_id,
+        status: "PENDING",
+        attempt: 0,
+        worker: null,
+        leaseMs: null,
+        catalogId: live.catalogId,
+        step: command.step,
+        kinds: requiredKinds(live.source.program, command.step, command.claim !== undefined),
+        labels: step?.step.labels ?? null,
+        body: command,
+        ...commands.get(command.command_id),
+      });
+      commands.delete(command.command_id);
+    },
+    count: () => events.length,
+    hasEnded,
+    idAt: (index) => events[index]?.event_id ?? 0,
+    unclaimed: () => [...issued.values()].filter(({ status }) => status === "PENDING"),
+    change(resultOf) {
+      const { state } = live;
+      const change: ExecutionChange = {
+        executionId,
+        expectedEventId,
+        lastEventId: live.lastEventId,
+        ...(deps.start !== undefined && { start: deps.start }),
+        status: state.status,
+        progress: progressOf(state, live.source.program.playbook.steps.length),
+        events,
+        issued: [...issued.values()],
+        commands: [...commands.values()],
+      };
+      if (hasEnded() && state.status === "COMPLETED") change.result = resultOf(state);
+      if (hasEnded() && state.error !== null) change.error = state.error;
+      if (live.eventsSinceSnapshot >= SNAPSHOT_EVENTS) {
+        change.snapshot = { eventId: live.lastEventId, format: SNAPSHOT_FORMAT, state: snapshotText(live) };
+        live.eventsSinceSnapshot = 0;
+      }
+      return change;
+    },
+  };
+}
+
+/** What an event means for the row of its command. */
+function project(
+  event: FlowEvent,
+  set: (id: string, status: CommandStatus, more: Partial<CommandChange>) => void,
+  state: ExecutionState,
+  leaseMs: number,
+): void {
+  switch (event.type) {
+    case "command.claimed":
+      set(event.command_id, "CLAIMED", { attempt: event.attempt, worker: event.worker ?? "", leaseMs });
+      return;
+    case "command.started": {
+      const worker = event.worker ?? openCommand(state, event.command_id)?.worker ?? null;
+      if (worker !== null) set(event.command_id, "RUNNING", { attempt: event.attempt, worker });
+      return;
+    }
+    case "command.completed":
+      set(event.command_id, "COMPLETED", { attempt: event.attempt });
+      return;
+    case "command.failed":
+      set(event.command_id, "FAILED", { attempt: event.attempt });
+      return;
+    case "command.cancelled":
+      set(event.command_id, "CANCELLED", {});
+      return;
+    default:
+      return;
+  }
+}

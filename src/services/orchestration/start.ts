@@ -1,0 +1,105 @@
+import { checkReturnStep } from "../../engine/decide/return-step.ts";
+import { startExecution } from "../../engine/decide/start.ts";
+import { timeLimit } from "../../engine/decide/time-limit.ts";
+import { emptyState } from "../../engine/state/state.ts";
+import { loadedReferences } from "../../language/template/loaded-references.ts";
+import type { ExecutionStart } from "../../ports/execution-store.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { TraceRef } from "../../schema/words/trace.ts";
+import { runJob, startJob } from "./jobs.ts";
+import { decisionsOf, type LiveExecution } from "./memory/load-execution.ts";
+import type { CommandProgram } from "./memory/program-cache.ts";
+import type { Advance, StartInput } from "./orchestrator.ts";
+import type { AdvanceParts } from "./parts.ts";
+
+/** `Advance.start`. */
+export function createStart(parts: AdvanceParts): Advance["start"] {
+  return async (input) => {
+    parts.checkOpen("UNAVAILABLE");
+    const known = await findKnown(parts, input);
+    if (known !== undefined) return known;
+    const source = await parts.programs(input.entry.catalogId);
+    if (!parts.ids.isReady()) await parts.ids.ready();
+    const executionId = String(parts.ids.next());
+    try {
+      await begin(parts, input, source, executionId);
+      return { executionId, status: parts.lanes.known(executionId)?.live?.state.status ?? "RUNNING", duplicate: false };
+    } catch (error) {
+      // Two requests with one key at the same moment: the other one was first.
+      const first = parts.isDuplicateKey(error) ? await findKnown(parts, input) : undefined;
+      if (first === undefined) throw error;
+      return first;
+    }
+  };
+}
+
+async function begin(
+  parts: AdvanceParts,
+  input: StartInput,
+  source: CommandProgram,
+  executionId: string,
+): Promise<void> {
+  const { now, follow, env, lanes, pump } = parts;
+  checkReturnStep(source.program, input.returnStep);
+  const decisions = decisionsOf(parts, executionId, () => input.parent);
+  const references = loadedReferences(decisions.store);
+  const { sealing } = decisions;
+  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env, sealing };
+  const trace = traceOf(parts, executionId, input.traceparent);
+  const request = {
+    executionId,
+    catalogId: input.entry.catalogId,
+    input: await decisions.input(input.input),
+    ...(input.parent !== undefined && { parent: input.parent }),
+    ...(input.target !== undefined && { target: input.target }),
+    ...(trace !== undefined && { trace }),
+  };
+  const first = await references.evaluate(() => startExecution(request, source.program, engineEnv));
+  const limitMs = timeLimit(source.program, first.workload, engineEnv);
+  const start: ExecutionStart = {
+    ...input.entry,
+    parentExecutionId: input.parent?.execution_id ?? null,
+    parentStep: input.parent?.step ?? null,
+    rootExecutionId: input.rootExecutionId ?? executionId,
+    startedBy: input.startedBy ?? null,
+    idempotency: input.idempotency ?? null,
+    startedAt: first.at,
+    deadlineAt: limitMs === undefined ? null : first.at + limitMs,
+  };
+  const fresh = (): LiveExecution => ({
+    state: { ...emptyState(), executionId, path: source.path },
+    source,
+    catalogId: input.entry.catalogId,
+    lastEventId: Number(executionId),
+    undecided: [],
+    issued: new Map(),
+    references,
+    decisions,
+    eventsSinceSnapshot: 0,
+  });
+  const lane = lanes.of(executionId);
+  // There is nothing to load yet.
+  lane.missing = true;
+  await runJob(pump, [executionId], (base) => startJob(first, start, fresh, base));
+}
+
+function traceOf(parts: AdvanceParts, executionId: string, traceparent: string | undefined): TraceRef | undefined {
+  if (parts.traceOf !== undefined) return parts.traceOf(executionId, traceparent);
+  return traceparent === undefined ? undefined : { context: traceparent };
+}
+
+/** What was started under the same key before. Throws `FlowError` INVALID_INPUT when that had another body. */
+async function findKnown(parts: AdvanceParts, { idempotency }: StartInput) {
+  if (idempotency === undefined) return undefined;
+  const known = await parts.store.findStart(idempotency.caller, idempotency.key);
+  if (known === undefined) return undefined;
+  if (known.bodySha256 !== idempotency.bodySha256) throw otherBody(idempotency.key);
+  return { executionId: known.executionId, status: known.status, duplicate: true };
+}
+
+/** The refusal of a key that was used with another body; by its `detail` programs tell it from a body that is wrong. */
+export function otherBody(key: string): FlowError {
+  const message = `The idempotency key '${key}' was used with another body before`;
+  const hint = "A new request needs a new key; a retry sends the same body again";
+  return new FlowError("INVALID_INPUT", `${message}. ${hint}`, { detail: { idempotency_key: key } });
+}

@@ -1,0 +1,163 @@
+import type { PayloadStore } from "../../ports/payload-store.ts";
+import type { WritableResultStore } from "../../ports/result-store.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { takeAll, takeExpired } from "../../repositories/results/delete.ts";
+import { type ClaimKey, findResult } from "../../repositories/results/results.ts";
+import { executionOfRef, JSON_TYPE, type ResultCompression, type ResultScope } from "../../schema/api/results.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { Json } from "../../schema/words/json.ts";
+import { createResultRemover } from "./delete-results.ts";
+import { type ResultsObserver, SILENT } from "./observer.ts";
+import { createResultReader, notAvailable, type OpenedResult } from "./read-result.ts";
+import { removeSpooledRemains, takePayload, takeText } from "./receive-payload.ts";
+import { createResultEnds, type ResultEnds, stepOfRef } from "./scope-cleanup.ts";
+import { checkStore, type TierLimits } from "./storage-tiers.ts";
+import { type KeptResult, keepResult } from "./store-result.ts";
+
+/** A payload that a worker wants to be kept. */
+export interface ResultUpload {
+  ref: string;
+  claim: ClaimKey;
+  /** JSON text in UTF-8, unless `contentType` says otherwise. */
+  body: AsyncIterable<Uint8Array>;
+  /** Default `permanent`: until its time is over, or its execution is deleted. */
+  scope?: ResultScope;
+  ttlMs?: number;
+  /** Default `auto`: by size. */
+  store?: string;
+  /** Default: what is short and shrinks well is compressed. */
+  compression?: ResultCompression;
+  /** Default `application/json`. */
+  contentType?: string;
+}
+
+/**
+ * Payloads that are too large for events (interface specification, Results). As a {@link WritableResultStore} it is the
+ * engine's own: what it saves needs no claim.
+ */
+export interface Results extends WritableResultStore, Pick<ResultEnds, "tell" | "sweep" | "idle" | "close"> {
+  /**
+   * Keeps what a worker sends, or replaces it. Throws `FlowError` CONFLICT when the claim is not the present one of a command
+   * of the reference's execution: then what is there stays. INVALID_INPUT for a text that cannot be JSON and for a store that
+   * is none, TOO_LARGE, NOT_STORED, UNAVAILABLE while the store is away.
+   */
+  upload(upload: ResultUpload): Promise<KeptResult>;
+  /** What a reference leads to, for outside readers. Throws `FlowError` REFERENCE_NOT_AVAILABLE. */
+  read(ref: string): Promise<OpenedResult>;
+  /** Takes away the results of executions, at most `limit`, and gives how many. Their payloads follow, at the latest soon. */
+  removeOf(executionIds: readonly string[], limit: number): Promise<number>;
+  /** Deletes payloads that are past their time, at most `limit`, and gives how many. */
+  removeExpired(limit: number): Promise<number>;
+  /**
+   * Removes what processes that died, or stores that were away, have left half written or half removed; at most `limit`.
+   * Gives how many. To be called now and then.
+   */
+  removeLeftovers(limit: number): Promise<number>;
+}
+
+/** What the results are made of. */
+export interface ResultsDeps {
+  database: Database;
+  /** Stores besides the rows of results; `disk` must be among them. */
+  stores: readonly PayloadStore[];
+  /** Folder for long payloads on their way, on the disk of the store `disk`, so that it need not copy them. */
+  folder: string;
+  /** Longest payload, bytes. */
+  bytesMax: number;
+  limits: TierLimits;
+  /** How long payloads are kept when nobody says. */
+  ttlMs: number;
+  now(): number;
+  /** Whether a step of an open execution has ended; default: never. */
+  isStepOver?(executionId: string, step: string): Promise<boolean>;
+  observer?: ResultsObserver;
+}
+
+/** The results of a database and its stores. */
+export function createResults(deps: ResultsDeps): Results {
+  const { database, observer = SILENT, isStepOver = async () => false } = deps;
+  const stores = new Map(deps.stores.map((store) => [store.kind, store]));
+  const remover = createResultRemover({ database, stores, observer });
+  const ends = createResultEnds({ database, remover, observer, isStepOver });
+  const reader = createResultReader({ ...deps, stores, observer });
+
+  const find = async (ref: string) => {
+    const executionId = executionOfRef(ref);
+    if (executionId === undefined) throw notAvailable(ref, "it is none that this service gives out");
+    const found = await findResult(database, executionId, ref);
+    if (found === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
+    if (found.isExpired) throw notAvailable(ref, "its time is over");
+    if (found.hasEnded) throw notAvailable(ref, `its ${found.scope} has ended, and it ended with that`);
+    return { found, executionId };
+  };
+  const keep = async (keeping: Parameters<typeof keepResult>[1]) => {
+    const kept = await keepResult({ database, stores, remover, limits: deps.limits }, keeping);
+    observer.stored(kept.store, kept.bytes);
+    ends.note({ ...keeping, ...kept });
+    return kept;
+  };
+
+  return {
+    kind: "kv",
+    async upload({ ref, claim, body, ...how }) {
+      const { scope = "permanent", ttlMs = deps.ttlMs, store = "auto", contentType = JSON_TYPE } = how;
+      const executionId = executionOfRef(ref);
+      if (executionId === undefined)
+        throw new FlowError("INVALID_INPUT", `'ref' is no reference of an execution: ${ref}`);
+      checkStore(store, stores);
+      const named = store === "auto" ? undefined : stores.get(store as PayloadStore["kind"]);
+      if (named?.isPlain === true && !isJson(contentType))
+        throw new FlowError("INVALID_INPUT", `The store '${store}' takes nothing but JSON, not ${contentType}`);
+      const payload = await takePayload(body, {
+        folder: deps.folder,
+        memoryBytesMax: deps.limits.kvBytesMax,
+        bytesMax: deps.bytesMax,
+        compression: named?.isPlain === true ? "none" : how.compression,
+        isJson: isJson(contentType),
+      });
+      try {
+        return await keep({ executionId, ref, claim, payload, store, scope, ttlMs, contentType });
+      } finally {
+        await payload.discard();
+      }
+    },
+    async read(ref) {
+      const { found, executionId } = await find(ref);
+      // The engine asks in the middle of a step's end; only who stands outside can be told of it.
+      const step = found.scope === "step" ? stepOfRef(ref) : undefined;
+      if (step !== undefined && (await isStepOver(executionId, step)))
+        throw notAvailable(ref, "its step has ended, and it ended with that");
+      return reader.opened(ref, found);
+    },
+    async load(ref) {
+      const { found } = await find(ref);
+      const text = (await reader.all(ref, found)).toString("utf8");
+      try {
+        return JSON.parse(text) as Json;
+      } catch (cause) {
+        throw notAvailable(ref, "it is not JSON", cause);
+      }
+    },
+    async save(ref, json) {
+      const executionId = executionOfRef(ref);
+      if (executionId === undefined) throw new FlowError("INTERNAL", `${ref} names no execution`);
+      const keeping = { store: "auto", scope: "permanent", ttlMs: deps.ttlMs, contentType: JSON_TYPE } as const;
+      const kept = await keep({ executionId, ref, claim: undefined, payload: await takeText(json), ...keeping });
+      return { sha256: kept.sha256, bytes: kept.bytes, store: kept.store };
+    },
+    removeOf: async (executionIds, limit) =>
+      remover.removeTaken(await takeAll(database, executionIds, limit), "execution"),
+    removeExpired: async (limit) => remover.removeTaken(await takeExpired(database, limit), "expired"),
+    async removeLeftovers(limit) {
+      return (await removeSpooledRemains(deps.folder, deps.now())) + (await remover.leftovers(limit));
+    },
+    tell: ends.tell,
+    sweep: ends.sweep,
+    idle: ends.idle,
+    close: ends.close,
+  };
+}
+
+function isJson(contentType: string): boolean {
+  return /^[^;]*[/+]json *(;|$)/.test(contentType);
+}

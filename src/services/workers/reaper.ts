@@ -1,0 +1,134 @@
+import type { Broker } from "../../ports/broker.ts";
+import type { Database } from "../../repositories/database/database.ts";
+import { acquireLease, releaseLease } from "../../repositories/database/leases.ts";
+import {
+  FIRST_HELD,
+  findLost,
+  findStranded,
+  type HeldPlace,
+  type ReaperPolicy,
+  type StrandedCommand,
+} from "../../repositories/orchestration/stranded-commands.ts";
+import { NOTICE_COMMANDS_MAX } from "../../schema/words/notice.ts";
+
+/** What a sweep found, by reason; undefined when another server holds the lease, and this one did not look. */
+export type Swept = Readonly<Record<StrandedCommand["reason"], number>> | undefined;
+
+/** What the reaper needs. */
+export interface ReaperDeps {
+  database: Database;
+  broker: Pick<Broker, "publish">;
+  /** Name of this process, and not of the one after its restart. */
+  holder: string;
+  policy: ReaperPolicy;
+  /** Most commands of one sweep. */
+  maxPerRun: number;
+  /** Time between sweeps; the lease lasts for three of them. */
+  intervalMs: number;
+  onSwept(swept: Swept): void;
+  now(): number;
+}
+
+/** What a sweep that was asked for found. */
+export interface SweptNow {
+  republished: NonNullable<Swept>;
+  /** There may be further ones: the next such sweep goes on after the last. */
+  more: boolean;
+}
+
+/** A sweep that was made. */
+export interface SweepMade {
+  /** Milliseconds since 1970. */
+  at: number;
+  /** Somebody asked for it; else it was made by the clock. */
+  asked: boolean;
+  found: NonNullable<Swept>;
+}
+
+/** Finds commands that nobody works on, and has their notification published again. */
+export interface Reaper {
+  /** One sweep. */
+  sweep(): Promise<Swept>;
+  /** The last sweep was full of what workers have lost: there may be more of it, and the next one is due. */
+  isBehind(): boolean;
+  /**
+   * One sweep because somebody asks for it, whoever has the lease: the server that has it may be the one that hangs. A
+   * notification that is published twice does no harm; the lease keeps servers from doing it by the clock.
+   */
+  sweepNow(): Promise<SweptNow>;
+  /** What this server's sweeps came to: the last, and those that found something, the newest first, {@link KEPT_MAX} of them. */
+  made(): { last: SweepMade | undefined; found: readonly SweepMade[] };
+  /** Lets another server have the lease at once. */
+  release(): Promise<void>;
+}
+
+/** The lease of who sweeps by the clock. */
+export const REAPER_LEASE = "command_reaper";
+
+/** Where a sweep begins. */
+interface Place {
+  held: HeldPlace;
+  /** The id of a command that waits, or that is still its worker's. */
+  other: string;
+}
+
+const FIRST: Place = { held: FIRST_HELD, other: "0" };
+
+/** Sweeps that are kept in memory. */
+const KEPT_MAX = 10;
+
+/**
+ * The command reaper (interface specification, "Command reaper"): it publishes the notification of stranded commands again
+ * and changes no status: whoever claims then goes through the claim policy. One server at a time sweeps, by a lease.
+ */
+export function createReaper(deps: ReaperDeps): Reaper {
+  const { database, broker, holder, policy, maxPerRun, intervalMs, now } = deps;
+  let place = FIRST;
+  let placeNow = FIRST;
+  let token: number | undefined;
+  let last: SweepMade | undefined;
+  let found: readonly SweepMade[] = [];
+  // What waits has its share, also while what was lost would fill every sweep: nobody may be left who can run that.
+  const lostMax = maxPerRun - Math.floor(maxPerRun / 10);
+  const sweepFrom = async (from: Place, asked: boolean) => {
+    const lost = await findLost(database, policy, from.held, lostMax);
+    const left = maxPerRun - lost.length;
+    const others = await findStranded(database, policy, from.other, left);
+    const stranded: StrandedCommand[] = [...lost, ...others];
+    for (let start = 0; start < stranded.length; start += NOTICE_COMMANDS_MAX) {
+      const part = stranded.slice(start, start + NOTICE_COMMANDS_MAX);
+      broker.publish({ kind: "commands", commandIds: part.map(({ commandId }) => commandId) });
+    }
+    const swept = { pending: 0, worker: 0, timeout: 0 };
+    for (const { reason } of stranded) swept[reason] += 1;
+    deps.onSwept(swept);
+    last = { at: now(), asked, found: swept };
+    if (stranded.length > 0) found = [last, ...found].slice(0, KEPT_MAX);
+    const lastLost = lost.length < lostMax ? undefined : lost.at(-1);
+    const lastOther = others.length < left ? undefined : others.at(-1);
+    return { swept, next: { held: lastLost ?? FIRST.held, other: lastOther?.commandId ?? FIRST.other } };
+  };
+  return {
+    async sweep() {
+      token = await acquireLease(database, REAPER_LEASE, holder, 3 * intervalMs);
+      if (token === undefined) {
+        deps.onSwept(undefined);
+        return undefined;
+      }
+      const { swept, next } = await sweepFrom(place, false);
+      place = next;
+      return swept;
+    },
+    async sweepNow() {
+      const { swept, next } = await sweepFrom(placeNow, true);
+      placeNow = next;
+      return { republished: swept, more: next.held !== FIRST.held || next.other !== FIRST.other };
+    },
+    isBehind: () => token !== undefined && place.held !== FIRST.held,
+    made: () => ({ last, found }),
+    async release() {
+      if (token !== undefined) await releaseLease(database, REAPER_LEASE, token);
+      token = undefined;
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import type { Database } from "../../repositories/database/database.ts";
+import { reserveIds } from "../../repositories/database/ids.ts";
+import { type ClaimPolicy, judgeClaim } from "../../repositories/orchestration/claimable-commands.ts";
+import {
+  deregisterWorker,
+  isReplaced,
+  listWorkers,
+  type PoolWorker,
+  recordHeartbeat,
+  registerRuntime,
+} from "../../repositories/workers/workers.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Advance, ClaimedCommand } from "../orchestration/orchestrator.ts";
+import type { Stops } from "../orchestration/rounds/cancel-notices.ts";
+import { encodeCursor, textCursor } from "../pagination-cursor.ts";
+
+/** A worker that wants to take part. */
+export interface NewWorker {
+  name: string;
+  capacity: number;
+  labels: JsonObject;
+  /** Kinds of task that it runs. */
+  capabilities: readonly string[];
+  /** Process id, host name, version. */
+  about: JsonObject;
+  /** Of its process alone, where it says one. */
+  instance?: string;
+}
+
+/** A worker's sign of life. */
+export interface WorkerHeartbeat {
+  name: string;
+  /** As it registered. */
+  instance?: string;
+  running: readonly { commandId: string; attempt: number }[];
+  draining: boolean;
+  /** How long the answer may wait for something to stop, in milliseconds. Leases are renewed at once. */
+  waitMs?: number;
+}
+
+/** What a worker is told. */
+export interface HeartbeatTold {
+  cancel: string[];
+  lost: string[];
+  /** How long the leases last that were renewed. */
+  leaseMs: number;
+}
+
+/** The pool of workers (Worker protocol). */
+export interface Workers {
+  /**
+   * Registers, or registers again under the same name; gives the id of its row and how long leases last. What another process
+   * held under this name is offered at once: that one was killed, or is to stop.
+   */
+  register(worker: NewWorker): Promise<{ runtimeId: string; leaseMs: number }>;
+  /**
+   * Renews the leases of what it runs, and tells it what to stop: cancelled commands, and those that are not its own any more.
+   * What the database has as its own and it does not know of (the answer to its claim was lost) is offered to others. Throws
+   * `FlowError` `unknown` when it is to register again, CONFLICT when another process has registered under its name since. With `waitMs` it hears of a cancellation as soon as that is written;
+   * the signal ends the wait.
+   */
+  heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<HeartbeatTold>;
+  /**
+   * Signs it off; what it still holds is offered to others at once, by every server. Nothing happens for a name that is not
+   * registered, or that another process has by now.
+   */
+  deregister(name: string, instance?: string): Promise<void>;
+  /** In the order of names. `isStale`: ready or draining by its own word, and silent for too long. */
+  list(page: PageAsked): Promise<Listed<PoolWorker & { isStale: boolean }>>;
+  /**
+   * One command by its id. Throws `FlowError` NOT_FOUND, `already_terminal`, or `active_claim` with the seconds after which to
+   * ask again in `detail.retry_after_seconds`.
+   */
+  claimOne(commandId: string, worker: string): Promise<ClaimedCommand>;
+}
+
+/** What the pool is made of. */
+export interface WorkersDeps {
+  database: Database;
+  advance: Pick<Advance, "offer" | "claimOne" | "dismiss">;
+  /** Commands were given back: any server may have a worker for them. */
+  onReturned(commandIds: readonly string[]): void;
+  stops: Pick<Stops, "listen">;
+  policy: ClaimPolicy;
+  /** `FLOW_COMMAND_CLAIM_LEASE_SECONDS`, milliseconds. */
+  leaseMs: number;
+}
+
+const NEVER = new AbortController().signal;
+
+/** A claim's answer takes this long at most on its way to the worker, milliseconds. */
+const ANSWER_MS = 10_000;
+
+/** The pool that a database holds. */
+export function createWorkers(deps: WorkersDeps): Workers {
+  const { database, advance, stops, policy, leaseMs } = deps;
+  const record = async (heartbeat: Omit<WorkerHeartbeat, "waitMs">) => {
+    if (heartbeat.draining) advance.dismiss(heartbeat.name);
+    const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
+    if (found === undefined) {
+      if (await isReplaced(database, heartbeat.name, heartbeat.instance)) throw replaced(heartbeat.name);
+      throw new FlowError("unknown", `No worker '${heartbeat.name}' is registered here. Register again`);
+    }
+    if (found.unlisted.length > 0) void advance.offer(found.unlisted, heartbeat.name);
+    return { cancel: found.cancelled, lost: found.lost };
+  };
+  return {
+    async register(worker) {
+      const [runtimeId = ""] = await reserveIds(database, 1);
+      const registered = await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
+      if (registered.released.length > 0) void advance.offer(registered.released, worker.name);
+      return { runtimeId: registered.id, leaseMs };
+    },
+    async heartbeat({ waitMs = 0, ...heartbeat }, signal = NEVER) {
+      // Before the database is asked: what is cancelled between the two is heard.
+      const listener = waitMs > 0 ? stops.listen(heartbeat.name) : undefined;
+      try {
+        const told = await record(heartbeat);
+        if (listener === undefined || told.cancel.length > 0 || told.lost.length > 0) return { ...told, leaseMs };
+        return { cancel: await listener.next(waitMs, signal), lost: [], leaseMs };
+      } finally {
+        listener?.close();
+      }
+    },
+    async deregister(name, instance) {
+      const released = await deregisterWorker(database, name, instance);
+      if (released === undefined || released.length === 0) return;
+      void advance.offer(released, name);
+      deps.onReturned(released);
+    },
+    async list({ limit, cursor }) {
+      const key = cursor === undefined ? {} : { cursor: textCursor(cursor) };
+      const { items, next } = await listWorkers(database, { limit, ...key });
+      const shown = items.map((worker) => ({
+        ...worker,
+        isStale: worker.status !== "offline" && worker.heartbeatAgeMs > policy.staleMs,
+      }));
+      return { items: shown, nextCursor: next === undefined ? null : encodeCursor(next) };
+    },
+    async claimOne(commandId, worker) {
+      const claimed = await advance.claimOne(commandId, worker);
+      if (claimed !== undefined) return claimed;
+      throw await refusal(database, policy, commandId, worker);
+    },
+  };
+}
+
+function replaced(name: string): FlowError {
+  const what = `Another process has registered as worker '${name}' since; what this one held is the other's to run`;
+  return new FlowError("CONFLICT", `${what}. Give each worker a name of its own (FLOW_WORKER_NAME)`);
+}
+
+async function refusal(database: Database, policy: ClaimPolicy, commandId: string, worker: string): Promise<FlowError> {
+  const judged = await judgeClaim(database, commandId, policy);
+  if (judged === undefined) return new FlowError("NOT_FOUND", `There is no command ${commandId}`);
+  const { status, leaseRestMs } = judged;
+  if (status === "COMPLETED" || status === "FAILED" || status === "CANCELLED") {
+    const reason = `it has ended (${status})`;
+    return new FlowError("already_terminal", `Command ${commandId} was not claimed: ${reason}`, { detail: { reason } });
+  }
+  // Claimable by now, or held by a worker that may keep it although its lease is over: soon somebody knows more.
+  const seconds = Math.max(1, Math.ceil(leaseRestMs / 1_000));
+  const holder = judged.worker === worker ? "this worker holds it already" : "another worker holds it";
+  const reason = judged.worker === null ? "another claim of it is under way" : holder;
+  return new FlowError("active_claim", `Command ${commandId} was not claimed: ${reason}`, {
+    detail: { reason, retry_after_seconds: seconds },
+  });
+}

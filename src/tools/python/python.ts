@@ -1,0 +1,131 @@
+import { availableParallelism } from "node:os";
+import { inheritedEnvironment } from "../../platform/config/config.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { failed, type ToolResult } from "../../schema/words/outcome.ts";
+import { abortedResult, answering } from "../contract/task-config.ts";
+import type { Tool, ToolCall } from "../contract/tool.ts";
+import type { ScriptFiles } from "../scripts/file.ts";
+import type { ScriptFetcher } from "../scripts/http.ts";
+import type { ScriptPlaces } from "../scripts/script-source.ts";
+import { pythonEnvironment } from "./environment.ts";
+import type { PythonAnswer, PythonError, PythonRequest } from "./interpreter.ts";
+import { createPythonPool, type PythonPool } from "./pool.ts";
+import { pythonSource } from "./source.ts";
+
+/** What {@link createPythonTool} takes. Everything has a default. */
+export interface PythonToolOptions {
+  /** The interpreter: a path, or a name that is looked up on PATH (`FLOW_PYTHON`). Default `python3`. */
+  pythonPath?: string;
+  /** Interpreters that stay started while nothing runs, once they were needed. Default 2. */
+  warmCount?: number;
+  /** Tasks that run at the same time, one interpreter each. Default: one per core, at least 2. */
+  maxCount?: number;
+  /** Address space of one interpreter. Default 4 GiB: libraries such as numpy reserve far more than they use. */
+  memoryLimitBytes?: number;
+  /** Output of one task that reaches its log, and its `stdout`; the rest is dropped. Default 1 MiB. */
+  maxOutputBytes?: number;
+  /** Which files scripts may be read from. Default: those in the folder of the playbook and below. */
+  scriptFiles?: ScriptFiles;
+  /** How scripts of source type `http` are fetched; closed with the tool. Absent: they are refused. */
+  scriptFetcher?: ScriptFetcher;
+  /** Environment of this program, of which an interpreter sees a few names only. Default: the one it was started with. */
+  env?: Readonly<Record<string, string | undefined>>;
+  /** Where code runs, and what its relative paths start from. Default: the working directory of this program. */
+  workingDirectory?: string;
+}
+
+/**
+ * `python`: runs code in a warm interpreter (language document, section 8). An exception is an error of kind
+ * `client_error` whose code is the exception's class, with the playbook's line.
+ *
+ * Every task gets fresh globals, and finds environment, working directory and output streams as they were at the start.
+ * What a task does to an imported module stays until its interpreter is replaced. Threads and processes that outlive
+ * their task are ended with the interpreter.
+ */
+export function createPythonTool(options: PythonToolOptions = {}): Tool {
+  const maxCount = options.maxCount ?? Math.max(2, availableParallelism());
+  const pool = createPythonPool({
+    pythonPath: options.pythonPath ?? "python3",
+    env: pythonEnvironment(options.env ?? inheritedEnvironment()),
+    workingDirectory: options.workingDirectory ?? process.cwd(),
+    warmCount: options.warmCount ?? 2,
+    maxCount,
+    memoryLimitBytes: options.memoryLimitBytes ?? 4 * 1024 ** 3,
+    maxOutputBytes: options.maxOutputBytes ?? 1024 ** 2,
+  });
+  const places: ScriptPlaces = { files: options.scriptFiles ?? "document", fetcher: options.scriptFetcher };
+  return {
+    run: (call) => answering(() => runTask(pool, places, call)),
+    async close() {
+      await Promise.all([pool.close(), places.fetcher?.close()]);
+    },
+  };
+}
+
+async function runTask(pool: PythonPool, places: ScriptPlaces, call: ToolCall): Promise<ToolResult> {
+  const source = await pythonSource(call, places);
+  if ("status" in source) return source;
+  const request: PythonRequest = {
+    ...source,
+    input: call.input,
+    executionId: call.executionId,
+  };
+  try {
+    const answer = await pool.use(call.signal, (interpreter) => {
+      // SIGKILL, since code in a loop, or waiting in C, would not notice anything milder.
+      const stop = () => void interpreter.kill();
+      call.signal.addEventListener("abort", stop, { once: true });
+      const running = interpreter.run(request, call);
+      return running.finally(() => call.signal.removeEventListener("abort", stop));
+    });
+    return resultOf(answer, request.label, call);
+  } catch (error) {
+    if (call.signal.aborted) return abortedResult(call.signal, subject(call));
+    if (error instanceof FlowError && error.code === "CANCELLED")
+      return failed("cancelled", "CANCELLED", error.message);
+    throw error;
+  }
+}
+
+function resultOf(answer: PythonAnswer, label: string, call: ToolCall): ToolResult {
+  switch (answer.type) {
+    case "value":
+      return { status: "ok", data: answer.value };
+    case "error":
+      return exceptionResult(answer.error, label, call);
+    case "stopped":
+      return abortedResult(call.signal, subject(call));
+    case "lost":
+      return lostResult(answer.code, answer.how, call);
+  }
+}
+
+function subject(call: ToolCall): string {
+  return `The python code of task "${call.task}"`;
+}
+
+function exceptionResult(error: PythonError, label: string, call: ToolCall): ToolResult {
+  for (const line of error.traceback.split("\n")) call.log(line);
+  const place = error.line === null ? label : `${label}:${error.line}`;
+  const inFunction = error.function === null || error.function === "<module>" ? "" : `, in ${error.function}`;
+  const said = error.message === "" ? error.exception : `${error.exception}: ${error.message}`;
+  const result = failed("client_error", error.code, `${said} (${place}${inFunction})`, {
+    retryable: error.retryable,
+    details: {
+      exception: error.exception,
+      file: label,
+      line: error.line,
+      function: error.function,
+      traceback: error.traceback,
+    },
+  });
+  return { ...result, py: { exception: error.exception, traceback: error.traceback } };
+}
+
+/** The interpreter ended under the code: `os._exit`, a crash in a C library, or somebody killed it. */
+function lostResult(code: string, how: string, call: ToolCall): ToolResult {
+  const message =
+    `${subject(call)} (${call.source.file}) took its interpreter down: the process ${how}. ` +
+    "The task's log has the last that it said.";
+  return { ...failed("client_error", code, message), py: { exception: code, traceback: "" } };
+}

@@ -1,0 +1,13 @@
+import { decodeJwt } from "jose";
+import { FlowError } from "../../schema/words/errors.ts";
+
+/** When an identity token ends, milliseconds since 1970, as it says itself. `what` was asked for it. */
+export function identityExpiry(what: string, token: string): number {
+  try {
+    const { exp } = decodeJwt(token);
+    if (exp !== undefined) return exp * 1_000;
+  } catch {
+    // Told below: the text stays out of the message.
+  }
+  throw new FlowError("UNAUTHENTICATED", `${what} answered with no identity token.`);
+}

@@ -1,0 +1,52 @@
+import type { StoredCredential } from "../../ports/credentials.ts";
+import type { Obtained } from "../../ports/secret-source.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import { openCloudB } from "./aws.ts";
+import { openCloudC } from "./azure.ts";
+import { openCloudA } from "./google.ts";
+import type { ManagerParts, OpenManager } from "./manager.ts";
+import { readSecretMap, selectKey } from "./secret-path.ts";
+
+const PROVIDERS: Readonly<Record<string, OpenManager>> = {
+  cloud_a: openCloudA,
+  gcp: openCloudA,
+  cloud_b: openCloudB,
+  aws: openCloudB,
+  cloud_c: openCloudC,
+  azure: openCloudC,
+};
+
+/** Secrets that are read at a time. */
+const AT_ONCE = 8;
+
+/**
+ * The fields of an entry of kind `secret_manager`: for each key of `map` its secret. A secret that several fields read is read
+ * once; one that is missing fails the entry.
+ */
+export async function readSecrets(
+  parts: ManagerParts,
+  definition: JsonObject,
+  credential: StoredCredential | undefined,
+  signal: AbortSignal,
+): Promise<Obtained> {
+  const provider = String(own(definition, "provider") ?? "").toLowerCase();
+  const open = own(PROVIDERS, provider) as OpenManager | undefined;
+  if (open === undefined) {
+    throw new FlowError("INVALID_INPUT", `The entry's 'provider' is '${provider}': cloud_a, cloud_b or cloud_c.`);
+  }
+  const manager = open(parts, definition, credential);
+  const wanted = readSecretMap(definition).map(([field, path]) => ({ field, path: manager.readPath?.(path) ?? path }));
+  const texts = new Map<string, Promise<string>>();
+  const fields: JsonObject = {};
+  for (let from = 0; from < wanted.length; from += AT_ONCE) {
+    const some = wanted.slice(from, from + AT_ONCE).map(async ({ field, path }): Promise<[string, Json]> => {
+      const id = JSON.stringify([path.path, path.version]);
+      const text = texts.get(id) ?? manager.read(path, signal);
+      texts.set(id, text);
+      return [field, selectKey(await text, path)];
+    });
+    for (const [field, value] of await Promise.all(some)) setOwn(fields, field, value);
+  }
+  return { fields };
+}

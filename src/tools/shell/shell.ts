@@ -1,0 +1,174 @@
+import { resolve } from "node:path";
+import * as v from "valibot";
+import { inheritedEnvironment } from "../../platform/config/config.ts";
+import { messageOf } from "../../schema/words/errors.ts";
+import type { Json, JsonObject } from "../../schema/words/json.ts";
+import { failed, type ToolResult } from "../../schema/words/outcome.ts";
+import {
+  abortedResult,
+  answering,
+  configurationError,
+  MapOfJson,
+  parseConfig,
+  TextLike,
+} from "../contract/task-config.ts";
+import type { Tool, ToolCall } from "../contract/tool.ts";
+import { captureOutput, type OutputCapture, runShellCommand, type ShellExit } from "./process.ts";
+
+/** What {@link createShellTool} takes. */
+export interface ShellOptions {
+  /**
+   * The environment of this process, default the one it was started with; commands get PATH, HOME, LANG, LC_ALL, TZ and
+   * TMPDIR of it and nothing else.
+   */
+  env?: Readonly<Record<string, string | undefined>>;
+  /** Where commands run, and what a relative `cwd` is relative to. Default: this process's folder. */
+  workFolder?: string;
+  /** Bytes of each output stream that the result keeps. Default 10 MiB. */
+  outputBytesMax?: number;
+  /** Time between TERM and KILL of a task that is stopped, in milliseconds. Default 2,000. */
+  killGraceMs?: number;
+}
+
+/**
+ * `shell`: each command with `/bin/sh -c`, stopping at the first that fails (language document, section 8). Result
+ * `{status, data: {returncode, stdout, stderr, commands}, text, exit_code}`; `text` is stdout without the line break at
+ * its end, `commands` has `{command, returncode}` of each that ran, and `data.truncated` says that output was cut off. A
+ * text of several lines is one script.
+ */
+export function createShellTool(options: ShellOptions = {}): Tool {
+  return {
+    defaultTimeoutMs: 600_000,
+    run: (call) => answering(() => runCommands(call, options)),
+  };
+}
+
+async function runCommands(call: ToolCall, options: ShellOptions): Promise<ToolResult> {
+  const task = readShellTask(call, options);
+  const bytesMax = options.outputBytesMax ?? 10 * 1024 * 1024;
+  const stdout = captureOutput(bytesMax, (line) => call.log(line));
+  const stderr = captureOutput(bytesMax, (line) => call.log(line));
+  const ran: JsonObject[] = [];
+  let exit: ShellExit = { returncode: 0, signal: null };
+  for (const command of task.commands) {
+    if (call.signal.aborted) break;
+    try {
+      exit = await runShellCommand({
+        command,
+        cwd: task.cwd,
+        env: task.env,
+        signal: call.signal,
+        killGraceMs: options.killGraceMs ?? 2000,
+        stdout,
+        stderr,
+      });
+    } catch (error) {
+      return startFailure(error, command, task.cwd);
+    }
+    ran.push({ command, returncode: exit.returncode });
+    if (exit.returncode !== 0) break;
+  }
+  const data = resultOf(exit, stdout, stderr, ran);
+  if (call.signal.aborted) return { ...abortedResult(call.signal, `The command ${shown(task.commands[0]!)}`), data };
+  if (exit.returncode === 0) return { status: "ok", data };
+  const error = failed("client_error", `EXIT_${exit.returncode}`, failureMessage(ran, exit, stderr));
+  return { ...error, data };
+}
+
+function resultOf(exit: ShellExit, stdout: OutputCapture, stderr: OutputCapture, commands: JsonObject[]): JsonObject {
+  const out = stdout.text();
+  const data: JsonObject = { returncode: exit.returncode, stdout: out, stderr: stderr.text(), commands };
+  if (stdout.truncated() || stderr.truncated()) data["truncated"] = true;
+  return {
+    status: exit.returncode === 0 ? "ok" : "error",
+    data,
+    text: out.replace(/\r?\n$/, ""),
+    exit_code: exit.returncode,
+  };
+}
+
+/** Says which command, how it ended, and the last lines that it wrote to stderr. */
+function failureMessage(ran: readonly JsonObject[], exit: ShellExit, stderr: OutputCapture): string {
+  const which = ran.length > 1 ? `Command ${ran.length}, ` : "The command ";
+  const how = exit.signal === null ? `exited with ${exit.returncode}` : `was ended by ${exit.signal}`;
+  const lines = stderr.text().trimEnd().split("\n").slice(-5).join("\n").slice(-1000);
+  return `${which}${shown(String(ran.at(-1)?.["command"]))}, ${how}${lines === "" ? "." : `: ${lines}`}`;
+}
+
+function startFailure(error: unknown, command: string, cwd: string): ToolResult {
+  const code = (error as NodeJS.ErrnoException).code ?? "SPAWN_FAILED";
+  const reasons: Record<string, string> = {
+    ENOENT: `the folder ${cwd} (cwd) does not exist, or there is no /bin/sh`,
+    ENOTDIR: `${cwd} (cwd) is not a folder`,
+    EACCES: `the folder ${cwd} (cwd) may not be entered`,
+    E2BIG: "command and environment are longer than the system allows (128 KiB a command); put the script into a file",
+  };
+  const reason = reasons[code] ?? messageOf(error);
+  return failed("configuration", code, `The command ${shown(command)} could not be started: ${reason}.`);
+}
+
+/** First line, at most 80 characters. */
+function shown(command: string): string {
+  const line = command.trim().split("\n", 1)[0]!;
+  return `"${line.length > 80 ? `${line.slice(0, 80)}…` : line}"`;
+}
+
+interface ShellTask {
+  commands: string[];
+  cwd: string;
+  env: Record<string, string>;
+}
+
+const Commands = v.union([TextLike, v.array(TextLike)], "expects a command or a list of commands");
+
+const ShellConfig = v.object({
+  cmds: v.optional(Commands),
+  cmd: v.optional(Commands),
+  command: v.optional(Commands),
+  cwd: v.optional(TextLike),
+  env: v.optional(MapOfJson),
+});
+
+function readShellTask(call: ToolCall, options: ShellOptions): ShellTask {
+  const config = parseConfig("shell", ShellConfig, call.config);
+  const given = config.cmds ?? config.cmd ?? config.command ?? [];
+  const commands = typeof given === "string" ? [given] : given;
+  if (commands.length === 0) {
+    throw configurationError('The shell task has no command: give it as "cmds" (text, or a list of texts).');
+  }
+  if (commands.some((command) => command.includes("\0"))) {
+    throw configurationError("The shell task's command has a NUL character, which no command can carry.");
+  }
+  return {
+    commands,
+    cwd: resolve(options.workFolder ?? process.cwd(), config.cwd ?? "."),
+    env: { ...baseEnvironment(options.env ?? inheritedEnvironment()), ...taskEnvironment(config.env ?? {}) },
+  };
+}
+
+/** What commands need to work at all. Everything else of our environment may be a secret. */
+const INHERITED = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"] as const;
+
+function baseEnvironment(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const base: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin" };
+  for (const name of INHERITED) {
+    const value = environment[name];
+    if (value !== undefined) base[name] = value;
+  }
+  return base;
+}
+
+function taskEnvironment(env: JsonObject): Record<string, string> {
+  const entries = Object.entries(env).filter(([, value]) => value !== null);
+  for (const [name, value] of entries) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || textValue(value).includes("\0")) {
+      throw configurationError(`The shell task's env has "${name}", which cannot be an environment variable.`);
+    }
+  }
+  return Object.fromEntries(entries.map(([name, value]) => [name, textValue(value)]));
+}
+
+/** Maps and lists as JSON, so that a script can parse them. */
+function textValue(value: Json): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

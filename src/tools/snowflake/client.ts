@@ -1,0 +1,268 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isJsonObject, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import { failed, type ToolResult } from "../../schema/words/outcome.ts";
+import { parseJsonKeepingDigits } from "../contract/parse-big-integers.ts";
+import { isAnswer, type SqlHttp, type SqlHttpAnswer, type SqlHttpRequest } from "../sql/http-client.ts";
+import type { RowBudget, StatementResult } from "../sql/run.ts";
+import { tooManyRows } from "../sql/task.ts";
+import type { WarehouseConnection } from "./connection.ts";
+import { warehouseFailure } from "./errors.ts";
+import { isAuth, type WarehouseAuth } from "./session.ts";
+import { type WarehouseColumn, warehouseJson } from "./values.ts";
+
+/** One request to run SQL: a statement with its bindings, or several statements as one text. */
+export interface WarehouseRequest {
+  statement: string;
+  /** How many statements it is. */
+  count: number;
+  bindings: JsonObject;
+  /** Names the statement in messages. */
+  what: string;
+}
+
+/** Everything that talking to one warehouse needs. */
+export interface WarehouseTalk {
+  http: SqlHttp;
+  connection: WarehouseConnection;
+  /** Headers that say who asks; another set than `stale`. */
+  authorize(signal: AbortSignal, stale?: WarehouseAuth): Promise<WarehouseAuth | ToolResult>;
+  signal: AbortSignal;
+  /** First and longest wait between two questions whether a statement has ended, milliseconds. */
+  poll: { firstMs: number; longestMs: number };
+}
+
+/** Failures in a row of asking whether a statement has ended, after which it is given up (and cancelled). */
+const POLL_FAILURES_MAX = 5;
+/** How long cancelling may take, milliseconds. */
+const CANCEL_MS = 3_000;
+
+/**
+ * Runs a request to its end and reads the rows of all its statements. The warehouse is asked to run it in the background,
+ * so that its handle is known at once: what is cancelled here is cancelled there. Throws the signal's reason.
+ */
+export async function runWarehouseRequest(
+  talk: WarehouseTalk,
+  request: WarehouseRequest,
+  budget: RowBudget,
+): Promise<StatementResult[] | ToolResult> {
+  let handle: string | undefined;
+  try {
+    const submitted = await submit(talk, request);
+    if (!isBody(submitted)) return submitted;
+    handle = textOf(submitted, "statementHandle");
+    talk.signal.throwIfAborted();
+    const ended = await untilEnded(talk, request, submitted);
+    if (!isBody(ended)) return ended;
+    const handles = own(ended, "statementHandles");
+    if (!Array.isArray(handles)) {
+      const result = await readResult(talk, request, ended, handle ?? "", budget);
+      return "status" in result ? result : [result];
+    }
+    const results: StatementResult[] = [];
+    for (const part of handles) {
+      const found = await ask(talk, request, statementUrl(talk, String(part)));
+      if (!isBody(found)) return found;
+      const result = await readResult(talk, request, found, String(part), budget);
+      if ("status" in result) return result;
+      results.push(result);
+    }
+    return results;
+  } catch (error) {
+    if (handle !== undefined) await cancel(talk, handle);
+    throw error;
+  }
+}
+
+/** Of bodies of answers only the warehouse's own count as such: a failed result has no status code beside it. */
+type Body = JsonObject & { httpStatus: number };
+
+function isBody(outcome: Body | ToolResult): outcome is Body {
+  return "httpStatus" in outcome;
+}
+
+async function submit(talk: WarehouseTalk, request: WarehouseRequest): Promise<Body | ToolResult> {
+  const url = new URL("/api/v2/statements", talk.connection.origin);
+  url.searchParams.set("requestId", randomUUID());
+  url.searchParams.set("async", "true");
+  const body: JsonObject = {
+    statement: request.statement,
+    ...talk.connection.context,
+    resultSetMetaData: { format: "jsonv2" },
+    ...(Object.keys(request.bindings).length > 0 && { bindings: request.bindings }),
+    ...(request.count > 1 && { parameters: { MULTI_STATEMENT_COUNT: String(request.count) } }),
+  };
+  // Whoever cancels meanwhile waits a little: without the handle the statement could not be cancelled there.
+  return await ask({ ...talk, signal: aLittleAfter(talk.signal, CANCEL_MS) }, request, url, body);
+}
+
+function aLittleAfter(signal: AbortSignal, ms: number): AbortSignal {
+  const later = new AbortController();
+  const onAbort = () => setTimeout(() => later.abort(signal.reason), ms).unref();
+  if (signal.aborted) later.abort(signal.reason);
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return later.signal;
+}
+
+/** Asks again and again, less often with time, until the statement is no longer under way. */
+async function untilEnded(talk: WarehouseTalk, request: WarehouseRequest, first: Body): Promise<Body | ToolResult> {
+  const url = statusUrl(talk, first);
+  let latest: Body | ToolResult = first;
+  let failures = 0;
+  for (let waitMs = talk.poll.firstMs; ; waitMs = Math.min(waitMs * 1.5, talk.poll.longestMs)) {
+    if (isBody(latest) && latest.httpStatus !== 202) return latest;
+    if (!isBody(latest)) {
+      // The statement goes on while its warehouse is not reached for a moment.
+      failures += 1;
+      if (latest.error?.retryable !== true || failures >= POLL_FAILURES_MAX) {
+        await cancel(talk, textOf(first, "statementHandle") ?? "");
+        return latest;
+      }
+    } else {
+      failures = 0;
+    }
+    await sleep(waitMs, undefined, { signal: talk.signal });
+    latest = await ask(talk, request, url);
+  }
+}
+
+async function readResult(
+  talk: WarehouseTalk,
+  request: WarehouseRequest,
+  first: Body,
+  handle: string,
+  budget: RowBudget,
+): Promise<StatementResult | ToolResult> {
+  const meta = objectOf(first, "resultSetMetaData");
+  const columns = listOf(meta, "rowType").map(readColumn);
+  const partitions = listOf(meta, "partitionInfo").length;
+  const rows: JsonObject[] = [];
+  for (let part = 0; ; part += 1) {
+    const url = statementUrl(talk, handle);
+    url.searchParams.set("partition", String(part));
+    const body = part === 0 ? first : await ask(talk, request, url, undefined, budget.bytes);
+    if (!isBody(body)) return body;
+    for (const cells of listOf(body, "data")) {
+      budget.rows -= 1;
+      rows.push(rowOf(columns, Array.isArray(cells) ? cells : []));
+    }
+    budget.bytes -= Number(own(body, "httpBytes") ?? 0);
+    if (budget.rows < 0 || budget.bytes < 0)
+      return failed("client_error", "RESULT_TOO_LARGE", tooManyRows(request.what));
+    if (part + 1 >= partitions) break;
+  }
+  return { rows, rowCount: changed(first) ?? rows.length, columns: columns.map(({ name }) => name) };
+}
+
+/** Rows that a statement inserted, updated and deleted; undefined for one that reads. */
+function changed(body: Body): number | undefined {
+  const stats = objectOf(body, "stats");
+  const counts = ["numRowsInserted", "numRowsUpdated", "numRowsDeleted"].map((name) => own(stats, name));
+  if (counts.every((count) => count === undefined)) return undefined;
+  return counts.reduce<number>((sum, count) => sum + Number(count ?? 0), 0);
+}
+
+/** One exchange. An answer of 200 or 202 is a body; everything else is a failed result. */
+async function ask(
+  talk: WarehouseTalk,
+  request: WarehouseRequest,
+  url: URL,
+  body?: JsonObject,
+  bytesMax?: number,
+): Promise<Body | ToolResult> {
+  let answer: SqlHttpAnswer | ToolResult;
+  let stale: WarehouseAuth | undefined;
+  for (;;) {
+    const auth = await talk.authorize(talk.signal, stale);
+    if (!isAuth(auth)) return auth;
+    answer = await talk.http.send(message(url, auth, body), talk.signal, bytesMax);
+    if (!isAnswer(answer)) return answer;
+    // Nothing was done: a session that has ended is begun anew, once.
+    if (answer.status !== 401 || stale !== undefined || talk.connection.login.by === "token") break;
+    stale = auth;
+  }
+  const parsed = parsedBody(answer);
+  if (parsed !== undefined && (answer.status === 200 || answer.status === 202)) {
+    return Object.assign(parsed, { httpStatus: answer.status, httpBytes: answer.bytes });
+  }
+  return warehouseFailure(request.what, url.host, answer.status, parsed);
+}
+
+function message(url: URL, auth: WarehouseAuth, body: JsonObject | undefined): SqlHttpRequest {
+  const headers: Record<string, string> = { accept: "application/json", ...auth.headers };
+  if (body === undefined) return { method: "GET", url, headers };
+  return {
+    method: "POST",
+    url,
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  };
+}
+
+function parsedBody(answer: SqlHttpAnswer): JsonObject | undefined {
+  try {
+    const parsed = parseJsonKeepingDigits(answer.text);
+    return isJsonObject(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Never throws: the statement is given up either way. */
+async function cancel(talk: WarehouseTalk, handle: string): Promise<void> {
+  const url = new URL(`/api/v2/statements/${encodeURIComponent(handle)}/cancel`, talk.connection.origin);
+  try {
+    const signal = AbortSignal.timeout(CANCEL_MS);
+    const auth = await talk.authorize(signal);
+    if (isAuth(auth)) await talk.http.send(message(url, auth, {}), signal);
+  } catch {
+    // It cannot be reached: there is nothing more that we can do.
+  }
+}
+
+/** Where to ask for the statement. Only the path is believed: the token goes to no other host. */
+function statusUrl(talk: WarehouseTalk, body: Body): URL {
+  const given = textOf(body, "statementStatusUrl");
+  if (given === undefined || !URL.canParse(given, talk.connection.origin.href)) {
+    return statementUrl(talk, textOf(body, "statementHandle") ?? "");
+  }
+  const { pathname, search } = new URL(given, talk.connection.origin);
+  return new URL(pathname + search, talk.connection.origin);
+}
+
+function statementUrl({ connection }: WarehouseTalk, handle: string): URL {
+  return new URL(`/api/v2/statements/${encodeURIComponent(handle)}`, connection.origin);
+}
+
+function readColumn(value: unknown): WarehouseColumn {
+  const column = isJsonObject(value) ? value : {};
+  return {
+    name: String(own(column, "name") ?? ""),
+    type: String(own(column, "type") ?? "text").toLowerCase(),
+    scale: Number(own(column, "scale") ?? 0),
+  };
+}
+
+function rowOf(columns: readonly WarehouseColumn[], cells: readonly unknown[]): JsonObject {
+  const row: JsonObject = {};
+  for (const [index, column] of columns.entries()) {
+    const cell = cells[index];
+    setOwn(row, column.name, warehouseJson(cell === null || cell === undefined ? null : String(cell), column));
+  }
+  return row;
+}
+
+function textOf(body: JsonObject, name: string): string | undefined {
+  const value = own(body, name);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function objectOf(body: JsonObject, name: string): JsonObject {
+  const value = own(body, name);
+  return isJsonObject(value) ? value : {};
+}
+
+function listOf(body: JsonObject, name: string): unknown[] {
+  const value = own(body, name);
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,90 @@
+import type { ProgramStep } from "../../engine/program/program.ts";
+import type { CommandLoop } from "../../schema/words/command.ts";
+import type { CommandRef } from "../../schema/words/event.ts";
+import { type JsonObject, setOwn } from "../../schema/words/json.ts";
+import type { Report } from "../deps.ts";
+import type { TaskSurroundings } from "../task/command-context.ts";
+import { freshState, type PipelineEnd, pipelineMark, runPipeline } from "../task/pipeline.ts";
+
+/**
+ * Runs the iterations of a command, as many at a time as the loop allows, and reports each as it ends. What one wrote is
+ * seen by those that start after it.
+ */
+export async function runIterations(
+  around: TaskSurroundings,
+  step: ProgramStep,
+  loop: CommandLoop,
+  ref: CommandRef,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  const written: JsonObject = {};
+  let next = 0;
+  let ended = 0;
+  let isStopped = false;
+  const lane = async () => {
+    while (!isStopped && !signal.aborted && next < loop.items.length) {
+      const offset = next;
+      next += 1;
+      const end = await runIteration(around, step, loop, offset, written, ref, report, signal);
+      for (const [name, value] of end.set) setOwn(written, name, value);
+      ended += 1;
+      if (end.error !== null && loop.stop_on_error) isStopped = true;
+    }
+  };
+  const lanes = Math.max(1, Math.min(loop.max_in_flight, loop.items.length));
+  const stopped = async () => {
+    try {
+      await lane();
+    } catch (error) {
+      isStopped = true;
+      throw error;
+    }
+  };
+  // All of them are waited for: a command that has reported its end must not work on.
+  const ends = await Promise.allSettled(Array.from({ length: lanes }, stopped));
+  const broken = ends.find((end) => end.status === "rejected");
+  if (broken !== undefined) throw broken.reason;
+  // Rows that were claimed and that nobody will work on have failed, each of them: none is left out without a word.
+  if (loop.frame_ends_at !== undefined && signal.aborted && ended < loop.items.length) throw signal.reason;
+  await report([{ type: "command.completed", at: around.deps.clock.now(), ...ref, iterations: ended }]);
+}
+
+async function runIteration(
+  around: TaskSurroundings,
+  step: ProgramStep,
+  loop: CommandLoop,
+  offset: number,
+  written: JsonObject,
+  ref: CommandRef,
+  report: Report,
+  signal: AbortSignal,
+): Promise<PipelineEnd> {
+  const iteration = loop.from + offset;
+  const parent = around.place.command.context.parent_iter;
+  const names = {
+    iterator: step.step.loop?.iterator ?? "item",
+    item: loop.items[offset] ?? null,
+    index: iteration,
+    ...(loop.total !== undefined && { total: loop.total }),
+    ...(parent !== undefined && { parent }),
+    written: {},
+  };
+  const state = freshState(names, { ...written });
+  const end = await runPipeline({ around, step, state, ref: { ...ref, iteration }, report, signal });
+  const body = {
+    ...ref,
+    iteration,
+    tasks: end.tasks,
+    ...pipelineMark(step),
+    ...(end.results.length > 0 && { results: end.results }),
+    ...(end.set.length > 0 && { set: end.set }),
+  };
+  const at = around.deps.clock.now();
+  await report([
+    end.error === null
+      ? { type: "loop.iteration.completed", at, ...body }
+      : { type: "loop.iteration.failed", at, ...body, error: end.error },
+  ]);
+  return end;
+}

@@ -1,0 +1,224 @@
+import { taskScope } from "../../engine/decide/task-scope.ts";
+import { milliseconds } from "../../engine/decide/time-limit.ts";
+import type { ProgramStep } from "../../engine/program/program.ts";
+import { createSecrets, type Secrets } from "../../engine/sealing/secrets.ts";
+import { type LoadedReferences, loadedReferences } from "../../language/template/loaded-references.ts";
+import type { Template } from "../../language/template/template.ts";
+import type { WritableResultStore } from "../../ports/result-store.ts";
+import type { Command, CommandLoop } from "../../schema/words/command.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import type { CommandRef } from "../../schema/words/event.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import { after, timedOut } from "../deadline.ts";
+import type { CommandProgram, Report, WorkerDeps } from "../deps.ts";
+import { openKeychain } from "../secrets/keychain.ts";
+import { notingSource } from "../secrets/note-secrets.ts";
+import { type SealedWork, sealWork } from "../secrets/seal-work.ts";
+import { openTokens } from "../secrets/tokens.ts";
+import type { TaskSurroundings } from "../task/command-context.ts";
+import { freshState, pipelineMark, runPipeline } from "../task/pipeline.ts";
+import type { PipelineRun } from "../task/pipeline-run.ts";
+import { runIterations } from "./iterations.ts";
+import { claimRows } from "./run-cursor-claim.ts";
+import { stepInput } from "./step-input.ts";
+
+/** A command as it was claimed. */
+export interface ClaimedCommand {
+  command: Command;
+  /** Fencing token of the claim. */
+  attempt: number;
+}
+
+/**
+ * Runs one claimed command to its end and reports what happens: every task run, every iteration, and last
+ * `command.completed` or `command.failed`. Aborting the signal stops the tools; the command then fails as cancelled.
+ */
+export async function runCommand(
+  parts: WorkerDeps,
+  source: CommandProgram,
+  claimed: ClaimedCommand,
+  receiver: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  const { command, attempt } = claimed;
+  const secrets = createSecrets();
+  const sealed = sealWork(parts, command, receiver, secrets, signal);
+  const { deps } = sealed;
+  const ref: CommandRef = { command_id: command.command_id, attempt, step: command.step, worker: deps.worker };
+  const step = source.program.steps.get(command.step);
+  if (step === undefined) {
+    const message = `The command is for step '${command.step}', which this version of the playbook does not have`;
+    const error: TaskError = { kind: "configuration", code: "NOT_FOUND", message, retryable: false };
+    await sealed.report([{ type: "command.failed", at: deps.clock.now(), ...ref, error }]);
+    return;
+  }
+  const { report, endMark } = markingStart(deps, step, ref, sealed.report);
+  let limit: Limit | undefined;
+  let frame: Limit | undefined;
+  try {
+    const opened = await sealed.open(command);
+    const around = await surroundings(sealed, secrets, source, step, opened, signal);
+    limit = await stepDeadline(around, step, signal);
+    if (command.claim !== undefined) await claimRows(around, step, command.claim.max_rows, ref, report, limit.signal);
+    else if (command.loop !== undefined) {
+      frame = frameDeadline(around, step, command.loop, limit.signal);
+      await runIterations(around, step, opened.loop ?? command.loop, ref, report, frame.signal);
+    } else await runStep(around, step, ref, report, limit.signal);
+  } catch (error) {
+    // WHATEVER went wrong, the command must get its end: a command without one would hold its execution forever.
+    const code = error instanceof FlowError ? error.code : "INTERNAL";
+    const failure: TaskError = {
+      kind: code === "TIMEOUT" ? "timeout" : "unknown",
+      code,
+      message: messageOf(error),
+      retryable: false,
+      step: command.step,
+    };
+    await report([{ type: "command.failed", at: deps.clock.now(), ...ref, error: failure }]);
+  } finally {
+    endMark();
+    frame?.end();
+    limit?.end();
+  }
+}
+
+/** Work that lasts longer has a `command.started` in the log (decisions, "Event types"); short work saves the row. */
+const STARTED_AFTER_MS = 250;
+
+/** `noop` never lasts; a timer for each of a hundred thousand would be a fifth of its cost. */
+function mayLast(step: ProgramStep): boolean {
+  return step.tasks.some(({ task }) => task.kind !== "noop");
+}
+
+/**
+ * The same receiver, which is also told that the command has started, once it has lasted for that long. No mark follows the
+ * command's end: an event after the end makes the server refuse the end with it, and the work would be done a second time.
+ */
+function markingStart(
+  deps: WorkerDeps,
+  step: ProgramStep,
+  ref: CommandRef,
+  report: Report,
+): { report: Report; endMark(): void } {
+  if (!mayLast(step)) return { report, endMark: () => undefined };
+  let isOver = false;
+  let underWay: Promise<void> | undefined;
+  const cancel = after(deps.clock, STARTED_AFTER_MS, () => {
+    if (isOver) return;
+    // Nobody but the end waits for this mark, and a report that fails is told to whoever reports next.
+    underWay = report([{ type: "command.started", at: deps.clock.now(), ...ref }]).catch(() => undefined);
+  });
+  const endMark = () => {
+    isOver = true;
+    cancel();
+  };
+  const inOrder: Report = async (events) => {
+    if (events.some(({ type }) => type === "command.completed" || type === "command.failed")) {
+      endMark();
+      await underWay;
+    }
+    await report(events);
+  };
+  return { report: inOrder, endMark };
+}
+
+async function surroundings(
+  { deps: parts, open }: SealedWork,
+  secrets: Secrets,
+  source: CommandProgram,
+  step: ProgramStep,
+  command: Command,
+  signal: AbortSignal,
+): Promise<TaskSurroundings> {
+  const references = loadedReferences(parts.results);
+  const results = forgettingResults(parts.results, references);
+  const deps = { ...parts, credentials: notingSource(parts.credentials, secrets, command.execution_id), results };
+  const { credentials, secretSource, clock } = deps;
+  const tokens = openTokens({ credentials, secretSource, clock, note: secrets.note, signal });
+  const options = { now: () => clock.now(), token: tokens.template };
+  const place = { command, spec: source.program.playbook.spec, references, env: deps.env, keychain: undefined };
+  if (!step.needs.members.has("keychain")) return { deps, source, place, secrets, open, options, tokens };
+  const render = (template: Template, keychain: unknown) => {
+    const at = { input: () => command.context.input, attempt: 1 };
+    const scope = taskScope({ ...place, keychain }, freshState(), at);
+    return references.evaluate(() => template.render(scope, options));
+  };
+  const keychain = openKeychain({ entries: source.program.keychain, command, deps, secrets, render, signal });
+  return { deps, source, place: { ...place, keychain }, secrets, open, options, tokens };
+}
+
+/** The same store. What was loaded of a reference is forgotten when another payload is stored under it: a retry does so. */
+function forgettingResults(store: WritableResultStore, references: LoadedReferences): WritableResultStore {
+  return {
+    kind: store.kind,
+    load: (ref) => store.load(ref),
+    async save(ref, json, keeping) {
+      try {
+        return await store.save(ref, json, keeping);
+      } finally {
+        references.forget(ref);
+      }
+    },
+  };
+}
+
+/** Aborts at a step's own time-out. */
+interface Limit {
+  signal: AbortSignal;
+  end: () => void;
+}
+
+/** The signal of the step's own time-out, on top of the command's. */
+async function stepDeadline(around: TaskSurroundings, step: ProgramStep, signal: AbortSignal): Promise<Limit> {
+  if (step.timeoutMs === undefined) return { signal, end: () => undefined };
+  const template = step.timeoutMs;
+  // Mostly a number, for which no input need be rendered.
+  const input = typeof template.source === "string" ? await stepInput(around, step) : {};
+  const scope = taskScope(around.place, freshState(), { input: () => input, attempt: 1 });
+  const { references } = around.place;
+  const limitMs = milliseconds(await references.evaluate(() => template.render(scope, around.options)));
+  if (limitMs === undefined) return { signal, end: () => undefined };
+  const endsAt = around.place.command.step_started_at + limitMs;
+  return limitUntil(around, endsAt, timedOut(`Step '${step.step.name}'`, limitMs), signal);
+}
+
+/** The signal of the frame that a cursor's rows are of: `frame.max_seconds` count from the moment when they were claimed. */
+function frameDeadline(around: TaskSurroundings, step: ProgramStep, loop: CommandLoop, signal: AbortSignal): Limit {
+  if (loop.frame_ends_at === undefined) return { signal, end: () => undefined };
+  const message = `The frame of step '${step.step.name}' did not end within its max_seconds and was stopped`;
+  return limitUntil(around, loop.frame_ends_at, new FlowError("TIMEOUT", message), signal);
+}
+
+function limitUntil(around: TaskSurroundings, endsAt: number, reason: FlowError, signal: AbortSignal): Limit {
+  const controller = new AbortController();
+  const expire = () => controller.abort(reason);
+  const leftMs = endsAt - around.deps.clock.now();
+  if (leftMs <= 0) expire();
+  const end = after(around.deps.clock, Math.max(0, leftMs), expire);
+  return { signal: AbortSignal.any([signal, controller.signal]), end };
+}
+
+async function runStep(
+  around: TaskSurroundings,
+  step: ProgramStep,
+  ref: CommandRef,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  const state = freshState(undefined, {}, around.place.command.context.parent_iter);
+  const run: PipelineRun = { around, step, state, ref, report, signal };
+  const end = await runPipeline(run);
+  const at = around.deps.clock.now();
+  const body = {
+    ...ref,
+    tasks: end.tasks,
+    ...pipelineMark(step),
+    ...(end.results.length > 0 && { results: end.results }),
+    ...(end.set.length > 0 && { set: end.set }),
+  };
+  await report([
+    end.error === null
+      ? { type: "command.completed", at, ...body }
+      : { type: "command.failed", at, ...body, error: end.error },
+  ]);
+}

@@ -1,0 +1,95 @@
+import type { ChildRunner } from "../../ports/children.ts";
+import type { WritableResultStore } from "../../ports/result-store.ts";
+import type { ClaimedWork } from "../../ports/work-server.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import type { FlowEvent } from "../../schema/words/event.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import { backOffMs } from "../backoff.ts";
+import { runCommand } from "../command/run-command.ts";
+import type { CommandProgram, Report, WorkerDeps } from "../deps.ts";
+import type { RunningClaim } from "./running-command.ts";
+
+/** What running the commands of a server needs. */
+export interface RunParts {
+  /** The playbook of a catalog entry. Throws `FlowError`; UNAVAILABLE and SERVER_UNREACHABLE are tried again. */
+  programs(catalogId: string): Promise<CommandProgram>;
+  deps: Omit<WorkerDeps, "children" | "results">;
+  /** The parts that know for which claim they work. */
+  childrenOf(claim: RunningClaim): ChildRunner;
+  resultsOf(claim: RunningClaim): WritableResultStore;
+  /** The claim's place in a trace whose spans are kept; undefined for all others. */
+  traceOf?(work: ClaimedWork): ClaimTrace | undefined;
+}
+
+/** Spans of one claim. */
+export interface ClaimTrace {
+  /** W3C `traceparent` of a task's run. */
+  traceparent(taskRunId: string, run: number): string;
+  /** Sees the claim's events once they are on their way. */
+  observe(events: readonly FlowEvent[]): void;
+}
+
+/**
+ * Runs a claimed command to its end. `waitsForChild` is told when a wait for a sub-playbook begins and when it ends. A
+ * playbook that cannot be run fails the command, as every error of its own does; throws what `report` throws.
+ */
+export async function runClaim(
+  parts: RunParts,
+  claim: RunningClaim,
+  report: Report,
+  waitsForChild: (waits: boolean) => void,
+): Promise<void> {
+  const { command } = claim.work;
+  const program = await programOf(parts, claim);
+  if (program instanceof FlowError) {
+    const error: TaskError = { kind: "configuration", code: program.code, message: program.message, retryable: false };
+    const { command_id, step } = command;
+    const { attempt } = claim.work;
+    await report([{ type: "command.failed", at: parts.deps.clock.now(), command_id, attempt, step, error }]);
+    return;
+  }
+  const children = telling(parts.childrenOf(claim), waitsForChild);
+  const deps = { ...parts.deps, results: parts.resultsOf(claim), children };
+  const trace = parts.traceOf?.(claim.work);
+  if (trace === undefined) return await runCommand(deps, program, claim.work, report, claim.signal);
+  const traced = { ...deps, traceparent: trace.traceparent };
+  await runCommand(traced, program, claim.work, observed(report, trace), claim.signal);
+}
+
+/** The command's playbook, asked for until the server answers; the reason why there is none that can be run. */
+async function programOf(
+  { programs, deps: { clock, random } }: RunParts,
+  { work, signal }: RunningClaim,
+): Promise<CommandProgram | FlowError> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await programs(work.command.catalog_id);
+    } catch (error) {
+      if (!(error instanceof FlowError)) return new FlowError("INTERNAL", messageOf(error), { cause: error });
+      if (error.code !== "UNAVAILABLE" && error.code !== "SERVER_UNREACHABLE") return error;
+      await clock.sleep(backOffMs(tries, random), signal);
+    }
+  }
+}
+
+function observed(report: Report, trace: ClaimTrace): Report {
+  return async (events) => {
+    await report(events);
+    trace.observe(events);
+  };
+}
+
+/** The same runner, which tells when a wait for a child begins and ends. */
+function telling(children: ChildRunner, waits: (waits: boolean) => void): ChildRunner {
+  return {
+    async run(request, signal) {
+      if (request.async) return await children.run(request, signal);
+      waits(true);
+      try {
+        return await children.run(request, signal);
+      } finally {
+        waits(false);
+      }
+    },
+  };
+}

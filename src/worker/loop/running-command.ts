@@ -1,0 +1,41 @@
+import type { ClaimedWork } from "../../ports/work-server.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+
+/** One claimed command while this worker has it. */
+export interface RunningClaim {
+  readonly work: ClaimedWork;
+  readonly startedAt: number;
+  /** Aborted when its tools are to stop. */
+  readonly signal: AbortSignal;
+  /** Nothing is reported for it any more: its claim is lost, it was cancelled, or the worker stops. */
+  isGivenUp(): boolean;
+  /** Stops it and reports nothing more. */
+  giveUp(why: string): void;
+}
+
+/** What a claim begins with. */
+export interface ClaimStart {
+  work: ClaimedWork;
+  /** Milliseconds since 1970. */
+  startedAt: number;
+  controller: AbortController;
+  /** Told once, before the tools are stopped. */
+  onGiveUp(why: string): void;
+}
+
+/** A claim that runs. */
+export function createRunningClaim({ work, startedAt, controller, onGiveUp }: ClaimStart): RunningClaim {
+  let isGivenUp = false;
+  return {
+    work,
+    startedAt,
+    signal: controller.signal,
+    isGivenUp: () => isGivenUp,
+    giveUp(why) {
+      if (isGivenUp) return;
+      isGivenUp = true;
+      onGiveUp(why);
+      controller.abort(new FlowError("CANCELLED", `The command was stopped: ${why}`));
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { WorkServer } from "../../ports/work-server.ts";
+import { createReporter } from "../reporting/reporter.ts";
+import { createSlots } from "../slots.ts";
+import { claimForever } from "./claim-loop.ts";
+import { createRunningClaims, type Running, type RunningParts } from "./running-commands.ts";
+
+/** What a worker is made of. */
+export interface WorkParts extends Omit<RunningParts, "slots" | "open"> {
+  server: WorkServer;
+  /** Commands at a time. */
+  capacity: number;
+  /** A fresh idempotency key. */
+  newKey(): string;
+  /** The heartbeat is to be sent now: commands may have been lost on their way here. */
+  beat(): void;
+  /** The server does not know this worker: it is to register again. */
+  register(): void;
+}
+
+/** A worker at work. */
+export interface Work {
+  /** Begins to claim. */
+  start(): void;
+  /** Gives up a command whose claim is lost, if it still runs under this attempt. */
+  lost(commandId: string, attempt: number): void;
+  /** Stops a command that was cancelled. */
+  cancelled(commandId: string): void;
+  /** Another process has this worker's name: gives up all that runs, and takes and tells nothing more. */
+  replaced(): void;
+  /** Slots that are taken. */
+  taken(): number;
+  /**
+   * Claims nothing more and resolves when all that runs has ended and was reported, or when the signal aborts; what runs
+   * then is given up without a report: another worker has it when the lease ends. Gives how many these were.
+   */
+  drain(signal: AbortSignal): Promise<number>;
+}
+
+/** Builds a worker. It holds nothing but what runs; `drain` ends it. */
+export function createWork(parts: WorkParts): Work {
+  const { clock, random } = parts.deps;
+  const slots = createSlots(parts.capacity);
+  const claiming = new AbortController();
+  let claimed: Promise<void> = Promise.resolve();
+  const running = createRunningClaims({ ...parts, slots, open: (claim) => reporter.open(claim) });
+  const { start } = running;
+  const reporter = createReporter<Running>({
+    ...parts,
+    clock,
+    random,
+    slots,
+    start,
+    acknowledged: running.acknowledged,
+    giveUp: (claim, why) => claim.giveUp(why),
+    answerLost: () => parts.beat(),
+  });
+  return {
+    start() {
+      const unknown = () => parts.register();
+      claimed = claimForever({ ...parts, clock, random, slots, start, unknown }, claiming.signal);
+    },
+    lost(commandId, attempt) {
+      const claim = running.find(commandId);
+      if (claim?.work.attempt === attempt) claim.giveUp("its claim was lost");
+    },
+    cancelled: (commandId) => running.find(commandId)?.giveUp("it was cancelled"),
+    replaced() {
+      claiming.abort(new Error("The worker was replaced"));
+      reporter.claimNoMore();
+      reporter.stop();
+      for (const claim of running.all()) claim.giveUp("another process has this worker's name");
+    },
+    taken: () => slots.taken(),
+    async drain(signal) {
+      claiming.abort(new Error("The worker stops"));
+      reporter.claimNoMore();
+      const isOver = aborted(signal);
+      await Promise.race([claimed, isOver]);
+      // Again: what an answer under way brings begins after the commands that it acknowledges have ended.
+      while (running.all().length > 0 && !signal.aborted) await Promise.race([running.untilNone(), isOver]);
+      const left = running.all();
+      reporter.stop();
+      for (const claim of left) claim.giveUp("the worker stops");
+      return left.length;
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

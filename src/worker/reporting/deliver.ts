@@ -1,0 +1,195 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { ClaimedWork, ReportAnswer, Unavailable, WorkServer } from "../../ports/work-server.ts";
+import { messageOf } from "../../schema/words/errors.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import { backOffMs } from "../backoff.ts";
+import type { Slots } from "../slots.ts";
+import type { Happening } from "../worker-event.ts";
+import type { Part } from "./outbox.ts";
+import { failureText } from "./serialize-event.ts";
+
+/** Most commands that one answer is asked for. */
+const CLAIM_MAX = 256;
+
+/** What delivering needs. `C` is what the worker keeps of a claim. */
+export interface DeliveryParts<C extends { readonly work: ClaimedWork }> {
+  server: Pick<WorkServer, "report">;
+  clock: Clock;
+  random(): number;
+  slots: Slots;
+  /** A fresh idempotency key. */
+  newKey(): string;
+  /** The server has the end of this command. */
+  acknowledged(claim: C): void;
+  /** Commands that came with an answer. */
+  start(commands: ClaimedWork[]): void;
+  /** An answer was lost on its way, perhaps with commands in it. */
+  answerLost(): void;
+  tell(happening: Happening): void;
+}
+
+/** What delivering asks of whoever keeps the events. */
+export interface Delivery<C> {
+  /** Commands are asked for with the next request. */
+  claims(): boolean;
+  /** Nothing more is to be sent of this part's command, and its work is to stop. */
+  abandon(part: Part<C>, why: string): void;
+  /** The part was answered, whatever the answer. */
+  answered(part: Part<C>): void;
+  /** Aborted when nothing is to be sent any more. */
+  signal: AbortSignal;
+}
+
+/**
+ * Brings one batch to the server, again until it is answered. A refused batch is sent again without what it was refused for.
+ * With it goes the claim for the slots that it frees: one round trip per step. Rejects when the signal aborts.
+ */
+export async function deliver<C extends { readonly work: ClaimedWork }>(
+  parts: DeliveryParts<C>,
+  delivery: Delivery<C>,
+  batch: Part<C>[],
+): Promise<void> {
+  const { slots } = parts;
+  let left = batch;
+  while (left.length > 0) {
+    const freed = left.filter(({ ends, outbox }) => ends && !outbox.closed).length;
+    const limit = delivery.claims() ? Math.max(0, Math.min(CLAIM_MAX, freed + slots.free())) : 0;
+    const promised = Math.max(0, limit - freed);
+    slots.promise(promised);
+    try {
+      const answer = await send(parts, left, limit, delivery.signal);
+      if (answer.status === "accepted") {
+        settle(parts, delivery, left, answer);
+        return;
+      }
+      if (answer.status === "lost") left = withoutLost(delivery, left, answer.events);
+      else left = await withoutInvalid(parts, delivery, left, answer);
+    } finally {
+      // Not before the commands that came have taken their slots.
+      slots.unpromise(promised);
+    }
+  }
+}
+
+type Answer = Exclude<ReportAnswer, { status: "unavailable" }>;
+
+/**
+ * Tries of a request over which the server fails each time, by a fault of its own, before its command counts as one whose
+ * events no server can take: some 25 to 50 seconds. Without an end, the command would be reported for ever, and keep its lease.
+ */
+const FAULTS_MAX = 11;
+/** The same for a request with several commands. Each is then tried alone: one of them may be what the server fails over. */
+const SHARED_FAULTS_MAX = 2;
+
+/** The same request until it is answered, or the server has failed over it too often. */
+async function send<C extends { readonly work: ClaimedWork }>(
+  { server, clock, random, newKey, tell }: DeliveryParts<C>,
+  left: readonly Part<C>[],
+  claim: number,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const faultsMax = left.length > 1 ? SHARED_FAULTS_MAX : FAULTS_MAX;
+  let faults = 0;
+  const request = { key: newKey(), events: left.flatMap(({ texts }) => texts.map(({ json }) => json)), claim };
+  for (let tries = 1; ; tries += 1) {
+    const answer = await server.report(request, signal).catch((error: unknown): Unavailable => {
+      signal.throwIfAborted();
+      return { status: "unavailable", message: messageOf(error) };
+    });
+    if (answer.status !== "unavailable") {
+      if (tries > 1) tell({ type: "server.back", doing: "reporting", tries });
+      return answer;
+    }
+    faults = answer.isFault === true ? faults + 1 : 0;
+    if (faults >= faultsMax) return { status: "invalid", message: answer.message, indexes: [] };
+    const delayMs = backOffMs(tries, random, answer.retryAfterMs);
+    tell({ type: "server.unavailable", doing: "reporting", tries, delayMs, message: answer.message });
+    await clock.sleep(delayMs, signal);
+  }
+}
+
+function settle<C extends { readonly work: ClaimedWork }>(
+  parts: DeliveryParts<C>,
+  delivery: Delivery<C>,
+  left: readonly Part<C>[],
+  { duplicate, commands }: { duplicate: boolean; commands: ClaimedWork[] },
+): void {
+  for (const part of left) {
+    delivery.answered(part);
+    if (part.ends) parts.acknowledged(part.outbox.claim);
+  }
+  if (duplicate) parts.answerLost();
+  parts.start(commands);
+}
+
+function withoutLost<C>(
+  delivery: Delivery<C>,
+  left: Part<C>[],
+  events: readonly { index: number; reason: string }[],
+): Part<C>[] {
+  const reasons = new Map<Part<C>, string>();
+  for (const { index, reason } of events) {
+    const part = partAt(left, index);
+    if (part !== undefined) reasons.set(part, reason);
+  }
+  // A refusal that names nothing of this request would come again forever.
+  if (reasons.size === 0) for (const part of left) reasons.set(part, "the server refused its events");
+  for (const [part, reason] of reasons) {
+    delivery.abandon(part, reason);
+    delivery.answered(part);
+  }
+  return left.filter((part) => !reasons.has(part));
+}
+
+/** Fails the commands whose events no server can take; where it is not known which these are, each is tried alone. */
+async function withoutInvalid<C extends { readonly work: ClaimedWork }>(
+  parts: DeliveryParts<C>,
+  delivery: Delivery<C>,
+  left: Part<C>[],
+  { message, indexes }: { message: string; indexes: readonly number[] },
+): Promise<Part<C>[]> {
+  const named = new Set(indexes.map((index) => partAt(left, index)).filter((part) => part !== undefined));
+  if (named.size === 0 && left.length > 1) {
+    // At the same time: the one that the server fails over would hold up the others.
+    await Promise.all(left.map((part) => deliver(parts, delivery, [part])));
+    return [];
+  }
+  return left.flatMap((part) =>
+    named.has(part) || left.length === 1 ? failed(parts, delivery, part, message) : [part],
+  );
+}
+
+/** In place of the part the failure of its command; nothing when that is what was refused: its lease ends then. */
+function failed<C extends { readonly work: ClaimedWork }>(
+  { clock, tell }: DeliveryParts<C>,
+  delivery: Delivery<C>,
+  part: Part<C>,
+  message: string,
+): Part<C>[] {
+  const { outbox } = part;
+  const { work } = outbox.claim;
+  const isFailure = outbox.closed;
+  delivery.abandon(part, "its events could not be reported");
+  delivery.answered(part);
+  tell({ type: "report.invalid", work, message });
+  if (isFailure) return [];
+  const error: TaskError = {
+    kind: "unknown",
+    code: "INTERNAL",
+    message: `The server could not take what this command had to tell: ${message}`,
+    retryable: false,
+  };
+  // It was never counted among what waits.
+  const text = { ...failureText(work, error, clock.now()), bytes: 0 };
+  return [{ outbox, texts: [text], ends: true }];
+}
+
+/** The part that the event at `index` of a request belongs to. */
+function partAt<C>(parts: readonly Part<C>[], index: number): Part<C> | undefined {
+  let first = 0;
+  for (const part of parts) {
+    if (index >= first && index < first + part.texts.length) return part;
+    first += part.texts.length;
+  }
+  return undefined;
+}

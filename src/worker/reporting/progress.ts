@@ -1,0 +1,89 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { ProgressNumbers, TaskLog } from "../../schema/words/event.ts";
+import { after } from "../deadline.ts";
+
+/** How long a task runs before anything is told of it: shorter work saves the row, as it does that of `command.started`. */
+const FIRST_AFTER_MS = 250;
+/** Shortest time between two events about one run of a task: often enough for people, and 1,800 rows an hour. */
+const INTERVAL_MS = 2_000;
+
+/** How far one run of a task is, on its way from the tool to the log. */
+export interface TaskProgress {
+  /** Takes the newest numbers and returns at once. What could not be reported by then is forgotten for them. */
+  tell(numbers: ProgressNumbers): void;
+  /** There are new lines in the run's log. */
+  wrote(): void;
+  /**
+   * Nothing is reported from here on. Resolves when the report that is under way is, so that the task's end comes after it, or
+   * when the signal aborts: then nobody waits for that end.
+   */
+  end(signal: AbortSignal): Promise<void> | undefined;
+}
+
+/**
+ * Reports the newest numbers that a tool tells, and the lines that it has written since: the first 250 ms after this call, then
+ * one every 2 s at most and one at a time, so that neither a slow receiver nor a tool that tells much makes anything pile up.
+ * Costs no timer until the first. `news` gives the lines that were not given yet.
+ */
+export function openProgress(
+  clock: Clock,
+  report: (numbers: ProgressNumbers, log?: TaskLog) => Promise<void>,
+  news: () => TaskLog | undefined = () => undefined,
+): TaskProgress {
+  let nextAt = clock.now() + FIRST_AFTER_MS;
+  let newest: ProgressNumbers = {};
+  let hasNews = false;
+  let underWay: Promise<void> | undefined;
+  let cancelTimer: (() => void) | undefined;
+  let isOver = false;
+
+  const send = () => {
+    cancelTimer = undefined;
+    if (isOver || !hasNews) return;
+    hasNews = false;
+    nextAt = clock.now() + INTERVAL_MS;
+    // A report that fails is told to whoever reports next, as the task's end does.
+    underWay = report(newest, news())
+      .catch(() => undefined)
+      .then(() => {
+        underWay = undefined;
+        look();
+      });
+  };
+  const look = () => {
+    if (isOver || !hasNews || underWay !== undefined || cancelTimer !== undefined) return;
+    const waitMs = nextAt - clock.now();
+    if (waitMs <= 0) send();
+    else cancelTimer = after(clock, waitMs, send);
+  };
+
+  return {
+    tell(numbers) {
+      if (isOver) return;
+      newest = numbers;
+      hasNews = true;
+      look();
+    },
+    wrote() {
+      // The numbers are told again with the lines: this report may take the place of the one that had them.
+      hasNews = true;
+      look();
+    },
+    end(signal) {
+      isOver = true;
+      cancelTimer?.();
+      return underWay === undefined || signal.aborted ? undefined : untilOver(underWay, signal);
+    },
+  };
+}
+
+function untilOver(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = () => resolve();
+    signal.addEventListener("abort", stop, { once: true });
+    void work.then(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,51 @@
+import { EVENT_BYTES_MAX, isReported, toInput } from "../../schema/api/event-input.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import type { FlowEvent } from "../../schema/words/event.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
+import type { Text } from "./outbox.ts";
+
+/** Longest message of an error that this worker makes of one that is too large to be sent. */
+const MESSAGE_CHARS_MAX = 2_000;
+
+/**
+ * An event as it is sent. Throws `FlowError` TOO_LARGE for one that is larger than an event may be, unless it is `command.failed`:
+ * that one is sent with a shortened error, because a command must get its end.
+ */
+export function eventText(event: FlowEvent, executionId: string): Text {
+  if (!isReported(event)) throw new FlowError("INTERNAL", `A worker does not report ${event.type}`);
+  const json = JSON.stringify(toInput(event, executionId));
+  const bytes = Buffer.byteLength(json);
+  if (event.type === "task.progress") return { json, bytes, newestOf: `${event.task_run_id}/${event.run}` };
+  if (bytes <= EVENT_BYTES_MAX) return { json, bytes };
+  // A result that has just enough room must not fail for what its task has written besides.
+  if (event.type === "task.done" && event.log !== undefined && event.log.lines.length > 0) {
+    const { lines, dropped = 0 } = event.log;
+    return eventText({ ...event, log: { lines: [], dropped: dropped + lines.length } }, executionId);
+  }
+  if (event.type !== "command.failed") throw tooLarge(event.type, event.step, bytes);
+  const { kind, code, message, retryable } = event.error;
+  const error = { kind, code, message: message.slice(0, MESSAGE_CHARS_MAX), retryable };
+  const { set: _, ...rest } = event;
+  return eventText({ ...rest, error }, executionId);
+}
+
+/** The end of a command whose own events could not be sent. */
+export function failureText(
+  { command, attempt }: { command: { command_id: string; execution_id: string; step: string }; attempt: number },
+  error: TaskError,
+  at: number,
+): Text {
+  const { command_id, execution_id, step } = command;
+  const message = error.message.slice(0, MESSAGE_CHARS_MAX);
+  return eventText(
+    { type: "command.failed", at, command_id, attempt, step, error: { ...error, message } },
+    execution_id,
+  );
+}
+
+function tooLarge(type: string, step: string, bytes: number): FlowError {
+  const what = `Step '${step}' has ${bytes} bytes to tell in one event (${type}), and ${EVENT_BYTES_MAX} is the most`;
+  const hint =
+    "Keep large results out of events: lower spec.result.inline_max_bytes, set smaller variables, claim fewer rows";
+  return new FlowError("TOO_LARGE", `${what}. ${hint}`);
+}

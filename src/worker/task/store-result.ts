@@ -1,0 +1,191 @@
+import { keepingOf } from "../../engine/state/results.ts";
+import { selectValue } from "../../language/words/json-path.ts";
+import type { WritableResultStore } from "../../ports/result-store.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import type { Manifest } from "../../schema/words/manifest.ts";
+import type { ResultConfig } from "../../schema/words/playbook.ts";
+import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
+
+/** Largest result kept inline when `spec.result` does not say (decisions, "Results"). */
+export const INLINE_BYTES_MAX = 65_536;
+/** Largest result kept inline whatever `spec.result` says: an event with more has no room in a batch. */
+export const INLINE_BYTES_LIMIT = 1_048_576;
+/** Size of a preview when `spec.result` does not say. */
+export const PREVIEW_BYTES_MAX = 2_048;
+/** Largest preview, whatever `spec.result` says: it stands in an event. */
+const PREVIEW_BYTES_LIMIT = 65_536;
+
+/** Which task run a result comes from. */
+export interface ResultPlace {
+  executionId: string;
+  step: string;
+  task: string;
+  taskRunId: string;
+}
+
+/** A result as it is reported, and its size: what a loop's tail is measured by. */
+export interface Kept {
+  result: StoredResult;
+  bytes: number;
+}
+
+/**
+ * Keeps a task's result: inline while it is small, else in the store with a reference that carries its scalars, the
+ * selected fields and a preview. The selected fields are readable by their names either way. A sensitive result is never
+ * inline and shows nothing of itself. Throws `FlowError` of the store, and INVALID_INPUT for a selection that is too large.
+ */
+export async function storeResult(
+  store: WritableResultStore,
+  place: ResultPlace,
+  data: Json,
+  virtual: JsonObject | undefined,
+  config: ResultConfig,
+): Promise<Kept> {
+  const main = await storeValue(store, resultUri(place), data, config);
+  const fields: Record<string, StoredResult> = {};
+  if (main.result.ref === undefined) {
+    const chosen = selected(data, config);
+    for (const key of Object.keys(chosen)) setOwn(fields, key, { value: own(chosen, key) as Json });
+  }
+  let { bytes } = main;
+  for (const key of Object.keys(virtual ?? {})) {
+    const ref = `${resultUri(place)}/${encodeURIComponent(key)}`;
+    const field = await storeValue(store, ref, virtual?.[key] ?? null, config);
+    setOwn(fields, key, field.result);
+    bytes += field.bytes;
+  }
+  return { result: Object.keys(fields).length === 0 ? main.result : { ...main.result, virtual: fields }, bytes };
+}
+
+/** Bytes that a reference takes in the state, roughly: what a loop's tail is measured by. */
+const REFERENCE_BYTES = 1_024;
+
+async function storeValue(
+  store: WritableResultStore,
+  ref: string,
+  data: Json,
+  config: ResultConfig,
+): Promise<{ result: StoredResult; bytes: number }> {
+  const json = JSON.stringify(data) ?? "null";
+  const size = Buffer.byteLength(json);
+  if (!config.sensitive && size <= inlineBytesMax(config)) return { result: { value: data }, bytes: size };
+  const shown = config.sensitive ? {} : { ...scalars(data), ...selected(data, config) };
+  return { result: { ref: await storeText(store, ref, json, shown, config) }, bytes: REFERENCE_BYTES };
+}
+
+/** Largest result that this configuration keeps inline, in bytes. */
+export function inlineBytesMax({ inlineMaxBytes = INLINE_BYTES_MAX }: ResultConfig): number {
+  return Math.min(inlineMaxBytes, INLINE_BYTES_LIMIT);
+}
+
+/** Stores a value however small it is: the part of a manifest. Gives where it is. */
+export async function storePart(
+  store: WritableResultStore,
+  place: ResultPlace,
+  data: Json,
+  config: ResultConfig,
+): Promise<{ ref: string; bytes: number }> {
+  const { ref, meta } = await storeText(store, resultUri(place), JSON.stringify(data), {}, config);
+  return { ref, bytes: meta.bytes };
+}
+
+/** Stores the record of a manifest, with the fields of the last part beside its reference. */
+export async function storeManifest(
+  store: WritableResultStore,
+  place: ResultPlace,
+  manifest: Manifest,
+  extracted: JsonObject,
+  config: ResultConfig,
+): Promise<Kept> {
+  const json = JSON.stringify(manifest);
+  const ref = await storeText(store, `${resultUri(place)}/manifest`, json, extracted, config);
+  return { result: { ref }, bytes: REFERENCE_BYTES };
+}
+
+/**
+ * The one place from which a payload leaves for the store: `json` is what is written, all that is shown of it is `extracted`
+ * and the preview.
+ */
+async function storeText(
+  store: WritableResultStore,
+  ref: string,
+  json: string,
+  extracted: JsonObject,
+  config: ResultConfig,
+): Promise<ResultRef> {
+  const saved = await store.save(ref, json, keepingOf(config));
+  const { sha256, bytes, compression, meta, expiresAt } = saved;
+  const previewBytes = Math.min(config.previewMaxBytes ?? PREVIEW_BYTES_MAX, PREVIEW_BYTES_LIMIT);
+  return {
+    kind: "result_ref",
+    ref,
+    store: saved.store ?? store.kind,
+    scope: config.store?.scope ?? "permanent",
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    meta: {
+      content_type: "application/json",
+      bytes,
+      sha256,
+      ...(compression !== undefined && { compression }),
+      ...meta,
+    },
+    extracted,
+    preview: config.sensitive ? { truncated: true, bytes: 0, sample: "" } : preview(json, bytes, previewBytes),
+  };
+}
+
+/** `noetl://execution/{id}/step/{step}/task/{task}/run/{task_run_id}`, segments percent-encoded. */
+function resultUri({ executionId, step, task, taskRunId }: ResultPlace): string {
+  const segments = ["execution", executionId, "step", step, "task", task, "run", taskRunId];
+  return `noetl://${segments.map(encodeURIComponent).join("/")}`;
+}
+
+/** Longest text that stays readable without loading the payload. */
+const SCALAR_TEXT_MAX = 256;
+/** Most characters of all of them together, with their names: they stand in an event. A map of a hundred thousand numbers has more. */
+const SCALARS_CHARS_MAX = 16_384;
+
+/** Top-level scalars, short texts among them: they stay readable beside the reference. */
+export function scalars(data: Json): JsonObject {
+  const found: JsonObject = {};
+  if (!isJsonObject(data)) return found;
+  let left = SCALARS_CHARS_MAX;
+  for (const key of Object.keys(data)) {
+    const value = own(data, key);
+    if (typeof value === "object" && value !== null) continue;
+    const length = typeof value === "string" ? value.length : 8;
+    // What is left out uses up nothing: a later one may fit.
+    if (length > SCALAR_TEXT_MAX || key.length + length > left) continue;
+    left -= key.length + length;
+    setOwn(found, key, value);
+  }
+  return found;
+}
+
+/** Largest JSON of all selected fields of a result together: they stand in its event, whatever the result's size. */
+const SELECTED_BYTES_MAX = 65_536;
+
+/** The fields that `select` names, by their names. */
+function selected(data: Json, { select }: ResultConfig): JsonObject {
+  const found: JsonObject = {};
+  let left = SELECTED_BYTES_MAX;
+  for (const { path, as } of select) {
+    const value = selectValue(path, data);
+    left -= Buffer.byteLength(JSON.stringify(value));
+    if (left < 0) {
+      const most = SELECTED_BYTES_MAX.toLocaleString("en");
+      const what = `The field "${as}" (${path}) makes the selected fields of this result larger than ${most} bytes`;
+      throw new FlowError("INVALID_INPUT", `${what}. Select small fields: the others are read from the stored result`);
+    }
+    setOwn(found, as, value);
+  }
+  return found;
+}
+
+/** The beginning of the text, cut between two characters. */
+function preview(json: string, bytes: number, max: number): ResultRef["preview"] {
+  if (bytes <= max) return { truncated: false, bytes, sample: json };
+  const { read } = new TextEncoder().encodeInto(json.slice(0, max), new Uint8Array(max));
+  return { truncated: true, bytes, sample: json.slice(0, read) };
+}

@@ -1,0 +1,215 @@
+import { taskScope } from "../../engine/decide/task-scope.ts";
+import { milliseconds } from "../../engine/decide/time-limit.ts";
+import { calledTask, type ProgramTask, workbookName } from "../../engine/program/program.ts";
+import type { Template } from "../../language/template/template.ts";
+import { ReferenceNeeded } from "../../language/views/references.ts";
+import { ResultView } from "../../language/views/result-view.ts";
+import type { Scope } from "../../language/views/scope.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
+import { failed, type TaskErrorKind, type ToolResult } from "../../schema/words/outcome.ts";
+import type { ToolCall } from "../../tools/contract/tool.ts";
+import { abortedResult, withDeadline } from "../deadline.ts";
+import { openProgress } from "../reporting/progress.ts";
+import { hideSecrets, noteSensitive, notingAuth } from "../secrets/note-secrets.ts";
+import { resolveAuth } from "../secrets/resolve-auth.ts";
+import { scriptAuth } from "../secrets/script-auth.ts";
+import { callChild } from "./call-playbook.ts";
+import { codeNames } from "./code-names.ts";
+import { type TaskRun, type TaskSurroundings, traceparentOf } from "./command-context.ts";
+import { type McpCall, prepareMcpCall } from "./mcp-call.ts";
+import type { PipelineState } from "./scope.ts";
+
+/**
+ * Runs a task once: inputs, config, credentials, tool, in this order. Never throws for a failure of the work; whatever
+ * goes wrong on the way is an outcome that the task's policy judges.
+ */
+export async function runTask(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
+  if (run.signal.aborted) return abortedResult(run.signal);
+  const result = await prepareAndExecute(around, state, run);
+  const step = around.source.program.steps.get(around.place.command.step);
+  if (step?.step.result.sensitive === true || run.task.task.result.sensitive) noteSensitive(result, around.secrets);
+  return hideSecrets(result, around.secrets);
+}
+
+async function prepareAndExecute(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
+  try {
+    const target = calledTool(around, run.task);
+    const prepared = await prepare(around, state, run, target);
+    return await execute(around, state, run, target, prepared);
+  } catch (error) {
+    if (run.signal.aborted) return abortedResult(run.signal);
+    return preparationFailed(error);
+  }
+}
+
+interface Prepared {
+  input: JsonObject;
+  /** The inputs without what arrived over the arc: what a child playbook is given. */
+  ownInput: JsonObject;
+  config: JsonObject;
+  auth: ToolCall["auth"];
+  timeoutMs: number | undefined;
+  scope: Scope;
+}
+
+async function prepare(
+  around: TaskSurroundings,
+  state: PipelineState,
+  run: TaskRun,
+  target: ProgramTask,
+): Promise<Prepared> {
+  const { references } = around.place;
+  const { input, ownInput } = await renderInput(around, state, run, target);
+  run.input = input;
+  const scope = taskScope(around.place, state, { input: () => input, attempt: run.run });
+  const render = (template: Template) => references.evaluate(() => template.render(scope, around.options));
+  const config = await render(target.config);
+  const auth = target.auth === undefined ? undefined : await render(target.auth);
+  const timeout = run.task.timeoutMs ?? target.timeoutMs;
+  const timeoutMs = timeout === undefined ? undefined : milliseconds(await render(timeout));
+  const call = await authorised(around, target.task.kind, isJsonObject(config) ? config : {}, auth, run.signal);
+  return {
+    input,
+    ownInput,
+    config: call.config,
+    auth: notingAuth(call.auth, around.secrets),
+    timeoutMs: timeoutMs ?? call.timeoutMs,
+    scope,
+  };
+}
+
+/** The task's config with the credentials that it is carried out with. */
+async function authorised(
+  around: TaskSurroundings,
+  kind: string,
+  config: JsonObject,
+  auth: Json | undefined,
+  signal: AbortSignal,
+): Promise<McpCall> {
+  if (kind === "mcp") return await prepareMcpCall(around, config, auth, signal);
+  const { credentials } = around.deps;
+  const found = { ...(await resolveAuth(credentials, auth, kind)), ...(await scriptAuth(credentials, kind, config)) };
+  return { config, auth: found, timeoutMs: undefined };
+}
+
+/**
+ * Inputs in the order in which later wins: the arc's, the step's, the defaults of the workbook's tool, the task's own. The last two
+ * see what arrived and the step's alone: a default is no name for what the call hands over.
+ */
+async function renderInput(
+  around: TaskSurroundings,
+  state: PipelineState,
+  run: TaskRun,
+  target: ProgramTask,
+): Promise<{ input: JsonObject; ownInput: JsonObject }> {
+  const { command, references } = around.place;
+  const step = around.source.program.steps.get(command.step);
+  const inputOptions = target.task.kind === "python" ? { ...around.options, whole: forCode } : around.options;
+  const input: JsonObject = {};
+  const ownInput: JsonObject = {};
+  for (const key of Object.keys(command.context.input)) setOwn(input, key, own(command.context.input, key));
+  const defaults = target === run.task ? [] : target.input;
+  for (const layer of [step?.input ?? [], [...defaults, ...run.task.input]]) {
+    if (layer.length === 0) continue;
+    const seen = { ...input };
+    const scope = taskScope(around.place, state, { input: () => seen, attempt: run.run });
+    for (const [key, template] of layer) {
+      const value = await references.evaluate(() => template.render(scope, inputOptions));
+      setOwn(input, key, value);
+      setOwn(ownInput, key, value);
+    }
+  }
+  return { input, ownInput };
+}
+
+/** Code reads fields by itself: a result has its virtual fields as real ones there. */
+function forCode(value: unknown): unknown {
+  return value instanceof ResultView ? value.forCode() : value;
+}
+
+async function execute(
+  around: TaskSurroundings,
+  state: PipelineState,
+  run: TaskRun,
+  target: ProgramTask,
+  prepared: Prepared,
+): Promise<ToolResult> {
+  const { task } = target;
+  const { deps, place, source } = around;
+  const { command } = place;
+  if (task.kind === "playbook") {
+    const child = (signal: AbortSignal) => callChild(around, state, prepared.config, prepared.ownInput, run, signal);
+    return await withDeadline(deps.clock, child, prepared.timeoutMs, run.signal, describe(run));
+  }
+  const tool = await deps.tools.get(task.kind);
+  const names = await codeNames(place.references, task, prepared.scope);
+  const iteration = state.iteration?.index;
+  const traceparent = traceparentOf(around, run);
+  const progress = openProgress(deps.clock, run.report, run.log.news);
+  const log = (line: string) => {
+    const text = around.secrets.hide(line);
+    if (run.log.add(text)) progress.wrote();
+    deps.log({
+      executionId: command.execution_id,
+      commandId: command.command_id,
+      step: command.step,
+      task: run.task.task.label,
+      ...(iteration !== undefined && { iteration }),
+      text,
+    });
+  };
+  const call = (signal: AbortSignal): Promise<ToolResult> =>
+    tool.run({
+      config: prepared.config,
+      input: prepared.input,
+      auth: prepared.auth,
+      tokens: around.tokens.forTool(signal),
+      executionId: command.execution_id,
+      step: command.step,
+      task: run.task.task.label,
+      attempt: run.run,
+      taskRunId: run.taskRunId,
+      ...(traceparent !== undefined && { traceparent }),
+      // The record of a sensitive manifest is sealed as a whole, and must be read before its parts.
+      ...(task.kind === "artifact" && { open: around.open }),
+      signal,
+      log,
+      progress: progress.tell,
+      names: () => names,
+      source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
+    });
+  const limitMs = prepared.timeoutMs ?? tool.defaultTimeoutMs;
+  const work = withDeadline(deps.clock, call, limitMs, run.signal, describe(run));
+  const result = await work.finally(() => progress.end(run.signal));
+  // Any other tool's text only looks sealed: what it brings came from elsewhere.
+  return task.kind === "artifact" ? { ...result, data: await around.open(result.data) } : result;
+}
+
+function describe(run: TaskRun): string {
+  return `Task '${run.task.task.label}' (${run.task.task.kind})`;
+}
+
+function calledTool({ source: { program } }: TaskSurroundings, task: ProgramTask): ProgramTask {
+  const called = calledTask(program, task);
+  if (called !== undefined) return called;
+  const known = [...program.workbook.keys()].join(", ") || "none";
+  throw new FlowError("NOT_FOUND", `The workbook has no tool '${workbookName(task.task)}'; it has: ${known}`);
+}
+
+const KIND_OF_CODE: Partial<Record<FlowError["code"], TaskErrorKind>> = {
+  TEMPLATE_ERROR: "template",
+  TEMPLATE_BUDGET: "template",
+  KEYCHAIN: "template",
+  UNAUTHENTICATED: "auth",
+  UNAVAILABLE: "connection",
+  EGRESS_REFUSED: "client_error",
+  REFERENCE_NOT_AVAILABLE: "not_found",
+  CANCELLED: "cancelled",
+};
+
+function preparationFailed(error: unknown): ToolResult {
+  if (error instanceof ReferenceNeeded) throw error;
+  if (!(error instanceof FlowError)) return failed("unknown", "INTERNAL", messageOf(error));
+  return failed(KIND_OF_CODE[error.code] ?? "configuration", error.code, error.message);
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { startHttpServer } from "../../support/servers/http-server.ts";
+import { CLIENT_ID, startIdentityProvider } from "../../support/servers/identity-provider.ts";
+import { folderWith } from "../../support/service/cli-process.ts";
+import { startCommand } from "../in-process.ts";
+import { startPlayingGateway } from "../playing-gateway.ts";
+
+async function setup(t: TestContext, issuer: string, more: readonly string[] = []) {
+  const gateway = await startPlayingGateway(t);
+  const folder = await folderWith(t, {});
+  const environment = { HOME: folder, XDG_CONFIG_HOME: join(folder, "settings"), FLOW_IDP_CLIENT_ID: CLIENT_ID };
+  const where = ["--gateway", gateway.origin, "--issuer", issuer, "--domain", "idp.example"];
+  return { gateway, login: startCommand(folder, ["login", ...where, ...more], environment) };
+}
+
+async function startProvider(t: TestContext) {
+  const provider = await startIdentityProvider();
+  t.after(() => provider.close());
+  provider.visitor = { sub: "ada", email: "ada@example.com", name: "Ada" };
+  return provider;
+}
+
+const ADDRESS = /^ {2}(http\S+)$/m;
+
+async function addressOf(login: { untilStderr(pattern: RegExp): Promise<RegExpExecArray> }): Promise<URL> {
+  return new URL((await login.untilStderr(ADDRESS))[1] ?? "");
+}
+
+test("a login in a browser brings the provider's ID token to the gateway", async (t) => {
+  const provider = await startProvider(t);
+  const { gateway, login } = await setup(t, provider.issuer);
+  const page = await provider.browse((await addressOf(login)).href);
+  assert.match(page, /^Thank you\. The rest happens in the terminal/);
+  const { code, stderr } = await login.ended;
+  assert.equal(code, 0, stderr);
+  const { idp_token, idp_domain } = JSON.parse(gateway.requests[0]?.body ?? "{}") as Record<string, string>;
+  const claims = Buffer.from(idp_token?.split(".")[1] ?? "", "base64url").toString("utf8");
+  const { iss, aud, email, email_verified } = JSON.parse(claims) as Record<string, unknown>;
+  assert.deepEqual([iss, aud, email, email_verified], [provider.issuer, CLIENT_ID, "ada@example.com", true]);
+  assert.equal(idp_domain, "idp.example");
+});
+
+test("what comes back without this login's state, or from another provider, is not taken, and the wait goes on", async (t) => {
+  const provider = await startProvider(t);
+  const { gateway, login } = await setup(t, provider.issuer);
+  const address = await addressOf(login);
+  const redirect = address.searchParams.get("redirect_uri") ?? "";
+  const state = address.searchParams.get("state") ?? "";
+  for (const [query, status] of [
+    ["code=forged", 400],
+    ["code=forged&state=guessed", 400],
+    [`code=forged&state=${state}&iss=https%3A%2F%2Fother.example`, 400],
+    ["error=access_denied", 400],
+  ] as const) {
+    assert.equal((await fetch(`${redirect}?${query}`)).status, status, query);
+  }
+  assert.equal((await fetch(new URL("/", redirect))).status, 404);
+  assert.equal((await fetch(redirect, { method: "POST" })).status, 404);
+  await provider.browse(address.href);
+  assert.equal((await login.ended).code, 0);
+  assert.equal(gateway.requests.length, 1);
+});
+
+test("a forged code with the right state is refused by the provider, and nothing reaches the gateway", async (t) => {
+  const provider = await startProvider(t);
+  const { gateway, login } = await setup(t, provider.issuer);
+  const address = await addressOf(login);
+  const state = address.searchParams.get("state") ?? "";
+  await fetch(`${address.searchParams.get("redirect_uri") ?? ""}?code=forged&state=${state}`);
+  const { code, stderr } = await login.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /refused the login: grant request is invalid/);
+  assert.equal(gateway.requests.length, 0);
+});
+
+test("a person who refuses is told so on the command line too", async (t) => {
+  const provider = await startProvider(t);
+  provider.visitor = undefined;
+  const { login } = await setup(t, provider.issuer);
+  assert.match(await provider.browse((await addressOf(login)).href), /^The login was refused/);
+  const { code, stderr } = await login.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /The identity provider refused the login: No, thank you$/m);
+});
+
+test("Ctrl-C ends the wait for a browser", async (t) => {
+  const provider = await startProvider(t);
+  const { login } = await setup(t, provider.issuer);
+  await addressOf(login);
+  login.interrupt();
+  const { code, stderr } = await login.ended;
+  assert.equal(code, 130);
+  assert.match(stderr, /flow: nobody logged in$/m);
+});
+
+test("a port that is taken is told", async (t) => {
+  const provider = await startProvider(t);
+  const taken = await startHttpServer(() => {});
+  t.after(() => taken.close());
+  const { login } = await setup(t, provider.issuer, ["--port", String(taken.port)]);
+  const { code, stderr } = await login.ended;
+  assert.equal(code, 2);
+  assert.match(stderr, /Cannot wait for the browser at port \d+: .*EADDRINUSE/);
+});
+
+test("an address that describes another provider, or none, is not asked for a login", async (t) => {
+  const other = await startHttpServer((request, response) => {
+    const issuer = request.url.startsWith("/a/") ? "https://idp.example" : 7;
+    const endpoints = { authorization_endpoint: `${other.origin}/auth`, token_endpoint: `${other.origin}/token` };
+    response.end(JSON.stringify({ issuer, ...endpoints }));
+  });
+  t.after(() => other.close());
+  for (const path of ["/a", "/b"]) {
+    const { login } = await setup(t, other.origin + path);
+    const { code, stderr } = await login.ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /does not describe an identity provider of this address: is it --issuer\?/);
+  }
+  await other.close();
+  const { login } = await setup(t, other.origin);
+  const { code, stderr } = await login.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /The identity provider does not answer at .*ECONNREFUSED/);
+});
+
+test("a provider is asked by https, but on this machine", async (t) => {
+  const { login } = await setup(t, "http://idp.example");
+  const { code, stderr } = await login.ended;
+  assert.equal(code, 2);
+  assert.match(stderr, /The identity provider must be an https address, got 'http:\/\/idp\.example'/);
+});

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { compileProgram } from "../../../src/engine/program/program.ts";
+import { unknownInputs } from "../../../src/engine/program/unknown-inputs.ts";
+import type { JsonObject } from "../../../src/schema/words/json.ts";
+import { HEAD, loadValid } from "../../language/load-support.ts";
+
+function warnings(document: string, input: JsonObject): string[] {
+  return unknownInputs(compileProgram(loadValid(HEAD + document)), input);
+}
+
+const NAMED =
+  "workload: { name: x, region: y }\nworkflow: [{ step: a, when: ready, tool: { kind: noop, result: { n: '{{ name }} {{ workload.extra }}' } } }]\n";
+
+test("an input that the workload does not have is told with the name that was meant", () => {
+  assert.deepEqual(warnings(NAMED, { naem: 1 }), [
+    "The workload of 'demo' has no 'naem', and nothing reads it; did you mean 'name'?",
+  ]);
+  assert.deepEqual(warnings(NAMED, { colour: 1 }), ["The workload of 'demo' has no 'colour', and nothing reads it"]);
+});
+
+test("what the workload has, or a template or a condition reads, is no news", () => {
+  assert.deepEqual(warnings(NAMED, { name: 1, region: 2, extra: 3, ready: true }), []);
+});
+
+test("where all inputs are read at once, only a slip is told", () => {
+  const all =
+    "workload: { name: x }\nworkflow: [{ step: a, tool: { kind: noop, result: { all: '{{ workload }}' } } }]\n";
+  assert.deepEqual(warnings(all, { colour: 1 }), []);
+  assert.equal(warnings(all, { nmae: 1 }).length, 1);
+});
+
+test("words of Python code are names of inputs", () => {
+  const code = "workload: { name: x }\nworkflow: [{ step: a, tool: { kind: python, code: 'result = colour' } }]\n";
+  assert.deepEqual(warnings(code, { colour: 1 }), []);
+  assert.equal(warnings(code, { shade: 1 }).length, 1);
+});
+
+test("without a workload there is nothing to compare with", () => {
+  assert.deepEqual(warnings("workflow: [{ step: a, tool: { kind: noop } }]\n", { any: 1 }), []);
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isGiven, loadConfig, templateEnvironment } from "../../../src/platform/config/config.ts";
+import { FlowError } from "../../../src/schema/words/errors.ts";
+
+test("a worker has defaults for everything", () => {
+  const { workerName, workerCapacity, workerLabels, workerHeartbeatMs, workerDrainMs } = loadConfig({});
+  assert.deepEqual(
+    { workerName, workerCapacity, workerLabels, workerHeartbeatMs, workerDrainMs },
+    { workerName: undefined, workerCapacity: 64, workerLabels: {}, workerHeartbeatMs: 15_000, workerDrainMs: 20_000 },
+  );
+});
+
+test("its settings are read into values of our units", () => {
+  const config = loadConfig({
+    FLOW_WORKER_NAME: " left ",
+    FLOW_WORKER_CAPACITY: "8",
+    FLOW_WORKER_LABELS: " gpu = yes, zone=a=b ,,",
+    FLOW_WORKER_HEARTBEAT_SECONDS: "0.5",
+    FLOW_WORKER_DRAIN_SECONDS: "60",
+  });
+  assert.deepEqual([config.workerName, config.workerCapacity], ["left", 8]);
+  assert.deepEqual(config.workerLabels, { gpu: "yes", zone: "a=b" });
+  assert.ok(Object.isFrozen(config.workerLabels));
+  assert.deepEqual([config.workerHeartbeatMs, config.workerDrainMs], [500, 60_000]);
+});
+
+for (const [name, text] of [
+  ["FLOW_WORKER_NAME", "x".repeat(256)],
+  ["FLOW_WORKER_NAME", "a\u0007b"],
+  ["FLOW_WORKER_CAPACITY", "0"],
+  ["FLOW_WORKER_LABELS", "gpu"],
+  ["FLOW_WORKER_LABELS", "=yes"],
+  ["FLOW_WORKER_LABELS", "a b=c"],
+  ["FLOW_WORKER_HEARTBEAT_SECONDS", "never"],
+  ["FLOW_WORKER_DRAIN_SECONDS", "-1"],
+] as const) {
+  test(`${name}=${JSON.stringify(text.slice(0, 9))} is refused by name`, () => {
+    assert.throws(
+      () => loadConfig({ [name]: text }),
+      (error) => error instanceof FlowError && error.code === "INVALID_SETTING" && error.message.startsWith(name),
+    );
+  });
+}
+
+test("a setting that is empty was not given", () => {
+  assert.equal(isGiven(loadConfig({ FLOW_WORKER_TOOLS: " " }), "workerTools"), false);
+  assert.equal(isGiven(loadConfig({ FLOW_WORKER_TOOLS: "all" }), "workerTools"), true);
+});
+
+test("templates see the variables that are allowed, as far as they are set", () => {
+  const environment = { FLOW_TEMPLATE_ENV: "REGION,ABSENT", REGION: "eu", PASSWORD: "canary" };
+  assert.deepEqual(templateEnvironment(loadConfig(environment)), { REGION: "eu" });
+});

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import type { Database } from "../../../src/repositories/database/database.ts";
+import { findClaimable, judgeClaim } from "../../../src/repositories/orchestration/claimable-commands.ts";
+import { POLICY, type StoreSetup, storeSetup } from "../../support/database/store-setup.ts";
+import { openServiceDatabase } from "../service-database.ts";
+
+// The claim policy (Worker protocol), by the database's clock.
+
+let database: Database;
+let setup: StoreSetup;
+before(async () => {
+  database = await openServiceDatabase();
+  setup = storeSetup(database);
+  await setup.worker("healthy");
+  await setup.worker("draining", { status: "draining" });
+  await setup.worker("offline", { status: "offline" });
+  await setup.worker("stale", { silentSeconds: 61 });
+});
+
+const claimable = async (commandId: string, by: string | null = null) =>
+  (await findClaimable(database, [commandId], POLICY, by)).map((command) => command.commandId).includes(commandId);
+
+const HARD = -1_801;
+const CASES: [what: string, worker: string, at: { claimedSeconds?: number; leaseSeconds?: number }, free: boolean][] = [
+  ["a live lease holds, whoever the worker is", "missing", { leaseSeconds: 5 }, false],
+  ["a live lease holds for a stale worker", "stale", { leaseSeconds: 5 }, false],
+  ["a live lease holds beyond the hard timeout", "healthy", { leaseSeconds: 5, claimedSeconds: HARD }, false],
+  ["a lease that is over does not hold for a missing worker", "missing", { leaseSeconds: -1 }, true],
+  ["a lease that is over does not hold for a draining worker", "draining", { leaseSeconds: -1 }, true],
+  ["a lease that is over does not hold for an offline worker", "offline", { leaseSeconds: -1 }, true],
+  ["a lease that is over does not hold for a stale worker", "stale", { leaseSeconds: -1 }, true],
+  ["a healthy worker keeps a young claim without its lease", "healthy", { leaseSeconds: -1 }, false],
+  [
+    "a healthy worker loses an old claim without its lease",
+    "healthy",
+    { leaseSeconds: -1, claimedSeconds: HARD },
+    true,
+  ],
+];
+
+for (const [what, worker, at, free] of CASES) {
+  test(what, async () => {
+    const commandId = await setup.held(worker, at);
+    assert.equal(await claimable(commandId), free);
+    const judged = await judgeClaim(database, commandId, POLICY);
+    assert.deepEqual([judged?.claimable, judged?.worker, judged?.status], [free, worker, "CLAIMED"]);
+    assert.equal((judged?.leaseRestMs ?? 0) > 0, (at.leaseSeconds ?? 0) > 0);
+  });
+}
+
+test("a command that its holder has given up is claimable whatever its lease, and for nobody else's word", async () => {
+  const commandId = await setup.held("healthy");
+  assert.equal(await claimable(commandId, "healthy"), true);
+  assert.equal(await claimable(commandId, "stale"), false);
+});
+
+test("a waiting command is claimable, one that ended is not, and one that is not there neither", async () => {
+  const { commandId, change } = await setup.command();
+  assert.equal(await claimable(commandId), true);
+  assert.equal((await judgeClaim(database, commandId, POLICY))?.claimable, true);
+  await database.sql`update flow.command set status = 'CANCELLED', ended_at = now() where command_id = ${commandId}`;
+  assert.equal(await claimable(commandId), false);
+  const judged = await judgeClaim(database, commandId, POLICY);
+  assert.deepEqual(
+    [judged?.claimable, judged?.status, judged?.worker, judged?.leaseExpiresAt, judged?.executionId],
+    [false, "CANCELLED", null, null, change.executionId],
+  );
+  assert.equal(await judgeClaim(database, "9", POLICY), undefined);
+  assert.equal((await findClaimable(database, ["9"], POLICY, null)).length, 0);
+  assert.equal((await findClaimable(database, [], POLICY, null)).length, 0);
+});

@@ -1,0 +1,517 @@
+-- The schema after all migrations, as the database describes it. Written by: FLOW_UPDATE=1 npm test -- repositories/tables/schema
+table batch with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.01, fillfactor=70
+  request_id bigint not null
+  caller text not null
+  idempotency_key text
+  body_sha256 text not null
+  state text not null default 'accepted'::text
+  code text
+  message text
+  execution_ids bigint[] not null
+  event_ids bigint[] not null
+  commands_generated integer not null default 0
+  processor text
+  lease_expires_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  batch_code CHECK (((code IS NOT NULL) = (state = 'failed'::text)))
+  batch_commands CHECK ((commands_generated >= 0))
+  batch_lease CHECK ((num_nulls(processor, lease_expires_at) =
+CASE
+    WHEN (state = 'processing'::text) THEN 0
+    ELSE 2
+END))
+  batch_state CHECK ((state = ANY (ARRAY['accepted'::text, 'processing'::text, 'completed'::text, 'failed'::text])))
+  batch_pkey PRIMARY KEY (request_id)
+  UNIQUE INDEX batch_for_idempotency btree (caller, idempotency_key) WHERE (idempotency_key IS NOT NULL)
+  INDEX batch_for_recovery btree (request_id) WHERE (state = ANY (ARRAY['accepted'::text, 'processing'::text]))
+
+table catalog
+  catalog_id bigint not null
+  path text collate "C" not null
+  version integer not null
+  kind text not null
+  content text not null
+  payload jsonb not null
+  metadata jsonb not null
+  created_at timestamp(3) with time zone not null default now()
+  catalog_kind CHECK ((kind = ANY (ARRAY['playbook'::text, 'agent'::text, 'mcp'::text])))
+  catalog_version CHECK ((version >= 1))
+  catalog_pkey PRIMARY KEY (catalog_id)
+  catalog_path_version UNIQUE (path, version)
+
+table command with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.01, fillfactor=60
+  command_id bigint not null
+  execution_id bigint not null
+  catalog_id bigint not null
+  step text not null
+  status text not null default 'PENDING'::text
+  attempt integer not null default 0
+  kinds text[] not null
+  labels jsonb
+  body json not null
+  worker text
+  claimed_at timestamp(3) with time zone
+  lease_expires_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  ended_at timestamp(3) with time zone
+  command_after_execution CHECK ((command_id > execution_id))
+  command_attempt CHECK (((attempt >= 0) AND ((attempt > 0) OR (status = ANY (ARRAY['PENDING'::text, 'CANCELLED'::text])))))
+  command_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))
+  command_lease CHECK ((num_nulls(worker, claimed_at, lease_expires_at) =
+CASE
+    WHEN (status = ANY (ARRAY['CLAIMED'::text, 'RUNNING'::text])) THEN 0
+    ELSE 3
+END))
+  command_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'RUNNING'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
+  command_pkey PRIMARY KEY (command_id)
+  INDEX command_for_cancel btree (execution_id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'RUNNING'::text]))
+  INDEX command_for_claim btree (command_id) WHERE (status = 'PENDING'::text)
+  INDEX command_for_lane btree (kinds, COALESCE(jsonb_hash_extended(labels, (0)::bigint), (1)::bigint), command_id) WHERE (status = 'PENDING'::text)
+  INDEX command_for_reaper btree (worker, command_id) WHERE (status = ANY (ARRAY['CLAIMED'::text, 'RUNNING'::text]))
+
+table credential
+  id bigint not null
+  name text not null
+  type text not null
+  data_encrypted text not null
+  schema jsonb
+  meta jsonb
+  tags text[]
+  description text
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  credential_name_given CHECK (((name <> ''::text) AND (type <> ''::text)))
+  credential_pkey PRIMARY KEY (id)
+  credential_name UNIQUE (name)
+
+table event partition by RANGE (event_id)
+  event_id bigint not null
+  execution_id bigint not null
+  catalog_id bigint not null
+  event_type text not null
+  node_id text not null
+  node_name text not null
+  node_type text not null
+  status text not null
+  created_at timestamp(3) with time zone not null default now()
+  parent_event_id bigint
+  parent_execution_id bigint
+  command_id bigint
+  worker text
+  attempt integer
+  iteration bigint
+  page bigint
+  step_run_id text
+  task_run_id text
+  duration_ms double precision
+  result json storage e
+  error json
+  meta json
+  event_after_execution CHECK ((event_id > execution_id))
+  event_attempt CHECK ((attempt >= 0))
+  event_duration CHECK ((duration_ms >= (0)::double precision))
+  event_id_range CHECK (((event_id > 0) AND (event_id < '9007199254740992'::bigint)))
+  event_node_type CHECK ((node_type = ANY (ARRAY['playbook'::text, 'step'::text, 'task'::text])))
+  event_pkey PRIMARY KEY (execution_id, event_id)
+
+table event_default partition DEFAULT
+  event_id bigint not null
+  execution_id bigint not null
+  catalog_id bigint not null
+  event_type text not null
+  node_id text not null
+  node_name text not null
+  node_type text not null
+  status text not null
+  created_at timestamp(3) with time zone not null default now()
+  parent_event_id bigint
+  parent_execution_id bigint
+  command_id bigint
+  worker text
+  attempt integer
+  iteration bigint
+  page bigint
+  step_run_id text
+  task_run_id text
+  duration_ms double precision
+  result json storage e
+  error json
+  meta json
+  event_after_execution CHECK ((event_id > execution_id))
+  event_attempt CHECK ((attempt >= 0))
+  event_duration CHECK ((duration_ms >= (0)::double precision))
+  event_id_range CHECK (((event_id > 0) AND (event_id < '9007199254740992'::bigint)))
+  event_node_type CHECK ((node_type = ANY (ARRAY['playbook'::text, 'step'::text, 'task'::text])))
+  event_default_pkey PRIMARY KEY (execution_id, event_id)
+
+table execution with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.01, fillfactor=70
+  execution_id bigint not null
+  catalog_id bigint not null
+  path text collate "C" not null
+  version integer not null
+  status text not null
+  progress smallint not null default 0
+  last_event_id bigint not null
+  parent_execution_id bigint
+  parent_step text
+  root_execution_id bigint not null
+  result json
+  error json
+  started_at timestamp(3) with time zone not null default now()
+  ended_at timestamp(3) with time zone
+  updated_at timestamp(3) with time zone not null default now()
+  caller text
+  idempotency_key text
+  body_sha256 text
+  deadline_at timestamp(3) with time zone
+  started_by bigint
+  execution_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))
+  execution_error CHECK (
+CASE
+    WHEN (error IS NULL) THEN (status <> 'FAILED'::text)
+    ELSE (status = ANY (ARRAY['FAILED'::text, 'CANCELLED'::text]))
+END)
+  execution_idempotency CHECK ((num_nulls(caller, idempotency_key, body_sha256) = ANY (ARRAY[0, 3])))
+  execution_last_event CHECK ((last_event_id >= execution_id))
+  execution_parent CHECK (((parent_execution_id IS NULL) = (root_execution_id = execution_id)))
+  execution_parent_step CHECK (((parent_step IS NULL) OR (parent_execution_id IS NOT NULL)))
+  execution_progress CHECK (((progress >= 0) AND (progress <= 100)))
+  execution_result CHECK (((result IS NULL) OR (ended_at IS NOT NULL)))
+  execution_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'PAUSED'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
+  execution_pkey PRIMARY KEY (execution_id)
+  INDEX execution_for_children btree (parent_execution_id, execution_id) WHERE (parent_execution_id IS NOT NULL)
+  INDEX execution_for_deadline btree (deadline_at) WHERE ((deadline_at IS NOT NULL) AND (ended_at IS NULL))
+  UNIQUE INDEX execution_for_idempotency btree (caller, idempotency_key) WHERE (idempotency_key IS NOT NULL)
+  INDEX execution_for_list_by_path btree (path, execution_id)
+  INDEX execution_for_list_by_status btree (status, execution_id)
+
+table execution_snapshot with fillfactor=70
+  execution_id bigint not null
+  event_id bigint not null
+  format smallint not null
+  state text not null
+  created_at timestamp(3) with time zone not null default now()
+  execution_snapshot_event CHECK ((event_id > execution_id))
+  execution_snapshot_format CHECK ((format >= 1))
+  execution_snapshot_pkey PRIMARY KEY (execution_id)
+
+table id_source
+  singleton boolean not null default true
+  last_id bigint not null
+  id_source_range CHECK (((last_id >= 0) AND (last_id <= '9007199254740991'::bigint)))
+  id_source_singleton CHECK (singleton)
+  id_source_pkey PRIMARY KEY (singleton)
+
+table keychain with fillfactor=80
+  cache_key text not null
+  keychain_name text not null
+  catalog_id bigint not null
+  credential_type text not null
+  cache_type text not null
+  scope_type text not null
+  execution_id bigint
+  parent_execution_id bigint
+  data_encrypted text not null
+  schema jsonb
+  expires_at timestamp(3) with time zone not null
+  created_at timestamp(3) with time zone not null default now()
+  accessed_at timestamp(3) with time zone not null default now()
+  access_count integer not null default 0
+  auto_renew boolean not null default false
+  renew_config jsonb
+  keychain_access_count CHECK ((access_count >= 0))
+  keychain_cache_type CHECK ((cache_type = ANY (ARRAY['secret'::text, 'token'::text])))
+  keychain_owner CHECK (((scope_type = 'global'::text) OR (execution_id IS NOT NULL)))
+  keychain_scope_type CHECK ((scope_type = ANY (ARRAY['local'::text, 'global'::text, 'shared'::text])))
+  keychain_pkey PRIMARY KEY (cache_key)
+  INDEX keychain_for_catalog btree (keychain_name, catalog_id)
+  INDEX keychain_for_execution btree (execution_id)
+  INDEX keychain_for_expiry btree (expires_at) WHERE (NOT auto_renew)
+  INDEX keychain_for_list btree (catalog_id, cache_key)
+  INDEX keychain_for_renewal btree (expires_at) WHERE auto_renew
+
+table keychain_lease
+  cache_key text not null
+  holder text not null
+  expires_at timestamp(3) with time zone not null
+  message text
+  keychain_lease_pkey PRIMARY KEY (cache_key)
+
+table lease
+  name text not null
+  holder text not null
+  token bigint not null
+  acquired_at timestamp(3) with time zone not null default now()
+  expires_at timestamp(3) with time zone not null
+  lease_expires CHECK ((expires_at > acquired_at))
+  lease_token CHECK ((token > 0))
+  lease_pkey PRIMARY KEY (name)
+
+table resource with fillfactor=80
+  path text collate "C" not null
+  kind text not null
+  version integer not null
+  catalog_id bigint not null
+  content_sha256 text not null
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  resource_kind CHECK ((kind = ANY (ARRAY['playbook'::text, 'agent'::text, 'mcp'::text])))
+  resource_path CHECK ((path <> ''::text))
+  resource_version CHECK ((version >= 1))
+  resource_pkey PRIMARY KEY (path)
+  INDEX resource_for_list_by_kind btree (kind, path)
+
+table result
+  execution_id bigint not null
+  ref text collate "C" not null
+  root_execution_id bigint not null
+  state text not null
+  store text not null
+  scope text not null
+  expires_at timestamp(3) with time zone
+  content_type text not null
+  bytes bigint not null
+  sha256 text not null
+  compression text
+  location jsonb
+  extracted jsonb not null default '{}'::jsonb
+  preview jsonb
+  payload bytea storage e
+  created_at timestamp(3) with time zone not null default now()
+  writing text collate "C" not null default ''::text
+  is_sealed boolean not null default false
+  result_bytes CHECK ((bytes >= 0))
+  result_payload CHECK (((payload IS NULL) OR (store = ANY (ARRAY['kv'::text, 'sqldb'::text]))))
+  result_scope CHECK ((scope = ANY (ARRAY['step'::text, 'execution'::text, 'workflow'::text, 'permanent'::text])))
+  result_sha256 CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
+  result_state CHECK ((state = ANY (ARRAY['pending'::text, 'stored'::text, 'deleting'::text])))
+  result_store CHECK ((store = ANY (ARRAY['kv'::text, 's3'::text, 'cloud_bucket'::text, 'sqldb'::text, 'disk'::text])))
+  result_writing CHECK (((state = 'stored'::text) = (writing = ''::text)))
+  result_pkey PRIMARY KEY (execution_id, ref, writing)
+  INDEX result_for_cleanup btree (created_at) WHERE (state <> 'stored'::text)
+  INDEX result_for_expiry btree (expires_at) WHERE (expires_at IS NOT NULL)
+  INDEX result_for_root btree (root_execution_id) WHERE (scope = 'workflow'::text)
+  INDEX result_for_scope btree (scope, ((execution_id + 0))) WHERE (scope = ANY (ARRAY['step'::text, 'execution'::text]))
+
+table result_part
+  payload text collate "C" not null
+  place bigint not null
+  part bytea not null
+  result_part_pkey PRIMARY KEY (payload, place)
+
+table result_row
+  payload text collate "C" not null
+  item integer not null
+  value jsonb not null
+  result_row_pkey PRIMARY KEY (payload, item)
+
+table runtime with fillfactor=50
+  runtime_id bigint not null
+  kind text not null
+  name text not null
+  status text not null
+  capacity integer not null default 0
+  running integer not null default 0
+  labels jsonb not null default '{}'::jsonb
+  capabilities text[] not null default '{}'::text[]
+  about jsonb not null default '{}'::jsonb
+  heartbeat_at timestamp(3) with time zone not null default now()
+  created_at timestamp(3) with time zone not null default now()
+  runtime_capacity CHECK (((capacity >= 0) AND (running >= 0)))
+  runtime_kind CHECK ((kind = ANY (ARRAY['worker'::text, 'server'::text])))
+  runtime_status CHECK ((status = ANY (ARRAY['ready'::text, 'draining'::text, 'offline'::text])))
+  runtime_pkey PRIMARY KEY (runtime_id)
+  runtime_kind_name UNIQUE (kind, name)
+
+table transient with fillfactor=80
+  bucket text collate "C" not null
+  key text collate "C" not null
+  value bytea not null
+  revision bigint not null default 1
+  expires_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  transient_revision CHECK ((revision > 0))
+  transient_pkey PRIMARY KEY (bucket, key)
+  INDEX transient_for_expiry btree (expires_at) WHERE (expires_at IS NOT NULL)
+
+table auth.audit_log
+  audit_id bigint not null identity always
+  at timestamp(3) with time zone not null default now()
+  actor_kind text not null
+  actor text
+  user_id bigint
+  action text not null
+  resource text not null
+  rule text not null
+  result text not null
+  address text
+  request_id bigint
+  detail jsonb
+  audit_log_actor_kind CHECK ((actor_kind = ANY (ARRAY['operator'::text, 'worker'::text, 'user'::text, 'anonymous'::text, 'system'::text])))
+  audit_log_result CHECK ((result = ANY (ARRAY['allow'::text, 'deny'::text, 'error'::text])))
+  audit_log_user CHECK (((user_id IS NULL) OR (actor_kind = 'user'::text)))
+  audit_log_pkey PRIMARY KEY (audit_id)
+  INDEX audit_log_for_resource btree (resource, audit_id)
+  INDEX audit_log_for_retention btree (at)
+  TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON auth.audit_log FOR EACH ROW EXECUTE FUNCTION auth.audit_log_append_only()
+  TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON auth.audit_log FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_log_append_only()
+
+table auth.permissions
+  permission_id bigint not null identity always
+  name text not null
+  description text not null
+  permissions_pkey PRIMARY KEY (permission_id)
+  permissions_name UNIQUE (name)
+
+table auth.playbook_permissions
+  playbook_permission_id bigint not null identity always
+  role_id bigint not null
+  playbook_path text
+  allow_pattern text
+  deny_pattern text
+  can_execute boolean not null default false
+  can_view boolean not null default false
+  can_modify boolean not null default false
+  created_at timestamp(3) with time zone not null default now()
+  playbook_permissions_about CHECK (((playbook_path IS NOT NULL) OR (allow_pattern IS NOT NULL)))
+  playbook_permissions_role_id_roles_role_id_fk FOREIGN KEY (role_id) REFERENCES auth.roles(role_id) ON DELETE CASCADE
+  playbook_permissions_pkey PRIMARY KEY (playbook_permission_id)
+  INDEX playbook_permissions_for_role btree (role_id)
+  TRIGGER playbook_permissions_tell AFTER INSERT OR DELETE OR UPDATE ON auth.playbook_permissions FOR EACH STATEMENT EXECUTE FUNCTION auth.tell_all_sessions()
+
+table auth.role_permissions
+  role_id bigint not null
+  permission_id bigint not null
+  role_permissions_permission_id_permissions_permission_id_fk FOREIGN KEY (permission_id) REFERENCES auth.permissions(permission_id) ON DELETE CASCADE
+  role_permissions_role_id_roles_role_id_fk FOREIGN KEY (role_id) REFERENCES auth.roles(role_id) ON DELETE CASCADE
+  role_permissions_pkey PRIMARY KEY (role_id, permission_id)
+  TRIGGER role_permissions_tell AFTER INSERT OR DELETE OR UPDATE ON auth.role_permissions FOR EACH STATEMENT EXECUTE FUNCTION auth.tell_all_sessions()
+
+table auth.roles
+  role_id bigint not null identity always
+  name text not null
+  description text
+  is_active boolean not null default true
+  created_at timestamp(3) with time zone not null default now()
+  roles_name_form CHECK ((name ~ '^[a-z][a-z0-9_-]{0,63}$'::text))
+  roles_pkey PRIMARY KEY (role_id)
+  roles_name UNIQUE (name)
+  TRIGGER roles_tell AFTER DELETE OR UPDATE ON auth.roles FOR EACH STATEMENT EXECUTE FUNCTION auth.tell_all_sessions()
+
+table auth.sessions
+  session_id bigint not null identity always
+  token_sha256 text not null
+  user_id bigint not null
+  created_at timestamp(3) with time zone not null default now()
+  last_seen_at timestamp(3) with time zone not null default now()
+  idle_expires_at timestamp(3) with time zone not null
+  expires_at timestamp(3) with time zone not null
+  revoked_at timestamp(3) with time zone
+  address text
+  user_agent text
+  sessions_token_sha256 CHECK ((token_sha256 ~ '^[0-9a-f]{64}$'::text))
+  sessions_user_id_users_user_id_fk FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  sessions_pkey PRIMARY KEY (session_id)
+  INDEX sessions_for_expiry btree (expires_at)
+  INDEX sessions_for_user btree (user_id)
+  UNIQUE INDEX sessions_token btree (token_sha256)
+  TRIGGER sessions_tell_delete AFTER DELETE ON auth.sessions FOR EACH ROW WHEN ((old.revoked_at IS NULL)) EXECUTE FUNCTION auth.tell_session()
+  TRIGGER sessions_tell_update AFTER UPDATE ON auth.sessions FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.expires_at > new.expires_at) OR (old.idle_expires_at > new.idle_expires_at) OR (old.user_id <> new.user_id) OR (old.token_sha256 <> new.token_sha256))) EXECUTE FUNCTION auth.tell_session()
+
+table auth.user_roles
+  user_id bigint not null
+  role_id bigint not null
+  granted_by bigint
+  granted_at timestamp(3) with time zone not null default now()
+  is_active boolean not null default true
+  user_roles_granted_by FOREIGN KEY (granted_by) REFERENCES auth.users(user_id) ON DELETE SET NULL
+  user_roles_role_id_roles_role_id_fk FOREIGN KEY (role_id) REFERENCES auth.roles(role_id) ON DELETE CASCADE
+  user_roles_user_id_users_user_id_fk FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  user_roles_pkey PRIMARY KEY (user_id, role_id)
+  INDEX user_roles_for_role btree (role_id)
+  TRIGGER user_roles_tell AFTER INSERT OR DELETE OR UPDATE ON auth.user_roles FOR EACH ROW EXECUTE FUNCTION auth.tell_sessions_of_user()
+
+table auth.users
+  user_id bigint not null identity always
+  email text not null
+  display_name text not null
+  issuer text
+  subject text
+  is_active boolean not null default true
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  last_login_at timestamp(3) with time zone
+  users_email_given CHECK ((email ~~ '_%@_%'::text))
+  users_subject_whole CHECK (((issuer IS NULL) = (subject IS NULL)))
+  users_pkey PRIMARY KEY (user_id)
+  UNIQUE INDEX users_email btree (lower(email))
+  UNIQUE INDEX users_subject btree (issuer, subject)
+  TRIGGER users_tell AFTER UPDATE ON auth.users FOR EACH ROW WHEN (((old.is_active IS DISTINCT FROM new.is_active) OR (old.email <> new.email) OR (old.display_name <> new.display_name))) EXECUTE FUNCTION auth.tell_sessions_of_user()
+
+CREATE OR REPLACE FUNCTION auth.audit_log_append_only()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	IF TG_OP = 'DELETE' AND current_setting('flow.audit_retention', true) = 'on' AND OLD.at < now() - interval '1 day' THEN
+		RETURN OLD;
+	END IF;
+	RAISE EXCEPTION 'auth.audit_log is append-only: % refused', TG_OP USING ERRCODE = 'insufficient_privilege';
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.path_matches(pattern text, path text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+	SELECT path ~ "auth"."pattern_regex"(pattern)
+$function$
+
+CREATE OR REPLACE FUNCTION auth.pattern_regex(pattern text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+	SELECT '^(?:' || replace(replace(replace(
+		regexp_replace(
+			regexp_replace(pattern, '[][^$.+?(){}|\\]', '\\\&', 'g'),
+			'[*%]{2,}|%', E'\x01', 'g'
+		),
+		'*', '[^/]*'), E'\x01', '.*'), E'\n', '|') || ')$'
+$function$
+
+CREATE OR REPLACE FUNCTION auth.tell_all_sessions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	PERFORM pg_notify('flow_sessions', 'all');
+	RETURN NULL;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.tell_session()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	PERFORM pg_notify('flow_sessions', OLD.token_sha256);
+	RETURN NULL;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.tell_sessions_of_user()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	changed bigint := CASE WHEN TG_OP = 'DELETE' THEN OLD.user_id ELSE NEW.user_id END;
+BEGIN
+	PERFORM pg_notify('flow_sessions', token_sha256) FROM "auth"."sessions"
+		WHERE user_id = changed AND revoked_at IS NULL AND expires_at > now();
+	RETURN NULL;
+END
+$function$

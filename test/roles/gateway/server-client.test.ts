@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ServerCall, ServerReply } from "../../../src/adapters/server/connection.ts";
+import { createGatewayServer } from "../../../src/roles/gateway/server-client.ts";
+import type { Json } from "../../../src/schema/words/json.ts";
+
+const ME = { user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };
+const INPUT = {} as Parameters<ReturnType<typeof createGatewayServer>["startLogin"]>[0];
+
+/** What a gateway asks of a server that answers so, call by call. */
+function setup(...replies: [status: number, body: Json][]) {
+  const calls: ServerCall[] = [];
+  const connection = {
+    call(call: ServerCall): Promise<ServerReply> {
+      calls.push(call);
+      const [status, body] = replies.shift() ?? assert.fail("one call too many");
+      return Promise.resolve({ status, body });
+    },
+    close: () => Promise.resolve(),
+  };
+  const parts = { calls: connection, waits: connection, playbook: "api_integration/idp/login", answerMs: 1_000 };
+  return { calls, server: createGatewayServer({ ...parts, stopping: new AbortController().signal }) };
+}
+
+test("a login's playbook is started under the key of its ID token", async () => {
+  const { calls, server } = setup([200, { execution_id: "7", status: "RUNNING" }]);
+  assert.equal(await server.startLogin(INPUT, "login-1"), "7");
+  const { method, path, body, idempotencyKey, session } = calls[0]!;
+  assert.deepEqual([method, path, idempotencyKey, session], ["POST", "/api/execute", "login-1", undefined]);
+  assert.deepEqual(JSON.parse(body ?? ""), { path: "api_integration/idp/login", workload: {} });
+});
+
+test("a key that was used before is a conflict, a playbook that is missing makes logins unavailable", async () => {
+  const used = setup([422, { error: "used", code: "INVALID_INPUT", detail: { idempotency_key: "k" } }]);
+  await assert.rejects(used.server.startLogin(INPUT, "k"), { code: "CONFLICT" });
+  const other = setup([422, { error: "no", code: "INVALID_INPUT", detail: { errors: [] } }]);
+  await assert.rejects(other.server.startLogin(INPUT, "k"), { code: "INVALID_INPUT" });
+  const missing = setup([404, { error: "Executable catalog entry not found", code: "NOT_FOUND" }]);
+  await assert.rejects(missing.server.startLogin(INPUT, "k"), { code: "UNAVAILABLE", message: /not in the catalog/ });
+});
+
+test("an execution is asked about until it has ended", async () => {
+  const { calls, server } = setup([200, { status: "RUNNING" }], [200, { status: "FAILED" }]);
+  assert.equal(await server.ended("7", new AbortController().signal), "FAILED");
+  assert.equal(calls.length, 2);
+});
+
+test("a session is asked for in its own name, and is none when the server says so", async () => {
+  const expires = "2026-06-01T12:00:00.000Z";
+  const { calls, server } = setup([200, { ...ME, kind: "user", expires_at: expires }], [401, { error: "no" }]);
+  assert.deepEqual(await server.session("a", "192.0.2.1"), { user: ME, expiresAt: Date.parse(expires) });
+  assert.deepEqual(calls[0]?.session, { tokenSha256: "a", address: "192.0.2.1" });
+  assert.equal(await server.session("a", undefined), undefined);
+});
+
+test("a session is ended and its access asked for in its own name; one that is not valid is told so", async () => {
+  const gone: [number, Json] = [401, { error: "no", code: "UNAUTHENTICATED" }];
+  const { calls, server } = setup([200, { revoked: 1 }], [200, { allowed: true, rule: "x" }], [200, {}], gone, gone);
+  await server.revoke("a");
+  assert.equal(await server.isAllowed("a", { action: "view", path: "p" }), true);
+  assert.equal(await server.isAllowed("a", { action: "view", path: "p" }), false);
+  assert.deepEqual(
+    calls.map(({ session }) => session?.tokenSha256),
+    ["a", "a", "a"],
+  );
+  await assert.rejects(server.revoke("a"), { code: "UNAUTHENTICATED" });
+  await assert.rejects(server.isAllowed("a", { action: "view", path: "p" }), { code: "UNAUTHENTICATED" });
+});
+
+test("a server that refuses the gateway's own token is a fault of the service, not of who calls", async () => {
+  for (const status of [401, 403]) {
+    const { server } = setup([status, { error: "no", code: "UNAUTHENTICATED" }]);
+    await assert.rejects(server.startLogin(INPUT, "k"), { code: "UNAVAILABLE", message: /FLOW_SERVER_TOKEN/ });
+  }
+});
+
+test("what answers as no server of ours does is told as such", async () => {
+  await assert.rejects(setup([200, "hello"]).server.startLogin(INPUT, "k"), { code: "SERVER_UNREACHABLE" });
+  await assert.rejects(setup([200, { kind: "operator" }]).server.session("a", undefined), {
+    code: "SERVER_UNREACHABLE",
+  });
+});

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadConfig } from "../../../src/platform/config/config.ts";
+import { workerEnvironment } from "../../../src/roles/all.ts";
+import { encryptionKeys } from "../../support/engine/key-ring.ts";
+
+const of = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082") =>
+  workerEnvironment(loadConfig(environment), url, "/srv/one");
+
+const NAME = /^(local-[0-9a-f]{8}|.+-\d+)$/;
+
+/** The environment without the name that this process gives to its worker. */
+function unnamed({ FLOW_WORKER_NAME: name, ...environment }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  assert.match(name ?? "", NAME);
+  return environment;
+}
+
+test("beside a database of its own the worker has the name of the folder, also after a crash", () => {
+  const name = (folder: string, environment: NodeJS.ProcessEnv = {}) =>
+    workerEnvironment(loadConfig(environment), "http://127.0.0.1:8082", folder)["FLOW_WORKER_NAME"];
+  assert.match(name("/srv/one") ?? "", /^local-[0-9a-f]{8}$/);
+  assert.notEqual(name("/srv/one"), name("/srv/two"));
+  const shared = { FLOW_DATABASE_URL: "postgres://db/flow" };
+  assert.match(name("/srv/one", { ...shared, FLOW_ENCRYPTION_KEYS: encryptionKeys() }) ?? "", /-\d+$/);
+});
+
+test("the worker keeps one name for as long as the server lives, or the one that was given", () => {
+  assert.equal(of({})["FLOW_WORKER_NAME"], of({})["FLOW_WORKER_NAME"]);
+  assert.equal(of({ FLOW_WORKER_NAME: "mine" })["FLOW_WORKER_NAME"], "mine");
+});
+
+test("beside a server with a database of its own a worker may run everything and reach everything", () => {
+  assert.deepEqual(unnamed(of({ PATH: "/bin" })), {
+    PATH: "/bin",
+    FLOW_SERVER_URL: "http://127.0.0.1:8082",
+    FLOW_WORKER_TOOLS: "all",
+    FLOW_HTTP_ALLOW_PRIVATE: "all",
+    FLOW_DUCKDB_FILES: "all",
+  });
+});
+
+test("what the settings say about tools holds there too", () => {
+  const environment = of({ FLOW_WORKER_TOOLS: "noop", FLOW_HTTP_ALLOW_PRIVATE: "none" });
+  assert.deepEqual([environment["FLOW_WORKER_TOOLS"], environment["FLOW_HTTP_ALLOW_PRIVATE"]], ["noop", "none"]);
+});
+
+test("beside a server with another database the worker has its ordinary defaults, and does not see what only a server needs", () => {
+  const environment = of({
+    FLOW_DATABASE_URL: "postgres://u:p@db/flow",
+    FLOW_ENCRYPTION_KEYS: encryptionKeys("k1"),
+    FLOW_CREDENTIALS_FILE: "/etc/flow/credentials.json",
+    FLOW_CREDENTIAL_PG_DEMO: "{}",
+    BROKER_URL: "nats://u:p@nats",
+    FLOW_S3_ENDPOINT: "https://s3",
+    FLOW_S3_BUCKET: "flow",
+    FLOW_S3_SECRET_ACCESS_KEY: "secret",
+    FLOW_S3_ACCESS_KEY_ID: "id",
+    FLOW_SERVER_TOKEN: "operator",
+    FLOW_WORKER_TOKEN: "worker",
+  });
+  assert.deepEqual(unnamed(environment), { FLOW_SERVER_URL: "http://127.0.0.1:8082", FLOW_WORKER_TOKEN: "worker" });
+});
+
+test("without a worker's token the worker has the operator's", () => {
+  assert.equal(of({ FLOW_SERVER_TOKEN: "operator" })["FLOW_SERVER_TOKEN"], "operator");
+});
+
+for (const [listens, called] of [
+  ["http://0.0.0.0:9000", "http://127.0.0.1:9000"],
+  ["http://[::]:9000", "http://[::1]:9000"],
+  ["http://10.1.2.3:9000", "http://10.1.2.3:9000"],
+] as const) {
+  test(`a server that listens on ${listens} is called at ${called}`, () => {
+    assert.equal(of({}, listens)["FLOW_SERVER_URL"], called);
+  });
+}

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { createDocuments } from "../../../src/services/catalog/documents.ts";
+import { readDocument } from "../../../src/services/catalog/read-document.ts";
+
+const documents = createDocuments();
+after(() => documents.close());
+
+const AT_ONCE_MAX = 16 * 1024;
+const MAX = 1024 * 1024;
+const HEAD = "apiVersion: flow/v2\nkind: Playbook\nmetadata: {name: large, path: large/one}\n";
+const steps = (count: number) =>
+  Array.from({ length: count }, (_, index) => {
+    const next = index + 1 < count ? `, next: {arcs: [{step: s${index + 1}}]}` : "";
+    return `- {step: s${index}, tool: {kind: noop}${next}}\n`;
+  }).join("");
+const playbook = (count: number) => `${HEAD}workflow:\n${steps(count)}`;
+/** The text and a comment after it, `length` characters in all. */
+const padded = (text: string, length: number) => `${text}#${" ".repeat(length - text.length - 2)}\n`;
+
+/** Whether it was read without waiting for anything: before the next turn of the event loop. */
+async function isAtOnce(content: string): Promise<boolean> {
+  let isRead = false;
+  const reading = documents.read(content).then(() => {
+    isRead = true;
+  });
+  // Comes after all promises that are settled by now, and before what other threads send.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  const wasRead = isRead;
+  await reading;
+  return wasRead;
+}
+
+const CALLS = `${HEAD}workflow:\n- {step: one, tool: {kind: noop}, next: {arcs: [{step: two}]}}\n- {step: two, tool: {kind: playbook, path: some/child}}\n`;
+
+for (const [what, text] of Object.entries({
+  "a valid playbook": playbook(20),
+  "one that calls others": CALLS,
+  "one with a warning": `${HEAD}nonsense: 1\nworkflow:\n${steps(1)}`,
+  "one with errors": `${HEAD}workflow:\n- {step: one, tool: {kind: noop}, next: {arcs: [{step: nowhere}]}}\n- {step: one}\n`,
+  "one with a template that does not parse": `${HEAD}workflow:\n- {step: one, tool: {kind: noop, value: "{{ 1 + }}"}}\n`,
+  "one with keys that objects have anyway": `${HEAD}workload: {__proto__: {a: 1}, constructor: 2, -0: -0.0}\nworkflow:\n${steps(1)}`,
+  "an MCP resource":
+    "apiVersion: flow/v2\nkind: Mcp\nmetadata: {name: m, path: mcp/m}\nspec: {url: 'http://127.0.0.1/'}\n",
+  "no YAML": "a: [\n",
+  "no map": "- a\n",
+  "a text that ends in the middle": `a: ${"[".repeat(5_000)}`,
+  "nesting without end": `a: ${"{a: ".repeat(3_000)}1${"}".repeat(3_000)}\n`,
+  "aliases of aliases": `a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: [*c, *c, *c]\n`,
+  "half a surrogate pair": `${HEAD}workload: {a: "\ud800"}\nworkflow:\n${steps(1)}`,
+  "control characters": `${HEAD}\u0000`,
+})) {
+  test(`${what} is read in the thread as it is at once`, async () => {
+    const large = padded(text, AT_ONCE_MAX + 1);
+    assert.deepEqual(await documents.read(large), plain(readDocument(large)));
+    assert.deepEqual(await documents.read(text), readDocument(text));
+  });
+}
+
+/** Objects without a prototype get one on their way. */
+function plain<T>(value: T): T {
+  return structuredClone(value);
+}
+
+test("what is short is read at once, what is longer in the thread, and what is too long is refused at once", async () => {
+  for (const [length, expected] of [
+    [AT_ONCE_MAX - 1, true],
+    [AT_ONCE_MAX, true],
+    [AT_ONCE_MAX + 1, false],
+    [MAX, false],
+    [MAX + 1, true],
+  ] as const) {
+    assert.equal(await isAtOnce(padded(playbook(1), length)), expected, String(length));
+  }
+  const { diagnostics } = await documents.read(padded(playbook(1), MAX + 1));
+  assert.deepEqual(
+    diagnostics.map(({ code }) => code),
+    ["too-large"],
+  );
+});
+
+test("large documents are answered in the order in which they came, each with its own", async () => {
+  const order: number[] = [];
+  const read = await Promise.all(
+    [700, 300, 500].map(async (count) => {
+      const { document } = await documents.read(playbook(count));
+      order.push(count);
+      return (JSON.parse(document?.payload ?? "{}") as { workflow: unknown[] }).workflow.length;
+    }),
+  );
+  assert.deepEqual(
+    [read, order],
+    [
+      [700, 300, 500],
+      [700, 300, 500],
+    ],
+  );
+});
+
+test("16 wait, and one more is told so", async () => {
+  const busy = createDocuments();
+  const large = padded(playbook(1), AT_ONCE_MAX + 1);
+  const reading = Array.from({ length: 16 }, () => busy.read(large));
+  await assert.rejects(busy.read(large), { code: "UNAVAILABLE", message: /16 large documents are before it/ });
+  assert.equal((await busy.read(playbook(1))).document?.path, "large/one");
+  await Promise.all(reading);
+  assert.equal((await busy.read(large)).document?.path, "large/one");
+  await busy.close();
+});
+
+test("a thread that ends is an error for what it read, and another one reads the others", async () => {
+  const ending = createDocuments({
+    file: new URL("../support/document-thread-that-ends.js", import.meta.url),
+    threadMb: 64,
+  });
+  const large = (text: string) => ending.read(padded(`${playbook(1)}# ${text}\n`, AT_ONCE_MAX + 1));
+  const ends = (why: RegExp) => ({ code: "UNAVAILABLE", message: why });
+  await Promise.all([
+    assert.rejects(large("ends: by a fault"), ends(/ended: a fault of the thread\. Try again/)),
+    assert.doesNotReject(large("one")),
+    assert.rejects(large("ends: by itself"), ends(/ended: exit code 7/)),
+    assert.rejects(large("ends: without memory"), ends(/ended: .*memory/)),
+    assert.doesNotReject(large("two")),
+  ]);
+  await ending.close();
+});
+
+test("a thread that cannot begin is an error", async () => {
+  const none = createDocuments({ file: new URL("./support/no-such-file.js", import.meta.url) });
+  const large = padded(playbook(1), AT_ONCE_MAX + 1);
+  for (const _ of [1, 2]) await assert.rejects(none.read(large), { code: "UNAVAILABLE" });
+  await none.close();
+});
+
+test("closing tells who waits, and nothing large is read any more", async () => {
+  const closing = createDocuments();
+  const large = padded(playbook(1), AT_ONCE_MAX + 1);
+  const told = Promise.all([1, 2].map(() => assert.rejects(closing.read(large), { code: "UNAVAILABLE" })));
+  await closing.close();
+  await told;
+  await assert.rejects(closing.read(large), { code: "UNAVAILABLE", message: /the server is stopping/ });
+  await closing.close();
+});

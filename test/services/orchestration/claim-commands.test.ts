@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setupAdvance } from "../../support/engine/advancing.ts";
+import { createMemoryStore } from "../../support/engine/memory-store.ts";
+
+const wanted = (worker: string) => ({ worker, limit: 10, kinds: undefined, labels: {}, waitMs: 30_000 });
+const DOCUMENT = `apiVersion: flow/v2
+kind: Playbook
+metadata: {name: p, path: p}
+workflow:
+  - step: start
+    tool: {kind: noop}
+`;
+
+test("a worker that drains is answered at once, and nobody else is", async () => {
+  const { advance, start } = setupAdvance();
+  const [draining, other] = [advance.claim(wanted("draining")), advance.claim(wanted("other"))];
+  advance.dismiss("draining");
+  assert.deepEqual(await draining, []);
+  await start(DOCUMENT);
+  assert.equal((await other).length, 1);
+});
+
+/** A service whose next write waits; `begun` resolves when it is about to be made. */
+function setupSlow() {
+  const store = createMemoryStore(Date.now);
+  const { flush } = store;
+  let write = () => {};
+  let begin = () => {};
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const advancing = setupAdvance({}, store);
+  const slowDown = () => {
+    store.flush = async (changes) => {
+      store.flush = flush;
+      begin();
+      await new Promise<void>((resolve) => {
+        write = resolve;
+      });
+      return await flush(changes);
+    };
+  };
+  return { ...advancing, slowDown, begun, write: () => write() };
+}
+
+test("a server that stops while a claim is written gives it to the worker that asked, and to nobody else", async () => {
+  const { advance, start, slowDown, begun, write } = setupSlow();
+  await start(DOCUMENT);
+  slowDown();
+  const [stopping, left] = [new AbortController(), new AbortController()];
+  const claimed = advance.claim(wanted("asked"), stopping.signal, left.signal);
+  await begun;
+  const other = advance.claim(wanted("other"));
+  stopping.abort();
+  write();
+  assert.deepEqual(
+    (await claimed).map(({ attempt }) => attempt),
+    [1],
+  );
+  advance.dismiss("other");
+  assert.deepEqual(await other, []);
+});
+
+test("a worker that has left while its claim is written loses it to another one at once", async () => {
+  const { advance, start, slowDown, begun, write } = setupSlow();
+  await start(DOCUMENT);
+  slowDown();
+  const left = new AbortController();
+  const claimed = advance.claim(wanted("gone"), left.signal);
+  await begun;
+  const other = advance.claim(wanted("other"));
+  left.abort();
+  write();
+  await claimed;
+  assert.deepEqual(
+    (await other).map(({ attempt }) => attempt),
+    [2],
+  );
+});

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createDeadlines } from "../../../../src/services/orchestration/memory/deadlines.ts";
+import { createSteppedClock } from "../../../../src/testing/stepped-clock.ts";
+
+/** Deadlines on a clock that can be set, and what was due. */
+function setup() {
+  const clock = createSteppedClock(0);
+  const setting = { ms: 0 };
+  const deadlines = createDeadlines({ sleep: clock.sleep, now: () => clock.now() + setting.ms });
+  const due: string[] = [];
+  return { clock, setting, due, add: (ms: number, name: string) => deadlines.add(ms, () => due.push(name)) };
+}
+
+test("calls come about when they are due, in that order, and once", async () => {
+  const { clock, due, add } = setup();
+  add(200, "late");
+  add(50, "early");
+  await clock.advance(100);
+  assert.deepEqual(due, ["early"]);
+  await clock.advance(150);
+  assert.deepEqual(due, ["early", "late"]);
+  await clock.advance(1_000);
+  assert.deepEqual(due, ["early", "late"]);
+});
+
+test("a call that was cancelled does not come", async () => {
+  const { clock, due, add } = setup();
+  const cancel = add(50, "never");
+  add(50, "one");
+  cancel();
+  cancel();
+  await clock.advance(1_000);
+  assert.deepEqual(due, ["one"]);
+});
+
+test("nothing ticks while nothing is open", async () => {
+  const { clock, due, add } = setup();
+  add(50, "one");
+  await clock.advance(1_000);
+  assert.equal(await clock.step(), false);
+  add(50, "two");
+  await clock.advance(1_000);
+  assert.deepEqual(due, ["one", "two"]);
+});
+
+test("a clock that is set forward ends no wait early, one that is set back makes none longer", async () => {
+  const { clock, setting, due, add } = setup();
+  add(5_000, "wait");
+  await clock.advance(100);
+  setting.ms = 3_600_000;
+  await clock.advance(1_000);
+  assert.deepEqual(due, []);
+  setting.ms = -3_600_000;
+  await clock.advance(4_000);
+  assert.deepEqual(due, ["wait"]);
+});
+
+test("a call may add and cancel others", async () => {
+  const { clock, due, add } = setup();
+  const deadlines = createDeadlines(clock);
+  const cancel = add(100, "cancelled");
+  deadlines.add(50, () => {
+    cancel();
+    add(50, "added");
+  });
+  await clock.advance(500);
+  assert.deepEqual(due, ["added"]);
+});

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setupAdvance } from "../../../support/engine/advancing.ts";
+
+const FEW = { laneMax: 4, readyMax: 8, laneMin: 2 };
+const LIMITS = { leaseMs: 120_000, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1, ready: FEW };
+const documentOf = (count: number, spec: string) => `apiVersion: flow/v2
+kind: Playbook
+metadata: {name: p, path: p}
+workflow:
+  - step: start
+    loop: {in: ${count}, iterator: i, spec: {mode: parallel, max_in_flight: ${count}}}
+    tool: {kind: noop}
+    spec: {${spec}}
+`;
+const wanted = (limit: number, labels = {}) => ({ worker: "w", limit, kinds: undefined, labels, waitMs: 30_000 });
+
+test("commands that nobody can take keep no others from being claimed, however many they are", async () => {
+  const { advance, start } = setupAdvance({ limits: LIMITS });
+  for (const gpu of ["a", "b", "c", "d"]) await start(documentOf(50, `labels: {gpu: ${gpu}}`));
+  await start(documentOf(1, ""));
+  assert.equal((await advance.claim(wanted(5))).length, 1);
+});
+
+test("what memory had no room for is read back as workers take what it had", async () => {
+  const { advance, start } = setupAdvance({ limits: LIMITS });
+  await start(documentOf(50, ""));
+  const ids = new Set<string>();
+  while (ids.size < 50) {
+    for (const { command } of await advance.claim(wanted(3))) ids.add(command.command_id);
+  }
+});
+
+test("a server that was told of nothing reads all of it, a lane at a time, and for who does not wait too", async () => {
+  const { another, start } = setupAdvance({ limits: LIMITS });
+  for (const gpu of ["a", "b", "c", "d"]) await start(documentOf(20, `labels: {gpu: ${gpu}}`));
+  await start(documentOf(20, ""));
+  const other = another();
+  const ids = new Set<string>();
+  while (ids.size < 20) {
+    const claimed = await other.claim({ ...wanted(7, { gpu: "c" }), kinds: [], waitMs: 0 });
+    for (const { command } of claimed) ids.add(command.command_id);
+    if (claimed.length === 0) break;
+  }
+  assert.ok(ids.size >= 20, `${ids.size}`);
+  assert.deepEqual(
+    await other.claim({ ...wanted(1, { gpu: "none" }), kinds: ["sqldb"], waitMs: 0 }).then((c) => c.length),
+    1,
+  );
+});

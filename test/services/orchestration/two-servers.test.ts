@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { assertCaused } from "../../support/engine/event-causes.ts";
+import { readEvents } from "../../support/servers/sse.ts";
+import { type Body, buildApi, openApi } from "../../support/service/api.ts";
+import { TWO_STEPS, workWith } from "../../support/service/api-work.ts";
+
+/* Two servers of one database that hear nothing of each other: what one did, the other finds in the database. */
+
+const first = await openApi();
+const second = await buildApi(first.database);
+after(() => second.service.advance.close());
+const here = workWith(first);
+const there = workWith(second);
+
+before(() => here.register("t", TWO_STEPS));
+
+/** Starts here, so that its state is in memory here, and lets the other server do all the rest. */
+async function doneElsewhere(): Promise<string> {
+  const id = await here.execute("t");
+  assert.equal((await here.get(`/api/executions/${id}`)).body["status"], "RUNNING");
+  await second.service.advance.upkeep.poll();
+  assert.equal((await there.runToEnd(id))["status"], "COMPLETED");
+  return id;
+}
+
+test("the detail is that of the database, not what this server remembers", async () => {
+  const id = await doneElsewhere();
+  const { body } = await here.get(`/api/executions/${id}`);
+  assert.equal(body["status"], "COMPLETED");
+  assert.deepEqual(
+    (body["steps"] as Body[]).map(({ status }) => status),
+    ["COMPLETED", "COMPLETED"],
+  );
+});
+
+test("what follows there from what began here says so too", async () => {
+  const id = await doneElsewhere();
+  assertCaused((await there.get(`/api/executions/${id}/events`)).body["events"] as Body[]);
+});
+
+test("the result is not kept back by what this server remembers, waiting or not", async () => {
+  const id = await doneElsewhere();
+  const { body } = await here.get(`/api/executions/${id}/result`);
+  assert.deepEqual([body["status"], body["result"]], ["COMPLETED", { step: "end" }]);
+});
+
+test("who waits here sees the end that comes there", async () => {
+  const id = await here.execute("t");
+  const waiting = here.get(`/api/executions/${id}/result?wait_ms=30000`);
+  const stream = readEvents(await first.open.request(`/api/executions/${id}/stream`)).rest();
+  await second.service.advance.upkeep.poll();
+  await there.runToEnd(id);
+  assert.equal((await waiting).body["status"], "COMPLETED");
+  assert.equal((await stream).at(-1)?.event, "end");
+});
+
+test("an execution that runs there is cancelled here", async () => {
+  const id = await here.execute("t");
+  await second.service.advance.upkeep.poll();
+  const [command] = await there.claim("w");
+  assert.equal(command?.execution_id, id);
+  const { body } = await here.post(`/api/executions/${id}/cancel`);
+  assert.equal(body["status"], "CANCELLED");
+  assert.ok(command !== undefined);
+  assert.equal((await there.finish("w", command)).status, 409);
+});

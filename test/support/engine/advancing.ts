@@ -1,0 +1,67 @@
+import { systemClock } from "../../../src/adapters/system-clock.ts";
+import { resultOf } from "../../../src/engine/state/results.ts";
+import type { Json } from "../../../src/schema/words/json.ts";
+import { createAdvance } from "../../../src/services/orchestration/create-orchestrator.ts";
+import { createPrograms } from "../../../src/services/orchestration/memory/program-cache.ts";
+import type { Advance, AdvanceDeps } from "../../../src/services/orchestration/orchestrator.ts";
+import { createMemoryStore, DuplicateKey, type MemoryStore } from "./memory-store.ts";
+
+/** An advance over a store in memory. */
+export interface Advancing {
+  advance: Advance;
+  store: MemoryStore;
+  faults: unknown[];
+  payloads: Map<string, string>;
+  /** Adds a playbook, and starts it. */
+  start(content: string, input?: Record<string, Json>): Promise<string>;
+  /** A second service on the same store, as another server has it. */
+  another(): Advance;
+}
+
+/** Builds one, with the system's clock unless told otherwise. */
+export function setupAdvance(more: Partial<AdvanceDeps> = {}, store = createMemoryStore(Date.now)): Advancing {
+  const entries = new Map<string, { path: string; version: number; content: string }>();
+  const faults: unknown[] = [];
+  const payloads = new Map<string, string>();
+  const deps: AdvanceDeps = {
+    store,
+    programs: createPrograms(async (id) => entries.get(id)),
+    results: {
+      load: async (ref) => JSON.parse(payloads.get(ref) ?? "null") as Json,
+      save: async (ref, json) => void payloads.set(ref, json),
+    },
+    clock: systemClock,
+    defer: setImmediate,
+    env: {},
+    limits: { leaseMs: 120_000, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1 },
+    resultOf: (state) => resultOf(state)?.value ?? null,
+    isRetryable: () => false,
+    isDuplicateKey: (error) => error instanceof DuplicateKey,
+    unavailable: () => undefined,
+    observer: {
+      committed: () => undefined,
+      batchAccepted: () => undefined,
+      ackTimedOut: () => undefined,
+      firstClaim: () => undefined,
+      claimed: () => undefined,
+      returned: () => undefined,
+      fault: (error) => void faults.push(error),
+    },
+    ...more,
+  };
+  const advance = createAdvance(deps);
+  return {
+    advance,
+    store,
+    faults,
+    payloads,
+    another: () => createAdvance(deps),
+    async start(content, input = {}) {
+      const catalogId = String(entries.size + 1);
+      const path = /path: *"?([\w/-]+)/.exec(content)?.[1] ?? "p";
+      entries.set(catalogId, { path, version: 1, content });
+      const { executionId } = await advance.start({ entry: { catalogId, path, version: 1 }, input });
+      return executionId;
+    },
+  };
+}

@@ -1,0 +1,296 @@
+import type {
+  AcceptedBatch,
+  BatchChange,
+  CommandChange,
+  CommandLane,
+  CommandStatus,
+  ExecutionChange,
+  ExecutionStart,
+  ExecutionStore,
+  Flush,
+  FlushOutcome,
+  IssuedCommand,
+  KnownBatch,
+  ReadyCommand,
+  StoredExecution,
+} from "../../../src/ports/execution-store.ts";
+import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
+import type { Command } from "../../../src/schema/words/command.ts";
+import { keyOf } from "../../../src/services/orchestration/rounds/ready-queue.ts";
+
+/** A row of the execution table. */
+export interface ExecutionRow extends StoredExecution {
+  progress: number;
+  start: ExecutionStart;
+  result?: unknown;
+  error?: unknown;
+  /** Milliseconds since 1970, by the store's clock; null while it is open. */
+  endedAt: number | null;
+  deadlineAt: number | null;
+}
+
+/** A row of the command table. */
+export interface CommandRow extends IssuedCommand {
+  executionId: string;
+  issuedAt: number;
+  leaseExpiresAt: number | null;
+  claimedAt: number | null;
+}
+
+/** A row of the batch table. */
+export interface BatchRow extends BatchChange {
+  accept: NonNullable<BatchChange["accept"]>;
+  updatedAt: number;
+  /** Until when one that was taken over is nobody else's. */
+  leaseUntil: number;
+}
+
+/** A store in memory, with its tables open to be looked at. Everything that goes in and out is a copy, by way of JSON. */
+export interface MemoryStore extends ExecutionStore {
+  executions: Map<string, ExecutionRow>;
+  events: Map<string, EventRecord[]>;
+  commands: Map<string, CommandRow>;
+  batches: Map<string, BatchRow>;
+  /** Statements that wrote. */
+  flushes: number;
+}
+
+/** Thrown for an idempotency key that is taken, as a unique index does. */
+export class DuplicateKey extends Error {}
+
+/** Whether a command that somebody holds may be taken from its worker. */
+export type ClaimPolicy = (row: CommandRow) => boolean;
+
+/** How long a batch that was taken over is left to whoever took it. */
+const TAKEOVER_MS = 60_000;
+
+/**
+ * The port as the simulator and fast tests have it. `now` is the store's clock; the policy by default gives up every command
+ * whose lease is over. All of a call happens at once, as one transaction does.
+ */
+export function createMemoryStore(
+  now: () => number,
+  policy: ClaimPolicy = ({ leaseExpiresAt }) => (leaseExpiresAt ?? 0) <= now(),
+  hasSignedOff: (worker: string | null) => boolean = () => false,
+): MemoryStore {
+  // Beyond 32 bits, where ids of an object's keys keep the order in which they were added.
+  let lastId = 5_000_000_000;
+  const store: MemoryStore = {
+    executions: new Map(),
+    events: new Map(),
+    commands: new Map(),
+    batches: new Map(),
+    flushes: 0,
+    async reserveIds(count) {
+      lastId += count;
+      return lastId;
+    },
+    async find(id) {
+      const row = store.executions.get(id);
+      return row === undefined ? undefined : storedOf(row);
+    },
+    async eventsAfter(id, after, limit) {
+      return copy((store.events.get(id) ?? []).filter(({ event_id }) => event_id > after).slice(0, limit));
+    },
+    async flush(flush) {
+      return write(store, copy(flush), now());
+    },
+    async pendingLanes(after, limit) {
+      const lanes = new Map<string, CommandLane>();
+      for (const { status, kinds, labels } of store.commands.values()) {
+        if (status === "PENDING") lanes.set(keyOf({ kinds, labels }), copy({ kinds, labels }));
+      }
+      const later = [...lanes].filter(([key]) => after === undefined || key > keyOf(after));
+      return later
+        .sort(([left], [right]) => (left < right ? -1 : 1))
+        .slice(0, limit)
+        .map(([, lane]) => lane);
+    },
+    async pendingCommands(wanted) {
+      const rows = [...store.commands.values()].filter(({ status }) => status === "PENDING").sort(byId);
+      const found = wanted.flatMap(({ lane, limit }) =>
+        rows.filter((row) => keyOf(row) === keyOf(lane)).slice(0, limit),
+      );
+      return found.sort(byId).map(readyOf);
+    },
+    async claimableCommands(ids, abandonedBy) {
+      const rows = ids.flatMap((id) => store.commands.get(id) ?? []).sort(byId);
+      const isGivenUp = (row: CommandRow) => isHeld(row) && (row.worker === abandonedBy || policy(row));
+      return rows.filter((row) => row.status === "PENDING" || isGivenUp(row)).map(readyOf);
+    },
+    async returnedCommands(limit) {
+      const rows = [...store.commands.values()].filter((row) => isHeld(row) && hasSignedOff(row.worker));
+      return rows
+        .filter(({ leaseExpiresAt }) => (leaseExpiresAt ?? 0) <= now())
+        .sort(byId)
+        .slice(0, limit)
+        .map(readyOf);
+    },
+    async commandBodies(ids) {
+      return ids.flatMap((id): Command[] => {
+        const row = store.commands.get(id);
+        return row === undefined ? [] : [copy(row.body)];
+      });
+    },
+    async unprocessedBatches(idleMs, limit) {
+      const isLeft = ({ state, updatedAt, leaseUntil }: BatchRow) =>
+        state === "accepted" && updatedAt <= now() - idleMs && leaseUntil <= now();
+      const byAge = (left: BatchRow, right: BatchRow) => Number(left.requestId) - Number(right.requestId);
+      const rows = [...store.batches.values()].filter(isLeft).sort(byAge).slice(0, limit);
+      for (const row of rows) Object.assign(row, { updatedAt: now(), leaseUntil: now() + TAKEOVER_MS });
+      return rows.map(
+        ({ requestId, accept }): AcceptedBatch =>
+          copy({ requestId, executionIds: accept.executionIds, eventIds: accept.eventIds }),
+      );
+    },
+    async findBatch(caller, key) {
+      const rows = [...store.batches.values()];
+      const row = rows.find(({ accept }) => accept.caller === caller && accept.idempotencyKey === key);
+      if (row === undefined) return undefined;
+      const { requestId, commandsGenerated, accept } = row;
+      const { bodySha256, eventIds } = accept;
+      return copy({ requestId, commandsGenerated, bodySha256, eventIds } satisfies KnownBatch);
+    },
+    async findStart(caller, key) {
+      const rows = [...store.executions.values()];
+      const row = rows.find(({ start }) => start.idempotency?.caller === caller && start.idempotency.key === key);
+      if (row === undefined) return undefined;
+      return { executionId: row.executionId, bodySha256: row.start.idempotency?.bodySha256 ?? "", status: row.status };
+    },
+    async overdueExecutions(limit) {
+      const isOverdue = ({ endedAt, deadlineAt }: ExecutionRow) =>
+        endedAt === null && deadlineAt !== null && deadlineAt <= now();
+      const rows = [...store.executions.values()].filter(isOverdue);
+      return rows.slice(0, limit).map(({ executionId }) => executionId);
+    },
+  };
+  return store;
+}
+
+/** True while a worker has it. */
+export function isHeld({ status }: { status: CommandStatus }): boolean {
+  return status === "CLAIMED" || status === "RUNNING";
+}
+
+function copy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+function isOpen(status: string): boolean {
+  return status === "PENDING" || status === "CLAIMED" || status === "RUNNING" || status === "PAUSED";
+}
+
+function byId(left: { commandId: string }, right: { commandId: string }): number {
+  return Number(left.commandId) - Number(right.commandId);
+}
+
+function readyOf({ commandId, executionId, kinds, labels, attempt }: CommandRow): ReadyCommand {
+  return copy({ commandId, executionId, kinds, labels, attempt });
+}
+
+function storedOf(row: ExecutionRow): StoredExecution {
+  const { executionId, catalogId, path, version, status, lastEventId, parentExecutionId, rootExecutionId, snapshot } =
+    row;
+  return copy({
+    executionId,
+    catalogId,
+    path,
+    version,
+    status,
+    lastEventId,
+    parentExecutionId,
+    rootExecutionId,
+    snapshot,
+  });
+}
+
+/** Everything, or by throwing nothing; what belongs to an execution only if that is still where it was decided on. */
+function write(store: MemoryStore, { executions, batches }: Flush, now: number): FlushOutcome {
+  checkKeys(store, executions, batches);
+  store.flushes += 1;
+  const moved = new Set<string>();
+  for (const change of executions) if (writeExecution(store, change, now)) moved.add(change.executionId);
+  const left = new Set(executions.map(({ executionId }) => executionId).filter((id) => !moved.has(id)));
+  for (const batch of batches) if (!batch.executionIds.some((id) => left.has(id))) writeBatch(store, batch, now);
+  return { moved, at: now };
+}
+
+function checkKeys(store: MemoryStore, executions: readonly ExecutionChange[], batches: readonly BatchChange[]): void {
+  const ofBatches = new Set([...store.batches.values()].map(({ accept }) => batchKey(accept)));
+  for (const { accept } of batches) if (accept !== undefined) take(ofBatches, batchKey(accept));
+  const ofStarts = new Set([...store.executions.values()].map(({ start }) => startKey(start)));
+  for (const { executionId, start } of executions) {
+    if (start !== undefined && !store.executions.has(executionId)) take(ofStarts, startKey(start));
+  }
+}
+
+function batchKey({ caller, idempotencyKey }: BatchRow["accept"]): string | undefined {
+  return idempotencyKey === null ? undefined : JSON.stringify([caller, idempotencyKey]);
+}
+
+function startKey({ idempotency }: ExecutionStart): string | undefined {
+  return idempotency === null ? undefined : JSON.stringify([idempotency.caller, idempotency.key]);
+}
+
+function take(keys: Set<string | undefined>, key: string | undefined): void {
+  if (key === undefined) return;
+  if (keys.has(key)) throw new DuplicateKey(`The key ${key} is taken`);
+  keys.add(key);
+}
+
+function writeBatch(store: MemoryStore, batch: BatchChange, now: number): void {
+  const known = store.batches.get(batch.requestId);
+  if (known !== undefined && known.state !== "accepted") return;
+  const accept = batch.accept ?? known?.accept;
+  if (accept === undefined) return;
+  store.batches.set(batch.requestId, { ...batch, accept, updatedAt: now, leaseUntil: 0 });
+}
+
+function writeExecution(store: MemoryStore, change: ExecutionChange, now: number): boolean {
+  const row = store.executions.get(change.executionId);
+  if (change.start !== undefined ? row !== undefined : row?.lastEventId !== change.expectedEventId) return false;
+  const { executionId, status, lastEventId, progress, snapshot } = change;
+  const kept = row ?? begin(executionId, change.start);
+  const isOver = kept.endedAt !== null;
+  const end = { status, progress, endedAt: isOpen(status) ? null : now };
+  store.executions.set(executionId, {
+    ...kept,
+    // One that has ended stays as it is: late events only move its place in the log.
+    ...(!isOver && end),
+    ...(!isOver && change.result !== undefined && { result: change.result }),
+    ...(!isOver && change.error !== undefined && { error: change.error }),
+    lastEventId,
+    snapshot: (snapshot?.eventId ?? 0) > (kept.snapshot?.eventId ?? 0) ? (snapshot ?? null) : kept.snapshot,
+  });
+  const log = store.events.get(executionId) ?? [];
+  store.events.set(executionId, log);
+  log.push(...change.events);
+  for (const issued of change.issued) {
+    if (store.commands.has(issued.commandId)) throw new Error(`Command ${issued.commandId} was issued twice`);
+    const isClaimed = issued.worker !== null;
+    const leaseExpiresAt = isClaimed && issued.leaseMs !== null ? now + issued.leaseMs : null;
+    const claimedAt = isClaimed ? now : null;
+    store.commands.set(issued.commandId, { ...issued, executionId, issuedAt: now, leaseExpiresAt, claimedAt });
+  }
+  for (const command of change.commands) writeCommand(store, executionId, command, now);
+  return true;
+}
+
+function begin(executionId: string, start: ExecutionStart | undefined): ExecutionRow {
+  if (start === undefined) throw new Error(`Execution ${executionId} begins without a start`);
+  const { catalogId, path, version, parentExecutionId, rootExecutionId, deadlineAt } = start;
+  const about = { executionId, catalogId, path, version, parentExecutionId, rootExecutionId, deadlineAt, start };
+  return { ...about, status: "PENDING", progress: 0, lastEventId: 0, snapshot: null, endedAt: null };
+}
+
+/** A change that is none of the claim keeps its time and its lease; a cancellation knows nothing of later claims. */
+function writeCommand(store: MemoryStore, executionId: string, change: CommandChange, now: number): void {
+  const row = store.commands.get(change.commandId);
+  if (row === undefined || row.executionId !== executionId || !isOpen(row.status)) return;
+  const isClaim = change.leaseMs !== null;
+  row.attempt = Math.max(row.attempt, change.attempt);
+  row.status = change.status;
+  row.worker = change.worker;
+  if (change.worker === null) Object.assign(row, { leaseExpiresAt: null, claimedAt: null });
+  else if (isClaim) Object.assign(row, { leaseExpiresAt: now + (change.leaseMs ?? 0), claimedAt: now });
+}

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { pythonCall, testTool } from "../python-call.ts";
+
+const tool = testTool();
+after(() => tool.close?.());
+
+const CASES: [code: string, value: unknown][] = [
+  ["datetime.datetime(2024, 1, 2, 3, 4, 5)", "2024-01-02T03:04:05"],
+  ["datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)", "2024-01-02T00:00:00+00:00"],
+  ["datetime.date(2024, 1, 2)", "2024-01-02"],
+  ["datetime.time(3, 4)", "03:04:00"],
+  ["datetime.timedelta(minutes=1.5)", 90],
+  ["__import__('decimal').Decimal('1.50')", 1.5],
+  ["__import__('decimal').Decimal('2')", 2],
+  ["__import__('decimal').Decimal('NaN')", null],
+  ["__import__('decimal').Decimal('12345678901234567890')", "12345678901234567890"],
+  ["uuid.UUID(int=1)", "00000000-0000-0000-0000-000000000001"],
+  ["{3, 1, 2}", [1, 2, 3]],
+  ["frozenset('a')", ["a"]],
+  ["(1, (2,))", [1, [2]]],
+  ["b'text'", "text"],
+  ["b'\\xff\\x00'", "/wA="],
+  ["__import__('pathlib').PurePosixPath('/a/b')", "/a/b"],
+  ["[float('nan'), float('inf'), -float('inf'), 1.5]", [null, null, null, 1.5]],
+  ["[2**53 - 1, 2**53, -2**60]", [9007199254740991, "9007199254740992", "-1152921504606846976"]],
+  ["0.1 + 0.2", 0.1 + 0.2],
+  ["{1: 'a', None: 'b', True: 'c', (datetime.date(2024, 1, 2)): 'd'}", { "1": "c", null: "b", "2024-01-02": "d" }],
+  ["{'k': {1}}.values()", [[1]]],
+  ["{'k': 1}.keys()", ["k"]],
+  ["range(3)", [0, 1, 2]],
+  ["__import__('collections').deque([1])", [1]],
+  ["__import__('collections').OrderedDict(a={1})", { a: [1] }],
+  ["__import__('enum').Enum('Color', 'RED')(1)", 1],
+  ["__import__('array').array('i', [1, 2])", [1, 2]],
+  ["type('Scalar', (), {'item': lambda self: 7})()", 7],
+  ["type('Model', (), {'model_dump': lambda self: {'a': {1}}})()", { a: [1] }],
+  ["__import__('dataclasses').make_dataclass('P', ['x'])({1})", { x: [1] }],
+  ["'\\ud800 \\u00e9 \\U0001F600'", "\ud800 é 😀"],
+  ["{'__proto__': {'polluted': 1}}", JSON.parse('{"__proto__": {"polluted": 1}}')],
+];
+
+for (const [code, value] of CASES) {
+  test(`the result ${code} is ${JSON.stringify(value)}`, async () => {
+    const result = await tool.run(pythonCall(`result = ${code}`));
+    assert.equal(result.status, "ok", result.error?.message);
+    assert.deepEqual(result.data, value);
+  });
+}
+
+const REFUSED: [code: string, message: RegExp][] = [
+  ["{'rows': [1, {'when': object()}]}", /result\['rows'\]\[1\]\['when'\] is of type object, which has no JSON form/],
+  ["(i for i in [])", /result is of type generator/],
+  ["int", /result is of type type/],
+  ["{(1, 2): 3}", /result has a key of type tuple; keys must be text/],
+];
+
+for (const [code, message] of REFUSED) {
+  test(`the result ${code} is refused with its type and place`, async () => {
+    const result = await tool.run(pythonCall(`result = ${code}`));
+    assert.equal(result.status, "error");
+    assert.equal(result.error?.code, "RESULT_NOT_JSON");
+    assert.equal(result.error?.kind, "client_error");
+    assert.match(result.error?.message ?? "", message);
+  });
+}
+
+test("a result that contains itself, or is too deep, is refused", async () => {
+  const circle = await tool.run(pythonCall("a = {}\na['b'] = [a]\nresult = a"));
+  assert.match(circle.error?.message ?? "", /result\['b'\]\[0\] contains itself/);
+  const deep = await tool.run(pythonCall("result = []\nfor _ in range(100000): result = [result]"));
+  assert.match(deep.error?.message ?? "", /nested too deeply/);
+});
+
+test("the same value twice is no circle", async () => {
+  const result = await tool.run(pythonCall("a = {1}\nresult = [a, a]"));
+  assert.deepEqual(result.data, [[1], [1]]);
+});
+
+test("an integer with more digits than Python prints is text or refused, never wrong", async () => {
+  const result = await tool.run(pythonCall("result = 10 ** 5000"));
+  if (result.status === "ok") assert.equal(result.data, `1${"0".repeat(5000)}`);
+  else assert.match(result.error?.message ?? "", /thousands of digits/);
+});
+
+test("5 MB go in and come back unchanged", async () => {
+  const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, name: `naïve – 名前 ${id}`, text: "x".repeat(60) }));
+  const result = await tool.run(pythonCall("result = rows", { input: { rows } }));
+  assert.deepEqual(result.data, rows);
+});
+
+test("a result over 64 MiB is refused with its size", async () => {
+  const result = await tool.run(pythonCall("result = 'x' * (65 * 1024 * 1024)"));
+  assert.equal(result.error?.code, "RESULT_TOO_LARGE");
+  assert.match(result.error?.message ?? "", /68157442 bytes of JSON/);
+});
+
+test("text of every kind survives the way in and out", async () => {
+  const text = `quote " backslash \\ newline \n nul \0 é 名 😀 lone \ud83d ${"\u2028"}`;
+  const result = await tool.run(pythonCall("result = [text, len(text)]", { input: { text } }));
+  assert.deepEqual((result.data as unknown[])[0], text);
+});

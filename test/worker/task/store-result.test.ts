@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ResultKeeping, SavedResult } from "../../../src/ports/result-store.ts";
+import type { Json } from "../../../src/schema/words/json.ts";
+import type { ResultConfig } from "../../../src/schema/words/playbook.ts";
+import { INLINE_BYTES_LIMIT, storeResult } from "../../../src/worker/task/store-result.ts";
+
+const PLACE = { executionId: "1", step: "s", task: "t", taskRunId: "r" };
+
+/** Whether a text, of so many bytes with its quotes, is kept inline. */
+async function isInline(bytes: number, config: Partial<ResultConfig>): Promise<boolean> {
+  const store = {
+    kind: "disk",
+    load: () => Promise.reject(new Error("Nothing is read")),
+    save: async () => ({ sha256: "", bytes: 0 }),
+  };
+  const data = "x".repeat(bytes - 2);
+  const { result } = await storeResult(store, PLACE, data, undefined, { select: [], sensitive: false, ...config });
+  assert.equal(result.ref === undefined, result.value === data);
+  return result.ref === undefined;
+}
+
+test("a result is inline up to the limit of its task, else 65,536 bytes", async () => {
+  assert.deepEqual([await isInline(65_536, {}), await isInline(65_537, {})], [true, false]);
+  assert.deepEqual(
+    [await isInline(10, { inlineMaxBytes: 10 }), await isInline(11, { inlineMaxBytes: 10 })],
+    [true, false],
+  );
+});
+
+/** The reference of a result that is stored. */
+async function stored(data: Json, config: Partial<ResultConfig>, saved: Partial<SavedResult> = {}) {
+  const keepings: unknown[] = [];
+  const store = {
+    kind: "disk",
+    load: () => Promise.reject(new Error("Nothing is read")),
+    save: async (_ref: string, json: string, keeping?: ResultKeeping) => {
+      keepings.push(keeping);
+      return { sha256: "ab", bytes: Buffer.byteLength(json), ...saved };
+    },
+  };
+  const all = { select: [], sensitive: false, inlineMaxBytes: 0, ...config };
+  const { result } = await storeResult(store, PLACE, data, undefined, all);
+  assert.ok(result.ref !== undefined);
+  return { ref: result.ref, keepings };
+}
+
+test("what spec.result.store says is asked of the store, and stands in the reference", async () => {
+  const config = { store: { kind: "s3", scope: "workflow", ttl: "1h", compression: "gzip" } };
+  const saved = {
+    store: "s3",
+    expiresAt: "2026-01-01T00:00:00.000Z",
+    compression: "gzip",
+    meta: { bucket: "b", key: "k" },
+  };
+  const { ref, keepings } = await stored({ n: 1 }, config, saved);
+  assert.deepEqual(keepings, [{ store: "s3", scope: "workflow", ttl: "1h", compression: "gzip" }]);
+  assert.deepEqual(ref, {
+    kind: "result_ref",
+    ref: "noetl://execution/1/step/s/task/t/run/r",
+    store: "s3",
+    scope: "workflow",
+    expires_at: "2026-01-01T00:00:00.000Z",
+    meta: { content_type: "application/json", bytes: 7, sha256: "ab", compression: "gzip", bucket: "b", key: "k" },
+    extracted: { n: 1 },
+    preview: { truncated: false, bytes: 7, sample: '{"n":1}' },
+  });
+});
+
+test("nothing is asked of the store where nothing is said, nor for auto", async () => {
+  assert.deepEqual((await stored(1, {})).keepings, [undefined]);
+  assert.deepEqual((await stored(1, { store: { kind: "auto" } })).keepings, [{}]);
+});
+
+test("a preview is so many bytes long at most, and cuts no character in two", async () => {
+  for (const [text, max, sample] of [
+    ["aaaa", 3, '"aa'],
+    ["äää", 4, '"ä'],
+    ["\u{1f600}\u{1f600}", 8, '"\u{1f600}'],
+    ["aaaa", 0, ""],
+  ] as const) {
+    const { ref } = await stored(text, { previewMaxBytes: max });
+    assert.deepEqual([ref.preview.sample, ref.preview.truncated], [sample, true]);
+    assert.ok(Buffer.byteLength(ref.preview.sample) <= max);
+  }
+});
+
+test("what has no room among the scalars takes none from those after it", async () => {
+  const { ref } = await stored(
+    { text: "t".repeat(30_000), items: [1], count: 3, note: "n".repeat(257), last: "c2" },
+    {},
+  );
+  assert.deepEqual(ref.extracted, { count: 3, last: "c2" });
+  // 63 texts of 256 characters with names of 3 leave 67 of 16,384: one is a character too long for that, the next one fits.
+  const texts = Object.fromEntries(Array.from({ length: 63 }, (_, index) => [`t${10 + index}`, "x".repeat(256)]));
+  const left = 16_384 - 63 * 259;
+  const fits = "f".repeat(left - 4);
+  const { ref: full } = await stored({ ...texts, long: `${fits}x`, fits, more: 1 }, {});
+  assert.deepEqual(full.extracted, { ...texts, fits });
+});
+
+test("scalars stay readable as far as an event has room for them", async () => {
+  const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index]));
+  const { ref } = await stored(many, {});
+  const kept = Object.keys(ref.extracted).length;
+  assert.ok(kept > 500 && JSON.stringify(ref.extracted).length < 32_768, `${kept}`);
+});
+
+test("no limit of a task is beyond what an event has room for", async () => {
+  const inlineMaxBytes = 10_000_000;
+  assert.equal(await isInline(INLINE_BYTES_LIMIT, { inlineMaxBytes }), true);
+  assert.equal(await isInline(INLINE_BYTES_LIMIT + 1, { inlineMaxBytes }), false);
+});
