@@ -11,6 +11,6 @@ export interface EngineEnv {
   references: References;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
-  /** Where sensitive payloads are opened for decisions: seals what is decided. Default: it stays as it is. */
-  sealing?: DecisionSealing;
+  /** Opens what is sealed for decisions, and seals what is decided. Default: values are what they are. */
+  sealing?: DecisionSealing | undefined;
 }

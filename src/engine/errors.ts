@@ -1,5 +1,7 @@
 import { FlowError, messageOf } from "../schema/words/errors.ts";
+import type { Json } from "../schema/words/json.ts";
 import type { TaskError } from "../schema/words/outcome.ts";
+import type { EngineEnv } from "./env.ts";
 
 /** The error of a step whose own templates (guard, collection, `set`, arcs) could not be evaluated. */
 export function templateError(cause: unknown, step: string, what: string): TaskError {
@@ -10,4 +12,12 @@ export function templateError(cause: unknown, step: string, what: string): TaskE
     retryable: false,
     step,
   };
+}
+
+/** Longest quote of a value in a message. */
+const QUOTED_CHARS_MAX = 100;
+
+/** A value as a message quotes it. Secrets are hidden before it is cut: what is left of one would not be known as one. */
+export function quoted(value: Json, { sealing }: Pick<EngineEnv, "sealing">): string {
+  return JSON.stringify(sealing === undefined ? value : sealing.hideIn(value)).slice(0, QUOTED_CHARS_MAX);
 }

@@ -53,7 +53,7 @@ export async function runExecution(
   const env = (): EngineEnv => ({ now: deps.clock.now(), newId: deps.newId, references, env: deps.env, sealing });
   const start = { ...request, input: await decisions.input(request.input) };
   const first = await references.evaluate(() => startExecution(start, program, env()));
-  const limitMs = timeLimit(program, first.workload, env());
+  const limitMs = await references.evaluate(() => timeLimit(program, first.workload, env()));
 
   const stop = new AbortController();
   // Every tool that runs listens to it, and how many there are is the capacity's affair.

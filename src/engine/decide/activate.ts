@@ -3,7 +3,7 @@ import type { Scope } from "../../language/views/scope.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { isJsonObject, type Json } from "../../schema/words/json.ts";
 import type { EngineEnv } from "../env.ts";
-import { templateError } from "../errors.ts";
+import { quoted, templateError } from "../errors.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
 import { loopAccumulate } from "../state/results.ts";
 import { type ExecutionState, knownStep } from "../state/state.ts";
@@ -90,7 +90,7 @@ function refusalOf(step: ProgramStep, scope: Scope, env: EngineEnv): "when" | "a
 function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: EngineEnv): FlowEvent {
   const { loop, collection, maxInFlight, claim } = step.loop ?? {};
   const limit = (template: typeof maxInFlight, what: string, fallback: number) =>
-    template === undefined ? fallback : positive(render(template, scope, env), what, step.step.name);
+    template === undefined ? fallback : positive(render(template, scope, env), what, step.step.name, env);
   const accumulate = loopAccumulate(step.step);
   const base = {
     type: "loop.started" as const,
@@ -101,7 +101,8 @@ function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: En
   };
   if (claim !== undefined) {
     const frames = Math.min(limit(maxInFlight, "max_in_flight", 1), OPEN_ITERATIONS_MAX);
-    const frameMs = claim.maxSeconds === undefined ? undefined : seconds(render(claim.maxSeconds, scope, env), step);
+    const frameMs =
+      claim.maxSeconds === undefined ? undefined : seconds(render(claim.maxSeconds, scope, env), step, env);
     return {
       ...base,
       max_in_flight: Math.min(limit(claim.rowConcurrency, "row_concurrency", 1), OPEN_ITERATIONS_MAX),
@@ -113,21 +114,36 @@ function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: En
   const window = loop?.mode === "parallel" ? limit(maxInFlight, "max_in_flight", OPEN_ITERATIONS_MAX) : 1;
   const value = collection === undefined ? null : render(collection, scope, env);
   const items = itemsOf(value, step.step.name);
+  if ("count" in items) refuseSecret(value, "in", step.step.name, env);
   return { ...base, ...items, max_in_flight: Math.min(window, OPEN_ITERATIONS_MAX) };
 }
 
-function positive(value: Json, what: string, step: string): number {
+/** How often a loop runs, and how many at a time, stands in its events and wherever it is shown. */
+function refuseSecret(value: Json, what: string, step: string, { sealing }: EngineEnv): void {
+  if (sealing?.isIn(value) !== true) return;
+  throw new Error(
+    `'${what}' of the loop of step '${step}' is a secret number, and everybody sees how often a loop runs`,
+  );
+}
+
+function positive(value: Json, what: string, step: string, env: EngineEnv): number {
   const number = typeof value === "string" ? Number(value) : value;
-  if (typeof number === "number" && Number.isInteger(number) && number >= 1) return number;
-  const got = JSON.stringify(value).slice(0, 100);
+  if (typeof number === "number" && Number.isInteger(number) && number >= 1) {
+    refuseSecret(value, what, step, env);
+    return number;
+  }
+  const got = quoted(value, env);
   throw new Error(`'${what}' of the loop of step '${step}' must be a whole number from 1, got ${got}`);
 }
 
 /** `frame.max_seconds` in milliseconds. */
-function seconds(value: Json, step: ProgramStep): number {
+function seconds(value: Json, step: ProgramStep, env: EngineEnv): number {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  if (typeof number === "number" && number > 0 && number <= SECONDS_MAX) return Math.ceil(number * 1_000);
-  const got = JSON.stringify(value).slice(0, 100);
+  if (typeof number === "number" && number > 0 && number <= SECONDS_MAX) {
+    refuseSecret(value, "max_seconds", step.step.name, env);
+    return Math.ceil(number * 1_000);
+  }
+  const got = quoted(value, env);
   throw new Error(`'max_seconds' of the loop of step '${step.step.name}' must be seconds above 0, got ${got}`);
 }
 

@@ -74,7 +74,10 @@ function sealedWrite({ value, keeping }: StoreWrite, { sealing }: EngineEnv): Js
 
 /** Payloads that this advance is about to store can be read in it already. */
 function withStaged(env: EngineEnv, writes: readonly StoreWrite[]): EngineEnv {
-  const get = (ref: string): Json | undefined =>
-    env.references.get(ref) ?? writes.find((write) => write.ref === ref)?.value;
+  const stagedAt = (ref: string): Json | undefined => {
+    const staged = writes.find((write) => write.ref === ref)?.value;
+    return staged === undefined || env.sealing === undefined ? staged : env.sealing.open(staged);
+  };
+  const get = (ref: string): Json | undefined => env.references.get(ref) ?? stagedAt(ref);
   return { ...env, references: { get } };
 }

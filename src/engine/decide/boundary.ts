@@ -8,6 +8,7 @@ import type { StoredResult } from "../../schema/words/result.ts";
 import type { EngineEnv } from "../env.ts";
 import { templateError } from "../errors.ts";
 import type { Program, ProgramArc, ProgramStep } from "../program/program.ts";
+import { isOutOfReach } from "../sealing/lost-secret.ts";
 import type { ExecutionState } from "../state/state.ts";
 import { boundaryScope, render } from "./scope.ts";
 
@@ -190,7 +191,8 @@ function judgeArc(arc: ProgramArc, scope: Scope, env: EngineEnv): { matched: boo
   try {
     return { matched: arc.when.test(scope, { now: () => env.now }) };
   } catch (error) {
-    if (error instanceof ReferenceNeeded) throw error;
+    // What cannot be opened here is no "no": another branch would be taken for it.
+    if (error instanceof ReferenceNeeded || isOutOfReach(error)) throw error;
     return { matched: false, error: messageOf(error) };
   }
 }

@@ -2,8 +2,8 @@ import { View } from "../../language/views/view.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
 /**
- * `keychain` where the engine evaluates: guards, collections, arcs, a step's `set`. Secrets are resolved by workers and
- * never reach the engine, so that reading one here is an error and not undefined.
+ * `keychain` where the engine evaluates: guards, collections, arcs, a step's `set`. Entries are resolved by workers alone, so that
+ * reading one here is an error and not undefined.
  */
 class NoKeychain extends View {
   override get(key: string | number): unknown {

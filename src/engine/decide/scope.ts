@@ -25,11 +25,12 @@ function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omi
       names: () => stepsWithResult(state),
     },
     references: env.references,
+    ...(env.sealing !== undefined && { open: env.sealing.open }),
     env: env.env,
     reserved: {
       keychain: KEYCHAIN_OUT_OF_REACH,
       // Outside a loop of its own, a called playbook still sees the iteration of its caller.
-      ...(state.parent?.iter !== undefined && { iter: { parent: state.parent.iter } }),
+      ...(state.parent?.iter !== undefined && { iter: { parent: opened(state.parent.iter, env) } }),
     },
   };
 }
@@ -87,7 +88,8 @@ export function boundaryScope(
   place: BoundaryPlace,
   env: EngineEnv,
 ): Scope {
-  const { outcome, isLoop, hasRun, pending } = place;
+  const { isLoop, hasRun, pending } = place;
+  const outcome = openedOutcome(place.outcome, env);
   const name = new EventName(outcome.status === "error", isLoop);
   const base = baseNames(state, program, env);
   const names = {
@@ -109,6 +111,17 @@ export function boundaryScope(
       response: result,
     },
   });
+}
+
+/** The outcome as templates read it: what a tool gave, and nothing sealed. */
+function openedOutcome(outcome: Outcome, env: EngineEnv): Outcome {
+  if (env.sealing === undefined) return outcome;
+  const { result, http } = outcome;
+  return { ...outcome, result: opened(result, env), ...(http !== undefined && { http: opened(http, env) }) };
+}
+
+function opened<T>(value: T, env: EngineEnv): T {
+  return env.sealing === undefined ? value : env.sealing.open(value);
 }
 
 /** The results of steps, with that of the step that ends here: the state has a loop's only when its end is told. */

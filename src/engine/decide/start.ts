@@ -24,7 +24,7 @@ export interface StartRequest {
  * The first event of an execution. The workload's defaults are rendered once, in document order, against the request's
  * inputs and the keys before; a key that names itself sees the request's input only.
  *
- * Throws `FlowError` when a default cannot be rendered, or when the target is no step.
+ * Throws `FlowError` when a default cannot be rendered, or when the target is no step; and `ReferenceNeeded` as decisions do.
  */
 export function startExecution(
   request: StartRequest,
@@ -36,7 +36,7 @@ export function startExecution(
     const known = [...program.steps.keys()].join(", ");
     throw new FlowError("NOT_FOUND", `There is no step '${target}' to stop at; the steps are: ${known}`);
   }
-  return {
+  const event: EventOf<"playbook.initialized"> = {
     type: "playbook.initialized",
     at: env.now,
     execution_id: request.executionId,
@@ -48,26 +48,32 @@ export function startExecution(
     ...(target !== undefined && { target }),
     ...(request.trace !== undefined && { trace: request.trace }),
   };
+  return env.sealing === undefined ? event : env.sealing.event(event);
 }
 
 function renderWorkload(request: StartRequest, program: Program, env: EngineEnv): JsonObject {
   const workload: JsonObject = {};
+  /** What the defaults see of it: nothing in it is sealed. */
+  const seen: JsonObject = {};
+  const { open } = env.sealing ?? {};
   const scope = nameScope({
     executionId: request.executionId,
     catalogId: request.catalogId,
     ...(request.parent !== undefined && { parentExecutionId: request.parent.execution_id }),
-    workload,
+    workload: seen,
     vars: {},
     spec: program.playbook.spec,
     steps: { get: () => undefined, names: () => [] },
     references: env.references,
-    input: () => request.input,
+    input: () => (open === undefined ? request.input : open(request.input)),
     env: env.env,
     reserved: {},
   });
   for (const [key, template] of program.workload) {
     const given = own(request.input, key);
-    setOwn(workload, key, given === undefined ? render(template, scope, env) : given);
+    const value = given === undefined ? render(template, scope, env) : given;
+    setOwn(workload, key, value);
+    setOwn(seen, key, open === undefined ? value : open(value));
   }
   for (const key of Object.keys(request.input)) setOwn(workload, key, own(request.input, key));
   return workload;

@@ -1,20 +1,37 @@
+import { ValueNeeded } from "../../language/views/references.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own } from "../../schema/words/json.ts";
-import { mayHoldSealed, type Sealer } from "../../schema/words/sealed.ts";
-import { isOneSealed, openResult } from "./open-sealed.ts";
+import { mayHoldSealed, type Opened, type Sealer } from "../../schema/words/sealed.ts";
+import { lostSecret } from "./lost-secret.ts";
+import { mayBeSealed, openSealed } from "./open-sealed.ts";
 import { sealEvent } from "./seal-event.ts";
 import { createSecrets } from "./secrets.ts";
 
-/** What keeps secrets out of what the engine decides. Each gives its argument back where nothing changes. */
+/**
+ * Lets decisions read what is sealed and keeps it out of what they tell. Each gives its argument back where nothing changes; that
+ * of a value without secrets costs one look at it, however often it is read.
+ */
 export interface DecisionSealing {
-  event(event: FlowEvent): FlowEvent;
+  /**
+   * The value with what was sealed in it opened; that is a secret of this execution's decisions from here on. It is remembered:
+   * an object that is given must never change. What is sealed with a key that is not there throws when it is read. Throws
+   * `ValueNeeded` where the keys must be fetched first.
+   */
+  open<T>(value: T): T;
+  /** What was decided, with every secret in it sealed, or hidden where people read it. */
+  event<T extends FlowEvent>(event: T): T;
   value(value: Json): Json;
+  /** The value with `[secret]` for each, for messages. */
+  hideIn(value: Json): Json;
+  /** A secret stands in it. */
+  isIn(value: Json): boolean;
 }
 
 /** A store as decisions read it, and what they may tell of it. */
 export interface SealedDecisions {
   store: { load(ref: string): Promise<Json> };
-  sealing: DecisionSealing;
+  /** Undefined where nothing is sealed. */
+  sealing: DecisionSealing | undefined;
   /** The JSON text of a payload to be stored, as a whole sealed where it is sensitive. */
   payload(value: Json, isSensitive: boolean): Promise<string>;
   /**
@@ -24,20 +41,23 @@ export interface SealedDecisions {
   input(given: JsonObject): Promise<JsonObject>;
 }
 
-/** Nothing is sealed: payloads and decisions are what they are. */
+/** Nothing is sealed: payloads and decisions are what they are, also where a text looks sealed. */
 export function openDecisions(store: SealedDecisions["store"]): SealedDecisions {
   return {
     store,
-    sealing: { event: (event) => event, value: (value) => value },
+    sealing: undefined,
     payload: (value) => Promise.resolve(JSON.stringify(value)),
     input: (given) => Promise.resolve(given),
   };
 }
 
+/** Opened texts that an execution remembers. */
+const OPENED_KEPT_MAX = 256;
+
 /**
- * Lets arcs read sensitive results: payloads that were sealed as a whole are opened as they are loaded, and what the engine
- * then writes into events, arguments and assignments above all, is sealed text by text. What was sealed by itself within a
- * value stays closed to the engine, here as in the log: it passes through.
+ * Opens for decisions what workers sealed: texts as they are looked up, payloads that were sealed as a whole as they are loaded.
+ * What the engine then writes into events, arguments and assignments above all, is sealed again text by text before the state
+ * has it, so that nothing that is stored, told or handed to a worker holds a secret in the clear.
  */
 export function sealedDecisions(
   store: { load(ref: string): Promise<Json> },
@@ -45,19 +65,64 @@ export function sealedDecisions(
 ): SealedDecisions {
   const secrets = createSecrets();
   let sealer: Sealer | undefined;
+  const sealerNow = (): Sealer => {
+    const asked = sealer ?? sealerOf();
+    if ("seal" in asked) {
+      sealer = asked;
+      return asked;
+    }
+    // Whoever waits for it hears why it failed.
+    asked.catch(() => undefined);
+    throw new ValueNeeded("the keys of sealed values", async () => {
+      sealer = await asked;
+    });
+  };
+  const openWith = (json: Json, keys: Sealer): Json =>
+    openSealed(json, { open: (sealed) => openOnce(sealed, keys) }, secrets, (sealed) =>
+      lostSecret(keys.lostKeyOf(sealed)),
+    );
+  // One token in each of a thousand rows is one secret, and decrypting it takes ten microseconds.
+  const openedBefore = new Map<string, Opened>();
+  const openOnce = (sealed: string, keys: Sealer): Opened | undefined => {
+    const before = openedBefore.get(sealed);
+    if (before !== undefined) return before;
+    const opened = keys.open(sealed);
+    if (opened?.kind !== "value") return opened;
+    if (openedBefore.size >= OPENED_KEPT_MAX) openedBefore.clear();
+    openedBefore.set(sealed, opened);
+    return opened;
+  };
+  const known = new WeakMap<object, Json>();
+  const openObject = (json: Json & object): Json => {
+    const before = known.get(json);
+    if (before !== undefined) return before;
+    const opened = mayBeSealed(json) ? openWith(json, sealerNow()) : json;
+    known.set(json, opened);
+    if (typeof opened === "object" && opened !== null) known.set(opened, opened);
+    return opened;
+  };
   const value = (plain: Json): Json => (sealer === undefined || secrets.isEmpty ? plain : secrets.seal(plain, sealer));
   return {
     store: {
       async load(ref) {
         const payload = await store.load(ref);
-        if (typeof payload !== "string" || !isOneSealed(payload)) return payload;
+        if (!mayBeSealed(payload)) return payload;
         sealer ??= await sealerOf();
-        return openResult(payload, sealer, secrets);
+        return openWith(payload, sealer);
       },
     },
     sealing: {
-      event: (event) => (secrets.isEmpty ? event : sealEvent(event, { ...secrets, seal: value })),
+      open<T>(given: T): T {
+        // Made of JSON all through, whatever its type says.
+        const json = given as Json;
+        if (typeof json === "string") return mayHoldSealed(json) ? (openWith(json, sealerNow()) as T) : given;
+        return typeof json === "object" && json !== null ? (openObject(json) as T) : given;
+      },
+      event: <T extends FlowEvent>(event: T): T =>
+        secrets.isEmpty ? event : (sealEvent(event, { ...secrets, seal: value }) as T),
       value,
+      hideIn: secrets.hideIn,
+      isIn: secrets.isIn,
     },
     async payload(plain, isSensitive) {
       const json = JSON.stringify(plain);

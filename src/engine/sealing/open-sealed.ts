@@ -14,19 +14,33 @@ export function mayBeSealed(value: Json): boolean {
   return someJson(value, (leaf) => typeof leaf === "string" && mayHoldSealed(leaf), true);
 }
 
-/** The value with everything sealed in it opened, and noted: it is a secret of whoever opens it. What does not open stays. */
-export function openSealed(value: Json, sealer: Pick<Sealer, "open">, secrets: Pick<Secrets, "note">): Json {
+/**
+ * The value with everything sealed in it opened, and noted: it is a secret of whoever opens it. What does not open stays, or is
+ * what `lost` makes of the text that it stands in, where that is given and says that it should have opened.
+ */
+export function openSealed(
+  value: Json,
+  sealer: Pick<Sealer, "open">,
+  secrets: Pick<Secrets, "note">,
+  lost?: (sealed: string) => Json | undefined,
+): Json {
   const open = (sealed: string): Json => {
     const opened = sealer.open(sealed);
     if (opened === undefined) return sealed;
-    if (opened.kind === "result") return openSealed(noteSensitive(opened.json, secrets), sealer, secrets);
+    if (opened.kind === "result") return openSealed(noteSensitive(opened.json, secrets), sealer, secrets, lost);
     // A text of a sensitive result that held a sealed one was sealed once more on its way.
-    const whole = openSealed(opened.value, sealer, secrets);
+    const whole = openSealed(opened.value, sealer, secrets, lost);
     secrets.note(whole);
     return whole;
   };
   const openLeaf = (leaf: string | number): Json => {
     if (typeof leaf === "number" || !mayHoldSealed(leaf)) return leaf;
+    if (lost !== undefined) {
+      for (const [sealed] of leaf.matchAll(SEALED)) {
+        const instead = lost(sealed);
+        if (instead !== undefined) return instead;
+      }
+    }
     if (isOneSealed(leaf)) return open(leaf);
     return leaf.replace(SEALED, (sealed) => {
       const opened = sealer.open(sealed);
@@ -37,14 +51,8 @@ export function openSealed(value: Json, sealer: Pick<Sealer, "open">, secrets: P
   return mapJson(value, openLeaf, openLeaf);
 }
 
-/** A payload that was sealed as a whole, opened and noted; any other as it is. Secrets within stay sealed. */
-export function openResult(payload: Json, sealer: Pick<Sealer, "open">, secrets: Pick<Secrets, "note">): Json {
-  const opened = typeof payload === "string" && isOneSealed(payload) ? sealer.open(payload) : undefined;
-  return opened?.kind === "result" ? noteSensitive(opened.json, secrets) : payload;
-}
-
-/** True for a payload that may have been sealed as a whole. */
-export function isOneSealed(text: string): boolean {
+/** True for a text that may have been sealed as a whole. */
+function isOneSealed(text: string): boolean {
   // One bracket alone opens: an author's `[sealed:` before a sealed text is none of it.
   return text.startsWith("[sealed:") && text.indexOf("]") === text.length - 1 && text.lastIndexOf("[") === 0;
 }

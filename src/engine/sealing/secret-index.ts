@@ -31,6 +31,8 @@ export const SEALED_CHARS_MIN = 8;
 
 /** Bits of the filter: of a text that holds none of a thousand secrets about one place in sixty is looked at twice. */
 const FILTER = 0xffff;
+/** Eight to a byte: an execution keeps an index as long as it is in memory. */
+const FILTER_BYTES = (FILTER + 1) >> 3;
 const NO_FILTER = new Uint8Array(0);
 
 /**
@@ -71,8 +73,9 @@ export function createSecretIndex(): SecretIndex {
       if (before === undefined || BREADTH[kind] > BREADTH[before]) entries.set(text, kind);
       if (before !== undefined) return;
       const head = text.slice(0, SECRET_CHARS_MIN);
-      if (filter === NO_FILTER) filter = new Uint8Array(FILTER + 1);
-      filter[hashAt(text, 0)] = 1;
+      if (filter === NO_FILTER) filter = new Uint8Array(FILTER_BYTES);
+      const hash = hashAt(text, 0);
+      filter[hash >> 3] = (filter[hash >> 3] ?? 0) | (1 << (hash & 7));
       const known = lengths.get(head);
       if (known === undefined) lengths.set(head, new Set([text.length]));
       else known.add(text.length);
@@ -85,7 +88,8 @@ export function createSecretIndex(): SecretIndex {
       const found: [number, number][] = [];
       if (entries.size === 0) return found;
       for (let at = 0; at + SECRET_CHARS_MIN <= text.length; at += 1) {
-        if (filter[hashAt(text, at)] === 0) continue;
+        const hash = hashAt(text, at);
+        if (((filter[hash >> 3] ?? 0) & (1 << (hash & 7))) === 0) continue;
         const length = lengthAt(text, at, looking);
         if (length === 0) continue;
         const last = found.at(-1);

@@ -30,6 +30,8 @@ export interface Names {
   spec: JsonObject;
   steps: { get(name: string): StoredResult | undefined; names(): Iterable<string> };
   references: References;
+  /** Opens what is sealed in a value when it is looked up, where the values are sealed. Default: they are what they are. */
+  open?<T>(value: T): T;
   /** Inputs by name. Called at the first use: rendering a step's own inputs may be what it does. */
   input: () => JsonObject;
   iteration?: IterationNames;
@@ -69,7 +71,7 @@ function lookupReserved(names: Names, name: string): unknown {
     case "job":
       return { uuid: names.executionId, id: names.executionId, execution_id: names.executionId };
     case "workload":
-      return names.workload;
+      return opened(names, names.workload);
     case "vars":
       return variables(names);
     case "ctx":
@@ -84,7 +86,7 @@ function lookupReserved(names: Names, name: string): unknown {
       return names.iteration?.index;
     case "input":
     case "args":
-      return names.input();
+      return opened(names, names.input());
     case "env":
       return names.env;
     case "outcome":
@@ -101,14 +103,14 @@ function lookupReserved(names: Names, name: string): unknown {
 
 function lookupPlain(names: Names, name: string): unknown {
   const input = own(names.input(), name);
-  if (input !== undefined) return input;
+  if (input !== undefined) return opened(names, input);
   if (names.iteration?.iterator === name) return names.iteration.item;
   if (names.locals !== undefined) {
     const local = own(names.locals, name);
     if (local !== undefined) return local;
   }
   const task = names.tasks?.get(name);
-  if (task !== undefined) return new ResultView(task, names.references);
+  if (task !== undefined) return new ResultView(opened(names, task), names.references);
   return contextField(names, name);
 }
 
@@ -117,16 +119,21 @@ function contextField(names: Names, name: string): unknown {
   const pending = names.pending === undefined ? undefined : own(names.pending, name);
   if (pending !== undefined) return pending;
   const variable = own(names.vars, name);
-  if (variable !== undefined) return variable;
-  return orElse(stepResult(names, name), () => own(names.workload, name));
+  if (variable !== undefined) return opened(names, variable);
+  return orElse(stepResult(names, name), () => opened(names, own(names.workload, name)));
+}
+
+function opened<T>(names: Names, value: T): T {
+  return names.open === undefined || value === undefined ? value : names.open(value);
 }
 
 /** Every variable with its newest value. */
 function variables(names: Names): JsonObject {
-  const { vars, pending } = names;
-  if (pending === undefined || Object.keys(pending).length === 0) return vars;
+  const { vars, pending, open } = names;
+  if (open === undefined && (pending === undefined || Object.keys(pending).length === 0)) return vars;
   const merged: JsonObject = {};
-  for (const source of [vars, pending]) for (const key of Object.keys(source)) setOwn(merged, key, own(source, key));
+  for (const key of Object.keys(vars)) setOwn(merged, key, opened(names, own(vars, key)));
+  if (pending !== undefined) for (const key of Object.keys(pending)) setOwn(merged, key, own(pending, key));
   return merged;
 }
 
@@ -137,7 +144,7 @@ function orElse(first: unknown, second: () => unknown): unknown {
 
 function stepResult(names: Names, name: string): ResultView | undefined {
   const stored = names.steps.get(name);
-  return stored === undefined ? undefined : new ResultView(stored, names.references);
+  return stored === undefined ? undefined : new ResultView(opened(names, stored), names.references);
 }
 
 /** `iter`: the iterator under its own name, where the iteration stands, and what was written to it. */
@@ -173,7 +180,7 @@ class ContextView extends View {
     const { workload, steps } = this.#names;
     const vars = variables(this.#names);
     const flat: Record<string, unknown> = {};
-    for (const key of Object.keys(workload)) setOwn(flat, key, own(workload, key));
+    for (const key of Object.keys(workload)) setOwn(flat, key, opened(this.#names, own(workload, key)));
     for (const name of steps.names()) setOwn(flat, name, stepResult(this.#names, name));
     for (const key of Object.keys(vars)) setOwn(flat, key, own(vars, key));
     return flat;
@@ -228,7 +235,8 @@ function* allNames(names: Names): Iterable<string> {
   if (names.iteration !== undefined) yield names.iteration.iterator;
   if (names.locals !== undefined) yield* Object.keys(names.locals);
   if (names.tasks !== undefined) yield* names.tasks.keys();
-  yield* Object.keys(variables(names));
+  yield* Object.keys(names.vars);
+  if (names.pending !== undefined) yield* Object.keys(names.pending);
   yield* names.steps.names();
   yield* Object.keys(names.workload);
 }

@@ -37,4 +37,6 @@ export interface Sealer {
   sealResult(json: string): string;
   /** Undefined for what was sealed for another tree, or with a key that is gone, or by nobody: a text that only looks sealed. */
   open(sealed: string): Opened | undefined;
+  /** The id of the key that a text was sealed with, where that is none of this sealer's; undefined: it has it, or nobody sealed that. */
+  lostKeyOf(sealed: string): string | undefined;
 }

@@ -81,9 +81,11 @@ async function expireExecution(parts: AdvanceParts, executionId: string): Promis
   await lanes.load(lane);
   const { live } = lane;
   if (live === null) return;
-  const { references, state, source } = live;
-  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env };
-  const limitMs = timeLimit(source.program, state.workload, engineEnv) ?? now() - state.startedAt;
+  const { references, decisions, state, source } = live;
+  const { sealing } = decisions;
+  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env, sealing };
+  const given = await references.evaluate(() => timeLimit(source.program, state.workload, engineEnv));
+  const limitMs = given ?? now() - state.startedAt;
   const event: FlowEvent = { type: "workflow.failed", at: now(), error: outOfTime(state.path, limitMs) };
   await inject(pump, executionId, event);
 }

@@ -55,7 +55,7 @@ async function begin(
     ...(trace !== undefined && { trace }),
   };
   const first = await references.evaluate(() => startExecution(request, source.program, engineEnv));
-  const limitMs = timeLimit(source.program, first.workload, engineEnv);
+  const limitMs = await references.evaluate(() => timeLimit(source.program, first.workload, engineEnv));
   const start: ExecutionStart = {
     ...input.entry,
     parentExecutionId: input.parent?.execution_id ?? null,

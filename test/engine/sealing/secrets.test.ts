@@ -5,6 +5,7 @@ import { openSealed } from "../../../src/engine/sealing/open-sealed.ts";
 import { createSecrets } from "../../../src/engine/sealing/secrets.ts";
 import { createSealer } from "../../../src/platform/crypto/sealing.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
+import { leavesOf, VALUE } from "../support/json-values.ts";
 
 const sealer = createSealer([{ id: "k1", key: Buffer.alloc(32, 7) }]);
 
@@ -196,43 +197,6 @@ test("a secret of fewer than eight characters is hidden as a whole word, where p
   assert.equal(longer.isIn("demographics"), true);
 });
 
-// Texts that meet: of few letters, so that secrets stand in values, at their ends, in keys, and within each other.
-const TEXT = fc.oneof(
-  fc.stringMatching(/^[ab1 ]{0,12}$/),
-  fc.stringMatching(/^[ab]{8,10}$/),
-  fc.constantFrom(
-    "[sealed:",
-    "[sealed:k1:",
-    "]",
-    "[",
-    "demo",
-    "demographics_done",
-    "swordfish",
-    "[secret]",
-    "é%2F\"'\\",
-  ),
-);
-const JOINED = fc.array(TEXT, { maxLength: 3 }).map((texts) => texts.join(""));
-const NUMBER = fc.oneof(
-  fc.integer(),
-  fc.constantFrom(4711, 12345678, 123456789, 1e21, 0.5),
-  fc.double({ noNaN: true, noDefaultInfinity: true }),
-);
-const LEAF = fc.oneof(
-  JOINED,
-  NUMBER.map((number) => (Object.is(number, -0) ? 0 : number)),
-  fc.boolean(),
-  fc.constant(null),
-);
-const VALUE = fc.letrec<{ json: Json }>((tie) => ({
-  json: fc.oneof(
-    { maxDepth: 3 },
-    LEAF,
-    fc.array(tie("json"), { maxLength: 4 }),
-    fc.dictionary(JOINED, tie("json"), { maxKeys: 4 }),
-  ),
-})).json;
-
 test("for any secrets and any JSON, what a later step reads is what the tool gave, and its keys are as they were all the time", () => {
   let sealedCount = 0;
   fc.assert(
@@ -265,11 +229,4 @@ function keysOf(value: Json): string[] {
   if (Array.isArray(value)) return value.flatMap(keysOf);
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => [key, ...keysOf(inner as Json)]);
-}
-
-function leavesOf(value: Json): Json[] {
-  if (Array.isArray(value)) return value.flatMap(leavesOf);
-  return typeof value === "object" && value !== null
-    ? Object.values(value).flatMap((one) => leavesOf(one as Json))
-    : [value];
 }

@@ -49,14 +49,14 @@ export interface Given {
 }
 
 /** Starts an execution of a playbook. After each test the log is replayed and must give the same state. */
-export function given(text: string, request: Partial<StartRequest> = {}): Given {
+export function given(text: string, request: Partial<StartRequest> = {}, surroundings: Partial<EngineEnv> = {}): Given {
   const program = compile(text);
   const state = emptyState();
   const stored = new Map<string, Json>();
   const log: FlowEvent[] = [];
   const commands: Command[] = [];
   let followed: FlowEvent[] = [];
-  const env = countingEnv(stored);
+  const env = { ...countingEnv(stored), ...surroundings };
 
   const take = (event: FlowEvent) => {
     const step = advance(state, event, program, env);

@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import postgres from "postgres";
+import { createTestDatabase } from "../support/database/postgres.ts";
+import { ownDatabase } from "../support/engine/key-ring.ts";
+import { flow, folderWith } from "../support/service/cli-process.ts";
+import { startServe } from "../support/service/serve.ts";
+
+/*
+ * Arcs, guards, `admit`, `set`, loops and the defaults of a workload read what the tool gave, also where a secret stands in it, on
+ * both runtimes; and what they decided tells no secret. Of seven characters a secret is sealed nowhere, from eight on everywhere.
+ */
+
+const HEAD = "apiVersion: flow/v2\nkind: Playbook\n";
+const KEYCHAIN = "keychain: [{ name: mine, kind: credential, credential: vault }]\n";
+
+/** The secret stands in the document, as authors compare with it: what runs and is told must not have it. */
+function parentPlaybook(secret: string): string {
+  return `${HEAD}metadata: { name: deciding, path: deciding }
+${KEYCHAIN}workflow:
+  - step: login
+    tool:
+      kind: python
+      input: { token: "{{ keychain.mine.token }}" }
+      code: |
+        result = {"password": token, "word": "pre" + token + "_post", "rows": [{"name": token, "n": 1}, {"name": "x", "n": 2}], "deep": {"list": [token]}}
+    set: { kept: "{{ login }}", word: "{{ login.word }}", size: "{{ login.password | length }}" }
+    next:
+      spec: { mode: inclusive }
+      arcs:
+        - { step: equal, when: "{{ login.password == '${secret}' and output.data.password | length == ${secret.length} }}", args: { arg: "{{ login.deep }}" } }
+        - { step: wrong, when: "{{ login.password | length != ${secret.length} or 'sealed' in login.password }}" }
+        - { step: wrong, when: "{{ vars.word != 'pre${secret}_post' }}" }
+        - { step: wrong, when: "{{ '${secret}_p' not in ctx.kept.word }}" }
+  - step: equal
+    when: "{{ kept.rows[0].name == '${secret}' and arg.list[0] == '${secret}' and input.arg.list | length == 1 }}"
+    admit: [{ allow: "{{ word == 'pre${secret}_post' and size == ${secret.length} }}" }]
+    tool:
+      kind: python
+      input: { expected: "{{ keychain.mine.token }}", kept: "{{ kept }}", word: "{{ word }}", arg: "{{ arg }}" }
+      code: |
+        assert kept == {"password": expected, "word": word, "rows": [{"name": expected, "n": 1}, {"name": "x", "n": 2}], "deep": arg}, "kept"
+        assert word == "pre" + expected + "_post" and arg == {"list": [expected]}, "word"
+        result = {"ok": True}
+    next: { arcs: [{ step: each }] }
+  - step: each
+    loop: { in: "{{ login.rows }}", iterator: row, spec: { mode: parallel } }
+    tool:
+      kind: python
+      input: { row: "{{ row }}", expected: "{{ keychain.mine.token }}" }
+      code: |
+        assert row["name"] == (expected if row["n"] == 1 else "x"), "row"
+        result = {"name": row["name"]}
+    next:
+      arcs:
+        - { step: child, when: "{{ each.results[0].name == '${secret}' and result.stats.success == 2 }}" }
+        - { step: wrong }
+  - step: child
+    tool: { kind: playbook, path: deciding_child, args: { token: "{{ login.word }}" } }
+    next: { arcs: [{ step: end, when: "{{ child.token == 'pre${secret}_post' and child.ok == true }}" }, { step: wrong }] }
+  - { step: wrong, tool: { kind: python, code: "raise Exception('the wrong branch')" } }
+  - { step: end, tool: { kind: noop, result: { size: "{{ size }}", word: "{{ word }}", child: "{{ child.size }}" } } }
+`;
+}
+
+function childPlaybook(secret: string): string {
+  return `${HEAD}metadata: { name: deciding_child, path: deciding_child }
+workload: { token: null, size: "{{ workload.token | length }}", ok: "{{ token == 'pre${secret}_post' }}", url: "https://h/?t={{ workload.token | urlencode }}" }
+workflow:
+  - { step: end, when: "{{ workload.token | length == size }}", tool: { kind: noop, result: { token: "{{ workload.token }}", size: "{{ size }}", ok: "{{ ok }}", url: "{{ url }}" } } }
+`;
+}
+
+/** Errors of what the engine evaluates quote values: of a secret nothing, also where the quote is cut off. */
+function failingPlaybook(loop: string): string {
+  return `${HEAD}metadata: { name: quoting, path: quoting }
+${KEYCHAIN}workflow:
+  - step: login
+    tool: { kind: python, input: { all: "{{ keychain.mine }}" }, code: "result = all" }
+    next: { arcs: [{ step: each }] }
+  - step: each
+    loop: ${loop}
+    tool: { kind: noop }
+`;
+}
+
+interface Runtimes {
+  folder: string;
+  /** Everything that the database holds but the documents. */
+  stored(): Promise<string>;
+  /** Runs a playbook; what the command line and the API tell of it. */
+  run(path: string, runtime: "local" | "server"): Promise<{ code: number | null; told: string }>;
+}
+
+async function setUp(t: TestContext, credential: Record<string, unknown>, documents: Record<string, string>) {
+  const database = await createTestDatabase();
+  const files = Object.fromEntries(Object.entries(documents).map(([name, text]) => [`${name}.yaml`, text]));
+  const folder = await folderWith(t, files);
+  const vault = { type: "custom", data: credential };
+  await writeFile(join(folder, "credentials.json"), JSON.stringify({ vault }));
+  const settings = { ...ownDatabase(database.url), FLOW_WORKER_TOOLS: "all", FLOW_LOG_LEVEL: "debug" };
+  const { url, process, ended } = await startServe(t, folder, settings, ["--role", "all"]);
+  const post = async (path: string, body: object) => {
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const response = await fetch(`${url}${path}`, init);
+    assert.ok(response.ok, await response.text());
+  };
+  await post("/api/credentials", { name: "vault", ...vault });
+  for (const content of Object.values(documents)) await post("/api/catalog/register", { content });
+  const get = async (path: string) => await (await fetch(`${url}${path}`)).text();
+  const runtimes: Runtimes = {
+    folder,
+    async stored() {
+      const texts = await databaseText(database.url);
+      process.kill("SIGTERM");
+      const { stdout, stderr } = await ended;
+      return texts + stdout + stderr;
+    },
+    async run(path, runtime) {
+      const where =
+        runtime === "local" ? [`${path}.yaml`, "--credentials", "credentials.json"] : [path, "--runtime", "server"];
+      const environment = { HOME: folder, FLOW_SERVER_URL: url };
+      const args = ["run", ...where, "--json", "--verbose", "--record", `${path}-${runtime}.jsonl`];
+      const { code, stdout, stderr } = await flow(folder, args, environment);
+      let told = stdout + stderr + (await readFile(join(folder, `${path}-${runtime}.jsonl`), "utf8"));
+      if (runtime === "server") {
+        const { executions } = JSON.parse(await get("/api/executions")) as { executions: { execution_id: string }[] };
+        for (const { execution_id: id } of executions) {
+          for (const part of ["", "/events?limit=500", "/result", "/result?sealed=true", "/stream"]) {
+            told += await get(`/api/executions/${id}${part}`);
+          }
+          told += (await flow(folder, ["logs", id], environment)).stdout;
+        }
+      }
+      return { code, told };
+    },
+  };
+  return runtimes;
+}
+
+/** Every row of every table but those of the documents, as text. */
+async function databaseText(url: string): Promise<string> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    const tables = await sql<{ name: string }[]>`
+      select format('%I.%I', schemaname, tablename) as name from pg_tables
+      where schemaname not in ('pg_catalog', 'information_schema') and tablename not like '%catalog%'`;
+    const texts = [];
+    for (const { name } of tables) {
+      const rows = await sql.unsafe<{ row: string }[]>(`select t::text as row from ${name} t`);
+      texts.push(name, ...rows.map(({ row }) => row));
+    }
+    return texts.join("\n");
+  } finally {
+    await sql.end();
+  }
+}
+
+for (const length of [7, 8, 9]) {
+  test(`a secret of ${length} characters is compared, measured and passed on as it is, on both runtimes`, async (t) => {
+    const secret = `q${randomBytes(8).toString("hex")}`.slice(0, length);
+    const documents = { deciding: parentPlaybook(secret), deciding_child: childPlaybook(secret) };
+    const { run, stored } = await setUp(t, { token: secret }, documents);
+    for (const runtime of ["local", "server"] as const) {
+      const { code, told } = await run("deciding", runtime);
+      assert.equal(code, 0, `${runtime}: ${told}`);
+      assert.match(told, new RegExp(`"size": ?${length}\\b`), runtime);
+      assert.match(told, new RegExp(`"child": ?${length + 8}\\b`), runtime);
+      // What is short stands in values as it is.
+      assert.equal(told.includes(secret), length < 8, `${runtime} tells it`);
+      if (length >= 8) assert.match(told, /"word": ?"pre\[secret\]_post"/, runtime);
+    }
+    assert.equal((await stored()).includes(secret), length < 8, "the database or a log has it");
+  });
+}
+
+test("an error of what is evaluated quotes no secret, whole or cut off, and no number of one is told", async (t) => {
+  const long = randomBytes(90).toString("hex");
+  const pin = 40_000_000 + randomBytes(3).readUIntBE(0, 3);
+  const documents = {
+    long: failingPlaybook(`{ in: [1], spec: { mode: parallel, max_in_flight: "{{ login.long }}" } }`),
+    whole: failingPlaybook(`{ in: [1], spec: { mode: parallel, max_in_flight: "no {{ login.token }}" } }`),
+    count: failingPlaybook(`{ in: "{{ login.pin }}" }`),
+  };
+  const named = Object.fromEntries(
+    Object.entries(documents).map(([name, text]) => [name, text.replaceAll("quoting", name)]),
+  );
+  const token = randomBytes(6).toString("hex");
+  const { run, stored } = await setUp(t, { long, token, pin }, named);
+  const found = (text: string) => [long.slice(0, 8), token, String(pin)].filter((part) => text.includes(part));
+  for (const runtime of ["local", "server"] as const) {
+    for (const [name, why] of [
+      ["long", /must be a whole number from 1, got \\?"\[secret\]/],
+      ["whole", /must be a whole number from 1, got \\?"no \[secret\]/],
+      ["count", /is a secret number/],
+    ] as const) {
+      const { code, told } = await run(name, runtime);
+      assert.equal(code, 1, `${runtime} ${name}: ${told}`);
+      assert.match(told.replaceAll("\\\\", "\\").replaceAll('\\\\"', '\\"'), why, `${runtime} ${name}`);
+      assert.deepEqual(found(told), [], `${runtime} ${name}`);
+    }
+  }
+  assert.deepEqual(found(await stored()), []);
+});
