@@ -159,6 +159,26 @@ test("j and k go through the events, and one is copied as a link, JSON, a comman
   await page.close();
 });
 
+test("a key that is pressed before the events are there chooses one when they are", async () => {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(LIMIT_MS);
+  let give = () => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  await page.route("**/events?*", async (route) => {
+    await given;
+    await route.continue();
+  });
+  await page.goto(`${serving.url}${path}`);
+  await page.locator("[data-waiting]").first().waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  give();
+  await detail(page).getByRole("heading", { name: "workflow.initialized" }).waitFor();
+  await page.close();
+});
+
 test("a large value is left to the event itself, which has all of it", async () => {
   const page = await opened(`${path}&step=large`);
   const row = page.locator("[data-event]", { hasText: "long result" }).first();

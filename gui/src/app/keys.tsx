@@ -1,6 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useState } from "react";
-import { isWriting } from "../parts/writing.ts";
+import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { useKeys } from "../parts/use-keys.ts";
 
 /** Pages by the letter that follows `g`. */
 const PAGES = {
@@ -36,28 +36,30 @@ const SECOND_MS = 1_200;
 export function KeyHelp(): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const navigate = useNavigate();
-  useEffect(() => {
-    let gAt = 0;
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key === "Escape" && isFilter(event.target)) event.target.blur();
-      if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
-      const isSecond = Date.now() - gAt < SECOND_MS;
-      gAt = 0;
-      const page = isSecond ? Object.entries(PAGES).find(([key]) => key === event.key)?.[1] : undefined;
-      if (page !== undefined) void navigate({ to: page.to });
-      else if (event.key === "g") gAt = Date.now();
-      else if (event.key === "?") setOpen(true);
-      else if (event.key === "/") {
-        const filter = document.querySelector<HTMLInputElement>("[data-filter]");
-        if (filter === null) return;
-        event.preventDefault();
-        filter.focus();
-        filter.select();
-      }
+  const gAt = useRef(Number.NEGATIVE_INFINITY);
+  useKeys((event) => {
+    // When the keys were pressed counts, not when a busy page comes to hear of it.
+    const isSecond = event.timeStamp - gAt.current < SECOND_MS;
+    gAt.current = Number.NEGATIVE_INFINITY;
+    const page = isSecond ? Object.entries(PAGES).find(([key]) => key === event.key)?.[1] : undefined;
+    if (page !== undefined) void navigate({ to: page.to });
+    else if (event.key === "g") gAt.current = event.timeStamp;
+    else if (event.key === "?") setOpen(true);
+    else if (event.key === "/") {
+      const filter = document.querySelector<HTMLInputElement>("[data-filter]");
+      if (filter === null) return;
+      event.preventDefault();
+      filter.focus();
+      filter.select();
+    }
+  });
+  useLayoutEffect(() => {
+    const leave = ({ key, target }: KeyboardEvent) => {
+      if (key === "Escape" && isFilter(target)) target.blur();
     };
-    document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
-  }, [navigate]);
+    document.addEventListener("keydown", leave);
+    return () => document.removeEventListener("keydown", leave);
+  }, []);
   return (
     <>
       <button type="button" className="help" aria-label="Keys" title="Keys (?)" onClick={() => setOpen(true)}>

@@ -1,8 +1,8 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useState } from "react";
 import type { Execution } from "../api/types.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
-import { isWriting } from "../parts/writing.ts";
+import { useKeys } from "../parts/use-keys.ts";
 import { EventDetail } from "./event-detail.tsx";
 import { EventFilters } from "./event-filters.tsx";
 import { EventList } from "./event-list.tsx";
@@ -29,14 +29,29 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
   const { execution_id: executionId, last_event_id: lastEventId } = execution;
   const log = useEventLog(executionId, { type, step, worker, isFailed: failed === true, text: q }, lastEventId);
   const [place, setPlace] = usePlace(log, chosenId);
+  const [awaited, setAwaited] = useState<{ log: EventLog; index: number }>();
+  const next = awaited?.log === log ? awaited.index : undefined;
   const choose = (index: number) => {
     const event = log.at(index);
+    // A row that the keys came to and that is not loaded yet is chosen when it is.
+    setAwaited(
+      event === undefined && index >= 0 && (index < log.size() || !log.isCounted()) ? { log, index } : undefined,
+    );
     if (event === undefined) return;
     const id = String(event.event_id);
     setPlace({ id, index, isThere: true, isJump: false });
     void navigate({ search: (before) => ({ ...before, event: id }), replace: true, resetScroll: false });
   };
-  useRowKeys((by) => choose(place === undefined ? 0 : place.index + by));
+  const go = (by: 1 | -1) => choose(next !== undefined ? next + by : place === undefined ? 0 : place.index + by);
+  useKeys(({ key }) => {
+    if (key === "j") go(1);
+    if (key === "k") go(-1);
+  });
+  const isThere = next !== undefined && log.at(next) !== undefined;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the row has come
+  useLayoutEffect(() => {
+    if (isThere) choose(next);
+  }, [isThere, next]);
   const problem = log.problem();
   return (
     <div className="stack">
@@ -53,7 +68,7 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
         <EventList
           log={log}
           chosen={place?.isThere === true && place.id === chosenId ? place.index : undefined}
-          target={place?.id === chosenId ? place?.index : undefined}
+          target={next ?? (place?.id === chosenId ? place?.index : undefined)}
           isJump={place?.isJump === true}
           isOpen={execution.ended_at === null}
           onChoose={choose}
@@ -104,17 +119,4 @@ function usePlace(log: EventLog, chosenId: string | undefined) {
     setFoundIn(log);
   };
   return [place, choose] as const;
-}
-
-/** `j` and `k` go to the next row and to the one before. */
-function useRowKeys(go: (by: 1 | -1) => void): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
-      if (event.key === "j") go(1);
-      if (event.key === "k") go(-1);
-    };
-    document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
-  }, [go]);
 }

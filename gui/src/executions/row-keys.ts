@@ -1,8 +1,8 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef } from "react";
+import { useEffect } from "react";
 import type { ExecutionItem } from "../api/types.ts";
 import { isFinal } from "../parts/status.tsx";
-import { isWriting } from "../parts/writing.ts";
+import { useKeys } from "../parts/use-keys.ts";
 
 /** What the keys work on. */
 export interface RowKeys {
@@ -16,31 +16,22 @@ export interface RowKeys {
 }
 
 /** `j` and `k` go through the rows, Enter opens one, `x` marks it, Escape leaves them. The row is known by its id: rows that come do not move it. */
-export function useRowKeys(keys: RowKeys): void {
+export function useRowKeys({ rows, at, onAt, toggle, show }: RowKeys): void {
   const navigate = useNavigate();
-  const current = useRef(keys);
-  current.current = keys;
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
-      const { rows, at, onAt, toggle, show } = current.current;
-      const index = rows.findIndex(({ execution_id: id }) => id === at);
-      const row = rows[index];
-      if (event.key === "j" || event.key === "k") {
-        const next = index === -1 ? 0 : Math.max(0, Math.min(rows.length - 1, index + (event.key === "j" ? 1 : -1)));
-        onAt(rows[next]?.execution_id);
-        show(next);
-      } else if (row === undefined) return;
-      else if (event.key === "Escape") onAt(undefined);
-      else if (event.key === "x" && !isFinal(row.status)) toggle(row.execution_id);
-      else if (event.key === "Enter" && !isControl(event.target)) {
-        void navigate({ to: "/executions/$executionId", params: { executionId: row.execution_id } });
-      }
-    };
-    document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
-  }, [navigate]);
-  const { at } = keys;
+  useKeys((event) => {
+    const index = rows.findIndex(({ execution_id: id }) => id === at);
+    const row = rows[index];
+    if (event.key === "j" || event.key === "k") {
+      const next = index === -1 ? 0 : Math.max(0, Math.min(rows.length - 1, index + (event.key === "j" ? 1 : -1)));
+      onAt(rows[next]?.execution_id);
+      show(next);
+    } else if (row === undefined) return;
+    else if (event.key === "Escape") onAt(undefined);
+    else if (event.key === "x" && !isFinal(row.status)) toggle(row.execution_id);
+    else if (event.key === "Enter" && !isControl(event.target)) {
+      void navigate({ to: "/executions/$executionId", params: { executionId: row.execution_id } });
+    }
+  });
   useEffect(() => {
     // Whoever hears the page instead of seeing it is at the row too.
     if (at !== undefined) document.querySelector<HTMLElement>(`[data-row="${at}"] a`)?.focus({ preventScroll: true });

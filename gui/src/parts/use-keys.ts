@@ -1,0 +1,21 @@
+import { useLayoutEffect, useRef } from "react";
+import { isWriting } from "./writing.ts";
+
+/**
+ * Calls `onKey` for each key that is pressed alone, while nobody writes. It listens from the moment in which the component is
+ * drawn to the one in which it goes: an ordinary effect would begin after the browser has painted, and a key that is pressed at
+ * once would be lost.
+ */
+export function useKeys(onKey: (event: KeyboardEvent) => void): void {
+  const current = useRef(onKey);
+  useLayoutEffect(() => {
+    current.current = onKey;
+  });
+  useLayoutEffect(() => {
+    const listener = (event: KeyboardEvent) => {
+      if (!event.ctrlKey && !event.metaKey && !event.altKey && !isWriting(event.target)) current.current(event);
+    };
+    document.addEventListener("keydown", listener);
+    return () => document.removeEventListener("keydown", listener);
+  }, []);
+}
