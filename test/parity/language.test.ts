@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { isJsonObject, type Json, type JsonObject } from "../../src/schema/words/json.ts";
 import { ROOT, startExampleApi } from "../examples/run-flow.ts";
 import { createTestDatabase } from "../support/database/postgres.ts";
 import { folderWith } from "../support/service/cli-process.ts";
@@ -44,12 +45,21 @@ test("every shape of the language comes to the same on both runtimes", async (t)
       assert.deepEqual(JSON.parse(outcome.result), expected);
       for (const [step, fields] of Object.entries(shown)) {
         if (fields === null) continue;
-        const seen = JSON.parse(outcome.shown[step] ?? "null") as object;
-        assert.deepEqual({ ...seen, ...(fields as object) }, seen, step);
+        const seen = JSON.parse(outcome.shown[step] ?? "null") as JsonObject;
+        // The names are the same on both sides of the limit; of a reference alone more is shown than is expected here.
+        if (!("kind" in (fields as object))) assert.deepEqual(Object.keys(seen), Object.keys(fields), step);
+        assert.deepEqual(filled(fields, seen), seen, step);
       }
     });
   }
 });
+
+/** What is expected, with what is seen besides. */
+function filled(expected: Json, seen: Json): Json {
+  if (!isJsonObject(expected) || !isJsonObject(seen)) return expected;
+  const fields = Object.entries(expected).map(([key, value]) => [key, filled(value, seen[key] ?? null)]);
+  return { ...seen, ...Object.fromEntries(fields) };
+}
 
 test("every document beside these tests is run by one of them", () => {
   const documents = readdirSync(FOLDER).map((name) => `parity/${name.replace(/\.yaml$/, "")}`);

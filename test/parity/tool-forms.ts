@@ -150,12 +150,14 @@ function formCase(form: ToolForm, isStored: boolean, inLoop: boolean): FormCase 
     of_label: isList ? 1 : null,
     ...(!inLoop && { set: 1 }),
   };
-  const shown = inLoop ? null : isStored ? referenceTo(isList) : whole;
+  const elsewhere = { ...whole, rows: fieldAt("rows"), columns: fieldAt("columns") };
+  const shown = inLoop ? null : !isStored ? whole : isList ? elsewhere : { kind: "result_ref" };
   return { name, step, probe, expected, shown };
 }
 
-function referenceTo(isList: boolean): JsonObject {
-  return isList ? { kind: "manifest", strategy: "fields" } : { kind: "result_ref" };
+/** What stands for a field of a stored result. */
+function fieldAt(field: string): JsonObject {
+  return { kind: "result_ref", field };
 }
 
 /** A playbook, what its result must be, and the steps of which both runtimes must show the same. */
@@ -194,7 +196,7 @@ function readingCase(): FormCase {
     step: { step: "read", tool: { kind: "artifact", ref: `{{ ${list}._ref }}` } },
     probe: { fields: "{{ read | list }}", seen: "{{ read.seen }}" },
     expected: { fields: ["text", "status", "seen"], seen: 2 },
-    shown: referenceTo(false),
+    shown: { kind: "result_ref" },
   };
 }
 
@@ -225,7 +227,11 @@ function limitCase(beyond: number, isList: boolean): FormCase {
       stored: beyond > 0,
       joined: beyond > 0,
     },
-    shown: beyond > 0 ? referenceTo(isList) : { text: "x".repeat(length) },
+    shown: isList
+      ? { text: beyond > 0 ? fieldAt("text") : "x".repeat(length), status: "looked", seen: 2 }
+      : beyond > 0
+        ? { kind: "result_ref" }
+        : { text: "x".repeat(length) },
   };
 }
 

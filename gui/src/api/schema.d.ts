@@ -3088,7 +3088,7 @@ export interface operations {
                         path: string;
                         /** @enum {string} */
                         status: "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
-                        /** @description The value, as templates read it; a ResultRef or a manifest where it is large; null while it runs. */
+                        /** @description The value, as templates read it; a ResultRef where it is large; of a list of tasks the joined fields, those of a large result as a ResultRef with `field`; of a long loop a manifest; null while it runs. */
                         result: unknown;
                         error: {
                             code: string;

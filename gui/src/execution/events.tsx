@@ -97,7 +97,7 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
 function usePlace(log: EventLog, chosenId: string | undefined) {
   const [place, setPlace] = useState<Place>();
   const [foundIn, setFoundIn] = useState<EventLog>();
-  const isKnown = chosenId === undefined || (place?.id === chosenId && (foundIn === log || foundIn === undefined));
+  const isKnown = chosenId === undefined || (place?.id === chosenId && foundIn === log);
   useEffect(() => {
     if (isKnown) return undefined;
     let isOver = false;
@@ -118,5 +118,6 @@ function usePlace(log: EventLog, chosenId: string | undefined) {
     setPlace(chosen);
     setFoundIn(log);
   };
-  return [place, choose] as const;
+  // The number of a row in another list says nothing in this one.
+  return [foundIn === log ? place : undefined, choose] as const;
 }

@@ -9,7 +9,7 @@ import { bytesText, loadPayload, payloadAddress, type Reference, SHOWN_BYTES_MAX
 /** A value that is kept in a store: its size and how it begins; all of it when somebody asks for it. */
 export function ReferenceView({ reference, label }: { reference: Reference; label: string }): ReactNode {
   const [isAsked, setIsAsked] = useState(false);
-  const { ref, meta, preview, extracted, store, expires_at: expiresAt } = reference;
+  const { ref, field, meta, preview, extracted, store, expires_at: expiresAt } = reference;
   const bytes = meta?.bytes ?? preview?.bytes;
   const loaded = useQuery({
     queryKey: ["payload", ref],
@@ -19,7 +19,7 @@ export function ReferenceView({ reference, label }: { reference: Reference; labe
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 10_000,
   });
-  if (loaded.data !== undefined) return <JsonView value={loaded.data} label={label} />;
+  if (loaded.data !== undefined) return <JsonView value={fieldOf(loaded.data, field)} label={label} />;
   const isTooLarge = bytes !== undefined && bytes > SHOWN_BYTES_MAX;
   const sample = preview?.sample;
   return (
@@ -41,6 +41,7 @@ export function ReferenceView({ reference, label }: { reference: Reference; labe
       </div>
       {loaded.isError && <PayloadProblem error={loaded.error} expiresAt={expiresAt} />}
       <p className="quiet">
+        {field !== undefined && "part of "}
         {bytes !== undefined && `${bytesText(bytes)} `}kept in the store{store !== undefined && ` ${store}`}
         {expiresAt !== undefined && (
           <>
@@ -64,6 +65,12 @@ export function ReferenceView({ reference, label }: { reference: Reference; labe
       )}
     </section>
   );
+}
+
+/** What is meant of a payload: one of its fields, or all of it. */
+function fieldOf(payload: unknown, field: string | undefined): unknown {
+  if (field === undefined || typeof payload !== "object" || payload === null) return payload;
+  return Object.hasOwn(payload, field) ? (payload as Record<string, unknown>)[field] : null;
 }
 
 function PayloadProblem({ error, expiresAt }: { error: unknown; expiresAt: string | undefined }): ReactNode {

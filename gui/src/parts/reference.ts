@@ -5,6 +5,8 @@ import { addressOf, authorization } from "../api/session.ts";
 export interface Reference {
   kind: string;
   ref: string;
+  /** One field of the payload is meant. */
+  field?: string;
   store?: string;
   expires_at?: string;
   meta?: { bytes?: number; content_type?: string };

@@ -1,7 +1,7 @@
 import { isInline, loopFields, mergedFields, wholeLoop } from "../../schema/rules/whole-result.ts";
-import type { Json, JsonObject } from "../../schema/words/json.ts";
+import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { manifestOf, type TaskPart, type TasksManifest } from "../../schema/words/manifest.ts";
-import type { LoopResult, StoredResult } from "../../schema/words/result.ts";
+import type { FieldRef, LoopResult, ResultRef, StoredResult } from "../../schema/words/result.ts";
 import { noReferences, withReferences } from "./references.ts";
 
 /*
@@ -13,8 +13,8 @@ import { noReferences, withReferences } from "./references.ts";
 export const SHOWN_BYTES_MAX = 65_536;
 
 /**
- * The result where it is inline, else its reference. Of a list of tasks of which one gave more than is inline, and of a loop
- * beyond the limit, it is a manifest (interface specification, Manifest).
+ * The result where it is inline, else its reference; of a list of tasks the fields of all of them, each its value or where that
+ * is; of a loop beyond the limit a manifest (interface specification, Manifest).
  */
 export function boundedResult(stored: StoredResult, bytesMax: number = SHOWN_BYTES_MAX): Json {
   if (stored.ref !== undefined) return asJson(stored.ref);
@@ -23,10 +23,36 @@ export function boundedResult(stored: StoredResult, bytesMax: number = SHOWN_BYT
   return stored.value ?? null;
 }
 
-/** The fields of all tasks, as templates and programs read them; each task's result is within the inline limit by itself. */
+/**
+ * The fields of all tasks, later wins, whether they are inline or stored: a field whose value is known beside the reference has
+ * it, any other stands as a {@link FieldRef}. Where no task's result has fields, the last result; a sensitive one is left out.
+ */
 function boundedTasks(tasks: readonly [string, StoredResult][]): Json {
-  if (!tasks.every(([, result]) => isInline(result))) return asJson(tasksManifest(tasks));
-  return mergedFields(tasks.map(([, result]) => boundedResult(result)));
+  const results = tasks.map(([, result]) => result).filter(({ ref }) => ref === undefined || !isSensitive(ref));
+  const withFields = results.filter(({ ref }) => ref === undefined || ref.meta.fields !== undefined);
+  const shown = withFields.map((result) =>
+    result.ref === undefined ? boundedResult(result) : knownFields(result.ref),
+  );
+  if (shown.some(isJsonObject)) return mergedFields(shown);
+  const last = results.at(-1);
+  return last === undefined ? null : boundedResult(last);
+}
+
+/** The fields of a stored payload as far as they are known without it. */
+function knownFields(reference: ResultRef): JsonObject {
+  const { ref, store, meta, extracted } = reference;
+  const fields: JsonObject = {};
+  for (const field of meta.fields ?? []) {
+    const { bytes, sha256 } = meta;
+    const elsewhere: FieldRef = { kind: "result_ref", ref, field, store, meta: { bytes, sha256 } };
+    setOwn(fields, field, Object.hasOwn(extracted, field) ? (own(extracted, field) as Json) : asJson(elsewhere));
+  }
+  return fields;
+}
+
+/** How much a sensitive result holds is not told. */
+function isSensitive({ preview }: ResultRef): boolean {
+  return preview.truncated && preview.bytes === 0;
 }
 
 /** The manifest of a list's result: what each of its tasks gave, or where that is. */
@@ -40,10 +66,8 @@ export function tasksManifest(tasks: readonly [string, StoredResult][]): TasksMa
 function taskPart(task: string, result: StoredResult): TaskPart {
   const { ref } = result;
   if (ref === undefined) return { task, value: boundedResult(result) };
-  const { meta, preview, extracted } = ref;
-  // How much a sensitive result holds is not told either.
-  const isSensitive = preview.truncated && preview.bytes === 0;
-  return { task, ref: ref.ref, ...(!isSensitive && { bytes: meta.bytes, sha256: meta.sha256 }), extracted };
+  const { meta, extracted } = ref;
+  return { task, ref: ref.ref, ...(!isSensitive(ref) && { bytes: meta.bytes, sha256: meta.sha256 }), extracted };
 }
 
 function boundedLoop(loop: LoopResult, bytesMax: number): Json {

@@ -331,7 +331,9 @@ export const ResultAnswer = v.object({
   status: v.picklist(EXECUTION_STATES),
   result: v.pipe(
     JsonValue,
-    v.description("The value, as templates read it; a ResultRef or a manifest where it is large; null while it runs."),
+    v.description(
+      "The value, as templates read it; a ResultRef where it is large; of a list of tasks the joined fields, those of a large result as a ResultRef with `field`; of a long loop a manifest; null while it runs.",
+    ),
   ),
   error: ErrorAnswer,
 });

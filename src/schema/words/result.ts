@@ -13,9 +13,31 @@ export type ResultRef = {
   store: string;
   scope: string;
   expires_at?: string;
-  meta: { content_type: string; bytes: number; sha256: string; compression?: string } & JsonObject;
+  /**
+   * `fields`: the names of the payload's fields in their order, as far as 4,096 characters go; absent where it is no map, and
+   * where it is sensitive.
+   */
+  meta: {
+    content_type: string;
+    bytes: number;
+    sha256: string;
+    compression?: string;
+    fields?: string[];
+  } & JsonObject;
   extracted: JsonObject;
   preview: { truncated: boolean; bytes: number; sample: string };
+};
+
+/** One field of a stored payload, where the payload itself is not loaded. */
+export type FieldRef = {
+  kind: "result_ref";
+  /** Of the whole payload. */
+  ref: string;
+  /** Its name in the payload. */
+  field: string;
+  store: string;
+  /** Of the whole payload. */
+  meta: { bytes: number; sha256: string };
 };
 
 /**

@@ -3,7 +3,16 @@ import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json
 import { type Accumulate, manifestOf, startMerge } from "../../schema/words/manifest.ts";
 import type { ResultConfig } from "../../schema/words/playbook.ts";
 import type { RunsResult, StoredResult } from "../../schema/words/result.ts";
-import { inlineBytesMax, type Kept, type ResultPlace, scalars, storeManifest, storePart } from "./store-result.ts";
+import {
+  fieldNames,
+  inlineBytesMax,
+  type Kept,
+  type ResultPlace,
+  type Shown,
+  scalars,
+  storeManifest,
+  storePart,
+} from "./store-result.ts";
 
 /** The results of one task's runs within a step or an iteration, as one (`spec.result.accumulate`). */
 export interface Accumulation {
@@ -12,8 +21,8 @@ export interface Accumulation {
    * failed is replaced by the next.
    */
   nextId(taskRunId: string): string;
-  /** Takes the result of a run that went well. Throws `FlowError` of the store. */
-  add(kept: Kept, place: ResultPlace): Promise<void>;
+  /** Takes the result of a run that went well: `data` is what it gave, `kept` how it is kept. Throws `FlowError` of the store. */
+  add(kept: Kept, place: ResultPlace, data: Json): Promise<void>;
   /** What they are so far, for the templates of the pipeline; undefined before the first. */
   current(): StoredResult | undefined;
   /** What they are in the end: inline while all of it is small, else a manifest. Throws `FlowError` of the store. */
@@ -42,7 +51,9 @@ export function createAccumulation(parts: AccumulationParts): Accumulation {
   let inlineBytes = 0;
   let isStored = false;
   let last = { taskRunId: "", parts: 0 };
+  let names: string[] | undefined;
 
+  const shown = (): Shown => ({ extracted: runs.extracted, fields: names });
   const toStore = async () => {
     isStored = true;
     for (const { at, value, place } of inline) runs.parts[at] = await storePart(store, place, value, config);
@@ -53,9 +64,10 @@ export function createAccumulation(parts: AccumulationParts): Accumulation {
       if (last.taskRunId !== taskRunId) last = { taskRunId, parts: 0 };
       return last.parts === 0 ? taskRunId : `${taskRunId}-${last.parts + 1}`;
     },
-    async add({ result, bytes }, place) {
+    async add({ result, bytes }, place, data) {
       last.parts += 1;
       runs.extracted = fieldsOf(result, config);
+      names = namesWith(names, data, accumulate);
       if (result.ref !== undefined) {
         isStored = true;
         // How much a sensitive part holds is not told either.
@@ -72,11 +84,25 @@ export function createAccumulation(parts: AccumulationParts): Accumulation {
     async end() {
       if (runs.parts.length === 0 || (withinLoop && runs.parts.length === 1)) return undefined;
       const kept = isStored
-        ? await storeManifest(store, parts.place, manifestOf(accumulate, stored(runs)), runs.extracted, config)
+        ? await storeManifest(store, parts.place, manifestOf(accumulate, stored(runs)), shown(), config)
         : inlineResult(runs, inlineBytes);
       return withinLoop ? { ...kept, result: { ...kept.result, merged: true } } : kept;
     },
   };
+}
+
+/** The names of the fields that the runs come to, with one run more: their values are in the store. A list has none. */
+function namesWith(names: string[] | undefined, data: Json, { strategy, ...path }: Accumulate): string[] | undefined {
+  if (strategy === "append" || strategy === "concat") return undefined;
+  const found = startMerge({ strategy: "append", ...path });
+  found.add(data);
+  let all = names;
+  for (const value of found.value() as Json[]) {
+    const own = fieldNames(value);
+    const joins = strategy === "merge" && own !== undefined && all !== undefined;
+    all = joins ? fieldNames(Object.fromEntries([all ?? [], own].flat().map((name) => [name, null]))) : own;
+  }
+  return all;
 }
 
 function stored({ parts }: RunsResult) {

@@ -51,8 +51,9 @@ async function store(run: PipelineRun, { task, taskRunId }: TaskRun, answer: Too
   const runs = accumulationOf(run, task);
   const where = placeOf(run, task, runs?.nextId(taskRunId) ?? taskRunId);
   const { results } = run.around.deps;
-  const kept = await storeResult(results, where, dataOf(answer), answer.virtual, configOf(run, task));
-  if (answer.status === "ok") await runs?.add(kept, where);
+  const data = dataOf(answer);
+  const kept = await storeResult(results, where, data, answer.virtual, configOf(run, task));
+  if (answer.status === "ok") await runs?.add(kept, where, data);
   return kept;
 }
 

@@ -70,7 +70,8 @@ async function storeValue(
   const json = JSON.stringify(data) ?? "null";
   const size = Buffer.byteLength(json);
   if (!config.sensitive && size <= inlineBytesMax(config)) return { result: { value: data }, bytes: size };
-  const shown = config.sensitive ? {} : { ...scalars(data), ...selected(data, config) };
+  const extracted = config.sensitive ? {} : { ...scalars(data), ...selected(data, config) };
+  const shown = { extracted, fields: fieldNames(data) };
   return { result: { ref: await storeText(store, ref, json, shown, config) }, bytes: REFERENCE_BYTES };
 }
 
@@ -86,32 +87,42 @@ export async function storePart(
   data: Json,
   config: ResultConfig,
 ): Promise<{ ref: string; bytes: number }> {
-  const { ref, meta } = await storeText(store, resultUri(place), JSON.stringify(data), {}, config);
+  const { ref, meta } = await storeText(
+    store,
+    resultUri(place),
+    JSON.stringify(data),
+    { extracted: {}, fields: undefined },
+    config,
+  );
   return { ref, bytes: meta.bytes };
 }
 
-/** Stores the record of a manifest, with the fields of the last part beside its reference. */
+/** Stores the record of a manifest: `shown` is what is known of what its parts come to. */
 export async function storeManifest(
   store: WritableResultStore,
   place: ResultPlace,
   manifest: Manifest,
-  extracted: JsonObject,
+  shown: Shown,
   config: ResultConfig,
 ): Promise<Kept> {
   const json = JSON.stringify(manifest);
-  const ref = await storeText(store, `${resultUri(place)}/manifest`, json, extracted, config);
+  const ref = await storeText(store, `${resultUri(place)}/manifest`, json, shown, config);
   return { result: { ref }, bytes: REFERENCE_BYTES };
 }
 
-/**
- * The one place from which a payload leaves for the store: `json` is what is written, all that is shown of it is `extracted`
- * and the preview.
- */
+/** What can be read of a payload without loading it. */
+export interface Shown {
+  extracted: JsonObject;
+  /** Names of its fields ({@link fieldNames}). */
+  fields: string[] | undefined;
+}
+
+/** The one place from which a payload leaves for the store: `json` is what is written, all that is shown of it is `shown` and the preview. */
 async function storeText(
   store: WritableResultStore,
   ref: string,
   json: string,
-  extracted: JsonObject,
+  { extracted, fields }: Shown,
   config: ResultConfig,
 ): Promise<ResultRef> {
   const saved = await store.save(ref, json, keepingOf(config));
@@ -129,6 +140,7 @@ async function storeText(
       sha256,
       ...(compression !== undefined && { compression }),
       ...meta,
+      ...(fields !== undefined && !config.sensitive && { fields }),
     },
     extracted,
     preview: config.sensitive ? { truncated: true, bytes: 0, sample: "" } : preview(json, bytes, previewBytes),
@@ -161,6 +173,22 @@ export function scalars(data: Json): JsonObject {
     setOwn(found, key, value);
   }
   return found;
+}
+
+/** Most characters of the names of a payload's fields: they stand in an event. */
+const NAMES_CHARS_MAX = 4_096;
+
+/** The names of a payload's fields in their order, as many of them as have room; undefined for what is no map. */
+export function fieldNames(data: Json): string[] | undefined {
+  if (!isJsonObject(data)) return undefined;
+  let left = NAMES_CHARS_MAX;
+  const names: string[] = [];
+  for (const name of Object.keys(data)) {
+    left -= name.length;
+    if (left < 0) break;
+    names.push(name);
+  }
+  return names;
 }
 
 /** Largest JSON of all selected fields of a result together: they stand in its event, whatever the result's size. */

@@ -2,39 +2,42 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { wholeResult } from "../../../src/cli/progress/result-json.ts";
 import { resultText } from "../../../src/cli/progress/result-text.ts";
-import { boundedResult } from "../../../src/language/views/bounded-result.ts";
+import { boundedResult, tasksManifest } from "../../../src/language/views/bounded-result.ts";
 import { createLocalResults } from "../../../src/local/results.ts";
 import { loading, wholeManifest } from "../../../src/schema/rules/whole-result.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
-import { asTasksManifest } from "../../../src/schema/words/manifest.ts";
 import type { ResultRef, StoredResult } from "../../../src/schema/words/result.ts";
 
 test("a pipeline's result is the merge of its tasks' fields, references loaded", async () => {
   const store = createLocalResults();
   await store.save("noetl://a", '{"x": 2, "y": 3}');
+  const second = reference("noetl://a");
   const stored: StoredResult = {
     tasks: [
       ["first", { value: { x: 1, z: 1 } }],
-      ["second", { ref: reference("noetl://a") }],
+      ["second", { ref: { ...second, meta: { ...second.meta, fields: ["x", "y"] }, extracted: { x: 2 } } }],
     ],
   };
   assert.deepEqual(await wholeResult(stored, store), { x: 2, z: 1, y: 3 });
-  const shown = boundedResult(stored);
-  assert.deepEqual(shown, {
+  assert.deepEqual(boundedResult(stored), {
+    x: 2,
+    z: 1,
+    y: { kind: "result_ref", ref: "noetl://a", field: "y", store: "disk", meta: { bytes: 20, sha256: "" } },
+  });
+  const manifest = tasksManifest(stored.tasks ?? []);
+  assert.deepEqual(manifest, {
     kind: "manifest",
     strategy: "fields",
     parts: [
       { task: "first", value: { x: 1, z: 1 } },
-      { task: "second", ref: "noetl://a", bytes: 20, sha256: "", extracted: {} },
+      { task: "second", ref: "noetl://a", bytes: 20, sha256: "", extracted: { x: 2 } },
     ],
     total_parts: 2,
     total_bytes: 33,
   });
-  const manifest = asTasksManifest(shown);
-  assert.ok(manifest !== undefined);
   assert.deepEqual(await loading(wholeManifest(manifest), (ref) => store.load(ref)), { x: 2, z: 1, y: 3 });
   const { lines, missing } = resultText(stored);
-  assert.deepEqual(JSON.parse(lines.join("")), { x: 1, z: 1 });
+  assert.deepEqual(JSON.parse(lines.join("")), { x: 2, z: 1 });
   assert.match(missing ?? "", /33 bytes in all; --json/);
   // Within the limit each, whatever they come to together.
   const long = "x".repeat(50_000);
@@ -45,6 +48,38 @@ test("a pipeline's result is the merge of its tasks' fields, references loaded",
     ],
   };
   assert.deepEqual(boundedResult(inline), { a: long, n: 2, b: long });
+});
+
+test("where no task of a list gave fields its result is that of the last, stored or not", () => {
+  const list = reference("noetl://list");
+  const map = reference("noetl://map");
+  const named = { ref: { ...map, meta: { ...map.meta, fields: ["n", "rows"] }, extracted: { n: null } } };
+  assert.deepEqual(
+    boundedResult({
+      tasks: [
+        ["a", { value: [1] }],
+        ["b", { ref: list }],
+      ],
+    }),
+    list,
+  );
+  assert.deepEqual(
+    boundedResult({
+      tasks: [
+        ["a", { ref: list }],
+        ["b", { value: 7 }],
+      ],
+    }),
+    7,
+  );
+  const joined = boundedResult({
+    tasks: [
+      ["a", named],
+      ["b", { ref: list }],
+    ],
+  }) as Record<string, unknown>;
+  assert.deepEqual([Object.keys(joined), joined["n"]], [["n", "rows"], null]);
+  assert.equal((joined["rows"] as { ref: string }).ref, map.ref);
 });
 
 test("a loop's result has its stored parts in collection order", async () => {
@@ -97,6 +132,7 @@ test("a sensitive result is never loaded to be shown", async () => {
     ],
   };
   assert.deepEqual(await wholeResult(pipeline, store), { n: 1 });
+  assert.deepEqual(boundedResult(pipeline), { n: 1 });
 });
 
 test("a long result is cut for people and says so", () => {

@@ -61,7 +61,15 @@ test("what spec.result.store says is asked of the store, and stands in the refer
     store: "s3",
     scope: "workflow",
     expires_at: "2026-01-01T00:00:00.000Z",
-    meta: { content_type: "application/json", bytes: 7, sha256: "ab", compression: "gzip", bucket: "b", key: "k" },
+    meta: {
+      content_type: "application/json",
+      bytes: 7,
+      sha256: "ab",
+      compression: "gzip",
+      bucket: "b",
+      key: "k",
+      fields: ["n"],
+    },
     extracted: { n: 1 },
     preview: { truncated: false, bytes: 7, sample: '{"n":1}' },
   });
@@ -97,6 +105,16 @@ test("what has no room among the scalars takes none from those after it", async 
   const fits = "f".repeat(left - 4);
   const { ref: full } = await stored({ ...texts, long: `${fits}x`, fits, more: 1 }, {});
   assert.deepEqual(full.extracted, { ...texts, fits });
+});
+
+test("a reference has the names of the payload's fields in their order, up to 4,096 characters", async () => {
+  const named = (...lengths: number[]) =>
+    Object.fromEntries(lengths.map((length, index) => [String.fromCharCode(97 + index).repeat(length), [index]]));
+  const count = async (...lengths: number[]) => (await stored(named(...lengths), {})).ref.meta.fields?.length;
+  assert.deepEqual((await stored({ b: [1], a: 2 }, {})).ref.meta.fields, ["b", "a"]);
+  assert.deepEqual([await count(4_000, 95), await count(4_000, 96), await count(4_000, 97)], [2, 2, 1]);
+  assert.equal((await stored([1, 2], {})).ref.meta.fields, undefined);
+  assert.equal((await stored({ password: "x" }, { sensitive: true })).ref.meta.fields, undefined);
 });
 
 test("scalars stay readable as far as an event has room for them", async () => {
