@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type CliIo, EXIT } from "./cli/command-line/command.ts";
 import { runCli } from "./cli/main.ts";
-import { complain } from "./cli/print-error.ts";
+import { printError } from "./cli/print-error.ts";
 import { inheritedEnvironment } from "./platform/config/config.ts";
 import { FlowError } from "./schema/words/errors.ts";
 
@@ -42,7 +42,7 @@ const io: CliIo = {
   signal: stop.signal,
 };
 // An error that no promise carries (an event nobody listens to) is told as any other, and ends the process.
-process.on("uncaughtException", (error) => process.exit(complain(error, io)));
+process.on("uncaughtException", (error) => process.exit(printError(error, io)));
 
 process.exitCode = await runCli(process.argv.slice(2), io);
 setTimeout(() => process.exit(), LINGER_MS).unref();

@@ -4,7 +4,7 @@ import type { CliCommand, CliIo } from "./command-line/command.ts";
 import { EXIT } from "./command-line/command.ts";
 import { parseWords, unknownCommand } from "./command-line/parse.ts";
 import { COMMAND_GROUPS, COMMANDS } from "./commands.ts";
-import { complain } from "./print-error.ts";
+import { printError } from "./print-error.ts";
 
 /**
  * Runs one command line (without `node` and the program's name) and gives its exit code. Never throws: what goes wrong is
@@ -14,7 +14,7 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   try {
     return await dispatch(argv, io);
   } catch (error) {
-    return complain(error, io);
+    return printError(error, io);
   }
 }
 
@@ -32,7 +32,7 @@ async function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
   try {
     return await runCommand(command, words, io);
   } catch (error) {
-    const code = complain(error, io);
+    const code = printError(error, io);
     return code === EXIT.cancelled ? code : (command.failureExit ?? code);
   }
 }

@@ -4,7 +4,7 @@ import { type CliIo, EXIT } from "./command-line/command.ts";
 import { cleanText } from "./terminal/text.ts";
 
 /** What the caller got wrong: the document, the command line, a file, a setting. All else failed while running. */
-const CALLERS: ReadonlySet<ErrorCode> = new Set([
+const CALLER_ERRORS: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
   "INVALID_PLAYBOOK",
   "FILE_UNREADABLE",
@@ -17,7 +17,7 @@ const CALLERS: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Codes that say more than their message does. */
-const CODES_TOLD: ReadonlySet<ErrorCode> = new Set([
+const CODES_SHOWN: ReadonlySet<ErrorCode> = new Set([
   "TEMPLATE_ERROR",
   "TEMPLATE_BUDGET",
   "KEYCHAIN",
@@ -25,9 +25,9 @@ const CODES_TOLD: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Tells what went wrong on standard error and gives the exit code. A stack is shown only with FLOW_DEBUG=1. */
-export function complain(error: unknown, io: CliIo): number {
+export function printError(error: unknown, io: CliIo): number {
   if (error instanceof FlowError) {
-    io.stderr.write(`flow: ${multiline(error.message)}${CODES_TOLD.has(error.code) ? ` (${error.code})` : ""}\n`);
+    io.stderr.write(`flow: ${multiline(error.message)}${CODES_SHOWN.has(error.code) ? ` (${error.code})` : ""}\n`);
     // Errors only: the warnings of a document that cannot run can wait.
     for (const diagnostic of errorsOf(error)) io.stderr.write(`${cleanText(formatDiagnostic(diagnostic))}\n`);
   } else {
@@ -43,7 +43,7 @@ export function complain(error: unknown, io: CliIo): number {
 function exitCodeOf(error: unknown): number {
   if (!(error instanceof FlowError)) return EXIT.failed;
   if (error.code === "CANCELLED") return EXIT.cancelled;
-  return CALLERS.has(error.code) ? EXIT.usage : EXIT.failed;
+  return CALLER_ERRORS.has(error.code) ? EXIT.usage : EXIT.failed;
 }
 
 function multiline(message: string): string {

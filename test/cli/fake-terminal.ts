@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Terminal } from "../../src/cli/terminal/screen.ts";
+import type { Terminal } from "../../src/cli/terminal/live-region.ts";
 import { textWidth } from "../../src/cli/terminal/text.ts";
 
 /**

@@ -74,7 +74,7 @@ const WHOAMI: CliCommand = {
 Examples
   flow whoami
   flow whoami --context team --json`,
-  load: async () => (await import("./whoami.ts")).tellWho,
+  load: async () => (await import("./whoami.ts")).showIdentity,
 };
 
 const CAN: CliCommand = {
@@ -102,7 +102,7 @@ Exit codes
 Examples
   flow can execute etl/load
   flow can modify etl/load --user ada@example.com && echo yes`,
-  load: async () => (await import("./can.ts")).tellCan,
+  load: async () => (await import("./can.ts")).showAccess,
 };
 
 const USERS: CliCommand = {

@@ -7,7 +7,7 @@ import { type Contexts, contextNamed, type GatewayContext, readContexts } from "
 import type { ServerTarget } from "../server/target.ts";
 
 /** The gateway that somebody logs in at, or out of, and the context that remembers it. */
-export interface LoginPlace {
+export interface LoginTarget {
   name: string;
   context: GatewayContext;
   /** All that there are, as they were read. */
@@ -22,7 +22,7 @@ export interface LoginPlace {
  *
  * Throws `FlowError` USAGE or NOT_FOUND where there is none, and what reading the contexts throws.
  */
-export async function loginPlace({ options, io }: CliInput): Promise<LoginPlace> {
+export async function loginTarget({ options, io }: CliInput): Promise<LoginTarget> {
   const contexts = await readContexts(io);
   const gateway = textOption(options, "gateway");
   const named = textOption(options, "context");
@@ -35,11 +35,11 @@ export async function loginPlace({ options, io }: CliInput): Promise<LoginPlace>
       throw new FlowError("USAGE", `Context '${name}' is a server: name the gateway's with another --context NAME`);
     }
     // A session is never sent to another address than its own.
-    return placeOf(contexts, name, known?.gateway === address ? known : { gateway: address }, "--gateway");
+    return targetOf(contexts, name, known?.gateway === address ? known : { gateway: address }, "--gateway");
   }
   const name = named ?? contexts.current;
   const context = gatewayOf(contexts, name);
-  if (name !== undefined && context !== undefined) return placeOf(contexts, name, context, `context '${name}'`);
+  if (name !== undefined && context !== undefined) return targetOf(contexts, name, context, `context '${name}'`);
   if (named !== undefined && contextNamed(contexts, named) === undefined) {
     throw new FlowError("NOT_FOUND", `There is no context '${named}'. 'flow context list' shows what there is`);
   }
@@ -48,12 +48,12 @@ export async function loginPlace({ options, io }: CliInput): Promise<LoginPlace>
 }
 
 /** What the caller is told where the login will not count, because the environment names a server. */
-export function overruledBy({ serverUrl }: Config): string | undefined {
+export function environmentOverride({ serverUrl }: Config): string | undefined {
   if (serverUrl === undefined) return undefined;
   return "FLOW_SERVER_URL is set and wins over the context in use: commands call that server unless --context is given";
 }
 
-function placeOf(contexts: Contexts, name: string, context: GatewayContext, origin: string): LoginPlace {
+function targetOf(contexts: Contexts, name: string, context: GatewayContext, origin: string): LoginTarget {
   return { name, context, contexts, target: { url: context.gateway, origin, gateway: "answers" } };
 }
 

@@ -6,9 +6,9 @@ import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { callServer } from "../server/client.ts";
 import { isToken, writeContexts } from "../server/contexts.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
-import { readTextOf } from "../terminal/text-file.ts";
+import { readTextOption } from "../terminal/text-file.ts";
 import { readIdToken } from "./id-token.ts";
-import { type LoginPlace, loginPlace, overruledBy } from "./login-context.ts";
+import { environmentOverride, type LoginTarget, loginTarget } from "./login-context.ts";
 import { logInAtProvider } from "./provider-login.ts";
 
 /** A login starts a playbook, which may wait for a worker. */
@@ -21,9 +21,9 @@ const LOGIN_MS = 60_000;
 export async function logIn(input: CliInput): Promise<number> {
   const { options, io } = input;
   const config = loadConfig(io.environment);
-  const place = await loginPlace(input);
-  const { token, domain } = await idTokenOf(input, config, place);
-  const answer = await callServer(place.target, {
+  const login = await loginTarget(input);
+  const { token, domain } = await obtainIdToken(input, config, login);
+  const answer = await callServer(login.target, {
     method: "POST",
     path: "/api/auth/login",
     body: { idp_token: token, idp_domain: domain } satisfies LoginBody,
@@ -34,19 +34,19 @@ export async function logIn(input: CliInput): Promise<number> {
   const { user } = answer;
   const expiresAt = inUtc(answer.expires_at);
   if (!isToken(answer.session_token)) throw new FlowError("SERVER_UNREACHABLE", NO_SESSION);
-  const { name, contexts, context } = place;
+  const { name, contexts, context } = login;
   const session = { token: answer.session_token, email: user.email, expiresAt };
   const kept = { ...contexts.contexts, [name]: { gateway: context.gateway, domain, session } };
   await writeContexts(io, { current: name, contexts: kept });
-  const overruled = overruledBy(config);
-  if (overruled !== undefined) io.stderr.write(`warning: ${overruled}\n`);
+  const override = environmentOverride(config);
+  if (override !== undefined) io.stderr.write(`warning: ${override}\n`);
   if (options["json"] === true) {
     io.stdout.write(`${jsonText({ gateway: context.gateway, context: name, user, expires_at: expiresAt })}\n`);
     return EXIT.ok;
   }
-  const who = `${user.display_name} <${user.email}>`;
+  const userText = `${user.display_name} <${user.email}>`;
   const roles = user.roles.length === 0 ? "no role yet: an administrator grants one" : user.roles.join(", ");
-  io.stdout.write(`${cleanText(`Logged in at ${context.gateway} as ${who} (${roles}) until ${expiresAt}`)}\n`);
+  io.stdout.write(`${cleanText(`Logged in at ${context.gateway} as ${userText} (${roles}) until ${expiresAt}`)}\n`);
   io.stderr.write(`Commands now call '${name}'.\n`);
   return EXIT.ok;
 }
@@ -60,30 +60,30 @@ function inUtc(text: string): string {
   return at.toISOString();
 }
 
-interface GivenToken {
+interface IdTokenSource {
   token: string;
   domain: string;
 }
 
 /** From a file or a pipe, from the command line, or from the provider itself, whichever was asked for. */
-async function idTokenOf(input: CliInput, config: Config, { context }: LoginPlace): Promise<GivenToken> {
+async function obtainIdToken(input: CliInput, config: Config, { context }: LoginTarget): Promise<IdTokenSource> {
   const { options, io } = input;
   const given = textOption(options, "id-token");
   const file = textOption(options, "id-token-file");
-  const wanted = textOption(options, "domain") ?? context.domain;
+  const knownDomain = textOption(options, "domain") ?? context.domain;
   if (given !== undefined && file !== undefined) {
     throw new FlowError("USAGE", "--id-token and --id-token-file were both given; which one is meant?");
   }
   if (given !== undefined || file !== undefined) {
     const what = given === undefined ? "--id-token-file" : "--id-token";
-    const token = given ?? (await readTextOf(file ?? "", what, io)).trim();
+    const token = given ?? (await readTextOption(file ?? "", what, io)).trim();
     // A new token may come from another provider than the last one: what it says itself comes first.
     const domain = textOption(options, "domain") ?? readIdToken(token, what).issuerHost;
     return { token, domain };
   }
   const clientId = config.idpClientId;
   if (clientId === undefined) throw new FlowError("USAGE", HOW_TO_LOG_IN);
-  const issuer = textOption(options, "issuer") ?? (wanted === undefined ? undefined : `https://${wanted}`);
+  const issuer = textOption(options, "issuer") ?? (knownDomain === undefined ? undefined : `https://${knownDomain}`);
   if (issuer === undefined) {
     throw new FlowError("USAGE", "At which identity provider? --domain NAME is its domain, as the gateway allows it");
   }
@@ -92,7 +92,7 @@ async function idTokenOf(input: CliInput, config: Config, { context }: LoginPlac
     { issuer: parseServerUrl("--issuer", issuer), clientId, port: port === undefined ? 0 : parsePort("--port", port) },
     io,
   );
-  return { token, domain: wanted ?? new URL(issuer).host };
+  return { token, domain: knownDomain ?? new URL(issuer).host };
 }
 
 const HOW_TO_LOG_IN = `'flow login' needs an ID token of your identity provider:

@@ -2,15 +2,15 @@ import * as v from "valibot";
 import { createSecret } from "../../platform/crypto/secret.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
-import { callServer, whyAway } from "../server/client.ts";
+import { callServer, unreachableReason } from "../server/client.ts";
 import { type GatewayContext, writeContexts } from "../server/contexts.ts";
 import { cleanText } from "../terminal/text.ts";
-import { type LoginPlace, loginPlace } from "./login-context.ts";
+import { type LoginTarget, loginTarget } from "./login-context.ts";
 
 /** `flow logout`: ends the session at the gateway, then forgets it here. */
 export async function logOut(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const place = await loginPlace(input);
+  const place = await loginTarget(input);
   const { session } = place.context;
   if (session === undefined) {
     io.stderr.write(`Nobody is logged in at ${place.context.gateway}.\n`);
@@ -27,7 +27,7 @@ export async function logOut(input: CliInput): Promise<number> {
 }
 
 /** One that is over already is no error. Where the gateway is away the session is kept, so that it can be ended later. */
-async function endSession({ target, context }: LoginPlace, token: string, io: CliIo): Promise<void> {
+async function endSession({ target, context }: LoginTarget, token: string, io: CliIo): Promise<void> {
   try {
     await callServer(
       { ...target, token: createSecret(token) },
@@ -36,7 +36,7 @@ async function endSession({ target, context }: LoginPlace, token: string, io: Cl
   } catch (error) {
     if (!(error instanceof FlowError) || error.code === "CANCELLED") throw error;
     if (error.code === "UNAUTHENTICATED") return;
-    const what = `The session at ${context.gateway} could not be ended and is kept: ${whyAway(error)}`;
+    const what = `The session at ${context.gateway} could not be ended and is kept: ${unreachableReason(error)}`;
     throw new FlowError(error.code, `${what}. Try again, or forget it here alone: flow logout --local`, {
       cause: error,
     });

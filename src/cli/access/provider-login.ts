@@ -43,11 +43,11 @@ export async function logInAtProvider(login: ProviderLogin, io: CliIo): Promise<
   try {
     const challenge = createHash("sha256").update(verifier).digest("base64url");
     const address = new URL(provider.authorization_endpoint);
-    const asked = { response_type: "code", scope: "openid email profile", code_challenge_method: "S256" };
-    const own = { client_id: login.clientId, redirect_uri: redirect.url, state, nonce, code_challenge: challenge };
-    for (const [name, value] of Object.entries({ ...asked, ...own })) address.searchParams.set(name, value);
+    const fixed = { response_type: "code", scope: "openid email profile", code_challenge_method: "S256" };
+    const perLogin = { client_id: login.clientId, redirect_uri: redirect.url, state, nonce, code_challenge: challenge };
+    for (const [name, value] of Object.entries({ ...fixed, ...perLogin })) address.searchParams.set(name, value);
     io.stderr.write(`Open this address in a browser on this machine and log in:\n\n  ${cleanText(address.href)}\n\n`);
-    const code = await codeOf(redirect, io.signal);
+    const code = await waitForCode(redirect, io.signal);
     const token = await exchange(provider, login, { code, verifier, redirect: redirect.url }, io.signal);
     if (readIdToken(token, "the provider's answer").nonce === nonce) return token;
     throw new FlowError("UNAUTHENTICATED", `${login.issuer} answered with the token of another login: try again`);
@@ -60,12 +60,12 @@ function random(): string {
   return randomBytes(32).toString("base64url");
 }
 
-async function codeOf(redirect: LoopbackRedirect, signal: AbortSignal): Promise<string> {
+async function waitForCode(redirect: LoopbackRedirect, signal: AbortSignal): Promise<string> {
   const late = AbortSignal.timeout(LOGIN_MS);
   const limited = AbortSignal.any([signal, late]);
   let give = () => {};
   const ended = new Promise<never>((_, reject) => {
-    give = () => reject(stopped(signal));
+    give = () => reject(waitEnded(signal));
     if (limited.aborted) give();
     else limited.addEventListener("abort", give, { once: true });
   });
@@ -76,16 +76,16 @@ async function codeOf(redirect: LoopbackRedirect, signal: AbortSignal): Promise<
   }
 }
 
-function stopped(signal: AbortSignal): FlowError {
+function waitEnded(signal: AbortSignal): FlowError {
   if (signal.aborted) return new FlowError("CANCELLED", "nobody logged in");
   return new FlowError("TIMEOUT", `Nobody came back from the provider within ${LOGIN_MS / 60_000} minutes: try again`);
 }
 
 /** The provider's addresses, by OpenID Connect Discovery 1.0. */
 async function discover(issuer: string, signal: AbortSignal): Promise<Discovery> {
-  secure(issuer, "The identity provider");
+  requireHttps(issuer, "The identity provider");
   const url = `${issuer}/.well-known/openid-configuration`;
-  const answer = v.safeParse(Discovery, (await ask(url, {}, signal)).body);
+  const answer = v.safeParse(Discovery, (await fetchJson(url, {}, signal)).body);
   // The specification asks for this check: else one provider could speak in another's name.
   if (!answer.success || answer.output.issuer.replace(/\/$/, "") !== issuer) {
     throw new FlowError(
@@ -93,13 +93,13 @@ async function discover(issuer: string, signal: AbortSignal): Promise<Discovery>
       `${url} does not describe an identity provider of this address: is it --issuer?`,
     );
   }
-  secure(answer.output.authorization_endpoint, "Its page for logins");
-  secure(answer.output.token_endpoint, "Its address for tokens");
+  requireHttps(answer.output.authorization_endpoint, "Its page for logins");
+  requireHttps(answer.output.token_endpoint, "Its address for tokens");
   return answer.output;
 }
 
 /** Codes and tokens travel by these addresses. */
-function secure(url: string, what: string): void {
+function requireHttps(url: string, what: string): void {
   const { protocol, hostname } = new URL(url);
   if (protocol === "https:" || (protocol === "http:" && isLoopback(hostname))) return;
   throw new FlowError("INVALID_SETTING", `${what} must be an https address, got '${url}'`);
@@ -121,7 +121,7 @@ async function exchange(
     client_id: clientId,
     code_verifier: verifier,
   });
-  const answer = await ask(token_endpoint, { method: "POST", body }, signal);
+  const answer = await fetchJson(token_endpoint, { method: "POST", body }, signal);
   const tokens = v.safeParse(Tokens, answer.body);
   if (answer.ok && tokens.success) return tokens.output.id_token;
   const refusal = v.safeParse(Refusal, answer.body);
@@ -129,7 +129,7 @@ async function exchange(
   throw new FlowError("UNAUTHENTICATED", `${issuer} refused the login: ${error_description ?? error}`);
 }
 
-async function ask(url: string, init: RequestInit, signal: AbortSignal): Promise<{ ok: boolean; body: unknown }> {
+async function fetchJson(url: string, init: RequestInit, signal: AbortSignal): Promise<{ ok: boolean; body: unknown }> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)]);
   const headers = { accept: "application/json" };
   try {

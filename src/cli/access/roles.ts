@@ -4,10 +4,10 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { changeRole, createRole, deleteRole, listPermissions, listRoles, readRole } from "../server/access-api.ts";
 import { serverTarget } from "../server/target.ts";
-import { tell, tellJson } from "../terminal/print-answer.ts";
+import { printAnswer, printJson } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, plural } from "../terminal/text.ts";
-import { allowOnPaths, denyPaths, disallow, paths, type RolesLine } from "./role-playbooks.ts";
+import { allowOnPaths, denyPaths, disallow, type RolesCommand, writeRules } from "./role-playbooks.ts";
 
 /** `flow roles …`: what roles give. */
 export async function manageRoles(input: CliInput): Promise<number> {
@@ -21,7 +21,7 @@ export async function manageRoles(input: CliInput): Promise<number> {
     input,
   );
   const target = await serverTarget(input, loadConfig(input.io.environment));
-  return await action.run({ asking: { target, signal: input.io.signal }, role, rest, input });
+  return await action.run({ api: { target, signal: input.io.signal }, role, rest, input });
 }
 
 interface RolesAction {
@@ -30,7 +30,7 @@ interface RolesAction {
   /** The last word may be given more than once. */
   many?: true;
   options?: readonly string[];
-  run(line: RolesLine): Promise<number>;
+  run(command: RolesCommand): Promise<number>;
 }
 
 const ACTIONS: ReadonlyMap<string, RolesAction> = new Map<string, RolesAction>([
@@ -39,10 +39,10 @@ const ACTIONS: ReadonlyMap<string, RolesAction> = new Map<string, RolesAction>([
   ["permissions", { words: [], run: permissions }],
   ["create", { words: ["role"], options: ["description"], run: create }],
   ["delete", { words: ["role"], run: remove }],
-  ["activate", { words: ["role"], run: (line) => setActive(line, true) }],
-  ["deactivate", { words: ["role"], run: (line) => setActive(line, false) }],
-  ["give", { words: ["role", "permission"], many: true, run: (line) => changePermissions(line, "give") }],
-  ["take", { words: ["role", "permission"], many: true, run: (line) => changePermissions(line, "take") }],
+  ["activate", { words: ["role"], run: (command) => setActive(command, true) }],
+  ["deactivate", { words: ["role"], run: (command) => setActive(command, false) }],
+  ["give", { words: ["role", "permission"], many: true, run: (command) => changePermissions(command, "give") }],
+  ["take", { words: ["role", "permission"], many: true, run: (command) => changePermissions(command, "take") }],
   [
     "allow",
     { words: ["role", "pattern"], many: true, options: ["execute", "view", "modify", "except"], run: allowOnPaths },
@@ -59,16 +59,16 @@ function checkWords(word: string, action: RolesAction, given: readonly string[],
   if (missing !== undefined) throw new FlowError("USAGE", `'flow roles ${word}' needs the ${missing}`);
   const extra = given[words.length];
   if (extra !== undefined && many !== true) throw new FlowError("USAGE", `'flow roles ${word}' takes no '${extra}'`);
-  const foreign = OWN_OPTIONS.find((name) => options[name] !== undefined && !own.includes(name));
-  if (foreign === undefined) return;
-  const whose = foreign === "description" ? "create" : "allow";
-  throw new FlowError("USAGE", `--${foreign} goes with 'flow roles ${whose}'`);
+  const misplaced = OWN_OPTIONS.find((name) => options[name] !== undefined && !own.includes(name));
+  if (misplaced === undefined) return;
+  const whose = misplaced === "description" ? "create" : "allow";
+  throw new FlowError("USAGE", `--${misplaced} goes with 'flow roles ${whose}'`);
 }
 
-async function list({ asking, input }: RolesLine): Promise<number> {
+async function list({ api, input }: RolesCommand): Promise<number> {
   const { options, io } = input;
-  const roles = await listRoles(asking);
-  if (options["json"] === true) return tellJson(input, { roles });
+  const roles = await listRoles(api);
+  if (options["json"] === true) return printJson(input, { roles });
   writeTable(
     io.stdout,
     ["NAME", "STATUS", "PLAYBOOKS", "PERMISSIONS", "DESCRIPTION"],
@@ -80,13 +80,13 @@ async function list({ asking, input }: RolesLine): Promise<number> {
       role.description ?? "",
     ]),
   );
-  io.stderr.write(`${plural(roles.length, "role")} at ${asking.target.url}\n`);
+  io.stderr.write(`${plural(roles.length, "role")} at ${api.target.url}\n`);
   return EXIT.ok;
 }
 
-async function show({ asking, role, input }: RolesLine): Promise<number> {
-  const found = await readRole(asking, role);
-  if (input.options["json"] === true) return tellJson(input, found);
+async function show({ api, role, input }: RolesCommand): Promise<number> {
+  const found = await readRole(api, role);
+  if (input.options["json"] === true) return printJson(input, found);
   const { io } = input;
   const status = found.is_active ? "active" : "inactive: gives nothing";
   const rows = [
@@ -98,41 +98,45 @@ async function show({ asking, role, input }: RolesLine): Promise<number> {
   for (const [key, value] of rows) if (value !== "") io.stdout.write(`${`${key}:`.padEnd(13)}${cleanText(value)}\n`);
   if (found.playbooks.length === 0) return EXIT.ok;
   io.stdout.write("\n");
-  paths(io.stdout, found.playbooks);
+  writeRules(io.stdout, found.playbooks);
   return EXIT.ok;
 }
 
-async function permissions({ asking, input }: RolesLine): Promise<number> {
-  const found = await listPermissions(asking);
-  if (input.options["json"] === true) return tellJson(input, { permissions: found });
+async function permissions({ api, input }: RolesCommand): Promise<number> {
+  const found = await listPermissions(api);
+  if (input.options["json"] === true) return printJson(input, { permissions: found });
   const rows = found.map(({ name, description }) => [name, description]);
   writeTable(input.io.stdout, ["PERMISSION", "GIVES"], rows);
   return EXIT.ok;
 }
 
-async function create({ asking, role, input }: RolesLine): Promise<number> {
+async function create({ api, role, input }: RolesCommand): Promise<number> {
   const description = textOption(input.options, "description");
-  const made = await createRole(asking, { name: role, ...(description !== undefined && { description }) });
-  return tell(input, made, `The role '${made.name}' gives nothing yet: 'flow roles allow' and 'give' say what it does`);
+  const made = await createRole(api, { name: role, ...(description !== undefined && { description }) });
+  return printAnswer(
+    input,
+    made,
+    `The role '${made.name}' gives nothing yet: 'flow roles allow' and 'give' say what it does`,
+  );
 }
 
-async function remove({ asking, role, input }: RolesLine): Promise<number> {
-  return tell(input, await deleteRole(asking, role), `The role '${role}' is gone, also from its users`);
+async function remove({ api, role, input }: RolesCommand): Promise<number> {
+  return printAnswer(input, await deleteRole(api, role), `The role '${role}' is gone, also from its users`);
 }
 
-async function setActive({ asking, role, input }: RolesLine, is_active: boolean): Promise<number> {
-  const said = is_active ? "gives what it says again" : "gives nothing until it is activated again";
-  return tell(input, await changeRole(asking, role, { is_active }), `The role '${role}' ${said}`);
+async function setActive({ api, role, input }: RolesCommand, is_active: boolean): Promise<number> {
+  const change = is_active ? "gives what it says again" : "gives nothing until it is activated again";
+  return printAnswer(input, await changeRole(api, role, { is_active }), `The role '${role}' ${change}`);
 }
 
 /** The server knows the whole list alone: it is read, changed and written. */
-async function changePermissions({ asking, role, rest, input }: RolesLine, what: "give" | "take"): Promise<number> {
-  const before = await readRole(asking, role);
+async function changePermissions({ api, role, rest, input }: RolesCommand, what: "give" | "take"): Promise<number> {
+  const before = await readRole(api, role);
   const others = before.permissions.filter((name) => !rest.includes(name));
   const missing = what === "take" ? rest.find((name) => !before.permissions.includes(name)) : undefined;
   if (missing !== undefined) throw new FlowError("NOT_FOUND", `The role '${role}' does not give '${missing}'`);
-  const after = await changeRole(asking, role, { permissions: what === "give" ? [...others, ...rest] : others });
-  return tell(input, after, `The role '${role}' gives ${given(after)}`);
+  const after = await changeRole(api, role, { permissions: what === "give" ? [...others, ...rest] : others });
+  return printAnswer(input, after, `The role '${role}' gives ${given(after)}`);
 }
 
 function given({ permissions: names }: RoleItem): string {

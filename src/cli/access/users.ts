@@ -3,7 +3,7 @@ import type { UserItem } from "../../schema/api/users.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import {
-  type Asking,
+  type ApiContext,
   addUser,
   deleteUser,
   endSessions,
@@ -14,13 +14,13 @@ import {
   setUserActive,
 } from "../server/access-api.ts";
 import { serverTarget } from "../server/target.ts";
-import { tell, tellJson } from "../terminal/print-answer.ts";
+import { printAnswer, printJson } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, plural } from "../terminal/text.ts";
 
 /** What a `flow users` line asks for, its words checked. */
-interface UsersLine {
-  asking: Asking;
+interface UsersCommand {
+  api: ApiContext;
   user: string;
   roles: readonly string[];
   input: CliInput;
@@ -31,31 +31,31 @@ export async function manageUsers(input: CliInput): Promise<number> {
   const [action = "list", user, ...roles] = input.arguments;
   checkWords(action, user, roles, input);
   const target = await serverTarget(input, loadConfig(input.io.environment));
-  const line = { asking: { target, signal: input.io.signal }, user: user ?? "", roles, input };
+  const command = { api: { target, signal: input.io.signal }, user: user ?? "", roles, input };
   // The command's definition lets no other word through.
-  return await (ACTIONS[action] ?? list)(line);
+  return await (ACTIONS[action] ?? list)(command);
 }
 
-const ACTIONS: Readonly<Record<string, (line: UsersLine) => Promise<number>>> = {
+const ACTIONS: Readonly<Record<string, (command: UsersCommand) => Promise<number>>> = {
   list,
-  show: async ({ asking, user, input }) => show(input, await readUser(asking, user)),
+  show: async ({ api, user, input }) => show(input, await readUser(api, user)),
   add,
-  async activate({ asking, user, input }) {
-    const changed = await setUserActive(asking, user, true);
-    return tell(input, changed, `${changed.email} may log in`);
+  async activate({ api, user, input }) {
+    const changed = await setUserActive(api, user, true);
+    return printAnswer(input, changed, `${changed.email} may log in`);
   },
-  async deactivate({ asking, user, input }) {
-    const changed = await setUserActive(asking, user, false);
-    return tell(input, changed, `${changed.email} is logged out, and may not log in`);
+  async deactivate({ api, user, input }) {
+    const changed = await setUserActive(api, user, false);
+    return printAnswer(input, changed, `${changed.email} is logged out, and may not log in`);
   },
-  grant: (line) => changeRoles(line, grantRole),
-  revoke: (line) => changeRoles(line, revokeRole),
-  async logout({ asking, user, input }) {
-    const ended = await endSessions(asking, user);
-    return tell(input, ended, `${plural(ended.revoked, "session")} of ${user} ended`);
+  grant: (command) => changeRoles(command, grantRole),
+  revoke: (command) => changeRoles(command, revokeRole),
+  async logout({ api, user, input }) {
+    const ended = await endSessions(api, user);
+    return printAnswer(input, ended, `${plural(ended.revoked, "session")} of ${user} ended`);
   },
-  delete: async ({ asking, user, input }) =>
-    tell(input, await deleteUser(asking, user), `${user} is gone, with sessions and roles`),
+  delete: async ({ api, user, input }) =>
+    printAnswer(input, await deleteUser(api, user), `${user} is gone, with sessions and roles`),
 };
 
 const WITH_ROLES = ["add", "grant", "revoke"];
@@ -74,21 +74,22 @@ function checkWords(action: string, user: string | undefined, roles: readonly st
   if (roles.length === 0 && (action === "grant" || action === "revoke")) {
     throw new FlowError("USAGE", `'flow users ${action}' needs the role: 'flow roles' shows which there are`);
   }
-  const foreign = Object.keys(OPTIONS_OF).find((name) => options[name] !== undefined && OPTIONS_OF[name] !== action);
-  if (foreign !== undefined) throw new FlowError("USAGE", `--${foreign} goes with 'flow users ${OPTIONS_OF[foreign]}'`);
+  const misplaced = Object.keys(OPTIONS_OF).find((name) => options[name] !== undefined && OPTIONS_OF[name] !== action);
+  if (misplaced !== undefined)
+    throw new FlowError("USAGE", `--${misplaced} goes with 'flow users ${OPTIONS_OF[misplaced]}'`);
 }
 
-async function list({ asking, input }: UsersLine): Promise<number> {
+async function list({ api, input }: UsersCommand): Promise<number> {
   const { options, io } = input;
   const search = textOption(options, "search");
   const role = textOption(options, "role");
   const status = textOption(options, "status");
-  const users = await listUsers(asking, {
+  const users = await listUsers(api, {
     ...(search !== undefined && { q: search }),
     ...(role !== undefined && { role }),
     ...(status !== undefined && { is_active: String(status === "active") }),
   });
-  if (options["json"] === true) return tellJson(input, { users });
+  if (options["json"] === true) return printJson(input, { users });
   writeTable(
     io.stdout,
     ["ID", "EMAIL", "NAME", "STATUS", "ROLES", "LAST LOGIN"],
@@ -101,26 +102,26 @@ async function list({ asking, input }: UsersLine): Promise<number> {
       user.last_login_at ?? "",
     ]),
   );
-  io.stderr.write(`${plural(users.length, "user")} at ${asking.target.url}\n`);
+  io.stderr.write(`${plural(users.length, "user")} at ${api.target.url}\n`);
   return EXIT.ok;
 }
 
-async function add({ asking, user, roles, input }: UsersLine): Promise<number> {
+async function add({ api, user, roles, input }: UsersCommand): Promise<number> {
   const name = textOption(input.options, "name");
-  const added = await addUser(asking, {
+  const added = await addUser(api, {
     email: user,
     ...(name !== undefined && { display_name: name }),
     roles: [...roles],
   });
-  return tell(input, added, `${added.email} is user ${added.user_id} and has ${rolesText(added)}`);
+  return printAnswer(input, added, `${added.email} is user ${added.user_id} and has ${rolesText(added)}`);
 }
 
-async function changeRoles({ asking, user, roles, input }: UsersLine, change: typeof grantRole): Promise<number> {
+async function changeRoles({ api, user, roles, input }: UsersCommand, change: typeof grantRole): Promise<number> {
   let changed: UserItem | undefined;
-  for (const role of roles) changed = await change(asking, user, role);
+  for (const role of roles) changed = await change(api, user, role);
   // There is one role at least.
-  const now = changed ?? (await readUser(asking, user));
-  return tell(input, now, `${now.email} has ${rolesText(now)} now`);
+  const now = changed ?? (await readUser(api, user));
+  return printAnswer(input, now, `${now.email} has ${rolesText(now)} now`);
 }
 
 function rolesText(user: UserItem): string {
@@ -135,7 +136,7 @@ function rolesOf({ roles }: UserItem): string[] {
 
 function show(input: CliInput, user: UserItem): number {
   const { options, io } = input;
-  if (options["json"] === true) return tellJson(input, user);
+  if (options["json"] === true) return printJson(input, user);
   const rows = [
     ["user", String(user.user_id)],
     ["email", user.email],

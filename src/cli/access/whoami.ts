@@ -5,7 +5,7 @@ import { serverTarget } from "../server/target.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
 
 /** `flow whoami`: as whom commands call, and what their roles give beside playbooks. */
-export async function tellWho(input: CliInput): Promise<number> {
+export async function showIdentity(input: CliInput): Promise<number> {
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
   const me = await readMe({ target, signal: io.signal });

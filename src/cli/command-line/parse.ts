@@ -81,14 +81,14 @@ function choiceOf(command: CliCommand, name: string, value: string, choices: rea
 }
 
 function checkArguments(command: CliCommand, given: readonly string[]): void {
-  const { arguments: wanted } = command;
-  const missing = wanted.find((argument, index) => argument.optional !== true && index >= given.length);
+  const { arguments: expected } = command;
+  const missing = expected.find((argument, index) => argument.optional !== true && index >= given.length);
   if (missing !== undefined) {
     throw usage(command, `'flow ${command.name}' needs ${placeholder(missing)}: ${lowerFirst(missing.summary)}`);
   }
-  const last = wanted.at(-1);
+  const last = expected.at(-1);
   for (const [index, word] of given.entries()) {
-    const argument = wanted[index] ?? (last?.many === true ? last : undefined);
+    const argument = expected[index] ?? (last?.many === true ? last : undefined);
     if (argument === undefined) throw usage(command, `'flow ${command.name}' does not take '${word}'`);
     if (word.trim() === "") throw usage(command, `${placeholder(argument)} is empty: is a variable not set?`);
     if (argument.choices?.includes(word) === false) throw notAChoice(command, argument.name, word, argument.choices);

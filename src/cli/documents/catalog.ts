@@ -4,7 +4,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
 import { encodePath, readResource } from "../server/catalog-api.ts";
 import { callServer } from "../server/client.ts";
-import { everyPage } from "../server/paginate.ts";
+import { paginate } from "../server/paginate.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { writeTable } from "../terminal/table.ts";
 import { plural } from "../terminal/text.ts";
@@ -27,7 +27,7 @@ async function list(target: ServerTarget, { options, io }: CliInput): Promise<nu
   const prefix = textOption(options, "prefix");
   if (type !== undefined) query.set("resource_type", type);
   if (prefix !== undefined) query.set("prefix", prefix);
-  const resources = await everyPage(async (cursor) => {
+  const resources = await paginate(async (cursor) => {
     const page = await ask(target, `/api/catalog?${withCursor(query, cursor)}`, CatalogAnswer, io);
     return { items: page.resources, next: page.next_cursor };
   });
@@ -38,7 +38,7 @@ async function list(target: ServerTarget, { options, io }: CliInput): Promise<nu
 }
 
 async function versions(target: ServerTarget, path: string, { options, io }: CliInput): Promise<number> {
-  const found = await everyPage(async (cursor) => {
+  const found = await paginate(async (cursor) => {
     const query = withCursor(new URLSearchParams(), cursor);
     const page = await ask(target, `/api/catalog/versions/${encodePath(path)}?${query}`, VersionsAnswer, io);
     return { items: page.versions, next: page.next_cursor };

@@ -39,7 +39,9 @@ function stepLines(step: PlannedStep, number: number, plan: Plan, style: Style):
   const isSkipped = step.guard?.value === false;
   const head = `${style.strong(`${number}. ${clean(step.name)}`)}  ${style.busy(kind)}`;
   const roles = [step.name === plan.entry_step ? "entry" : "", step.name === plan.final_step ? "final step" : ""];
-  const notes = [...roles, step.after.length > 1 ? `waits for ${named(step.after)}` : ""].filter((note) => note !== "");
+  const notes = [...roles, step.after.length > 1 ? `waits for ${nameList(step.after)}` : ""].filter(
+    (note) => note !== "",
+  );
   const lines = [notes.length === 0 ? head : `${head}  ${style.dim(clean(notes.join("; ")))}`];
   const details: string[] = [];
   if (step.desc !== undefined) details.push(style.dim(clean(step.desc.split("\n")[0] ?? "")));
@@ -172,7 +174,7 @@ function skippedLine(step: PlannedStep, style: Style): string {
 
 function needLines(plan: Plan, style: Style): string[] {
   const mark = (ok: boolean) => (ok ? style.good("✓") : style.bad("✗"));
-  const by = (users: readonly string[]) => style.dim(clean(`for ${named(users)}`));
+  const by = (users: readonly string[]) => style.dim(clean(`for ${nameList(users)}`));
   const why = (reason: string | undefined) => (reason === undefined ? "" : `  ${clean(reason)}`);
   const section = (title: string, lines: string[]) =>
     lines.length === 0 ? [] : ["", style.strong(title), ...indent(lines)];
@@ -207,7 +209,7 @@ function needLines(plan: Plan, style: Style): string[] {
   ];
 }
 
-function named(names: readonly string[]): string {
+function nameList(names: readonly string[]): string {
   const rest = names.length - NAMES_MAX;
   return rest > 0 ? `${names.slice(0, NAMES_MAX).join(", ")} and ${rest} more` : names.join(", ");
 }

@@ -30,7 +30,7 @@ export async function registerFiles(input: CliInput): Promise<number> {
   for (const file of files) {
     const outcome = await register(target, file, ways, io);
     outcomes.push(outcome);
-    if (!json) tell(outcome, io);
+    if (!json) printOutcome(outcome, io);
   }
   if (json) io.stdout.write(`${JSON.stringify(report(outcomes), null, 2)}\n`);
   const refused = outcomes.filter((outcome) => "refusal" in outcome).length;
@@ -38,7 +38,7 @@ export async function registerFiles(input: CliInput): Promise<number> {
   return refused > 0 ? EXIT.usage : EXIT.ok;
 }
 
-async function register(target: ServerTarget, file: string, ways: RegisterWays, io: CliIo): Promise<Outcome> {
+async function register(target: ServerTarget, file: string, ways: RegisterOptions, io: CliIo): Promise<Outcome> {
   const name = shown(file);
   try {
     return { file: name, answer: await sendDocument(target, file, ways, io.signal) };
@@ -49,7 +49,7 @@ async function register(target: ServerTarget, file: string, ways: RegisterWays, 
 }
 
 /** How a document is registered. */
-export interface RegisterWays {
+export interface RegisterOptions {
   /** Only when its text is not that of the newest version. */
   ifChanged: boolean;
   /** Not when it has a warning. */
@@ -63,7 +63,7 @@ export interface RegisterWays {
 export async function sendDocument(
   target: ServerTarget,
   file: string,
-  { ifChanged, strict = false }: RegisterWays,
+  { ifChanged, strict = false }: RegisterOptions,
   signal: AbortSignal,
 ): Promise<RegisterAnswer> {
   const content = decode(await readBytes(file), shown(file));
@@ -85,7 +85,7 @@ function decode(bytes: Uint8Array, name: string): string {
   }
 }
 
-function tell(outcome: Outcome, io: CliIo): void {
+function printOutcome(outcome: Outcome, io: CliIo): void {
   const { file } = outcome;
   const lines = (problems: readonly DocumentProblem[], severity: "error" | "warning") => {
     for (const problem of problems) io.stderr.write(`${problemLine(file, problem, severity)}\n`);

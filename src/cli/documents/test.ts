@@ -23,7 +23,7 @@ export async function runTests({ arguments: targets, options, io }: CliInput): P
   const files = await findTestFiles(targets, io.folder, io.signal);
   const suites: Suite[] = [];
   for (const file of files) suites.push(await loadSuite(file));
-  if (tellProblems(suites, io)) return EXIT.usage;
+  if (printProblems(suites, io)) return EXIT.usage;
   const chosen = filtered(suites, textOption(options, "filter"));
 
   const isReport = options["json"] === true || options["tap"] === true;
@@ -55,7 +55,7 @@ async function runSuite(suite: Suite, tools: RealTools, io: CliIo, style: Style 
 }
 
 /** Writes every problem of the documents; true when one is an error. */
-function tellProblems(suites: readonly Suite[], io: CliIo): boolean {
+function printProblems(suites: readonly Suite[], io: CliIo): boolean {
   const all = suites.flatMap(({ diagnostics }) => diagnostics);
   for (const diagnostic of all) io.stderr.write(`${cleanText(formatDiagnostic(diagnostic))}\n`);
   return all.some(({ severity }) => severity === "error");
@@ -63,9 +63,9 @@ function tellProblems(suites: readonly Suite[], io: CliIo): boolean {
 
 function filtered(suites: readonly Suite[], text: string | undefined): Suite[] {
   if (text === undefined) return [...suites];
-  const wanted = text.toLowerCase();
+  const needle = text.toLowerCase();
   const chosen = suites
-    .map((suite) => ({ ...suite, tests: suite.tests.filter(({ name }) => name.toLowerCase().includes(wanted)) }))
+    .map((suite) => ({ ...suite, tests: suite.tests.filter(({ name }) => name.toLowerCase().includes(needle)) }))
     .filter(({ tests }) => tests.length > 0);
   if (chosen.length > 0) return chosen;
   const count = plural(

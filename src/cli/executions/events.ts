@@ -9,8 +9,8 @@ import { readEvents, readExecution } from "../server/executions-api.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, formatDuration, jsonLine, padText } from "../terminal/text.ts";
-import { namedExecution } from "../watch/execution-id.ts";
-import { awayText, followEvents } from "../watch/follow.ts";
+import { executionArgument } from "../watch/execution-id.ts";
+import { connectionText, followEvents } from "../watch/follow.ts";
 import { limitOf } from "./executions.ts";
 
 /** Events that are printed when the caller does not say. */
@@ -24,7 +24,7 @@ export async function showEvents(input: CliInput): Promise<number> {
   const after = afterOf(options);
   const limit = options["all"] === true ? Number.POSITIVE_INFINITY : limitOf(options, LIMIT_DEFAULT);
   const target = await serverTarget(input, loadConfig(io.environment));
-  const id = await namedExecution(input, target);
+  const id = await executionArgument(input, target);
   const printer = createPrinter(options, io);
   if (options["follow"] === true) return await follow(target, id, after, printer, input);
   const type = textOption(options, "type");
@@ -93,7 +93,7 @@ async function follow(
   const type = textOption(options, "type");
   // A server that was never there is not waited for.
   await readExecution(target, id, io.signal);
-  const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(awayText(why))}\n`);
+  const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(connectionText(why))}\n`);
   try {
     for await (const records of followEvents(target, id, { after, signal: io.signal, onAway })) {
       printer.print(type === undefined ? records : records.filter(({ event_type }) => event_type === type));

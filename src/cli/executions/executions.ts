@@ -5,9 +5,9 @@ import { type CliInput, type CliValues, EXIT, textOption } from "../command-line
 import { listExecutions } from "../server/executions-api.ts";
 import { serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
-import { fitted, writeTable } from "../terminal/table.ts";
+import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { formatAgo, formatDuration, jsonText, plural } from "../terminal/text.ts";
-import { executionId } from "../watch/execution-id.ts";
+import { resolveExecutionId } from "../watch/execution-id.ts";
 
 /** Executions that are listed when the caller does not say. */
 const LIMIT_DEFAULT = 20;
@@ -22,7 +22,7 @@ export async function showExecutions(input: CliInput): Promise<number> {
   const target = await serverTarget(input, loadConfig(io.environment));
   const query = queryOf(options, now);
   const parent = textOption(options, "parent");
-  if (parent !== undefined) query.set("parent_execution_id", await executionId(parent, target, io.signal));
+  if (parent !== undefined) query.set("parent_execution_id", await resolveExecutionId(parent, target, io.signal));
   const executions: ExecutionItem[] = [];
   let more: string | null = "";
   while (more !== null && executions.length < limit) {
@@ -45,7 +45,7 @@ export async function showExecutions(input: CliInput): Promise<number> {
     executions.map((execution) => rowOf(execution, now)),
     {
       paint: (cell, column) => (column === statusColumn ? paintStatus(cell, style) : cell),
-      ...fitted(io, shrink),
+      ...fitToTerminal(io, shrink),
     },
   );
   const rest = more === null ? "" : "; there are more: --limit N, --all, or a filter";
@@ -54,13 +54,13 @@ export async function showExecutions(input: CliInput): Promise<number> {
 }
 
 /** Columns of a list, and those that are cut where there is no room, the first one first. */
-interface Look {
+interface TableLayout {
   headings: readonly string[];
   shrink: readonly string[];
   rowOf(item: ExecutionItem, now: number): string[];
 }
 
-const NARROW: Look = {
+const NARROW: TableLayout = {
   headings: ["ID", "PATH", "VER", "STATUS", "STARTED", "TOOK"],
   shrink: ["PATH"],
   rowOf(item, now) {
@@ -71,7 +71,7 @@ const NARROW: Look = {
   },
 };
 
-const WIDE: Look = {
+const WIDE: TableLayout = {
   headings: ["ID", "PATH", "VERSION", "STATUS", "PROGRESS", "STARTED", "DURATION"],
   shrink: [],
   rowOf(item, now) {

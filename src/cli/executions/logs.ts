@@ -8,8 +8,8 @@ import { eventPages, listExecutions, readExecution } from "../server/executions-
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, jsonLine, plural } from "../terminal/text.ts";
-import { namedExecution } from "../watch/execution-id.ts";
-import { awayText, followEvents } from "../watch/follow.ts";
+import { executionArgument } from "../watch/execution-id.ts";
+import { connectionText, followEvents } from "../watch/follow.ts";
 
 /** Sub-playbooks that are listed with one call. */
 const CHILDREN_PAGE = 200;
@@ -22,7 +22,7 @@ const FOLLOWED_MAX = 8;
 export async function showLogs(input: CliInput): Promise<number> {
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
-  const id = await namedExecution(input, target);
+  const id = await executionArgument(input, target);
   const log = openLog(input);
   if (options["follow"] !== true) {
     await readLog({ id, above: [] }, { target, log, signal: io.signal });
@@ -32,7 +32,7 @@ export async function showLogs(input: CliInput): Promise<number> {
   // A server that was never there is not waited for.
   await readExecution(target, id, io.signal);
   try {
-    const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(awayText(why))}\n`);
+    const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(connectionText(why))}\n`);
     await followLog({ id, above: [] }, { target, log, signal: io.signal, onAway });
     log.end();
     return EXIT.ok;
@@ -87,8 +87,8 @@ function openLog({ options, io }: CliInput): Log {
 
 /** A step of the execution that was asked for: what a sub-playbook's steps are called is another matter. */
 function isWanted(step: string, above: readonly string[], options: CliValues): boolean {
-  const wanted = textOption(options, "step");
-  return wanted === undefined || (above.length === 0 && step === wanted);
+  const stepName = textOption(options, "step");
+  return stepName === undefined || (above.length === 0 && step === stepName);
 }
 
 interface Reading {

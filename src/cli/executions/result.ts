@@ -14,7 +14,7 @@ import { jsonText } from "../terminal/text.ts";
 const TERMINAL_BYTES_MAX = 1_048_576;
 
 /** What is told of a payload that has arrived. */
-interface Arrived {
+interface ReceivedPayload {
   bytes: number;
   sha256: string;
 }
@@ -28,18 +28,18 @@ export async function manageResults(input: CliInput): Promise<number> {
   const payload = await openPayload(target, { path, signal: io.signal });
   const output = textOption(options, "output");
   const contentType = payload.headers.get("content-type") ?? "";
-  const told = (arrived: Arrived, more: Record<string, unknown>) =>
-    io.stdout.write(`${jsonText({ ref, content_type: contentType, ...arrived, ...more })}\n`);
+  const printJson = (received: ReceivedPayload, more: Record<string, unknown>) =>
+    io.stdout.write(`${jsonText({ ref, content_type: contentType, ...received, ...more })}\n`);
   if (output !== undefined && output !== "-") {
     const file = resolve(io.folder, output);
-    const arrived = await toFile(payload, file);
-    if (options["json"] === true) told(arrived, { file });
-    else io.stderr.write(`${arrived.bytes} bytes written to ${output}\n`);
+    const received = await toFile(payload, file);
+    if (options["json"] === true) printJson(received, { file });
+    else io.stderr.write(`${received.bytes} bytes written to ${output}\n`);
     return EXIT.ok;
   }
   if (options["json"] === true) {
-    const { text, ...arrived } = await toText(payload, Number.POSITIVE_INFINITY);
-    told(arrived, { payload: isJson(contentType) ? (JSON.parse(text) as Json) : text });
+    const { text, ...received } = await toText(payload, Number.POSITIVE_INFINITY);
+    printJson(received, { payload: isJson(contentType) ? (JSON.parse(text) as Json) : text });
     return EXIT.ok;
   }
   if (io.stdout.isTTY === true && output === undefined) await toTerminal(payload, contentType, input);
@@ -64,7 +64,7 @@ async function toPipe(payload: OpenPayload, { io }: CliInput): Promise<void> {
   io.stdout.once("error", () => {
     isRead = false;
   });
-  await arrive(payload, async (part) => {
+  await receive(payload, async (part) => {
     if (isRead && !io.stdout.write(part)) {
       // An error ends the wait as the rest does: whose fault it is, is told where all output comes from.
       await Promise.race([once(io.stdout, "drain"), once(io.stdout, "close")]).catch(() => undefined);
@@ -73,32 +73,32 @@ async function toPipe(payload: OpenPayload, { io }: CliInput): Promise<void> {
   });
 }
 
-async function toText(payload: OpenPayload, bytesMax: number): Promise<Arrived & { text: string }> {
+async function toText(payload: OpenPayload, bytesMax: number): Promise<ReceivedPayload & { text: string }> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  const arrived = await arrive(payload, async (part) => {
+  const received = await receive(payload, async (part) => {
     bytes += part.byteLength;
     if (bytes > bytesMax) throw notForTerminal(`it is longer than ${bytesMax.toLocaleString("en")} bytes`);
     parts.push(part);
     return true;
   });
-  return { ...arrived, text: Buffer.concat(parts).toString("utf8") };
+  return { ...received, text: Buffer.concat(parts).toString("utf8") };
 }
 
 /** Beside its place until it is whole. */
-async function toFile(payload: OpenPayload, file: string): Promise<Arrived> {
+async function toFile(payload: OpenPayload, file: string): Promise<ReceivedPayload> {
   const part = `${file}.part`;
   let handle: FileHandle | undefined;
   try {
     handle = await writable(() => open(part, "w"));
     const opened = handle;
-    const arrived = await arrive(payload, async (bytes) => {
+    const received = await receive(payload, async (bytes) => {
       await writable(() => opened.appendFile(bytes));
       return true;
     });
     await handle.close();
     await writable(() => rename(part, file));
-    return arrived;
+    return received;
   } catch (error) {
     await handle?.close().catch(() => undefined);
     if (handle !== undefined) await rm(part, { force: true });
@@ -115,7 +115,7 @@ async function toFile(payload: OpenPayload, file: string): Promise<Arrived> {
 }
 
 /** Gives each part to `take` until that says no more; compares the checksum that the server has told, where it has one. */
-async function arrive(payload: OpenPayload, take: (part: Uint8Array) => Promise<boolean>): Promise<Arrived> {
+async function receive(payload: OpenPayload, take: (part: Uint8Array) => Promise<boolean>): Promise<ReceivedPayload> {
   const hash = createHash("sha256");
   let bytes = 0;
   let isWhole = true;
@@ -129,7 +129,7 @@ async function arrive(payload: OpenPayload, take: (part: Uint8Array) => Promise<
   // What holds secrets is shown with a mask, and has no tag.
   const promised = /^"([0-9a-f]{64})"$/.exec(payload.headers.get("etag") ?? "")?.[1];
   if (isWhole && promised !== undefined && promised !== sha256) {
-    const why = `what arrived has the sha256 ${sha256}, not ${promised}`;
+    const why = `what received has the sha256 ${sha256}, not ${promised}`;
     throw new FlowError("SERVER_UNREACHABLE", `The result was damaged on its way: ${why}. Try again`);
   }
   return { bytes, sha256 };

@@ -3,7 +3,7 @@ import { loadConfig } from "../../platform/config/config.ts";
 import type { ExecutionAnswer, NextRetryAnswer } from "../../schema/api/executions.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
 import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
-import { failureLines, onServer } from "../progress/failure-report.ts";
+import { failureLines, serverLocation } from "../progress/failure-report.ts";
 import { firstLine } from "../progress/lines.ts";
 import { isUnreached, rowOfExecution } from "../progress/status-row.ts";
 import { treeLines } from "../progress/tree.ts";
@@ -12,12 +12,12 @@ import { readExecution } from "../server/executions-api.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, formatDuration, jsonText, plural } from "../terminal/text.ts";
-import { namedExecution } from "../watch/execution-id.ts";
+import { executionArgument } from "../watch/execution-id.ts";
 import { readDocument } from "../watch/server-playbook.ts";
 import { watchOnServer } from "../watch/server-watch.ts";
 import { waitReason } from "../watch/wait-reason.ts";
 import { createWatch } from "../watch/watched-run.ts";
-import { everyWorker } from "../watch/worker-watch.ts";
+import { listAllWorkers } from "../watch/worker-watch.ts";
 import { durationOf, paintStatus } from "./executions.ts";
 
 /** Steps that are printed. */
@@ -29,7 +29,7 @@ const COLUMNS_DEFAULT = 200;
 export async function showStatus(input: CliInput): Promise<number> {
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
-  const id = await namedExecution(input, target);
+  const id = await executionArgument(input, target);
   const execution = await readExecution(target, id, io.signal);
   if (options["watch"] === true) {
     const document = await documentOf(target, execution, io);
@@ -70,7 +70,7 @@ async function workersFor(
 ): Promise<PoolItem[] | undefined> {
   if (commands.every(({ worker }) => worker !== null)) return undefined;
   try {
-    return await everyWorker(target, io.signal);
+    return await listAllWorkers(target, io.signal);
   } catch (error) {
     if (io.signal.aborted) throw error;
     return undefined;
@@ -97,7 +97,7 @@ function statusLines(
   if (unreached > 0) lines.push(style.dim(`− ${plural(unreached, "step")} not reached`));
   const details =
     execution.status === "FAILED"
-      ? failureLines(row, document, style, onServer(execution.execution_id))
+      ? failureLines(row, document, style, serverLocation(execution.execution_id))
       : openLines(execution, { now, workers, style });
   if (details.length > 0) lines.push("", ...details);
   return lines;
@@ -118,11 +118,14 @@ function headLines(execution: ExecutionAnswer, style: Style): string[] {
 }
 
 /** What is under way now, and what it waits for. */
-function openLines({ commands = [], next_retry: retry }: ExecutionAnswer, { now, workers, style }: Seen): string[] {
+function openLines(
+  { commands = [], next_retry: retry }: ExecutionAnswer,
+  { now, workers, style }: StatusContext,
+): string[] {
   const reasons = new Set<string>();
   const lines = commands.slice(0, COMMANDS_SHOWN).map((command) => {
     const { step, iterations, worker, attempt, claimed_at, command_id } = command;
-    const which = iterations === undefined ? "" : `[${spanOf(iterations)}]`;
+    const which = iterations === undefined ? "" : `[${rangeText(iterations)}]`;
     const since = claimed_at === null ? "" : ` for ${formatDuration(now - Date.parse(claimed_at))}`;
     const again = attempt > 1 ? `, attempt ${attempt}: a worker was lost` : "";
     const reason = worker === null && workers !== undefined ? waitReason(command, workers) : undefined;
@@ -154,14 +157,14 @@ function retryText({ step, task, iteration, at, run, error }: NextRetryAnswer, n
 }
 
 /** What else is known of an execution that is open. */
-interface Seen {
+interface StatusContext {
   now: number;
   /** Undefined: nobody knows, or nothing waits for one. */
   workers: readonly PoolItem[] | undefined;
   style: Style;
 }
 
-function spanOf({ from, to }: { from: number; to: number }): string {
+function rangeText({ from, to }: { from: number; to: number }): string {
   return to === from + 1 ? String(from) : `${from}–${to - 1}`;
 }
 

@@ -5,7 +5,7 @@ import { type CliInput, EXIT } from "../command-line/command.ts";
 import { listWorkers } from "../server/executions-api.ts";
 import { serverTarget } from "../server/target.ts";
 import { styleFor } from "../terminal/style.ts";
-import { fitted, writeTable } from "../terminal/table.ts";
+import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { formatAgo, formatCount, formatDuration, jsonText, plural } from "../terminal/text.ts";
 import { paintStatus } from "./executions.ts";
 
@@ -33,7 +33,7 @@ export async function showWorkers(input: CliInput): Promise<number> {
   const statusColumn = headings.indexOf("STATUS");
   writeTable(io.stdout, headings, items.map(rowOf), {
     paint: (cell, column) => (column === statusColumn ? paintStatus(cell, style) : cell),
-    ...fitted(io, shrink),
+    ...fitToTerminal(io, shrink),
   });
   const ready = items.filter(({ status }) => status === "ready").length;
   const hint = ready === 0 ? "; commands wait until there is one: 'flow serve --role=worker'" : "";
@@ -42,13 +42,13 @@ export async function showWorkers(input: CliInput): Promise<number> {
 }
 
 /** Columns of the list, and those that are cut where there is no room, the first one first. */
-interface Look {
+interface TableLayout {
   headings: readonly string[];
   shrink: readonly string[];
   rowOf(item: PoolItem): string[];
 }
 
-const NARROW: Look = {
+const NARROW: TableLayout = {
   headings: ["NAME", "STATUS", "BUSY", "HEARD OF", "LABELS", "KINDS"],
   shrink: ["KINDS", "LABELS", "NAME"],
   rowOf(item) {
@@ -59,7 +59,7 @@ const NARROW: Look = {
   },
 };
 
-const WIDE: Look = {
+const WIDE: TableLayout = {
   headings: ["NAME", "STATUS", "CAPACITY", "RUNNING", "HEARTBEAT", "KINDS", "LABELS"],
   shrink: [],
   rowOf(item) {

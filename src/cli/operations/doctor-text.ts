@@ -2,18 +2,18 @@ import * as v from "valibot";
 import { Finding, type Outcome } from "../../schema/api/doctor.ts";
 import type { CliIo } from "../command-line/command.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
-import { fitted, writeTable } from "../terminal/table.ts";
+import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { cleanText, formatAgo, formatCount, plural } from "../terminal/text.ts";
 
 /** What `detect` found; of older servers too. */
-const Detected = v.looseObject({
+const Detection = v.looseObject({
   findings: v.array(Finding),
   checks: v.exactOptional(v.array(v.string())),
   counts: v.exactOptional(v.record(v.string(), v.number())),
 });
 
 /** What `reachability` found. */
-const Reached = v.looseObject({
+const Reachability = v.looseObject({
   targets: v.array(
     v.looseObject({
       target: v.string(),
@@ -29,18 +29,18 @@ const Reached = v.looseObject({
 /** Prints an outcome for people; false where it is one that only JSON tells. */
 export function writeOutcome({ data }: Outcome, io: CliIo): boolean {
   const style = styleFor(io.stdout, io, false);
-  const detected = v.safeParse(Detected, data);
+  const detected = v.safeParse(Detection, data);
   if (detected.success) {
     writeFindings(detected.output, style, io);
     return true;
   }
-  const reached = v.safeParse(Reached, data);
+  const reached = v.safeParse(Reachability, data);
   if (reached.success) writeTargets(reached.output, style, io);
   return reached.success;
 }
 
 function writeFindings(
-  { findings, checks, counts = {} }: v.InferOutput<typeof Detected>,
+  { findings, checks, counts = {} }: v.InferOutput<typeof Detection>,
   style: Style,
   io: CliIo,
 ): void {
@@ -59,11 +59,13 @@ function writeFindings(
       if (column !== LEVEL_COLUMN) return cell;
       return cell.trim() === "anomaly" ? style.bad(cell) : style.notice(cell);
     };
-    writeTable(io.stdout, HEADINGS, rows, { paint, ...fitted(io, ["WHAT"]) });
+    writeTable(io.stdout, HEADINGS, rows, { paint, ...fitToTerminal(io, ["WHAT"]) });
     for (const [index, finding] of findings.entries()) writeFinding(index + 1, finding, style, write);
   }
-  const told = Object.entries(counts).map(([name, count]) => `${name.replaceAll("_", " ")} ${formatCount(count)}`);
-  if (told.length > 0) write(style.dim(`\n${cleanText(told.join(", "))}`));
+  const countTexts = Object.entries(counts).map(
+    ([name, count]) => `${name.replaceAll("_", " ")} ${formatCount(count)}`,
+  );
+  if (countTexts.length > 0) write(style.dim(`\n${cleanText(countTexts.join(", "))}`));
 }
 
 const HEADINGS = ["#", "LEVEL", "SINCE", "WHAT"];
@@ -83,7 +85,7 @@ function writeFinding(number: number, finding: Finding, style: Style, write: (li
 /** Executions that a finding names here; JSON has more. */
 const IDS_SHOWN = 5;
 
-function writeTargets({ targets }: v.InferOutput<typeof Reached>, style: Style, io: CliIo): void {
+function writeTargets({ targets }: v.InferOutput<typeof Reachability>, style: Style, io: CliIo): void {
   const words = (reachable: boolean | null) => (reachable === null ? "unknown" : reachable ? "answers" : "away");
   const rows = targets.map(({ target, address, reachable, ms }) => [target, words(reachable), `${ms}ms`, address]);
   const paint = (cell: string, column: number) => {
@@ -91,7 +93,7 @@ function writeTargets({ targets }: v.InferOutput<typeof Reached>, style: Style, 
     if (cell.trim() === "answers") return style.good(cell);
     return cell.trim() === "away" ? style.bad(cell) : style.notice(cell);
   };
-  writeTable(io.stdout, ["TARGET", "STATE", "TIME", "ADDRESS"], rows, { paint, ...fitted(io, ["ADDRESS"]) });
+  writeTable(io.stdout, ["TARGET", "STATE", "TIME", "ADDRESS"], rows, { paint, ...fitToTerminal(io, ["ADDRESS"]) });
   for (const { target, why, what_to_do: todo } of targets) {
     if (why !== undefined) io.stdout.write(`\n${target}: ${cleanText(why)}\n`);
     if (todo !== undefined) io.stdout.write(`   ${cleanText(todo)}\n`);

@@ -50,25 +50,25 @@ function actionOf({ arguments: words, options }: CliInput): string {
   const needsFile = name === "repair run-playbook";
   if (needsFile && file === undefined) throw usage("'flow doctor repair run-playbook' needs the playbook's file");
   if (!needsFile && file !== undefined) throw usage(`'flow doctor ${name}' does not take '${file}'`);
-  const odd = Object.keys(options).find((option) => option !== "json" && !known.options.includes(option));
-  if (odd !== undefined) throw usage(`'flow doctor ${name}' does not take --${odd}`);
+  const unexpected = Object.keys(options).find((option) => option !== "json" && !known.options.includes(option));
+  if (unexpected !== undefined) throw usage(`'flow doctor ${name}' does not take --${unexpected}`);
   return name;
 }
 
 async function useTool(tool: DoctorToolName, input: CliInput, config: Config): Promise<Outcome> {
   const { options, io } = input;
-  const doctor = await openDoctor(config, await ownServer(input, config), io.folder);
+  const doctor = await openDoctor(config, await doctorTarget(input, config), io.folder);
   const dsn = textOption(options, "db-dsn");
   const stale = textOption(options, "stale-seconds");
-  const asked: DoctorAsked = {
+  const request: DoctorAsked = {
     ...(dsn !== undefined && { db_dsn: dsn }),
     ...(stale !== undefined && { stale_seconds: wholeSeconds(stale) }),
   };
-  return await doctor[tool](asked, io.signal);
+  return await doctor[tool](request, io.signal);
 }
 
 /** The server that is meant, as other commands find it. */
-async function ownServer(input: CliInput, config: Config): Promise<ServerTarget> {
+async function doctorTarget(input: CliInput, config: Config): Promise<ServerTarget> {
   const url = textOption(input.options, "server-url");
   const target = await serverTarget({ ...input, options: url === undefined ? {} : { server: url } }, config);
   if (target.gateway === undefined) return target;
@@ -90,7 +90,7 @@ async function repairByPlaybook(input: CliInput): Promise<Outcome> {
 /** `mcp serve`: the role `doctor`, with the server that this command line means. */
 async function serveDoctor(input: CliInput, config: Config): Promise<number> {
   const { options, io } = input;
-  const { url, token } = await ownServer(input, config);
+  const { url, token } = await doctorTarget(input, config);
   const { serve } = await import("../../roles/start-role.ts");
   const host = textOption(options, "host");
   const port = textOption(options, "port");

@@ -20,11 +20,11 @@ export function failureLines(
   run: ExecutionRow,
   playbook: LocalPlaybook | undefined,
   style: Style,
-  where: RunPlace = HERE,
+  where: RunLocation = HERE,
 ): string[] {
   const { error } = run.state;
   if (error === null) return [];
-  const rows = placeRows(error, playbook, run);
+  const rows = locationRows(error, playbook, run);
   const within = failuresWithin(run, error);
   rows.push(...withinRows(within));
   const root = within.at(-1)?.error ?? error;
@@ -33,7 +33,7 @@ export function failureLines(
   return rows.flatMap(([label, text]) => labelled(label, text, style));
 }
 
-function placeRows(
+function locationRows(
   error: TaskError,
   playbook: LocalPlaybook | undefined,
   run: ExecutionRow,
@@ -55,7 +55,7 @@ function placeRows(
 }
 
 function withinRows(within: readonly InnerFailure[]): [label: string, text: string][] {
-  const texts = within.map(({ path, error }) => `${cleanText(path)}, ${wordsOf(error)}`);
+  const texts = within.map(({ path, error }) => `${cleanText(path)}, ${describeError(error)}`);
   const hidden = texts.length - WITHIN_ROWS_MAX;
   if (hidden > 0) texts.splice(WITHIN_ROWS_MAX - 1, hidden, `… ${plural(hidden, "more sub-playbook")}`);
   return texts.map((text) => ["within", text]);
@@ -82,7 +82,7 @@ function failuresWithin(run: ExecutionRow, error: TaskError): InnerFailure[] {
   return found;
 }
 
-function wordsOf(error: TaskError): string {
+function describeError(error: TaskError): string {
   const step = error.step === undefined ? "" : `step ${cleanText(error.step)}`;
   const task = error.task === undefined ? "" : `, task ${cleanText(error.task)}`;
   const attempt = error.attempt === undefined ? "" : `, attempt ${error.attempt}`;
@@ -97,7 +97,7 @@ function labelled(label: string, text: string, style: Style): string[] {
 }
 
 /** Where a run took place: what can be done about its failure differs. */
-export interface RunPlace {
+export interface RunLocation {
   /** Where its credentials come from. */
   credentials: string;
   /** How to see more of it. */
@@ -106,13 +106,13 @@ export interface RunPlace {
   moreOf?(childId: string): string;
 }
 
-const HERE: RunPlace = {
+const HERE: RunLocation = {
   credentials: "--credentials FILE, FLOW_CREDENTIALS_FILE or FLOW_CREDENTIAL_<NAME>",
   more: "--verbose shows every task, --record FILE keeps every event",
 };
 
 /** An execution on a server. */
-export function onServer(executionId: string): RunPlace {
+export function serverLocation(executionId: string): RunLocation {
   return {
     credentials: "the server's, not those of this machine",
     more: `'flow events ${executionId}' lists every event`,
@@ -120,7 +120,7 @@ export function onServer(executionId: string): RunPlace {
   };
 }
 
-function hintFor(error: TaskError, where: RunPlace): string {
+function hintFor(error: TaskError, where: RunLocation): string {
   // The same codes tell of credentials and of other things: an interpreter that is not there, a file that was named.
   if (CODES_OF_CREDENTIALS.has(error.code) && /\bcredentials?\b/i.test(error.message)) {
     return `check the credential: ${where.credentials}`;
@@ -152,7 +152,7 @@ const HINTS: Partial<Record<TaskErrorKind, string>> = {
   policy: "the playbook's own rule failed it: see `spec.policy.rules` of the task",
 };
 
-function retryHint(error: TaskError, { more }: RunPlace): string {
+function retryHint(error: TaskError, { more }: RunLocation): string {
   if (error.retryable && (error.attempt ?? 1) === 1) {
     return "trying again may help: `spec: {policy: {rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: retry}}]}}`";
   }

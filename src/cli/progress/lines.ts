@@ -15,13 +15,15 @@ const SILENCE_MS = 10_000;
  * sub-playbooks that a loop calls are left out unless `verbose`; their failures are told.
  */
 export function createLineProgress(model: RunModel, verbose: boolean, write: (line: string) => void): Progress {
-  const told = new WeakMap<StepRow, LoopNews>();
-  const progressTold = new WeakMap<StepRow, ProgressNews>();
+  const reported = new WeakMap<StepRow, LoopReport>();
+  const reportedProgress = new WeakMap<StepRow, ProgressReport>();
   return {
     observe(execution, events) {
       for (const event of events) {
         const line =
-          stepLine(execution, event) ?? loopLine(execution, event, told) ?? taskLine(execution, event, progressTold);
+          stepLine(execution, event) ??
+          loopLine(execution, event, reported) ??
+          taskLine(execution, event, reportedProgress);
         if (line !== undefined && (verbose || event.type === "step.failed" || !isWithinLoop(execution))) write(line);
         const detail = verbose ? detailLine(execution, event) : undefined;
         if (detail !== undefined) write(detail);
@@ -108,44 +110,52 @@ export function firstLine(message: string): string {
 }
 
 /** What was last told of a loop. */
-interface LoopNews {
+interface LoopReport {
   stepRunId: string;
   at: number;
   /** Whole tenths. */
   share: number;
 }
 
-function loopLine(execution: ExecutionRow, event: FlowEvent, told: WeakMap<StepRow, LoopNews>): string | undefined {
+function loopLine(
+  execution: ExecutionRow,
+  event: FlowEvent,
+  reported: WeakMap<StepRow, LoopReport>,
+): string | undefined {
   if (event.type !== "loop.iteration.completed" && event.type !== "loop.iteration.failed") return undefined;
   const row = execution.byName.get(event.step);
   const loop = row?.state.loop;
   if (row === undefined || loop == null || loop.done === loop.total) return undefined;
-  const last = told.get(row);
+  const last = reported.get(row);
   const share = loop.total === null ? 0 : Math.floor((loop.done * 10) / loop.total);
   if (last?.stepRunId === row.stepRunId) {
     const silentMs = event.at - last.at;
     if (silentMs < LOOP_LINE_MS || (share === last.share && silentMs < SILENCE_MS)) return undefined;
   }
-  told.set(row, { stepRunId: row.stepRunId, at: event.at, share });
+  reported.set(row, { stepRunId: row.stepRunId, at: event.at, share });
   // The first iteration is no news: the step has just been told to have started.
   return last?.stepRunId === row.stepRunId ? `${nameOf(execution, event.step)}: ${loopProgress(loop)}` : undefined;
 }
 
 /** What was last told of a task that goes on. */
-interface ProgressNews {
+interface ProgressReport {
   stepRunId: string;
   at: number;
 }
 
 /** How far a task is, of one step at most every ten seconds: an hour's work is no wall of lines. */
-function taskLine(execution: ExecutionRow, event: FlowEvent, told: WeakMap<StepRow, ProgressNews>): string | undefined {
+function taskLine(
+  execution: ExecutionRow,
+  event: FlowEvent,
+  reported: WeakMap<StepRow, ProgressReport>,
+): string | undefined {
   if (event.type !== "task.progress" || event.iteration !== undefined) return undefined;
   if (Object.keys(event.progress).length === 0) return undefined;
   const row = execution.byName.get(event.step);
   if (row === undefined) return undefined;
-  const last = told.get(row);
+  const last = reported.get(row);
   if (last?.stepRunId === row.stepRunId && event.at - last.at < SILENCE_MS) return undefined;
-  told.set(row, { stepRunId: row.stepRunId, at: event.at });
+  reported.set(row, { stepRunId: row.stepRunId, at: event.at });
   return `${nameOf(execution, event.step)}: ${progressText(event.progress)}`;
 }
 

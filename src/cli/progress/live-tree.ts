@@ -1,5 +1,5 @@
 import { isTerminal } from "../../engine/state/state.ts";
-import { createScreen, type Terminal } from "../terminal/screen.ts";
+import { createLiveRegion, type Terminal } from "../terminal/live-region.ts";
 import type { Style } from "../terminal/style.ts";
 import { cleanText } from "../terminal/text.ts";
 import { detailLine } from "./lines.ts";
@@ -29,7 +29,7 @@ export interface TreeOptions {
 /** Progress for terminals: a tree of the steps, drawn in place ten times a second, with tool output above it. */
 export function createTreeProgress(model: RunModel, options: TreeOptions): Progress {
   const { terminal, style } = options;
-  const screen = createScreen(terminal);
+  const region = createLiveRegion(terminal);
   let above: string[] = [];
   let isCancelling = false;
   let isOver = false;
@@ -40,7 +40,7 @@ export function createTreeProgress(model: RunModel, options: TreeOptions): Progr
     const head = headOf(root, options.address);
     // One column stays free: a full line makes some terminals wrap.
     const view = { head, now: options.now(), columns: terminal.columns() - 1, lines, style, cancelling: isCancelling };
-    screen.draw(treeLines(root, view), above);
+    region.draw(treeLines(root, view), above);
     above = [];
   };
   // The cursor needs a row of its own below the tree.
@@ -71,7 +71,7 @@ export function createTreeProgress(model: RunModel, options: TreeOptions): Progr
       isCancelling = false;
       draw(FINAL_LINES_MAX);
       isOver = true;
-      screen.end();
+      region.end();
     },
   };
 }

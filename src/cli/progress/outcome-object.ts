@@ -96,7 +96,7 @@ function isoTime(at: number): string {
 
 function errorObject(error: TaskError): ErrorObject {
   const { kind, code, message, retryable, step, task, attempt, details, status_code } = error;
-  const told = details ?? (status_code === undefined ? undefined : ({ status_code } satisfies JsonObject));
+  const shownDetails = details ?? (status_code === undefined ? undefined : ({ status_code } satisfies JsonObject));
   return {
     kind,
     code,
@@ -105,6 +105,6 @@ function errorObject(error: TaskError): ErrorObject {
     step: step ?? null,
     task: task ?? null,
     attempt: attempt ?? null,
-    ...(told !== undefined && { details: told }),
+    ...(shownDetails !== undefined && { details: shownDetails }),
   };
 }

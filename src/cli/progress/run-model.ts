@@ -81,7 +81,7 @@ export function createRunModel(): RunModel {
         root ??= execution;
         running.set(state.executionId, execution);
       }
-      for (const event of events) take(execution, event);
+      for (const event of events) applyEvent(execution, event);
       if (isTerminal(state.status)) {
         running.delete(state.executionId);
         if (execution.caller !== undefined) endChild(execution.caller, execution, unattended);
@@ -114,14 +114,14 @@ function endChild(caller: StepRow, child: ExecutionRow, unattended: Unattended):
   if (caller.lastChild?.state.status !== "FAILED" || status === "FAILED") caller.lastChild = child;
 }
 
-function take(execution: ExecutionRow, event: FlowEvent): void {
+function applyEvent(execution: ExecutionRow, event: FlowEvent): void {
   switch (event.type) {
     case "loop.started":
     case "command.issued":
-      startRow(execution, event);
+      stepStarted(execution, event);
       return;
     case "task.done":
-      taskDone(stepRow(execution, event.step), event);
+      taskEnded(stepRow(execution, event.step), event);
       return;
     case "task.progress":
       if (event.iteration !== undefined || Object.keys(event.progress).length === 0) return;
@@ -129,11 +129,11 @@ function take(execution: ExecutionRow, event: FlowEvent): void {
       return;
     case "step.completed":
     case "step.failed":
-      stepOver(stepRow(execution, event.step));
+      stepEnded(stepRow(execution, event.step));
       return;
     case "step.skipped":
       stepRow(execution, event.step).skipped = event.reason;
-      if (event.reason === "cancelled") stepOver(stepRow(execution, event.step));
+      if (event.reason === "cancelled") stepEnded(stepRow(execution, event.step));
       return;
     default:
       return;
@@ -141,7 +141,7 @@ function take(execution: ExecutionRow, event: FlowEvent): void {
 }
 
 /** A command that belongs to a run which is known already (an iteration) starts nothing. */
-function startRow(execution: ExecutionRow, event: EventOf<"loop.started"> | EventOf<"command.issued">): void {
+function stepStarted(execution: ExecutionRow, event: EventOf<"loop.started"> | EventOf<"command.issued">): void {
   const row = stepRow(execution, event.step);
   if (row.stepRunId === event.step_run_id) return;
   row.stepRunId = event.step_run_id;
@@ -154,7 +154,7 @@ function startRow(execution: ExecutionRow, event: EventOf<"loop.started"> | Even
   row.lastChild = undefined;
 }
 
-function taskDone(row: StepRow, event: EventOf<"task.done">): void {
+function taskEnded(row: StepRow, event: EventOf<"task.done">): void {
   if (event.run > row.attempts) row.attempts = event.run;
   if (!event.final) {
     const at = event.next_run_at === undefined ? Number.NaN : Date.parse(event.next_run_at);
@@ -166,7 +166,7 @@ function taskDone(row: StepRow, event: EventOf<"task.done">): void {
   if (event.iteration === undefined) row.progress = undefined;
 }
 
-function stepOver(row: StepRow): void {
+function stepEnded(row: StepRow): void {
   row.retry = undefined;
   row.progress = undefined;
 }

@@ -46,11 +46,11 @@ const NAME_WIDTH_MIN = 8;
 /** Sub-playbooks of one loop that are shown at a time. */
 const CHILDREN_SHOWN = 4;
 
-type Look = "running" | "completed" | "failed" | "cancelled" | "skipped" | "waiting" | "note";
+type RowKind = "running" | "completed" | "failed" | "cancelled" | "skipped" | "waiting" | "note";
 
 interface Entry {
   depth: number;
-  look: Look;
+  kind: RowKind;
   /** Stands beneath a step that has ended: the first to go. */
   within: boolean;
   /** What it says. Asked only of what there is room for: most of ten thousand steps are not drawn. */
@@ -103,40 +103,40 @@ function childEntry(child: ExecutionRow, { depth, within, now }: Place): Entry {
     duration: formatDuration(now - child.state.startedAt),
     detail: "",
   });
-  return { depth, look: "running", within, words };
+  return { depth, kind: "running", within, words };
 }
 
 function note(name: string, { depth, within }: Omit<Place, "now">): Entry {
-  return { depth, look: "note", within, words: () => ({ name, duration: "", detail: "" }) };
+  return { depth, kind: "note", within, words: () => ({ name, duration: "", detail: "" }) };
 }
 
 function stepEntry(row: StepRow, { depth, within, now }: Place): Entry {
-  const look = lookOf(row);
+  const kind = kindOf(row);
   const words = () => {
     const { startedAt, endedAt } = row.state;
-    const ran = startedAt !== null && look !== "skipped" && look !== "waiting";
+    const ran = startedAt !== null && kind !== "skipped" && kind !== "waiting";
     const duration = ran ? formatDuration((endedAt ?? now) - startedAt) : "";
-    return { name: cleanText(row.name), duration, detail: detailOf(row, look, now) };
+    return { name: cleanText(row.name), duration, detail: detailOf(row, kind, now) };
   };
-  return { depth, look, within, words };
+  return { depth, kind, within, words };
 }
 
-function lookOf({ state }: StepRow): Look {
+function kindOf({ state }: StepRow): RowKind {
   if (state.run !== null) return "running";
   if (state.status === "COMPLETED") return "completed";
   if (state.status === "FAILED") return state.error?.kind === "cancelled" ? "cancelled" : "failed";
   return state.status === "SKIPPED" ? "skipped" : "waiting";
 }
 
-function detailOf(row: StepRow, look: Look, now: number): string {
+function detailOf(row: StepRow, kind: RowKind, now: number): string {
   const { state, retry } = row;
-  if (look === "skipped") return row.skipped === undefined ? "skipped" : `skipped: ${SKIP_REASONS[row.skipped]}`;
+  if (kind === "skipped") return row.skipped === undefined ? "skipped" : `skipped: ${SKIP_REASONS[row.skipped]}`;
   const parts: string[] = [];
-  if (look === "running" && isWaiting(row)) parts.push(`waits: ${cleanText(row.waits?.text ?? "")}`);
+  if (kind === "running" && isWaiting(row)) parts.push(`waits: ${cleanText(row.waits?.text ?? "")}`);
   if (state.loop !== null) {
     parts.push(loopProgress(state.loop));
-    if (look === "running" && state.startedAt !== null) parts.push(...loopPace(state.loop, now - state.startedAt));
-  } else if (look === "running" && retry !== undefined) {
+    if (kind === "running" && state.startedAt !== null) parts.push(...loopPace(state.loop, now - state.startedAt));
+  } else if (kind === "running" && retry !== undefined) {
     const left = (retry.at ?? now) - now;
     const when = left > 0 ? ` in ${formatDuration(left)}` : "";
     const why = retry.error === undefined ? "" : ` after: ${firstLine(retry.error.message)}`;
@@ -144,8 +144,8 @@ function detailOf(row: StepRow, look: Look, now: number): string {
   } else if (row.attempts > 1) parts.push(plural(row.attempts, "attempt"));
   if (row.progress !== undefined) parts.push(progressText(row.progress.numbers));
   if (state.runs > 1) parts.push(`run ${state.runs}`);
-  if (look === "failed") parts.push(firstLine(state.error?.message ?? ""));
-  if (look === "cancelled") parts.push("cancelled");
+  if (kind === "failed") parts.push(firstLine(state.error?.message ?? ""));
+  if (kind === "cancelled") parts.push("cancelled");
   return parts.join("  ");
 }
 
@@ -180,16 +180,16 @@ function fit(entries: readonly Entry[], lines: number): readonly Entry[] {
 /** Makes one line of the first `count` entries that went well or were skipped. Failed ones stay in sight. */
 function fold(entries: readonly Entry[], count: number): Entry[] {
   const kept: Entry[] = [];
-  const gone = { completed: 0, skipped: 0 };
+  const folded = { completed: 0, skipped: 0 };
   for (const entry of entries) {
-    const isQuiet = entry.look === "completed" || entry.look === "skipped";
-    if (isQuiet && gone.completed + gone.skipped < count) gone[entry.look as "completed" | "skipped"] += 1;
+    const isQuiet = entry.kind === "completed" || entry.kind === "skipped";
+    if (isQuiet && folded.completed + folded.skipped < count) folded[entry.kind as "completed" | "skipped"] += 1;
     else kept.push(entry);
   }
-  if (gone.completed + gone.skipped === 0) return kept;
-  const skipped = gone.skipped === 0 ? "" : `, ${gone.skipped} skipped`;
-  const name = `${plural(gone.completed, "step")} completed${skipped}`;
-  return [{ depth: 0, look: "completed", within: false, words: () => ({ name, duration: "", detail: "" }) }, ...kept];
+  if (folded.completed + folded.skipped === 0) return kept;
+  const skipped = folded.skipped === 0 ? "" : `, ${folded.skipped} skipped`;
+  const name = `${plural(folded.completed, "step")} completed${skipped}`;
+  return [{ depth: 0, kind: "completed", within: false, words: () => ({ name, duration: "", detail: "" }) }, ...kept];
 }
 
 /** An entry with what it says. */
@@ -199,7 +199,7 @@ function lineWidth(line: Line): number {
   return line.duration === "" && line.detail === "" ? 0 : 2 * line.depth + textWidth(line.name);
 }
 
-const MARKS: Readonly<Record<Exclude<Look, "running">, string>> = {
+const MARKS: Readonly<Record<Exclude<RowKind, "running">, string>> = {
   completed: "✓",
   failed: "✗",
   cancelled: "■",
@@ -214,18 +214,18 @@ const SPINNER_MS = 100;
 
 /** Cuts the plain text to the width, then colours it: escape sequences take no columns. */
 function draw(line: Line, nameWidth: number, { now, columns, style }: TreeView): string {
-  const { look, depth, duration, detail } = line;
+  const { kind, depth, duration, detail } = line;
   const spinner = SPINNER[Math.floor(now / SPINNER_MS) % SPINNER.length] ?? "";
   const indent = "  ".repeat(depth);
   const isBare = duration === "" && detail === "";
   const name = isBare ? line.name : padText(fitText(line.name, nameWidth - 2 * depth), nameWidth - 2 * depth);
   const rest = isBare ? "" : `  ${duration.padStart(DURATION_WIDTH)}${detail === "" ? "" : `  ${detail}`}`;
-  const text = fitText(`${indent}${look === "running" ? spinner : MARKS[look]} ${name}${rest}`, columns);
-  if (look === "skipped" || look === "note" || look === "waiting") return style.dim(text);
+  const text = fitText(`${indent}${kind === "running" ? spinner : MARKS[kind]} ${name}${rest}`, columns);
+  if (kind === "skipped" || kind === "note" || kind === "waiting") return style.dim(text);
   const [head, tail] = [text.slice(0, indent.length + 1), text.slice(indent.length + 1)];
   const named = tail.slice(0, name.length + 1);
-  const paintRest = look === "failed" ? style.bad : style.dim;
-  return `${PAINTS[look](style)(head)}${named}${paintRest(tail.slice(name.length + 1))}`;
+  const paintRest = kind === "failed" ? style.bad : style.dim;
+  return `${PAINTS[kind](style)(head)}${named}${paintRest(tail.slice(name.length + 1))}`;
 }
 
 /** Room for `59m 59s`. */

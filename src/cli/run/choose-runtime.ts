@@ -27,14 +27,14 @@ const HEALTH_MS = 3_000;
  */
 export async function chooseRuntime(input: CliInput, config: Config): Promise<Runtime> {
   const { options, io } = input;
-  const wish = textOption(options, "runtime") ?? "auto";
+  const runtime = textOption(options, "runtime") ?? "auto";
   const given = SERVER_OPTIONS.filter((name) => options[name] !== undefined).map((name) => `--${name}`);
   const credentials = options["credentials"] === undefined ? [] : ["--credentials"];
-  if (wish === "local") {
+  if (runtime === "local") {
     if (given.length > 0) throw excluded("--runtime local", given);
     return { where: "local" };
   }
-  if (wish === "server" || given.length > 0) {
+  if (runtime === "server" || given.length > 0) {
     // The credentials of a server stay there; a file of them is not sent around.
     if (credentials.length > 0) throw excluded(given[0] ?? "--runtime server", credentials);
     return { where: "server", target: await serverTarget(input, config) };
@@ -42,7 +42,7 @@ export async function chooseRuntime(input: CliInput, config: Config): Promise<Ru
   if (credentials.length > 0) return { where: "local" };
   const target = await serverTarget(input, config);
   if (target.origin === DEFAULT_ORIGIN) return { where: "local" };
-  const problem = await whyNotThere(target, input.arguments[0] ?? "", io);
+  const problem = await unavailableReason(target, input.arguments[0] ?? "", io);
   if (problem === undefined) return { where: "server", target };
   io.stderr.write(`${cleanText(problem)}\n`);
   return { where: "local" };
@@ -59,7 +59,7 @@ async function isFile(word: string, { folder }: CliIo): Promise<boolean> {
 }
 
 /** Undefined: the server is there and can run it. */
-async function whyNotThere(target: ServerTarget, word: string, io: CliIo): Promise<string | undefined> {
+async function unavailableReason(target: ServerTarget, word: string, io: CliIo): Promise<string | undefined> {
   try {
     if (await isFile(word, io)) await readHealth(target, io.signal);
     else await readResource(target, word, undefined, io.signal);

@@ -23,8 +23,8 @@ export async function runRepair(input: CliInput): Promise<Outcome> {
     const { result } = run;
     const error = isJsonObject(run["error"]) ? run["error"]["message"] : undefined;
     if (run["status"] !== "COMPLETED") return outcome("error", { error: error ?? `The run is ${run["status"]}`, run });
-    const told = isJsonObject(result) ? SEVERITIES.find((severity) => severity === result["severity"]) : undefined;
-    return outcome(told ?? "repaired", { run });
+    const reported = isJsonObject(result) ? SEVERITIES.find((severity) => severity === result["severity"]) : undefined;
+    return outcome(reported ?? "repaired", { run });
   } catch (error) {
     return outcome("error", { error: messageOf(error), code: error instanceof FlowError ? error.code : "INTERNAL" });
   }
@@ -46,13 +46,13 @@ async function runHere({ options, io }: CliInput, file: string): Promise<JsonObj
       done();
     },
   });
-  const wanted = {
+  const runOptions = {
     runtime: "local",
     json: true,
     quiet: true,
     ...(options["set"] !== undefined && { set: options["set"] }),
   };
-  await runPlaybook({ arguments: [file], options: wanted, io: { ...io, stdout } });
+  await runPlaybook({ arguments: [file], options: runOptions, io: { ...io, stdout } });
   const run: unknown = JSON.parse(printed);
   if (isJsonObject(run)) return run;
   throw new FlowError("INTERNAL", "The run printed no outcome");

@@ -6,7 +6,7 @@ import { executeOnServer } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
 import { createRecorder } from "../watch/record.ts";
-import { serverPlaybook } from "../watch/server-playbook.ts";
+import { resolvePlaybook } from "../watch/server-playbook.ts";
 import { pageAddress, watchOnServer } from "../watch/server-watch.ts";
 import { writeWarnings } from "../watch/summary.ts";
 import { createWatch } from "../watch/watched-run.ts";
@@ -21,7 +21,7 @@ export async function runOnServer(input: CliInput, target: ServerTarget): Promis
   const inputs = await readInputs(options, io.folder);
   const watch = createWatch();
   const named = { version: textOption(options, "version"), quiet };
-  const playbook = await serverPlaybook(target, input.arguments[0] ?? "", named, io);
+  const playbook = await resolvePlaybook(target, input.arguments[0] ?? "", named, io);
   const { document, file, catalogId, kind } = playbook;
   const step = textOption(options, "target");
   if (document !== undefined) {

@@ -5,7 +5,7 @@ import { SecretSchema, secretRefused } from "../../schema/rules/secret-schema.ts
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { type CliInput, type CliIo, listOption, textOption } from "../command-line/command.ts";
-import { readTextOf } from "../terminal/text-file.ts";
+import { readTextOption } from "../terminal/text-file.ts";
 
 /**
  * What `flow credentials set` sends: the file's object, over it the options, over its data the fields of the command line.
@@ -54,11 +54,11 @@ async function withFields(content: JsonObject, fields: readonly string[], io: Cl
     // The word itself may be a secret that lost its key.
     if (key === undefined || text === undefined)
       throw new FlowError("USAGE", "A field is KEY=VALUE, KEY=@FILE or KEY:=JSON");
-    const wanted = fieldType(type, key, schema.success ? schema.output : {});
-    const isOther = wanted !== undefined && wanted !== "string";
+    const expected = fieldType(type, key, schema.success ? schema.output : {});
+    const isJsonValue = expected !== undefined && expected !== "string";
     if (isJson === ":") setOwn(data, key, parse(text, `${key}:=…`));
-    else if (text.startsWith("@")) setOwn(data, key, await readTextOf(text.slice(1), key, io));
-    else setOwn(data, key, isOther ? jsonOrText(text) : text);
+    else if (text.startsWith("@")) setOwn(data, key, await readTextOption(text.slice(1), key, io));
+    else setOwn(data, key, isJsonValue ? jsonOrText(text) : text);
   }
   return data;
 }
@@ -68,7 +68,7 @@ async function readSchema(text: string, io: CliIo): Promise<Json> {
 }
 
 async function readObject(file: string, what: string, io: CliIo): Promise<JsonObject> {
-  const value = parse(await readTextOf(file, what, io), `${what} ${file}`);
+  const value = parse(await readTextOption(file, what, io), `${what} ${file}`);
   if (isJsonObject(value)) return value;
   throw new FlowError("INVALID_INPUT", `${what} ${file} must hold one JSON object`);
 }

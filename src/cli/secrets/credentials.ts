@@ -124,8 +124,8 @@ async function set(target: ServerTarget, body: unknown, { options, io }: CliInpu
 
 async function remove(target: ServerTarget, name: string, { options, io }: CliInput): Promise<number> {
   const path = `/api/credentials/${encodeURIComponent(name)}`;
-  const gone = await callServer(target, { method: "DELETE", path, answer: DeletedCredential, signal: io.signal });
-  if (options["json"] === true) return print(io, gone);
+  const answer = await callServer(target, { method: "DELETE", path, answer: DeletedCredential, signal: io.signal });
+  if (options["json"] === true) return print(io, answer);
   io.stdout.write(`Credential '${cleanText(name)}' is gone from ${target.url}\n`);
   return EXIT.ok;
 }

@@ -7,7 +7,7 @@ import { deleteKeychainEntry, listKeychain } from "../server/keychain-api.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { writeTable } from "../terminal/table.ts";
 import { formatCount, jsonText, plural } from "../terminal/text.ts";
-import { executionId } from "../watch/execution-id.ts";
+import { resolveExecutionId } from "../watch/execution-id.ts";
 
 /** `flow keychain list|delete`: what a server has cached for a playbook, and taking it away. Never the data. */
 export async function manageKeychain(input: CliInput): Promise<number> {
@@ -17,10 +17,11 @@ export async function manageKeychain(input: CliInput): Promise<number> {
     throw new FlowError("USAGE", "'flow keychain delete' needs the name of the entry behind the playbook");
   }
   if (rest.length > 0) throw new FlowError("USAGE", `'flow keychain ${action}' takes no '${rest[0]}'`);
-  const place = name === undefined ? undefined : placeOf(input, name);
+  const place = name === undefined ? undefined : entryRef(input, name);
   const target = await serverTarget(input, loadConfig(input.io.environment));
   const execution = place?.query.get("execution_id") ?? undefined;
-  if (execution !== undefined) place?.query.set("execution_id", await executionId(execution, target, input.io.signal));
+  if (execution !== undefined)
+    place?.query.set("execution_id", await resolveExecutionId(execution, target, input.io.signal));
   const catalogId = await catalogIdOf(target, playbook, input);
   return place === undefined ? await list(target, catalogId, input) : await remove(target, catalogId, place, input);
 }
@@ -74,12 +75,12 @@ export function expiryWords(at: number, now: number): string {
 }
 
 /** Which entry is deleted. */
-interface Place {
+interface EntryRef {
   name: string;
   query: URLSearchParams;
 }
 
-function placeOf({ options }: CliInput, name: string): Place {
+function entryRef({ options }: CliInput, name: string): EntryRef {
   const execution = textOption(options, "execution");
   const scope = textOption(options, "scope")?.toLowerCase() ?? "global";
   if (scope === "global" && execution !== undefined) {
@@ -97,7 +98,7 @@ function placeOf({ options }: CliInput, name: string): Place {
 async function remove(
   target: ServerTarget,
   catalogId: string,
-  place: Place,
+  place: EntryRef,
   { options, io }: CliInput,
 ): Promise<number> {
   const answer = await deleteKeychainEntry(target, catalogId, place, io.signal);

@@ -17,17 +17,17 @@ export async function manageSecrets(input: CliInput): Promise<number> {
   const isQuiet = options["json"] === true;
   let rotated = 0;
   for (let pass = 1; ; pass += 1) {
-    const { keyId, total, done, failed } = await passOver(target, io, isQuiet);
+    const { keyId, total, done, failed } = await rotateOnce(target, io, isQuiet);
     rotated += done;
     const left = total - done - failed.length;
     if (left > 0 && pass < PASSES_MAX) continue;
     if (isQuiet) io.stdout.write(`${jsonText({ key_id: keyId, rotated, left: Math.max(0, left), failed })}\n`);
-    else say(io, keyId, rotated, Math.max(0, left), failed);
+    else printSummary(io, keyId, rotated, Math.max(0, left), failed);
     return left > 0 || failed.length > 0 ? EXIT.failed : EXIT.ok;
   }
 }
 
-async function passOver(target: ServerTarget, io: CliIo, isQuiet: boolean) {
+async function rotateOnce(target: ServerTarget, io: CliIo, isQuiet: boolean) {
   const failed: RotateAnswer["failed"] = [];
   let total = 0;
   let done = 0;
@@ -52,7 +52,7 @@ async function passOver(target: ServerTarget, io: CliIo, isQuiet: boolean) {
   }
 }
 
-function say(io: CliIo, keyId: string, rotated: number, left: number, failed: RotateAnswer["failed"]): void {
+function printSummary(io: CliIo, keyId: string, rotated: number, left: number, failed: RotateAnswer["failed"]): void {
   for (const { resource, message } of failed) io.stderr.write(`${cleanText(resource)}: ${cleanText(message)}\n`);
   if (failed.length > 0)
     io.stderr.write(`${plural(failed.length, "secret")} could not be decrypted and stayed as they are\n`);

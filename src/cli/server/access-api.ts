@@ -3,32 +3,35 @@ import { PermissionsAnswer, PlaybookRuleItem, RoleItem, RolesAnswer } from "../.
 import { DoneAnswer, RevokeAnswer, UserItem, UsersAnswer } from "../../schema/api/users.ts";
 import type { AccessAction } from "../../schema/rules/access-rules.ts";
 import { callServer } from "./client.ts";
-import { everyPage } from "./paginate.ts";
+import { paginate } from "./paginate.ts";
 import type { ServerTarget } from "./target.ts";
 
 /* The calls about users, roles and what they may do, one function each; they throw as `callServer` does. */
 
 /** Where to ask, and until when. */
-export interface Asking {
+export interface ApiContext {
   target: ServerTarget;
   signal: AbortSignal;
 }
 
 /** Who the caller is. */
-export function readMe({ target, signal }: Asking) {
+export function readMe({ target, signal }: ApiContext) {
   return callServer(target, { method: "GET", path: "/api/auth/me", answer: MeAnswer, signal });
 }
 
 /** Whether the caller, or the user of that address, may do something with a path. */
-export function askCan({ target, signal }: Asking, question: { action: AccessAction; path: string; email?: string }) {
+export function checkAccess(
+  { target, signal }: ApiContext,
+  question: { action: AccessAction; path: string; email?: string },
+) {
   return callServer(target, { method: "POST", path: "/api/auth/can", body: question, answer: CanAnswer, signal });
 }
 
 const PAGE = "500";
 
 /** Every user that fits the query, in the order in which they came. */
-export function listUsers({ target, signal }: Asking, query: Readonly<Record<string, string>>) {
-  return everyPage(async (cursor) => {
+export function listUsers({ target, signal }: ApiContext, query: Readonly<Record<string, string>>) {
+  return paginate(async (cursor) => {
     const path = `/api/auth/users?${pageOf(cursor, query)}`;
     const page = await callServer(target, { method: "GET", path, answer: UsersAnswer, signal });
     return { items: page.users, next: page.next_cursor };
@@ -40,40 +43,43 @@ function pageOf(cursor: string | undefined, query: Readonly<Record<string, strin
 }
 
 /** One user, by address or id. */
-export function readUser({ target, signal }: Asking, user: string) {
+export function readUser({ target, signal }: ApiContext, user: string) {
   return callServer(target, { method: "GET", path: userPath(user), answer: UserItem, signal });
 }
 
 /** Adds a user. */
-export function addUser({ target, signal }: Asking, body: { email: string; display_name?: string; roles: string[] }) {
+export function addUser(
+  { target, signal }: ApiContext,
+  body: { email: string; display_name?: string; roles: string[] },
+) {
   return callServer(target, { method: "POST", path: "/api/auth/users", body, answer: UserItem, signal });
 }
 
 /** Lets a user log in, or ends their sessions and lets them in no more. */
-export function setUserActive({ target, signal }: Asking, user: string, is_active: boolean) {
+export function setUserActive({ target, signal }: ApiContext, user: string, is_active: boolean) {
   const body = { is_active };
   return callServer(target, { method: "PUT", path: userPath(user), body, answer: UserItem, signal });
 }
 
 /** Deletes a user. */
-export function deleteUser({ target, signal }: Asking, user: string) {
+export function deleteUser({ target, signal }: ApiContext, user: string) {
   return callServer(target, { method: "DELETE", path: userPath(user), answer: DoneAnswer, signal });
 }
 
 /** Gives a role to a user. */
-export function grantRole({ target, signal }: Asking, user: string, role: string) {
+export function grantRole({ target, signal }: ApiContext, user: string, role: string) {
   const path = `${userPath(user)}/roles/${encodeURIComponent(role)}`;
   return callServer(target, { method: "PUT", path, answer: UserItem, signal });
 }
 
 /** Takes a role from a user. */
-export function revokeRole({ target, signal }: Asking, user: string, role: string) {
+export function revokeRole({ target, signal }: ApiContext, user: string, role: string) {
   const path = `${userPath(user)}/roles/${encodeURIComponent(role)}`;
   return callServer(target, { method: "DELETE", path, answer: UserItem, signal });
 }
 
 /** Ends every session of a user. */
-export function endSessions({ target, signal }: Asking, user: string) {
+export function endSessions({ target, signal }: ApiContext, user: string) {
   return callServer(target, { method: "DELETE", path: `${userPath(user)}/sessions`, answer: RevokeAnswer, signal });
 }
 
@@ -82,8 +88,8 @@ function userPath(user: string): string {
 }
 
 /** Every role, by name. */
-export function listRoles({ target, signal }: Asking) {
-  return everyPage(async (cursor) => {
+export function listRoles({ target, signal }: ApiContext) {
+  return paginate(async (cursor) => {
     const path = `/api/auth/roles?${pageOf(cursor)}`;
     const page = await callServer(target, { method: "GET", path, answer: RolesAnswer, signal });
     return { items: page.roles, next: page.next_cursor };
@@ -91,13 +97,13 @@ export function listRoles({ target, signal }: Asking) {
 }
 
 /** One role. */
-export function readRole({ target, signal }: Asking, role: string) {
+export function readRole({ target, signal }: ApiContext, role: string) {
   return callServer(target, { method: "GET", path: rolePath(role), answer: RoleItem, signal });
 }
 
 /** Everything that roles can give beside playbooks, by name. */
-export function listPermissions({ target, signal }: Asking) {
-  return everyPage(async (cursor) => {
+export function listPermissions({ target, signal }: ApiContext) {
+  return paginate(async (cursor) => {
     const path = `/api/auth/permissions?${pageOf(cursor)}`;
     const page = await callServer(target, { method: "GET", path, answer: PermissionsAnswer, signal });
     return { items: page.permissions, next: page.next_cursor };
@@ -105,13 +111,13 @@ export function listPermissions({ target, signal }: Asking) {
 }
 
 /** Adds a role that gives nothing yet. */
-export function createRole({ target, signal }: Asking, body: { name: string; description?: string }) {
+export function createRole({ target, signal }: ApiContext, body: { name: string; description?: string }) {
   return callServer(target, { method: "POST", path: "/api/auth/roles", body, answer: RoleItem, signal });
 }
 
 /** Changes what is given. */
 export function changeRole(
-  { target, signal }: Asking,
+  { target, signal }: ApiContext,
   role: string,
   body: { is_active?: boolean; permissions?: string[] },
 ) {
@@ -119,7 +125,7 @@ export function changeRole(
 }
 
 /** Deletes a role, also from its users. */
-export function deleteRole({ target, signal }: Asking, role: string) {
+export function deleteRole({ target, signal }: ApiContext, role: string) {
   return callServer(target, { method: "DELETE", path: rolePath(role), answer: DoneAnswer, signal });
 }
 
@@ -127,13 +133,13 @@ export function deleteRole({ target, signal }: Asking, role: string) {
 export type PlaybookRule = Omit<PlaybookRuleItem, "permission_id">;
 
 /** Gives a permission on playbooks. */
-export function allowPlaybooks({ target, signal }: Asking, role: string, body: PlaybookRule) {
+export function allowPlaybooks({ target, signal }: ApiContext, role: string, body: PlaybookRule) {
   const path = `${rolePath(role)}/playbooks`;
   return callServer(target, { method: "POST", path, body, answer: PlaybookRuleItem, signal });
 }
 
 /** Takes a permission on playbooks away. */
-export function disallowPlaybooks({ target, signal }: Asking, role: string, permissionId: string) {
+export function disallowPlaybooks({ target, signal }: ApiContext, role: string, permissionId: string) {
   const path = `${rolePath(role)}/playbooks/${encodeURIComponent(permissionId)}`;
   return callServer(target, { method: "DELETE", path, answer: DoneAnswer, signal });
 }

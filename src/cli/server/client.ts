@@ -36,9 +36,9 @@ export async function callServer<S extends v.GenericSchema>(
     const text = await response.text();
     const answer = response.ok ? v.safeParse(request.answer, parse(text)) : undefined;
     if (answer?.success === true) return answer.output;
-    throw refusal(target, request, response, text);
+    throw unexpectedAnswer(target, request, response, text);
   } catch (error) {
-    throw error instanceof FlowError ? error : broken(target, error, signal, timeoutMs);
+    throw error instanceof FlowError ? error : exchangeFailed(target, error, signal, timeoutMs);
   }
 }
 
@@ -51,15 +51,15 @@ export async function* openStream(
   request: { path: string; headers: Readonly<Record<string, string>>; signal: AbortSignal },
 ): AsyncGenerator<Uint8Array> {
   const { signal } = request;
-  const asked = { ...request, method: "GET" as const, headers: { ...request.headers, accept: "text/event-stream" } };
+  const sent = { ...request, method: "GET" as const, headers: { ...request.headers, accept: "text/event-stream" } };
   try {
-    const response = await send(target, asked, signal);
+    const response = await send(target, sent, signal);
     if (!response.ok || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
-      throw refusal(target, asked, response, await response.text());
+      throw unexpectedAnswer(target, sent, response, await response.text());
     }
     for await (const chunk of response.body ?? []) yield chunk;
   } catch (error) {
-    throw error instanceof FlowError ? error : broken(target, error, signal);
+    throw error instanceof FlowError ? error : exchangeFailed(target, error, signal);
   }
 }
 
@@ -78,13 +78,13 @@ export async function openPayload(
   target: ServerTarget,
   { path, signal }: { path: string; signal: AbortSignal },
 ): Promise<OpenPayload> {
-  const asked = { method: "GET" as const, path, headers: { accept: "*/*" } };
+  const sent = { method: "GET" as const, path, headers: { accept: "*/*" } };
   try {
-    const response = await send(target, asked, signal);
-    if (!response.ok) throw refusal(target, asked, response, await response.text());
+    const response = await send(target, sent, signal);
+    if (!response.ok) throw unexpectedAnswer(target, sent, response, await response.text());
     return { headers: response.headers, parts: partsOf(response, target, signal) };
   } catch (error) {
-    throw error instanceof FlowError ? error : broken(target, error, signal);
+    throw error instanceof FlowError ? error : exchangeFailed(target, error, signal);
   }
 }
 
@@ -92,13 +92,17 @@ async function* partsOf(response: Response, target: ServerTarget, signal: AbortS
   try {
     for await (const chunk of response.body ?? []) yield chunk;
   } catch (error) {
-    throw error instanceof FlowError ? error : broken(target, error, signal);
+    throw error instanceof FlowError ? error : exchangeFailed(target, error, signal);
   }
 }
 
-type Sent = Pick<ServerRequest<v.GenericSchema>, "method" | "path" | "body" | "headers">;
+type SentRequest = Pick<ServerRequest<v.GenericSchema>, "method" | "path" | "body" | "headers">;
 
-function send(target: ServerTarget, { method, path, body, headers }: Sent, signal: AbortSignal): Promise<Response> {
+function send(
+  target: ServerTarget,
+  { method, path, body, headers }: SentRequest,
+  signal: AbortSignal,
+): Promise<Response> {
   return fetch(`${target.url}${pathAt(target, path)}`, {
     method,
     headers: {
@@ -120,9 +124,14 @@ function pathAt({ gateway }: ServerTarget, path: string): string {
 }
 
 /** What an answer that is not the expected one means. */
-function refusal(target: ServerTarget, { method, path }: Sent, { ok, status }: Response, text: string): FlowError {
+function unexpectedAnswer(
+  target: ServerTarget,
+  { method, path }: SentRequest,
+  { ok, status }: Response,
+  text: string,
+): FlowError {
   const body = ok ? undefined : v.safeParse(ErrorBody, parse(text));
-  if (body?.success === true) return told(body.output, status, target);
+  if (body?.success === true) return serverError(body.output, status, target);
   const kind = target.gateway === undefined ? "server" : "gateway";
   const what = `${method} ${pathAt(target, path)} was answered with ${status}, not as a flow ${kind} answers`;
   const question = `Is ${target.url} (${target.origin}) a flow ${kind} of this version?`;
@@ -133,12 +142,12 @@ const ELSEWHERE = "'flow serve' starts one here; --server, FLOW_SERVER_URL or 'f
 const OTHER_GATEWAY = "--context, or 'flow login --gateway URL', choose another";
 
 /** What is wrong with the server, for somebody who waits for it and not for another one. */
-export function whyAway({ message }: FlowError): string {
+export function unreachableReason({ message }: FlowError): string {
   return message.replace(`. ${ELSEWHERE}`, "").replace(`. ${OTHER_GATEWAY}`, "");
 }
 
 /** What an exchange that was not completed means. */
-function broken(target: ServerTarget, cause: unknown, signal: AbortSignal, timeoutMs = CALL_MS): FlowError {
+function exchangeFailed(target: ServerTarget, cause: unknown, signal: AbortSignal, timeoutMs = CALL_MS): FlowError {
   if (signal.aborted) {
     if (signal.reason instanceof FlowError && signal.reason.code !== "CANCELLED") return signal.reason;
     return new FlowError("CANCELLED", "interrupted while waiting for the server", { cause });
@@ -165,7 +174,7 @@ function parse(text: string): unknown {
   }
 }
 
-function told({ error, code, detail, request_id }: ErrorBody, status: number, target: ServerTarget): FlowError {
+function serverError({ error, code, detail, request_id }: ErrorBody, status: number, target: ServerTarget): FlowError {
   const known: ErrorCode = Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : "INTERNAL";
   const options = detail === undefined ? {} : { detail: detail as Json };
   if (target.gateway === "passes" && status === 401) {

@@ -22,7 +22,7 @@ export async function manageContexts(input: CliInput): Promise<number> {
   if (action === "list") return list(input, contexts);
   if (name === undefined) throw new FlowError("USAGE", `'flow context ${action}' needs the context's name`);
   if (action === "add") return await add(input, contexts, name);
-  known(contexts, name);
+  requireContext(contexts, name);
   if (action === "use") return await save(input.io, { ...contexts, current: name }, `Commands now call '${name}'`);
   return await remove(input.io, contexts, name);
 }
@@ -35,8 +35,8 @@ async function add(input: CliInput, contexts: Contexts, name: string): Promise<n
   const used = isFirst || contexts.current === name;
   const hint = used ? "; commands call it now" : `; 'flow context use ${name}' makes commands call it`;
   const login = "gateway" in context ? `; 'flow login --context ${name}' opens a session` : "";
-  const said = `Context '${name}' is ${addressOf(context)}${hint}${login}`;
-  return await save(input.io, used ? { ...all, current: name } : all, said);
+  const message = `Context '${name}' is ${addressOf(context)}${hint}${login}`;
+  return await save(input.io, used ? { ...all, current: name } : all, message);
 }
 
 /** Throws `FlowError` USAGE for a name that a context cannot have. */
@@ -97,7 +97,7 @@ function list({ options, io }: CliInput, { current, contexts }: Contexts): numbe
   const width = Math.max(0, ...items.map(({ name }) => name.length));
   const now = Date.now();
   for (const [name, context] of Object.entries(contexts)) {
-    const line = `${addressOf(context)}${about(context, now)}`;
+    const line = `${addressOf(context)}${contextNote(context, now)}`;
     io.stdout.write(`${name === current ? "*" : " "} ${name.padEnd(width)}  ${line}\n`);
   }
   if (items.length === 0) {
@@ -114,7 +114,7 @@ function itemOf(name: string, context: NamedContext, current: boolean) {
   return { name, gateway, session: login, current };
 }
 
-function about(context: NamedContext, now: number): string {
+function contextNote(context: NamedContext, now: number): string {
   if ("server" in context) return context.token === undefined ? "" : "  (with a token)";
   const { session } = context;
   if (session === undefined) return "  (gateway; not logged in)";
@@ -123,15 +123,15 @@ function about(context: NamedContext, now: number): string {
 }
 
 /** Throws `FlowError` NOT_FOUND that names the nearest one there is. */
-function known(contexts: Contexts, name: string): void {
+function requireContext(contexts: Contexts, name: string): void {
   if (contextNamed(contexts, name) !== undefined) return;
   const near = nearest(name, Object.keys(contexts.contexts));
   const hint = near === undefined ? "'flow context list' shows what there is" : `Did you mean '${near}'?`;
   throw new FlowError("NOT_FOUND", `There is no context '${name}'. ${hint}`);
 }
 
-async function save(io: CliIo, contexts: Contexts, said: string): Promise<number> {
+async function save(io: CliIo, contexts: Contexts, message: string): Promise<number> {
   await writeContexts(io, contexts);
-  io.stderr.write(`${said}.\n`);
+  io.stderr.write(`${message}.\n`);
   return EXIT.ok;
 }

@@ -39,18 +39,18 @@ export async function executeOnServer(target: ServerTarget, body: ExecuteRequest
         ...{ method: "POST", path: "/api/execute", body, headers, answer: ExecuteAnswer, signal },
       });
     } catch (error) {
-      if (attempt === START_ATTEMPTS || !isPassing(error)) throw error;
+      if (attempt === START_ATTEMPTS || !isTransient(error)) throw error;
       await delay(START_RETRY_MS * attempt, undefined, { signal }).catch(() => undefined);
     }
   }
 }
 
 /** True for what trying again may cure: the server is away, or too busy. */
-export function isPassing(error: unknown): boolean {
-  return error instanceof FlowError && PASSING.has(error.code);
+export function isTransient(error: unknown): boolean {
+  return error instanceof FlowError && TRANSIENT.has(error.code);
 }
 
-const PASSING: ReadonlySet<string> = new Set([
+const TRANSIENT: ReadonlySet<string> = new Set([
   ...["SERVER_UNREACHABLE", "UNAVAILABLE", "INTERNAL", "TIMEOUT"],
   ...["queue_unavailable", "worker_unavailable", "ack_timeout"],
 ]);

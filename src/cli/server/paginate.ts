@@ -1,5 +1,5 @@
 /** Every item of a list that answers in pages; `load` is asked with the cursor of the page before, undefined at first. */
-export async function everyPage<T>(
+export async function paginate<T>(
   load: (cursor: string | undefined) => Promise<{ items: readonly T[]; next: string | null }>,
 ): Promise<T[]> {
   const all: T[] = [];

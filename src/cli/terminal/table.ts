@@ -1,7 +1,7 @@
 import { cleanText, fitText, padText, textWidth } from "./text.ts";
 
 /** How a table looks. */
-export interface TableLook {
+export interface TableOptions {
   /** Colours a cell that is filled up already, so that colours take no columns. */
   paint?: (cell: string, column: number) => string;
   /** Columns of the terminal that a line may take; absent: any. */
@@ -14,10 +14,10 @@ export interface TableLook {
 const SHRUNK_MIN = 10;
 
 /** How a table fits where it is printed: what is no terminal takes lines of any length. */
-export function fitted(
+export function fitToTerminal(
   { stdout }: { stdout: { isTTY?: boolean; columns?: number } },
   shrink: readonly string[],
-): Pick<TableLook, "columns" | "shrink"> {
+): Pick<TableOptions, "columns" | "shrink"> {
   return stdout.isTTY === true ? { columns: stdout.columns || COLUMNS_DEFAULT, shrink } : {};
 }
 
@@ -29,15 +29,15 @@ export function writeTable(
   stream: { write(text: string): unknown },
   headings: readonly string[],
   rows: readonly (readonly string[])[],
-  { paint = (cell) => cell, columns, shrink = [] }: TableLook = {},
+  { paint = (cell) => cell, columns, shrink = [] }: TableOptions = {},
 ): void {
   const clean = rows.map((row) => row.map(cleanText));
   const widths = headings.map((heading, column) =>
     clean.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? "")), textWidth(heading)),
   );
-  if (columns !== undefined) cut(widths, columns, headings, shrink);
+  if (columns !== undefined) shrinkColumns(widths, columns, headings, shrink);
   const last = headings.length - 1;
-  const line = (row: readonly string[], look: NonNullable<TableLook["paint"]>) => {
+  const line = (row: readonly string[], look: NonNullable<TableOptions["paint"]>) => {
     const cells = row.map((cell, column) => {
       const width = widths[column] ?? 0;
       const text = fitText(cell, width);
@@ -50,7 +50,12 @@ export function writeTable(
 }
 
 /** Makes columns narrower until a line fits, as far as they may be. */
-function cut(widths: number[], columns: number, headings: readonly string[], shrink: readonly string[]): void {
+function shrinkColumns(
+  widths: number[],
+  columns: number,
+  headings: readonly string[],
+  shrink: readonly string[],
+): void {
   for (const heading of shrink) {
     const over = widths.reduce((sum, width) => sum + width + 2, -2) - columns;
     if (over <= 0) return;

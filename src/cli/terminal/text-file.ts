@@ -7,9 +7,9 @@ import type { CliIo } from "../command-line/command.ts";
  * The whole text of a file that an option names, `-` for standard input, without the line's end that editors add. `what` is
  * the option, for the error. Throws `FlowError` FILE_UNREADABLE.
  */
-export async function readTextOf(file: string, what: string, io: CliIo): Promise<string> {
+export async function readTextOption(file: string, what: string, io: CliIo): Promise<string> {
   try {
-    const text = file === "-" ? await pipedText(io) : await readFile(resolve(io.folder, file), "utf8");
+    const text = file === "-" ? await readStdin(io) : await readFile(resolve(io.folder, file), "utf8");
     return text.replace(/\r?\n$/, "");
   } catch (cause) {
     throw new FlowError("FILE_UNREADABLE", `Cannot read ${file} for ${what}: ${messageOf(cause)}`, { cause });
@@ -17,7 +17,7 @@ export async function readTextOf(file: string, what: string, io: CliIo): Promise
 }
 
 /** Not `/dev/stdin`: a pipe may be a socket, which cannot be opened by its name. */
-async function pipedText({ stdin }: CliIo): Promise<string> {
+async function readStdin({ stdin }: CliIo): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of stdin ?? []) parts.push(Buffer.from(part));
   return Buffer.concat(parts).toString("utf8");

@@ -4,8 +4,8 @@ import { readMessages } from "../../platform/http/sse.ts";
 import { EventAnswer } from "../../schema/api/events.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { openStream, whyAway } from "../server/client.ts";
-import { eventPages, isPassing, readExecution, recordOf } from "../server/executions-api.ts";
+import { openStream, unreachableReason } from "../server/client.ts";
+import { eventPages, isTransient, readExecution, recordOf } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 
 /** Limits of time, in milliseconds. */
@@ -21,7 +21,7 @@ export const FOLLOW_MS = {
   /** How long a stream that said nothing is left alone. */
   streamRest: 60_000,
   /** A server that is away for less is not worth a word: it restarts. */
-  told: 2_000,
+  notice: 2_000,
   /** A server that is away for longer is not waited for. */
   away: 600_000,
 };
@@ -38,7 +38,7 @@ export interface FollowOptions {
 }
 
 /** What is said of a server that has gone, and that has come back. */
-export function awayText(why: string | undefined): string {
+export function connectionText(why: string | undefined): string {
   return why === undefined ? "The server is there again" : `${why}; trying again`;
 }
 
@@ -61,12 +61,12 @@ export async function* followEvents(
 ): AsyncGenerator<EventRecord[]> {
   const { signal, ms = FOLLOW_MS } = options;
   const source: Source = { target, executionId, signal, ms, last: options.after ?? 0 };
-  const away = createAway(options, ms);
+  const connection = trackConnection(options, ms);
   let streamFrom = 0;
   for (;;) {
     if (performance.now() >= streamFrom) {
       try {
-        if (yield* fresh(source, streamed(source), away.isBack)) return;
+        if (yield* newEvents(source, fromStream(source), connection.reachable)) return;
       } catch (error) {
         if (signal.aborted) throw error;
         // Whatever is wrong with the stream, the log tells whether it is wrong with the execution or the server.
@@ -74,12 +74,12 @@ export async function* followEvents(
       }
     }
     try {
-      if (yield* fresh(source, logged(source), away.isBack)) return;
+      if (yield* newEvents(source, fromLog(source), connection.reachable)) return;
     } catch (error) {
       if (signal.aborted) throw error;
-      away.isGone(error);
+      connection.unreachable(error);
     }
-    await delay(away.pauseMs(), undefined, { signal }).catch((cause: unknown) => {
+    await delay(connection.pauseMs(), undefined, { signal }).catch((cause: unknown) => {
       throw new FlowError("CANCELLED", "interrupted while waiting for the server", { cause });
     });
   }
@@ -95,13 +95,13 @@ interface Source {
 }
 
 /** Gives what was not given before; true when the execution has ended, whose last events are given then, too. */
-async function* fresh(
+async function* newEvents(
   source: Source,
   batches: AsyncIterable<EventRecord[] | "end">,
-  onAnswer: () => void,
+  onBatch: () => void,
 ): AsyncGenerator<EventRecord[], boolean> {
   for await (const batch of batches) {
-    onAnswer();
+    onBatch();
     if (batch === "end") return true;
     const records = batch.filter((record) => record.event_id > source.last);
     const last = records.at(-1)?.event_id ?? source.last;
@@ -119,22 +119,22 @@ async function* fresh(
 }
 
 /** The server's stream, from the last event on. Throws `FlowError` TIMEOUT when nothing comes through. */
-async function* streamed({ target, executionId, signal, ms, last }: Source): AsyncGenerator<EventRecord[] | "end"> {
+async function* fromStream({ target, executionId, signal, ms, last }: Source): AsyncGenerator<EventRecord[] | "end"> {
   const silence = new AbortController();
-  const tooSilent = () => silence.abort(new FlowError("TIMEOUT", "The server's stream of events says nothing"));
-  let timer = setTimeout(tooSilent, last === 0 ? ms.first : ms.silence);
-  const heard = async function* (chunks: AsyncIterable<Uint8Array>) {
+  const onSilence = () => silence.abort(new FlowError("TIMEOUT", "The server's stream of events says nothing"));
+  let timer = setTimeout(onSilence, last === 0 ? ms.first : ms.silence);
+  const watchSilence = async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
       clearTimeout(timer);
       yield chunk;
-      timer = setTimeout(tooSilent, ms.silence);
+      timer = setTimeout(onSilence, ms.silence);
     }
   };
   const path = `/api/executions/${executionId}/stream`;
   const headers = { "last-event-id": String(last) };
   try {
     const chunks = openStream(target, { path, headers, signal: AbortSignal.any([signal, silence.signal]) });
-    for await (const messages of readMessages(heard(chunks))) {
+    for await (const messages of readMessages(watchSilence(chunks))) {
       yield messages.filter(({ event }) => event !== "end").map(({ data }) => readRecord(data));
       if (messages.some(({ event }) => event === "end")) yield "end";
     }
@@ -152,7 +152,7 @@ function readRecord(data: string): EventRecord {
 }
 
 /** The log from the last event on, page by page; `end` where there is no more to come. */
-async function* logged(source: Source): AsyncGenerator<EventRecord[] | "end"> {
+async function* fromLog(source: Source): AsyncGenerator<EventRecord[] | "end"> {
   const begin = source.last;
   yield* eventPages(source.target, source.executionId, source.last, source.signal);
   // The end may have been given before: to whom follows from there on, the log alone never tells it.
@@ -165,28 +165,28 @@ async function* logged(source: Source): AsyncGenerator<EventRecord[] | "end"> {
 }
 
 /** Whether the server is there, and how long to wait before it is asked again. */
-function createAway({ onAway }: FollowOptions, ms: typeof FOLLOW_MS) {
+function trackConnection({ onAway }: FollowOptions, ms: typeof FOLLOW_MS) {
   let since: number | undefined;
-  let isTold = false;
+  let isReported = false;
   let pause = ms.poll;
   return {
     pauseMs: () => pause,
-    isBack() {
-      if (isTold) onAway?.(undefined);
+    reachable() {
+      if (isReported) onAway?.(undefined);
       since = undefined;
-      isTold = false;
+      isReported = false;
       pause = ms.poll;
     },
     /** Throws what waiting does not cure, and what has lasted too long. */
-    isGone(error: unknown) {
-      if (!isPassing(error) || !(error instanceof FlowError)) throw error;
+    unreachable(error: unknown) {
+      if (!isTransient(error) || !(error instanceof FlowError)) throw error;
       const now = performance.now();
       if (since !== undefined) pause = Math.min(ms.pauseMax, pause * 2);
       since ??= now;
       if (now - since > ms.away) throw error;
-      if (isTold || now - since < ms.told) return;
-      isTold = true;
-      onAway?.(whyAway(error));
+      if (isReported || now - since < ms.notice) return;
+      isReported = true;
+      onAway?.(unreachableReason(error));
     },
   };
 }

@@ -31,14 +31,14 @@ export interface ServerPlaybook {
  *
  * Throws `FlowError` USAGE, NOT_FOUND, INVALID_PLAYBOOK with the problems at their places, and as `callServer` does.
  */
-export async function serverPlaybook(
+export async function resolvePlaybook(
   target: ServerTarget,
   word: string,
   { version, quiet }: { version: string | undefined; quiet: boolean },
   io: CliIo,
 ): Promise<ServerPlaybook> {
   if (await isFile(word, io)) {
-    if (version === undefined) return await registered(target, word, quiet, io);
+    if (version === undefined) return await registerFile(target, word, quiet, io);
     const hint = "Leave --version out to run the file, or name its path in the catalog";
     throw new FlowError("USAGE", `--version is of what is registered, and ${word} is a file. ${hint}`);
   }
@@ -49,7 +49,7 @@ export async function serverPlaybook(
   } catch (error) {
     if (!(error instanceof FlowError) || error.code !== "NOT_FOUND" || version !== undefined) throw error;
     for (const ending of [".yaml", ".yml"]) {
-      if (await isFile(word + ending, io)) return await registered(target, word + ending, quiet, io);
+      if (await isFile(word + ending, io)) return await registerFile(target, word + ending, quiet, io);
     }
     const hint = "'flow catalog' lists what is registered there, 'flow register' adds to it";
     throw new FlowError("NOT_FOUND", `${error.message} at ${target.url}, and no file of that name here. ${hint}`);
@@ -60,7 +60,7 @@ async function isFile(word: string, { folder }: CliIo): Promise<boolean> {
   return (await stat(resolve(folder, word)).catch(() => undefined))?.isFile() === true;
 }
 
-async function registered(target: ServerTarget, word: string, quiet: boolean, io: CliIo): Promise<ServerPlaybook> {
+async function registerFile(target: ServerTarget, word: string, quiet: boolean, io: CliIo): Promise<ServerPlaybook> {
   // Its problems are told here, without a way to the server.
   const document = await loadNamed(createFileCatalog(), word, io);
   const file = resolve(io.folder, word);
@@ -86,10 +86,16 @@ function withPlaces(error: unknown, file: string): unknown {
 async function fromCatalog(
   target: ServerTarget,
   word: string,
-  wanted: string | undefined,
+  requestedVersion: string | undefined,
   signal: AbortSignal,
 ): Promise<ServerPlaybook> {
-  const { path, version, catalog_id: catalogId, kind, content } = await readResource(target, word, wanted, signal);
+  const {
+    path,
+    version,
+    catalog_id: catalogId,
+    kind,
+    content,
+  } = await readResource(target, word, requestedVersion, signal);
   if (kind === "mcp") throw notExecutable(path, kind);
   return { catalogId, path, version, kind, document: readDocument(content, `${path}@${version}`), file: undefined };
 }

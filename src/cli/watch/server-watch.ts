@@ -2,13 +2,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { LocalPlaybook } from "../../local/catalog.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { type CliIo, type CliValues, EXIT } from "../command-line/command.ts";
-import { onServer } from "../progress/failure-report.ts";
+import { serverLocation } from "../progress/failure-report.ts";
 import { openProgress } from "../progress/open-progress.ts";
 import type { RunModel } from "../progress/run-model.ts";
-import { cancelExecution, isPassing, listExecutions, serverResults } from "../server/executions-api.ts";
+import { cancelExecution, isTransient, listExecutions, serverResults } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { plural } from "../terminal/text.ts";
-import { awayText } from "./follow.ts";
+import { connectionText } from "./follow.ts";
 import { recordChildren } from "./record-children.ts";
 import { prepareOutcome } from "./summary.ts";
 import { watchExecution } from "./watch-execution.ts";
@@ -53,11 +53,15 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
           ...{ target, executionId, signal, hasChildren: document === undefined || callsPlaybooks(document) },
           onRecords: (records) => watch.recorder?.write(records),
           observe: (state, events) => watch.progress.observe(watch.model.observe(state, events), events),
-          onAway: (why) => watch.progress.notice(awayText(why)),
+          onAway: (why) => watch.progress.notice(connectionText(why)),
         });
         if (watch.recorder !== undefined) await recordChildren(target, executionId, watch.recorder, signal);
         const left = await stillRunning(run, signal);
-        const source = { playbook: document, results: serverResults(target, signal), place: onServer(executionId) };
+        const source = {
+          playbook: document,
+          results: serverResults(target, signal),
+          place: serverLocation(executionId),
+        };
         const print = await prepareOutcome(watch.model, source, options, io);
         return () => {
           const code = print();
@@ -66,8 +70,8 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
         };
       } catch (error) {
         if (away.signal.aborted) throw away.signal.reason;
-        if (!run.cancelOnStop && io.signal.aborted) return () => leave(executionId, io);
-        throw outOfSight(error, executionId);
+        if (!run.cancelOnStop && io.signal.aborted) return () => stopWatching(executionId, io);
+        throw connectionLost(error, executionId);
       } finally {
         over.abort();
         await hinting;
@@ -83,7 +87,7 @@ export function pageAddress({ url }: ServerTarget, executionId: string): string 
   return `${url}/executions/${executionId}`;
 }
 
-function leave(executionId: string, io: CliIo): number {
+function stopWatching(executionId: string, io: CliIo): number {
   io.stderr.write(`Execution ${executionId} goes on; 'flow cancel ${executionId}' ends it\n`);
   return EXIT.cancelled;
 }
@@ -118,7 +122,7 @@ async function cancel({ target, executionId }: ServerRun, io: CliIo): Promise<vo
       await cancelExecution(target, executionId, body, patient);
       return;
     } catch (error) {
-      if (!isPassing(error) || attempt === CANCEL_ATTEMPTS) {
+      if (!isTransient(error) || attempt === CANCEL_ATTEMPTS) {
         const hint = `It goes on; try again with 'flow cancel ${executionId}'`;
         const message = `Execution ${executionId} could not be cancelled: ${messageOf(error)}. ${hint}`;
         throw new FlowError(error instanceof FlowError ? error.code : "INTERNAL", message, { cause: error });
@@ -141,8 +145,8 @@ async function stillRunning(
   return `${what}: 'flow executions --parent ${executionId}' shows them`;
 }
 
-function outOfSight(error: unknown, executionId: string): unknown {
-  if (!(error instanceof FlowError) || !isPassing(error)) return error;
+function connectionLost(error: unknown, executionId: string): unknown {
+  if (!(error instanceof FlowError) || !isTransient(error)) return error;
   const hint = `It goes on without this command: 'flow status ${executionId}' tells of it`;
   return new FlowError(error.code, `Lost sight of execution ${executionId}: ${error.message}. ${hint}`, {
     cause: error,

@@ -4,7 +4,7 @@ import type { ResultStore } from "../../ports/result-store.ts";
 import { type Diagnostic, formatDiagnostic } from "../../schema/words/diagnostic.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliIo, type CliValues, EXIT } from "../command-line/command.ts";
-import { failureLines, type RunPlace } from "../progress/failure-report.ts";
+import { failureLines, type RunLocation } from "../progress/failure-report.ts";
 import { firstLine } from "../progress/lines.ts";
 import { outcomeObject } from "../progress/outcome-object.ts";
 import { resultText } from "../progress/result-text.ts";
@@ -30,7 +30,7 @@ export interface RunSource {
   playbook: LocalPlaybook | undefined;
   results: ResultStore;
   /** Default: this process. */
-  place?: RunPlace;
+  place?: RunLocation;
 }
 
 /**

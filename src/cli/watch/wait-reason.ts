@@ -20,11 +20,11 @@ export function waitReason(
   const ready = workers.filter(({ status }) => status === "ready");
   const stuck = (text: string) => ({ text, isStuck: true });
   if (ready.length === 0) return stuck("no worker is ready");
-  const wanted = Object.entries(labels);
-  const hasLabels = (worker: Worker) => wanted.every(([name, value]) => worker.labels[name] === value);
+  const required = Object.entries(labels);
+  const hasLabels = (worker: Worker) => required.every(([name, value]) => worker.labels[name] === value);
   const runsKinds = ({ capabilities }: Worker) => kinds.every((kind) => capabilities.includes(kind));
-  const pairs = wanted.map(([name, value]) => `${name}=${value}`).join(", ");
-  const noun = wanted.length === 1 ? "label" : "labels";
+  const pairs = required.map(([name, value]) => `${name}=${value}`).join(", ");
+  const noun = required.length === 1 ? "label" : "labels";
   if (!ready.some(hasLabels)) return stuck(`no worker that is ready has the ${noun} ${pairs}`);
   if (!ready.some(runsKinds)) return stuck(`no worker that is ready runs ${kinds.join(" and ")}`);
   const able = ready.filter((worker) => hasLabels(worker) && runsKinds(worker));

@@ -47,7 +47,7 @@ export async function watchExecution(options: WatchOptions): Promise<void> {
     const fold = createFold();
     for await (const records of followEvents(target, executionId, { signal: options.signal, onAway })) {
       onRecords(records);
-      await play(records, fold, observe, children.catchUp);
+      await foldRecords(records, fold, observe, children.catchUp);
     }
   } finally {
     over.abort();
@@ -56,7 +56,7 @@ export async function watchExecution(options: WatchOptions): Promise<void> {
 }
 
 /** Folds records one after another; before each, what the sub-playbook did that it tells of. */
-async function play(
+async function foldRecords(
   records: readonly EventRecord[],
   fold: EventFold,
   observe: WatchOptions["observe"],
@@ -103,7 +103,8 @@ function createChildren(target: ServerTarget, observe: WatchOptions["observe"], 
     const fold = createFold();
     running.add(id);
     try {
-      for await (const records of followEvents(target, id, { signal })) await play(records, fold, observe, catchUp);
+      for await (const records of followEvents(target, id, { signal }))
+        await foldRecords(records, fold, observe, catchUp);
     } catch {
       // It stays in the picture as it was.
     } finally {

@@ -10,16 +10,16 @@ const WORKER_MS = 2_500;
 
 /**
  * Looks, while an execution goes on, why steps of it wait for a worker: their rows say so (`StepRow.waits`), and what will not
- * change by itself is told once. Ends when the signal is aborted. Never throws.
+ * change by itself is reported once. Ends when the signal is aborted. Never throws.
  */
 export async function watchForWorkers(
   target: ServerTarget,
   model: RunModel,
-  tell: (text: string) => void,
+  notify: (text: string) => void,
   signal: AbortSignal,
   everyMs: number = WORKER_MS,
 ): Promise<void> {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   try {
     for (let waited = new Set<string>(); ; ) {
       await delay(everyMs, undefined, { signal });
@@ -31,15 +31,15 @@ export async function watchForWorkers(
       waited = new Set(open.map(([id]) => id));
       if (!isLong) continue;
       const { commands = [] } = await readExecution(target, root.state.executionId, signal);
-      const workers = await everyWorker(target, signal);
+      const workers = await listAllWorkers(target, signal);
       for (const command of commands) {
         if (command.worker !== null || !waited.has(command.command_id)) continue;
         const { text, isStuck } = waitReason(command, workers);
         const row = root.byName.get(command.step);
         if (row !== undefined) row.waits = { commandId: command.command_id, text };
-        if (!isStuck || told.has(text)) continue;
-        told.add(text);
-        tell(`${command.step} waits: ${text} at ${target.url}; 'flow workers' lists them`);
+        if (!isStuck || reported.has(text)) continue;
+        reported.add(text);
+        notify(`${command.step} waits: ${text} at ${target.url}; 'flow workers' lists them`);
       }
     }
   } catch {
@@ -48,6 +48,6 @@ export async function watchForWorkers(
 }
 
 /** The workers that a server knows, as far as one call lists them. */
-export async function everyWorker(target: ServerTarget, signal: AbortSignal): Promise<PoolItem[]> {
+export async function listAllWorkers(target: ServerTarget, signal: AbortSignal): Promise<PoolItem[]> {
   return (await listWorkers(target, new URLSearchParams({ limit: "500" }), signal)).items;
 }

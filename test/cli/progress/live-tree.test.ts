@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTreeProgress } from "../../../src/cli/progress/live-tree.ts";
 import type { Progress } from "../../../src/cli/progress/progress.ts";
-import { createScreen } from "../../../src/cli/terminal/screen.ts";
+import { createLiveRegion } from "../../../src/cli/terminal/live-region.ts";
 import { PLAIN } from "../../../src/cli/terminal/style.ts";
 import { FakeTerminal } from "../fake-terminal.ts";
 import {
@@ -119,7 +119,7 @@ test("a run on a server is shown with its page's address, which stays when it is
 
 test("a terminal that becomes narrower leaves no remains of the wider tree", () => {
   const terminal = new FakeTerminal(40, 10);
-  const screen = createScreen(terminal);
+  const screen = createLiveRegion(terminal);
   screen.draw(["a".repeat(39), "b".repeat(39)]);
   // The terminal wraps what stands on it: two lines of 39 are four rows of 20.
   const narrow = new FakeTerminal(20, 10);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fitted, writeTable } from "../../../src/cli/terminal/table.ts";
+import { fitToTerminal, writeTable } from "../../../src/cli/terminal/table.ts";
 import { formatAgo } from "../../../src/cli/terminal/text.ts";
 
 function lines(headings: string[], rows: string[][], look: Parameters<typeof writeTable>[3]): string[] {
@@ -29,8 +29,11 @@ test("a table that fits is not cut, nor one that is not for a terminal", () => {
   const whole = lines(["ID", "PATH", "STATUS"], ROWS, {});
   assert.match(whole[1] ?? "", /that-goes-on-and-on/);
   assert.deepEqual(lines(["ID", "PATH", "STATUS"], ROWS, { columns: 80, shrink: ["PATH"] }), whole);
-  assert.deepEqual(fitted({ stdout: { columns: 40 } }, ["PATH"]), {});
-  assert.deepEqual(fitted({ stdout: { isTTY: true, columns: 40 } }, ["PATH"]), { columns: 40, shrink: ["PATH"] });
+  assert.deepEqual(fitToTerminal({ stdout: { columns: 40 } }, ["PATH"]), {});
+  assert.deepEqual(fitToTerminal({ stdout: { isTTY: true, columns: 40 } }, ["PATH"]), {
+    columns: 40,
+    shrink: ["PATH"],
+  });
 });
 
 test("a column keeps enough to be told from others, and the next one is cut then", () => {

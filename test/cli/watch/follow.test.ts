@@ -6,7 +6,7 @@ import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
 import { closedPort, type RecordedRequest, startHttpServer } from "../../support/servers/http-server.ts";
 
 /* Time limits are short here, so that what takes seconds takes milliseconds; nothing waits for time to pass otherwise. */
-const QUICK = { first: 20_000, silence: 20_000, poll: 5, pauseMax: 10, streamRest: 100_000, told: 0, away: 2_000 };
+const QUICK = { first: 20_000, silence: 20_000, poll: 5, pauseMax: 10, streamRest: 100_000, notice: 0, away: 2_000 };
 
 /** An execution whose log has these types of event, with the ids 1, 2, 3, … */
 function logOf(...types: string[]): EventRecord[] {

@@ -9,7 +9,7 @@ export interface Terminal {
 }
 
 /** The lowest lines of a terminal, drawn again and again in place. */
-export interface Screen {
+export interface LiveRegion {
   /** Replaces what was drawn by `lines`; `above` goes above it for good. */
   draw(lines: readonly string[], above?: readonly string[]): void;
   /** Leaves what was drawn where it is and shows the cursor again. Safe to call twice. */
@@ -26,7 +26,7 @@ const CLEAR_BELOW = "\u001b[J";
  * flickers. A line must fit the columns; one that no longer does, because the window became narrower since, is counted
  * with the rows it has wrapped to.
  */
-export function createScreen(terminal: Terminal): Screen {
+export function createLiveRegion(terminal: Terminal): LiveRegion {
   let drawn: number[] = [];
   let isHidden = false;
   return {
