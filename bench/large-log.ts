@@ -84,13 +84,17 @@ function build(database: Database, resultsFolder: string) {
     },
   };
   const keys = createKeyRing([{ id: "bench", key: randomBytes(32) }]);
-  const service = createService({ database, keys, config, resultsFolder, processor: "bench", env: {}, observer });
+  const documents = createDocuments();
+  const service = createService({
+    ...{ database, documents, keys, config, resultsFolder, observer },
+    ...{ processor: "bench", env: {} },
+  });
   const app = createApp({
     ...service,
     reaper: { sweepNow: () => Promise.reject(new Error("Nothing is swept here")) },
     diagnose: createDiagnosis({ database, keyIds: undefined }),
     overview: () => Promise.reject(new Error("nobody looks on")),
-    catalog: createCatalog({ database, documents: createDocuments(), onRegistered: nothing }),
+    catalog: createCatalog({ database, documents, onRegistered: nothing }),
     limits: config,
     health: () => ({ status: "ok" }),
     stopping: new AbortController().signal,

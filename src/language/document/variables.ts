@@ -62,25 +62,25 @@ export function checkVariables(
     const check = (
       word: string,
       known: ReadonlySet<string>,
-      near: Iterable<string>,
+      near: () => Iterable<string>,
       shown: string,
       otherwise?: string,
     ): void => {
       if (known.has(word) || ++lookups > LOOKUPS_MAX) return;
-      const hint = (word.length < 3 ? undefined : didYouMean(word, near)) ?? otherwise;
+      const hint = (word.length < 3 ? undefined : didYouMean(word, near())) ?? otherwise;
       if (hint === undefined) return;
       const found = findWord(use.place, word);
       const offset = found === undefined ? undefined : textOffset(document, found.place, found.index);
       report("unknown-variable", found?.place ?? use.place, `nothing defines \`${shown}\``, hint, offset);
     };
-    for (const name of needs.names) check(name, names.anywhere, [...use.labels, ...names.everywhere], name);
+    for (const name of needs.names) check(name, names.anywhere, () => [...use.labels, ...names.everywhere], name);
     for (const [root, known] of names.members) {
       const fields = needs.members.get(root);
       if (fields === undefined || fields === "all") continue;
       for (const field of fields) {
         if (known.has(field)) continue;
         const shown = `${root}.${field}`;
-        check(field, known, known, shown, optional().has(shown) ? undefined : ABSENT_HINTS[root]);
+        check(field, known, () => known, shown, optional().has(shown) ? undefined : ABSENT_HINTS[root]);
       }
     }
   }

@@ -125,6 +125,16 @@ export async function findById({ db }: Database | Transaction, catalogId: string
   return rows[0];
 }
 
+/** The text of the entry with this id, or undefined. Without the document: its JSON may be a megabyte to parse. */
+export async function findText(
+  { sql }: Database,
+  catalogId: string,
+): Promise<Pick<CatalogEntry, "path" | "version" | "content"> | undefined> {
+  const [row] = await sql<Pick<CatalogEntry, "path" | "version" | "content">[]>`
+    select path, version, content from flow.catalog where catalog_id = ${catalogId}`;
+  return row;
+}
+
 /** Newest version of each path, in the order of paths. The cursor is a path. */
 export async function listResources(
   { db }: Database | Transaction,

@@ -76,16 +76,16 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   lifecycle.add("the connections to the database", () => database.close());
   const awaiting = <T>(part: () => Promise<T>) => awaitDatabase(part, { ...deps, place: found.place });
   await awaiting(() => prepareSchema(database, found, logger));
+  const documents = createDocuments();
+  lifecycle.add("the reading of documents", () => documents.close());
   const { service, metrics, reaper, diagnose, overview } = await startService(
     { ...deps, awaiting },
-    { database, found, keys },
+    { database, found, keys, documents },
   );
   await awaiting(() => registerGivenCredentials(config, service.credentials, logger));
   await awaiting(() => warnOfUnknownKeys(database, keys, logger));
   // What the server registers by itself, before it listens, is nobody's news.
   let level: "debug" | "info" = "debug";
-  const documents = createDocuments();
-  lifecycle.add("the reading of documents", () => documents.close());
   const catalog = createCatalog({
     database,
     documents,

@@ -12,6 +12,7 @@ import { type Database, openDatabase } from "../../repositories/database/databas
 import { messageOf } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
+import type { Documents } from "../../services/catalog/documents.ts";
 import { createDiagnosis } from "../../services/diagnosis/diagnose.ts";
 import { createElsewhere } from "../../services/executions/follow-other-servers.ts";
 import { createRetention } from "../../services/maintenance/retention.ts";
@@ -57,7 +58,12 @@ export interface StartedService {
  */
 export async function startService(
   { config, folder, version, logger, lifecycle, awaiting }: StartServiceDeps,
-  { database, found, keys }: { database: Database; found: FoundDatabase; keys: KeyRing },
+  {
+    database,
+    found,
+    keys,
+    documents,
+  }: { database: Database; found: FoundDatabase; keys: KeyRing; documents: Documents },
 ): Promise<StartedService> {
   const { broker, resultValues, link } = await openBroker(config, logger, lifecycle);
   const stores = await openResultStores({ config, folder, keyValue: resultValues, logger, lifecycle });
@@ -79,6 +85,7 @@ export async function startService(
   const service = createService({
     database,
     flushDatabase,
+    documents,
     keys,
     config,
     resultsFolder: join(resolve(folder, config.home), "results"),

@@ -7,7 +7,7 @@ import { boundedResult } from "../../language/views/bounded-result.ts";
 import type { Config } from "../../platform/config/config.ts";
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import type { PayloadStore } from "../../ports/payload-store.ts";
-import { findById } from "../../repositories/catalog/catalog.ts";
+import { findText } from "../../repositories/catalog/catalog.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { isRetryable, unavailable, violatedConstraint } from "../../repositories/database/error-codes.ts";
 import { cancelledAmong } from "../../repositories/workers/workers.ts";
@@ -18,6 +18,7 @@ import { createLoginSessions, type LoginSessions } from "../../services/access/l
 import { createRoles, type Roles } from "../../services/access/roles.ts";
 import { createSessionChanges, type SessionChanges } from "../../services/access/session-changes.ts";
 import { createUsers, type Users } from "../../services/access/users.ts";
+import type { Documents } from "../../services/catalog/documents.ts";
 import { type Credentials, createCredentials } from "../../services/credentials/credentials.ts";
 import { createTransientValues, type TransientValues } from "../../services/credentials/key-values.ts";
 import { rotateSecrets } from "../../services/credentials/rotate-secrets.ts";
@@ -67,6 +68,8 @@ export interface ServiceDeps {
   database: Database;
   /** A pool of its own for writing; default: `database`. */
   flushDatabase?: Database;
+  /** Reads large playbooks. */
+  documents: Documents;
   /** What is encrypted at rest is encrypted with these. */
   keys: KeyRing;
   config: ServiceConfig;
@@ -127,7 +130,7 @@ export function createService(deps: ServiceDeps): Service {
     },
   };
   const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, advance }, id, step));
-  const programs = createPrograms((catalogId) => findById(database, catalogId));
+  const programs = createPrograms((catalogId) => findText(database, catalogId), deps.documents);
   const advance: Advance = createAdvance({
     store: createPostgresExecutionStore({ ...deps, policy }),
     programs,

@@ -19,6 +19,7 @@ import type { Secret } from "../../platform/crypto/secret.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Tracing } from "../../platform/telemetry/tracing.ts";
+import { createDocuments } from "../../services/catalog/documents.ts";
 import { createPrograms } from "../../services/orchestration/memory/program-cache.ts";
 import type { TaskLine } from "../../worker/deps.ts";
 import { createLease, type Lease } from "../../worker/lease.ts";
@@ -133,11 +134,12 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
   const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS });
   const server = { connection: calls, clock: systemClock, random: Math.random };
   const tools = createWorkerTools(config, server);
+  const documents = createDocuments();
   const ending = newAbort();
   const children = createServerChildren({ ...server, connection: waits, calls, connections: WAIT_CONNECTIONS });
   const work = createWork({
     server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
-    programs: createPrograms(createEntryReader(calls)),
+    programs: createPrograms(createEntryReader(calls), documents),
     deps: {
       worker: name,
       tools: tools.tools,
@@ -165,7 +167,7 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
   });
   const close = async () => {
     ending.abort(new Error("The worker stops"));
-    await Promise.all([calls.close(), waits.close()]);
+    await Promise.all([calls.close(), waits.close(), documents.close()]);
   };
   return { work, tools, close };
 }

@@ -1,7 +1,11 @@
 import { Worker } from "node:worker_threads";
 import { DOCUMENT_BYTES_MAX } from "../../language/document/source/text.ts";
+import { type Loaded, loadRegistered } from "../../language/load/load.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
+import { inPieces } from "../in-pieces.ts";
+import type { DocumentAsked } from "./read-asked.ts";
 import { type DocumentRead, readDocument } from "./read-document.ts";
+import { joinPlaybook, type RegisteredRead } from "./read-registered.ts";
 
 /** Reads documents without standing in the way of other calls. */
 export interface Documents {
@@ -10,6 +14,11 @@ export interface Documents {
    * that reads them ended.
    */
   read(content: string): Promise<DocumentRead>;
+  /**
+   * A playbook of the catalog as `loadRegistered` reads it, large ones before the documents that wait to be read. Throws as
+   * {@link read}.
+   */
+  registered(content: string, file: string): Promise<Loaded>;
   /** Ends the thread. Who waits for it is told UNAVAILABLE. */
   close(): Promise<void>;
 }
@@ -18,12 +27,13 @@ export interface Documents {
 const AT_ONCE_MAX = 16 * 1024;
 /** Large documents that are read or wait for it. Each is at most 1 MiB and takes up to some seconds. */
 const QUEUE_MAX = 16;
+/** Large playbooks of the catalog that do so. More, because runs wait for them: a server that starts again loads all at once. */
+const REGISTERED_MAX = 64;
 /** Memory of the thread. Reading 1 MiB takes some 200 MB. */
 const THREAD_MB = 512;
 
-interface Waiting {
-  content: string;
-  resolve(read: DocumentRead): void;
+interface Waiting extends DocumentAsked {
+  resolve(read: DocumentRead & RegisteredRead): void;
   reject(error: FlowError): void;
 }
 
@@ -58,7 +68,7 @@ export function createDocuments({
       queue.shift()?.reject(unavailable(`the thread that reads large documents ended: ${why}`));
       next();
     };
-    opened.on("message", (read: DocumentRead) => {
+    opened.on("message", (read: DocumentRead & RegisteredRead) => {
       queue.shift()?.resolve(read);
       next();
     });
@@ -76,19 +86,33 @@ export function createDocuments({
     }
     thread ??= open();
     thread.ref();
-    thread.postMessage(first.content);
+    const { content, file } = first;
+    thread.postMessage({ content, ...(file !== undefined && { file }) } satisfies DocumentAsked);
+  };
+  const inThread = async (asked: DocumentAsked): Promise<DocumentRead & RegisteredRead> => {
+    if (isClosed) throw unavailable("the server is stopping");
+    const isRegistered = asked.file !== undefined;
+    const max = isRegistered ? REGISTERED_MAX : QUEUE_MAX;
+    const same = queue.filter(({ file }) => (file !== undefined) === isRegistered).length;
+    if (same >= max) throw unavailable(`${max} large ${isRegistered ? "playbooks" : "documents"} are before it`);
+    return await new Promise((resolve, reject) => {
+      const waiting = { ...asked, resolve, reject };
+      // The first one is with the thread already, whatever it is.
+      const place = isRegistered ? queue.findIndex(({ file }, index) => index > 0 && file === undefined) : -1;
+      queue.splice(place === -1 ? queue.length : place, 0, waiting);
+      if (queue.length === 1) next();
+    });
   };
 
   return {
     async read(content) {
-      // What is too long is refused unread.
-      if (content.length <= AT_ONCE_MAX || content.length > DOCUMENT_BYTES_MAX) return readDocument(content);
-      if (isClosed) throw unavailable("the server is stopping");
-      if (queue.length >= QUEUE_MAX) throw unavailable(`${QUEUE_MAX} large documents are before it`);
-      return await new Promise((resolve, reject) => {
-        queue.push({ content, resolve, reject });
-        if (queue.length === 1) next();
-      });
+      return isLarge(content) ? await inThread({ content }) : readDocument(content);
+    },
+    async registered(content, file) {
+      if (!isLarge(content)) return loadRegistered(content, file);
+      const { playbook, diagnostics } = await inThread({ content, file });
+      if (playbook === undefined) return { diagnostics };
+      return { playbook: await inPieces(joinPlaybook(playbook)), diagnostics };
     },
     async close() {
       isClosed = true;
@@ -98,6 +122,11 @@ export function createDocuments({
       await ending?.terminate();
     },
   };
+}
+
+/** What is too long is refused unread, at once. */
+function isLarge(content: string): boolean {
+  return content.length > AT_ONCE_MAX && content.length <= DOCUMENT_BYTES_MAX;
 }
 
 /** A file of its own in the bundle too: a thread begins with a file. */

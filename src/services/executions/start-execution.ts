@@ -1,5 +1,5 @@
 import type { Program } from "../../engine/program/program.ts";
-import { unknownInputs } from "../../engine/program/unknown-inputs.ts";
+import { unknownInputsInPieces } from "../../engine/program/unknown-inputs.ts";
 import { plainPath } from "../../language/document/catalog-path.ts";
 import { childCalls } from "../../language/load/child-calls.ts";
 import { gather } from "../../platform/concurrency/batch-lookup.ts";
@@ -18,6 +18,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { missingChildren } from "../catalog/missing-children.ts";
+import { inPieces } from "../in-pieces.ts";
 import type { Advance } from "../orchestration/orchestrator.ts";
 
 /** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
@@ -91,7 +92,7 @@ export function startExecutions(deps: {
     const { program } = await deps.programs(entry.catalogId);
     // A run that stops before the call does not need what is called.
     if (target === undefined) await checkChildren(program, newestOf, asked);
-    const warnings = parent === undefined ? unknownInputs(program, input) : [];
+    const warnings = parent === undefined ? await inPieces(unknownInputsInPieces(program, input)) : [];
     const started = await advance.start({
       entry: what,
       input,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { loadRegistered } from "../../../src/language/load/load.ts";
 import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { readDocument } from "../../../src/services/catalog/read-document.ts";
 
@@ -19,9 +20,12 @@ const playbook = (count: number) => `${HEAD}workflow:\n${steps(count)}`;
 const padded = (text: string, length: number) => `${text}#${" ".repeat(length - text.length - 2)}\n`;
 
 /** Whether it was read without waiting for anything: before the next turn of the event loop. */
-async function isAtOnce(content: string): Promise<boolean> {
+async function isAtOnce(
+  content: string,
+  read: (content: string) => Promise<unknown> = documents.read,
+): Promise<boolean> {
   let isRead = false;
-  const reading = documents.read(content).then(() => {
+  const reading = read(content).then(() => {
     isRead = true;
   });
   // Comes after all promises that are settled by now, and before what other threads send.
@@ -54,7 +58,19 @@ for (const [what, text] of Object.entries({
     const large = padded(text, AT_ONCE_MAX + 1);
     assert.deepEqual(await documents.read(large), plain(readDocument(large)));
     assert.deepEqual(await documents.read(text), readDocument(text));
+    for (const content of [large, text]) {
+      const { playbook, diagnostics } = await documents.registered(content, "p@1");
+      const expected = loadRegistered(content, "p@1");
+      assert.deepEqual(asJson(playbook), asJson(expected.playbook));
+      // Of a playbook that can run, nobody asks.
+      if (expected.playbook === undefined) assert.deepEqual(plain(diagnostics), plain(expected.diagnostics));
+    }
   });
+}
+
+/** With the order of its keys, which is that of the document. */
+function asJson(value: unknown): string | undefined {
+  return JSON.stringify(value);
 }
 
 /** Objects without a prototype get one on their way. */
@@ -70,7 +86,9 @@ test("what is short is read at once, what is longer in the thread, and what is t
     [MAX, false],
     [MAX + 1, true],
   ] as const) {
-    assert.equal(await isAtOnce(padded(playbook(1), length)), expected, String(length));
+    const content = padded(playbook(1), length);
+    assert.equal(await isAtOnce(content), expected, String(length));
+    assert.equal(await isAtOnce(content, (text) => documents.registered(text, "p@1")), expected, String(length));
   }
   const { diagnostics } = await documents.read(padded(playbook(1), MAX + 1));
   assert.deepEqual(
@@ -105,6 +123,32 @@ test("16 wait, and one more is told so", async () => {
   assert.equal((await busy.read(playbook(1))).document?.path, "large/one");
   await Promise.all(reading);
   assert.equal((await busy.read(large)).document?.path, "large/one");
+  await busy.close();
+});
+
+test("playbooks of the catalog come before documents that wait, and 64 of them wait", async () => {
+  const busy = createDocuments();
+  const large = padded(playbook(1), AT_ONCE_MAX + 1);
+  const order: string[] = [];
+  const reading = [
+    ...["first", "second"].map(async (name) => {
+      await busy.read(large);
+      order.push(name);
+    }),
+    ...Array.from({ length: 64 }, async (_, index) => {
+      await busy.registered(large, "p@1");
+      order.push(`playbook ${index}`);
+    }),
+  ];
+  await assert.rejects(busy.registered(large, "p@1"), {
+    code: "UNAVAILABLE",
+    message: /64 large playbooks are before it/,
+  });
+  // They take no place of the documents.
+  await busy.read(large);
+  await Promise.all(reading);
+  const playbooks = Array.from({ length: 64 }, (_, index) => `playbook ${index}`);
+  assert.deepEqual(order, ["first", ...playbooks, "second"]);
   await busy.close();
 });
 

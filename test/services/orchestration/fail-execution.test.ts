@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
+import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import type { CommandProgram } from "../../../src/services/orchestration/memory/program-cache.ts";
 import { createPrograms } from "../../../src/services/orchestration/memory/program-cache.ts";
 import type { ClaimedCommand } from "../../../src/services/orchestration/orchestrator.ts";
@@ -18,7 +19,8 @@ workflow:
 
 /** The program, in which looking at the arcs of step `one` is a fault. */
 async function broken(): Promise<CommandProgram> {
-  const source = await createPrograms(async () => ({ path: "two", version: 1, content: TWO_STEPS }))("1");
+  const read = async () => ({ path: "two", version: 1, content: TWO_STEPS });
+  const source = await createPrograms(read, createDocuments())("1");
   const step = source.program.steps.get("one");
   assert.ok(step);
   const fault = {

@@ -1,13 +1,14 @@
 import { parentPort } from "node:worker_threads";
-import { readDocument } from "../../../src/services/catalog/read-document.ts";
+import { type DocumentAsked, readAsked } from "../../../src/services/catalog/read-asked.ts";
 
 /* The thread that reads documents, which ends over some of them, in the three ways in which a thread can. */
-parentPort?.on("message", (content: string) => {
+parentPort?.on("message", (asked: DocumentAsked) => {
+  const { content } = asked;
   if (content.includes("ends: by itself")) process.exit(7);
   if (content.includes("ends: by a fault")) throw new Error("a fault of the thread");
   if (content.includes("ends: without memory")) {
     // Small objects, as documents make them.
     for (let kept: unknown; ; ) kept = { kept };
   }
-  parentPort?.postMessage(readDocument(content));
+  parentPort?.postMessage(readAsked(asked));
 });

@@ -1,6 +1,7 @@
 import { systemClock } from "../../../src/adapters/system-clock.ts";
 import { resultOf } from "../../../src/engine/state/results.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
+import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { createAdvance } from "../../../src/services/orchestration/create-orchestrator.ts";
 import { createPrograms } from "../../../src/services/orchestration/memory/program-cache.ts";
 import type { Advance, AdvanceDeps } from "../../../src/services/orchestration/orchestrator.ts";
@@ -25,7 +26,7 @@ export function setupAdvance(more: Partial<AdvanceDeps> = {}, store = createMemo
   const payloads = new Map<string, string>();
   const deps: AdvanceDeps = {
     store,
-    programs: createPrograms(async (id) => entries.get(id)),
+    programs: createPrograms(async (id) => entries.get(id), createDocuments()),
     results: {
       load: async (ref) => JSON.parse(payloads.get(ref) ?? "null") as Json,
       save: async (ref, json) => void payloads.set(ref, json),

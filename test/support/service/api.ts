@@ -91,8 +91,11 @@ export async function buildApi(
     returned: () => undefined,
     fault: (error) => logger.error({ err: error }, "advancing failed"),
   };
+  const documents = createDocuments();
+  after(() => documents.close());
   const service = createService({
     database,
+    documents,
     keys: keyRing(),
     config,
     resultsFolder,
@@ -101,8 +104,6 @@ export async function buildApi(
     observer,
     ...parts,
   });
-  const documents = createDocuments();
-  after(() => documents.close());
   const stopping = new AbortController();
   const broker = createInProcessBroker(logger);
   after(() => broker.close());

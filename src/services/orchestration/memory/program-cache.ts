@@ -1,6 +1,7 @@
-import { compileProgram, type Program } from "../../../engine/program/program.ts";
-import { loadRegistered } from "../../../language/load/load.ts";
+import { compileInPieces, type Program } from "../../../engine/program/program.ts";
 import { FlowError } from "../../../schema/words/errors.ts";
+import type { Documents } from "../../catalog/documents.ts";
+import { inPieces } from "../../in-pieces.ts";
 
 /** A compiled playbook of the catalog. */
 export interface CommandProgram {
@@ -19,13 +20,17 @@ const KEPT_MAX = 500;
 
 /**
  * Compiles playbooks of the catalog, each once: an entry never changes. Compiled from the text as registered, because a
- * database's JSON type may lose the order of keys.
+ * database's JSON type may lose the order of keys. A large one is read in a thread and compiled in pieces: other calls are
+ * answered meanwhile. Throws `FlowError` NOT_FOUND, INVALID_PLAYBOOK, and UNAVAILABLE as {@link Documents.registered}.
  */
-export function createPrograms(read: ReadEntry): (catalogId: string) => Promise<CommandProgram> {
+export function createPrograms(
+  read: ReadEntry,
+  documents: Pick<Documents, "registered">,
+): (catalogId: string) => Promise<CommandProgram> {
   const kept = new Map<string, Promise<CommandProgram>>();
   return (catalogId) => {
     const known = kept.get(catalogId);
-    const program = known ?? compile(read, catalogId);
+    const program = known ?? compile(read, documents, catalogId);
     kept.delete(catalogId);
     kept.set(catalogId, program);
     if (known !== undefined) return program;
@@ -37,14 +42,19 @@ export function createPrograms(read: ReadEntry): (catalogId: string) => Promise<
   };
 }
 
-async function compile(read: ReadEntry, catalogId: string): Promise<CommandProgram> {
+async function compile(
+  read: ReadEntry,
+  documents: Pick<Documents, "registered">,
+  catalogId: string,
+): Promise<CommandProgram> {
   const entry = await read(catalogId);
   if (entry === undefined) throw new FlowError("NOT_FOUND", `There is no catalog entry ${catalogId}`);
   const file = `${entry.path}@${entry.version}`;
-  const { playbook, diagnostics } = loadRegistered(entry.content, file);
+  const { playbook, diagnostics } = await documents.registered(entry.content, file);
   if (playbook === undefined) {
     const message = `The catalog entry ${file} is no playbook that this version can run`;
     throw new FlowError("INVALID_PLAYBOOK", message, { detail: diagnostics });
   }
-  return { program: compileProgram(playbook), file, path: entry.path, version: entry.version };
+  const program = await inPieces(compileInPieces(playbook));
+  return { program, file, path: entry.path, version: entry.version };
 }

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { after, test } from "node:test";
+import { compileProgram, type Program } from "../../../../src/engine/program/program.ts";
+import { loadRegistered } from "../../../../src/language/load/load.ts";
 import { FlowError } from "../../../../src/schema/words/errors.ts";
+import { createDocuments } from "../../../../src/services/catalog/documents.ts";
 import { createPrograms } from "../../../../src/services/orchestration/memory/program-cache.ts";
+
+const documents = createDocuments();
+after(() => documents.close());
 
 const TEXT = "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: p, path: p }\nworkflow: [{ step: a }]\n";
 
@@ -11,7 +17,7 @@ function setup(contents: Record<string, string>) {
     reads.push(id);
     const content = contents[id];
     return content === undefined ? undefined : { path: "p", version: 1, content };
-  });
+  }, documents);
   return { programs, reads, contents };
 }
 
@@ -22,6 +28,57 @@ test("a playbook is read and compiled once, however many ask", async () => {
   assert.equal(one.file, "p@1");
   assert.deepEqual([...one.program.steps.keys()], ["a"]);
   assert.deepEqual(reads, ["1"]);
+});
+
+/** Too large to be read at once. */
+const LARGE = `apiVersion: flow/v2
+kind: Playbook
+metadata: { name: p, path: p }
+workload: { limit: 3 }
+workflow:
+${Array.from({ length: 5_000 }, (_, index) => `- {step: s${index}, tool: {kind: noop, a: "{{ workload.limit }}"}, next: [{step: s${(index + 1) % 5_000}, when: "workload.limit > 1"}]}\n`).join("")}`;
+
+test("while a large playbook is compiled, others have their turn; the program is the one of a compilation at once", async () => {
+  const { playbook, diagnostics } = loadRegistered(LARGE, "p@1");
+  assert.ok(playbook);
+  // Read already: no other thread is waited for.
+  const programs = createPrograms(async () => ({ path: "p", version: 1, content: LARGE }), {
+    registered: async () => ({ playbook, diagnostics }),
+  });
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    counting = setImmediate(count);
+  };
+  let counting = setImmediate(count);
+  const { program } = await programs("1");
+  clearImmediate(counting);
+  assert.ok(turns >= 2, `${turns} turns`);
+  const expected = compileProgram(playbook);
+  const shown = ({ steps, graph, workload }: Program) => ({
+    steps: JSON.stringify([...steps]),
+    targets: playbook.steps.map((_, index) => graph.targets(index)),
+    back: [graph.isBack(4_999, 0), graph.isBack(0, 1)],
+    reaches: [graph.reaches(0, 4_999), graph.reaches(4_999, 0)],
+    workload: JSON.stringify(workload),
+  });
+  assert.deepEqual(shown(program), shown(expected));
+  assert.deepEqual(shown(program).back, [true, false]);
+  assert.deepEqual(shown(program).reaches, [true, false]);
+});
+
+test("a large playbook that could not be read, or is none, is told, and read the next time", async () => {
+  const ending = createDocuments({ file: new URL("../../support/document-thread-that-ends.js", import.meta.url) });
+  const contents: Record<string, string> = {
+    1: `${LARGE}# ends: by a fault\n`,
+    2: `${LARGE}- {step: s0}\n`,
+  };
+  const programs = createPrograms(async (id) => ({ path: "p", version: 1, content: contents[id] ?? "" }), ending);
+  await assert.rejects(programs("1"), { code: "UNAVAILABLE" });
+  await assert.rejects(programs("2"), { code: "INVALID_PLAYBOOK", message: /p@1 is no playbook/ });
+  contents["1"] = LARGE;
+  assert.equal((await programs("1")).program.steps.size, 5_000);
+  await ending.close();
 });
 
 test("an entry that is not there, or is no playbook, is told, and looked for again", async () => {

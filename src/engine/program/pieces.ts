@@ -1,0 +1,13 @@
+/**
+ * Work that may be interrupted: after each piece it yields, and whoever drives it may do something else before the next one. A
+ * server that did it at once would answer nobody meanwhile.
+ */
+export type Pieces<T> = Generator<undefined, T, undefined>;
+
+/** Does all of it without an interruption. */
+export function atOnce<T>(work: Pieces<T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
