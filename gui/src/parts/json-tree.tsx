@@ -27,7 +27,6 @@ function Node({ value, depth, name }: { value: unknown; depth: number; name?: st
   if (isReference(value)) {
     return (
       <div className="leaf">
-        {key}
         <ReferenceView reference={value} label={name ?? "Value"} />
       </div>
     );
