@@ -1,5 +1,5 @@
-import type { Page, PageRequest } from "../catalog/catalog.ts";
 import type { Database } from "../database/database.ts";
+import { type Page, type PageRequest, page } from "../database/page.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /** A row of the audit log. */
@@ -66,14 +66,13 @@ export async function listAudit(
       (select min(audit_id) from looked) as last,
       (select count(*)::int from looked) as looked`;
   if (found === undefined || found.last === null) return { items: [] };
-  const ids = found.ids.slice(0, limit);
+  const { items: ids, next } = page(found.ids, limit, (id) => id);
   const items = await sql<AuditRow[]>`
     select audit_id as "auditId", at, actor_kind as "actorKind", actor, user_id::float8 as "userId", action, resource, rule,
       result, address, request_id as "requestId", detail
     from auth.audit_log where audit_id = any(${ids}::bigint[])
     order by audit_id desc`;
-  const end = ids.at(-1);
-  if (found.ids.length > limit && end !== undefined) return { items, next: end };
+  if (next !== undefined) return { items, next };
   return found.looked === LOOKED_AT_MAX ? { items, next: found.last } : { items };
 }
 

@@ -1,5 +1,5 @@
-import type { Page, PageRequest } from "../catalog/catalog.ts";
 import type { Database, Transaction } from "../database/database.ts";
+import { type Page, type PageRequest, page } from "../database/page.ts";
 
 /** A session, without anything that it could be used with. */
 export interface LoginSession {
@@ -44,9 +44,7 @@ export async function listLoginSessions(
       ${isLive === undefined ? sql`` : sql`and ${live} = ${isLive}`}
     order by session_id desc
     limit ${limit + 1}`;
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  return rows.length > limit && last !== undefined ? { items, next: String(last.sessionId) } : { items };
+  return page(rows, limit, (last) => String(last.sessionId));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { PlaybookPermission } from "../../schema/rules/access-rules.ts";
-import type { Page, PageRequest } from "../catalog/catalog.ts";
 import type { Database, Transaction } from "../database/database.ts";
+import { type Page, type PageRequest, page } from "../database/page.ts";
 import { playbookPermissionJson } from "./playbook-permission-json.ts";
 
 /** A role, and what it gives. */
@@ -36,9 +36,7 @@ export async function listRoles(
     where ${cursor === undefined ? sql`true` : sql`name collate "C" > ${cursor}`}
     order by name collate "C"
     limit ${limit + 1}`;
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  return rows.length > limit && last !== undefined ? { items, next: last.name } : { items };
+  return page(rows, limit, (last) => last.name);
 }
 
 /** One role, or undefined. */
@@ -69,9 +67,7 @@ export async function listPermissions(
     where ${cursor === undefined ? sql`true` : sql`name collate "C" > ${cursor}`}
     order by name collate "C"
     limit ${limit + 1}`;
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  return rows.length > limit && last !== undefined ? { items, next: last.name } : { items };
+  return page(rows, limit, (last) => last.name);
 }
 
 /** Adds a role that gives nothing; false where there is one of that name. */

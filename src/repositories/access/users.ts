@@ -1,5 +1,5 @@
-import type { Page, PageRequest } from "../catalog/catalog.ts";
 import type { Database, Transaction } from "../database/database.ts";
+import { type Page, type PageRequest, page } from "../database/page.ts";
 
 /** A person who may log in. */
 export interface UserRow {
@@ -60,9 +60,7 @@ export async function listUsers(
       }
     order by user_id
     limit ${limit + 1}`;
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  return rows.length > limit && last !== undefined ? { items, next: String(last.userId) } : { items };
+  return page(rows, limit, (last) => String(last.userId));
 }
 
 /** One user, or undefined. */

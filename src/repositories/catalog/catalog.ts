@@ -1,65 +1,29 @@
 import { createHash } from "node:crypto";
 import { and, asc, sql as built, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
 import type { ResourceKind } from "../../schema/api/catalog.ts";
-import type { PathRule } from "../../schema/rules/access-rules.ts";
-import type { JsonObject } from "../../schema/words/json.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database, Transaction } from "../database/database.ts";
+import { type Page, type PageRequest, page, pathFilter, type Visible } from "../database/page.ts";
 import { catalog, resource } from "../tables/catalog.ts";
-import { pathFilter } from "./path-filter.ts";
-
-/** One version of one path, without its text and payload. */
-export interface CatalogSummary {
-  catalogId: string;
-  path: string;
-  version: number;
-  kind: ResourceKind;
-  metadata: JsonObject;
-  createdAt: Date;
-}
 
 /** One version of one path: the text as it was registered, and the document that it says. */
-export interface CatalogEntry extends CatalogSummary {
-  content: string;
-  payload: JsonObject;
-}
+export type CatalogEntry = typeof catalog.$inferSelect;
 
-/** What is registered. The id comes from `reserveIds`. */
-export interface NewCatalogEntry {
-  catalogId: string;
-  path: string;
-  kind: ResourceKind;
-  content: string;
+/** One version of one path, without its text and payload. */
+export type CatalogSummary = Omit<CatalogEntry, "content" | "payload">;
+
+/** A version to register. The id comes from `reserveIds`. */
+export interface NewCatalogEntry extends Omit<CatalogEntry, "version" | "createdAt" | "payload"> {
   /** The document as JSON. */
   payload: string;
-  metadata: JsonObject;
   /** Write nothing when the newest version is of the same kind and has the same text. Default false. */
   ifChanged?: boolean;
 }
 
-/** What a registration gave; of the version that was there when `unchanged`. */
-export interface Registered {
-  catalogId: string;
-  version: number;
-  createdAt: Date;
-  unchanged: boolean;
-}
+const REGISTERED = columnsOf(catalog, ["catalogId", "version", "createdAt"]);
 
-/** A part of a list. `next` is the key after which the following page begins; absent on the last. */
-export interface Page<T, K> {
-  items: T[];
-  next?: K;
-}
-
-/** Which part of a list: at most `limit` items after the key `cursor`, which is the `next` of the page before. */
-export interface PageRequest<K> {
-  limit: number;
-  cursor?: K;
-}
-
-/** What of a list the reader may see; absent: all of it. */
-export interface Visible {
-  visible?: readonly PathRule[] | undefined;
-}
+/** A registered version: the one that was there before when `unchanged`. */
+export type Registered = RowOf<typeof REGISTERED> & { unchanged: boolean };
 
 /**
  * Writes the next version of a path. The head's row is locked by this statement: of two registrations at the same time the
@@ -68,7 +32,7 @@ export interface Visible {
 export async function insertCatalogEntry(at: Database | Transaction, entry: NewCatalogEntry): Promise<Registered> {
   const { sql } = at;
   const sha256 = createHash("sha256").update(entry.content).digest("hex");
-  const written = await sql<Omit<Registered, "unchanged">[]>`
+  const written = await sql<RowOf<typeof REGISTERED>[]>`
     with head as (
       insert into flow.resource (path, kind, version, catalog_id, content_sha256)
       values (${entry.path}, ${entry.kind}, 1, ${entry.catalogId}, ${sha256})
@@ -87,7 +51,7 @@ export async function insertCatalogEntry(at: Database | Transaction, entry: NewC
     select ${entry.catalogId}, ${entry.path}, version, ${entry.kind}, ${entry.content},
            ${entry.payload}::text::jsonb, ${sql.json(entry.metadata)}
     from head
-    returning catalog_id as "catalogId", version, created_at as "createdAt"`;
+    returning ${REGISTERED(sql)}`;
   const row = written[0];
   if (row !== undefined) return { ...row, unchanged: false };
   // Only a head with the same text and kind leaves nothing written: it is there, and nothing deletes heads.
@@ -218,11 +182,4 @@ const LAST_CHARACTER = "\u{10ffff}";
 function startsWith(prefix: string | undefined): SQL | undefined {
   if (prefix === undefined || prefix === "") return undefined;
   return and(gte(resource.path, prefix), lt(resource.path, prefix + LAST_CHARACTER));
-}
-
-/** One row more than asked for was read: it tells that there is a next page without counting. */
-function page<T, K>(rows: T[], limit: number, key: (last: T) => K): Page<T, K> {
-  const last = rows[limit - 1];
-  if (rows.length <= limit || last === undefined) return { items: rows };
-  return { items: rows.slice(0, limit), next: key(last) };
 }

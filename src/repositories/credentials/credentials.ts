@@ -1,8 +1,8 @@
 import type { ISql } from "postgres";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { type AuditEntry, auditInsert } from "../access/audit.ts";
-import type { Page, PageRequest } from "../catalog/catalog.ts";
 import type { Database } from "../database/database.ts";
+import { type Page, type PageRequest, page } from "../database/page.ts";
 
 /** A credential without its data. */
 export interface CredentialRow {
@@ -134,9 +134,7 @@ export async function listCredentials(
     }
     order by name
     limit ${limit + 1}`;
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  return rows.length > limit && last !== undefined ? { items, next: last.name } : { items };
+  return page(rows, limit, (last) => last.name);
 }
 
 function columns(sql: ISql) {

@@ -1,22 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres, { type Sql, type TransactionSql } from "postgres";
 import { describeAddress, parseDatabaseUrl } from "../../platform/config/database-address.ts";
 import { APPLICATION_NAME } from "../../platform/postgres/application-name.ts";
 import { parseArray, writeArray } from "../../platform/postgres/sql-array.ts";
+import { type Builder, createBuilder } from "./builder.ts";
 import { createDialler } from "./dial.ts";
 import { driverOptions, lookAt } from "./driver.ts";
 import { unreachable } from "./error-codes.ts";
 import { type Away, createReach } from "./reach.ts";
 
 /**
- * An open pool of connections. Hot statements are tagged (`sql`), the others are built (`db`); both use the same
- * connections and the same types: 64-bit integers are text, `timestamptz` is a `Date`, JSON is parsed. JSON goes in as
- * `sql.json(value)` of an object or a list, or as text that already is JSON.
+ * An open pool of connections. Plain reads and writes are built (`db`), statements whose plan or locks matter are tagged (`sql`):
+ * ARCHITECTURE.md says which. Both use the same connections, prepared statements, deadlines and errors.
+ *
+ * Tagged statements read 64-bit integers as text, `timestamptz` as `Date` and JSON as values. JSON goes in as `sql.json(value)` of
+ * an object or a list, or as text that already is JSON. Built statements read and write what the table's columns say.
  */
 export interface Database {
   readonly sql: Sql;
-  readonly db: PostgresJsDatabase;
+  readonly db: Builder;
   /** `host:port/database`, for people who operate it. */
   readonly place: string;
   /** Undefined while it can be reached, as far as anybody has tried. */
@@ -28,7 +30,7 @@ export interface Database {
 /** The same within one transaction. Repository functions take either as their first argument. */
 export interface Transaction {
   readonly sql: TransactionSql;
-  readonly db: PostgresJsDatabase;
+  readonly db: Builder;
 }
 
 /** How a pool behaves. */
@@ -97,7 +99,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     statementMs: pooled ? statementMs : 0,
     ...(options.onReach !== undefined && { onChange: options.onReach }),
   });
-  const sql = postgres({
+  const sql: Sql = postgres({
     ...driverOptions(address, () => reach.socket()),
     max: options.connectionsMax ?? 10,
     connect_timeout: options.connectSeconds ?? CONNECT_SECONDS,
@@ -107,6 +109,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     max_lifetime: LIFETIME_SECONDS,
     keep_alive: KEEP_ALIVE_SECONDS,
     prepare: options.prepare ?? !pooled,
+    types: TYPES,
     connection: {
       ...address.parameters,
       application_name: options.applicationName ?? address.parameters["application_name"] ?? APPLICATION_NAME,
@@ -114,13 +117,12 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       ...(!pooled && options.byKey === true && BY_KEY),
     },
   });
-  const db = drizzle(sql);
-  shareTypes(sql);
   let closing: Promise<void> | undefined;
   const close = async () => {
     await sql.end({ timeout: 5 });
     reach.close();
   };
+  const db = createBuilder(sql);
   return { sql, db, place: describeAddress(address), away: reach.away, close: () => (closing ??= close()) };
 }
 
@@ -136,7 +138,7 @@ export async function transaction<T>(
   let isOver = false;
   const running = database.sql.begin(mode, async (sql) => {
     try {
-      const result = await work(inTransaction(whileOpen(sql, () => !isOver)));
+      const result = await work(inTransaction(sql, () => !isOver));
       if (!isOver) return result;
     } catch (error) {
       // The driver hears of the end of a session a moment after its statements.
@@ -153,6 +155,11 @@ export async function transaction<T>(
   const ended = running.then(end, end);
   // The driver's type resolves arrays of promises, which no work of ours returns.
   return (await running) as T;
+}
+
+function inTransaction(session: TransactionSql, isOpen: () => boolean): Transaction {
+  const sql = whileOpen(session, isOpen);
+  return { sql, db: createBuilder(sql) };
 }
 
 /** How long the end of a session may take to be heard of once a statement has told of it. */
@@ -179,42 +186,33 @@ function whileOpen(sql: TransactionSql, isOpen: () => boolean): TransactionSql {
   });
 }
 
-/** The builder is made at its first use: the hot transactions never need it. */
-function inTransaction(sql: TransactionSql): Transaction {
-  let db: PostgresJsDatabase | undefined;
-  return {
-    sql,
-    get db() {
-      // Drizzle writes its own codecs into the options it is given. Those of the pool are right already: let it write here.
-      db ??= drizzle(Object.assign(sql, { options: { parsers: {}, serializers: {} } }) as unknown as Sql);
-      return db;
-    },
-  };
-}
+/** The oid of `bigint[]`, of `text[]` and of `integer[]`. Ids stay text. */
+const ARRAYS = { ids: [1016, String], texts: [1009, String], numbers: [1007, Number] } as const;
 
-const JSON_TYPE = 114;
-const JSONB_TYPE = 3802;
-const TIMESTAMPTZ_TYPE = 1184;
-/** Arrays of our statements: `bigint[]`, whose elements are ids and so text, `text[]`, `integer[]`. */
-const ARRAY_TYPES: Readonly<Record<number, (element: string) => string | number>> = {
-  1016: String,
-  1009: String,
-  1007: Number,
+/** How values are written and read, beside the driver's own types. */
+const TYPES = {
+  json: {
+    to: 114,
+    from: [114, 3802],
+    /** A text is JSON already. */
+    serialize: (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value)),
+    parse: (text: string): unknown => JSON.parse(text),
+  },
+  timestamptz: {
+    to: 1184,
+    from: [1184],
+    serialize: (value: Date | string) => (value instanceof Date ? value.toISOString() : value),
+    parse: (text: string) => new Date(text),
+  },
+  ...Object.fromEntries(Object.entries(ARRAYS).map(([name, [oid, element]]) => [name, arrayType(oid, element)])),
 };
 
-/** Drizzle switches the driver's own codecs off, for tagged statements too. These serve both. */
-function shareTypes(sql: Sql): void {
-  const { parsers, serializers } = sql.options as unknown as {
-    parsers: Record<number, (text: string) => unknown>;
-    serializers: Record<number, (value: unknown) => unknown>;
+/** The driver would have to ask the server for the types of arrays; see `fetch_types` in `driver.ts`. */
+function arrayType(oid: number, element: (text: string) => string | number) {
+  return {
+    to: oid,
+    from: [oid],
+    serialize: (value: unknown) => (Array.isArray(value) ? writeArray(value, String, ",") : value),
+    parse: (text: string) => parseArray(text, element, ","),
   };
-  const json = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
-  serializers[JSON_TYPE] = json;
-  serializers[JSONB_TYPE] = json;
-  parsers[TIMESTAMPTZ_TYPE] = (text) => new Date(text);
-  serializers[TIMESTAMPTZ_TYPE] = (value) => (value instanceof Date ? value.toISOString() : value);
-  for (const [type, element] of Object.entries(ARRAY_TYPES)) {
-    parsers[Number(type)] = (text) => parseArray(text, element, ",");
-    serializers[Number(type)] = (value) => (Array.isArray(value) ? writeArray(value, String, ",") : value);
-  }
 }

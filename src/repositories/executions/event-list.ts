@@ -1,5 +1,6 @@
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { Database } from "../database/database.ts";
+import { page } from "../database/page.ts";
 import { type EventRow, eventRecord } from "../orchestration/load-execution.ts";
 import { type EventFilter, eventCondition, isNarrowing } from "./event-filter.ts";
 
@@ -36,8 +37,8 @@ export async function listEvents(database: Database, executionId: string, asked:
   const { limit } = asked;
   const edge = isNarrowing(asked) ? await scanEdge(database, executionId, asked) : undefined;
   const rows = await readRows(database, executionId, asked, edge);
-  const events = rows.slice(0, limit).map(eventRecord);
-  if (rows.length > limit) return { events, next: events.at(-1)?.event_id ?? asked.after };
+  const { items: events, next } = page(rows.map(eventRecord), limit, (last) => last.event_id);
+  if (next !== undefined) return { events, next };
   return edge === undefined ? { events } : { events, next: edge };
 }
 

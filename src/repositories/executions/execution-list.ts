@@ -2,9 +2,8 @@ import { firstIdAt } from "../../platform/system/ids.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
 import type { PathRule } from "../../schema/rules/access-rules.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
-import type { Page, PageRequest, Visible } from "../catalog/catalog.ts";
-import { pathFilter } from "../catalog/path-filter.ts";
 import type { Database } from "../database/database.ts";
+import { type Page, type PageRequest, page, pathFilter, type Visible } from "../database/page.ts";
 
 /** An execution as its row tells it. */
 export interface ExecutionRow {
@@ -64,15 +63,15 @@ const ID_AHEAD_MS = 5_000;
 export async function listExecutions(
   database: Database,
   { visible, pathContains, ...filter }: ExecutionFilter & Visible,
-  page: PageRequest<string>,
+  request: PageRequest<string>,
 ): Promise<Page<ExecutionRow, string>> {
   const { sql } = database;
-  const { limit, cursor } = page;
+  const { limit, cursor } = request;
   const paths = pathContains === undefined ? undefined : await pathsWith(database, pathContains, visible);
   if (paths?.length === 0) return { items: [] };
   const isMany = paths !== undefined && paths.length > MATCHED_PATHS_MAX;
   if (isMany || (paths === undefined && visible !== undefined)) {
-    return await listMatching(database, { visible, pathContains }, filter, page);
+    return await listMatching(database, { visible, pathContains }, filter, request);
   }
   const found =
     paths === undefined
@@ -84,9 +83,7 @@ export async function listExecutions(
     select ${listedColumns(sql)} from (${found}) as found
     order by execution_id desc
     limit ${limit + 1}`;
-  const items = rows.slice(0, limit).map(rowOf);
-  const last = items.at(-1);
-  return rows.length > limit && last !== undefined ? { items, next: last.executionId } : { items };
+  return page(rows.map(rowOf), limit, (last) => last.executionId);
 }
 
 /** Paths of the catalog with the text in them that the caller may see: one more than {@link MATCHED_PATHS_MAX} at the most. */
@@ -133,13 +130,12 @@ async function listMatching(
       (select min(execution_id) from looked) as last,
       (select count(*)::int from looked) as looked`;
   if (found === undefined || found.last === null) return { items: [] };
-  const ids = found.ids.slice(0, limit);
+  const { items: ids, next } = page(found.ids, limit, (id) => id);
   const rows = await sql<Stored[]>`
     select ${listedColumns(sql)} from flow.execution where execution_id = any(${ids}::bigint[])
     order by execution_id desc`;
   const items = rows.map(rowOf);
-  const end = ids.at(-1);
-  if (found.ids.length > limit && end !== undefined) return { items, next: end };
+  if (next !== undefined) return { items, next };
   return found.looked === LOOKED_AT_MAX ? { items, next: found.last } : { items };
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../schema/words/json.ts";
-import type { Page, PageRequest } from "../catalog/catalog.ts";
 import { numbers } from "../database/bulk-columns.ts";
 import type { Database } from "../database/database.ts";
+import { type Page, type PageRequest, page } from "../database/page.ts";
 
 /** A process that takes part. */
 export interface NewRuntime {
@@ -233,9 +233,7 @@ export async function listWorkers(
     where r.kind = 'worker' and r.name > ${cursor ?? ""}
     order by r.name
     limit ${limit + 1}`;
-  const last = rows[limit - 1];
-  if (rows.length <= limit || last === undefined) return { items: rows };
-  return { items: rows.slice(0, limit), next: last.name };
+  return page(rows, limit, (last) => last.name);
 }
 
 /** Touches a server's row; false when it is not registered. */

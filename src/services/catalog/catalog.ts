@@ -9,11 +9,10 @@ import {
   listAgents,
   listResources,
   listVersions,
-  type Page,
-  type Visible,
 } from "../../repositories/catalog/catalog.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
+import type { Page, Visible } from "../../repositories/database/page.ts";
 import { findExecutables } from "../../repositories/orchestration/find-startable.ts";
 import type { DocumentProblem, ResourceKind } from "../../schema/api/catalog.ts";
 import type { Diagnostic } from "../../schema/words/diagnostic.ts";

@@ -1,7 +1,7 @@
 import { credentialUses } from "../../language/load/credential-uses.ts";
-import type { Visible } from "../../repositories/catalog/catalog.ts";
 import { listMentioning } from "../../repositories/catalog/catalog-search.ts";
 import type { Database } from "../../repositories/database/database.ts";
+import type { Visible } from "../../repositories/database/page.ts";
 import type { ResourceKind } from "../../schema/api/catalog.ts";
 import type { Listed, PageAsked } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";

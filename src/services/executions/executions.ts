@@ -1,7 +1,7 @@
 import { isTerminal } from "../../engine/state/state.ts";
 import { boundedResult } from "../../language/views/bounded-result.ts";
-import type { Visible } from "../../repositories/catalog/catalog.ts";
 import type { Database } from "../../repositories/database/database.ts";
+import type { Visible } from "../../repositories/database/page.ts";
 import { changedSteps } from "../../repositories/executions/changed-steps.ts";
 import { type EventPage, type EventsAsked, listEvents } from "../../repositories/executions/event-list.ts";
 import { type EventMarks, type MarksAsked, markEvents } from "../../repositories/executions/event-marks.ts";

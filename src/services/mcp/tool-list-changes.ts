@@ -1,5 +1,5 @@
 import { createWaiter } from "../../platform/concurrency/change-signal.ts";
-import { agentsMark } from "../../repositories/catalog/agents-mark.ts";
+import { agentsMark } from "../../repositories/catalog/catalog-search.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 

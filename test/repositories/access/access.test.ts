@@ -3,9 +3,8 @@ import { before, test } from "node:test";
 import fc from "fast-check";
 import { findSessionAccess, findUserAccess } from "../../../src/repositories/access/access.ts";
 import { deleteOldSessions } from "../../../src/repositories/access/login-sessions.ts";
-import type { Page } from "../../../src/repositories/catalog/catalog.ts";
-import { pathFilter } from "../../../src/repositories/catalog/path-filter.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
+import { type Page, pathFilter } from "../../../src/repositories/database/page.ts";
 import {
   type ExecutionRow,
   LOOKED_AT_MAX,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { sql as built } from "drizzle-orm";
+import { sql as built, eq } from "drizzle-orm";
+import postgres from "postgres";
 import {
   type Database,
   openDatabase,
@@ -58,6 +59,47 @@ test("the builder writes and reads the same types", async () => {
   assert.deepEqual(row?.expiresAt, at);
   assert.deepEqual(Buffer.from(row?.value ?? []), value);
   assert.equal(row?.revision, 1);
+});
+
+test("the builder prepares a statement once per connection, as tagged statements are, unless the pool does not prepare", async () => {
+  const { host, port, user, pass, database: name } = database.sql.options;
+  for (const [prepare, expected] of [
+    [true, 1],
+    [false, 0],
+  ] as const) {
+    const one = openDatabase(`postgres://${user}:${pass}@${host[0]}:${port[0]}/${name}`, {
+      connectionsMax: 1,
+      prepare,
+    });
+    const read = ({ db }: Pick<Database, "db">) => db.select().from(transient).where(eq(transient.bucket, "prepared"));
+    for (let round = 0; round < 3; round += 1) await read(one);
+    await transaction(one, read);
+    const rows = await one.sql`
+      select from pg_prepared_statements where statement like '%"transient"%' and statement not like '%pg_prepared%'`;
+    assert.equal(rows.count, expected);
+    await one.close();
+  }
+});
+
+test("an error of the builder is the driver's own: without the statement and its values", async () => {
+  const entry = { bucket: "b", key: "twice", value: Buffer.from("secret") };
+  await database.db.insert(transient).values(entry);
+  const again = ({ db }: Pick<Database, "db">) => db.insert(transient).values(entry).returning();
+  const isPlain = (error: unknown) => {
+    assert.ok(error instanceof postgres.PostgresError, String(error));
+    assert.equal(error.constraint_name, "transient_pkey");
+    assert.doesNotMatch(error.message, /insert|params/);
+    return true;
+  };
+  await assert.rejects(again(database), isPlain);
+  await assert.rejects(transaction(database, again), isPlain);
+});
+
+test("a statement of the builder that takes too long is cancelled, as a tagged one is", async () => {
+  const { host, port, user, pass, database: name } = database.sql.options;
+  const hasty = openDatabase(`postgres://${user}:${pass}@${host[0]}:${port[0]}/${name}`, { statementMs: 50 });
+  await assert.rejects(hasty.db.select({ nap: built`pg_sleep(10)` }).from(transient), { code: "57014" });
+  await hasty.close();
 });
 
 test("a transaction is committed when its work returns, and gives what it returned", async () => {
