@@ -90,6 +90,115 @@ const TABLE = {
   },
 };
 
+/**
+ * Within a folder of `src/`: room → rooms of the same folder it may import besides itself. `*` stands for the files of the folder
+ * itself: on top of all rooms where they have a row, beneath them where rooms name them. A room without a row imports no other.
+ */
+const ROOMS = {
+  adapters: { nats: ["*"], payloads: ["*"], server: ["*"] },
+  cli: {
+    "*": "any",
+    operations: ["run", "documents", "server", "terminal", "command-line"],
+    run: ["watch", "documents", "progress", "server", "terminal", "command-line"],
+    executions: ["watch", "progress", "server", "terminal", "command-line"],
+    secrets: ["watch", "server", "terminal", "command-line"],
+    watch: ["documents", "progress", "server", "terminal", "command-line"],
+    access: ["server", "terminal", "command-line"],
+    documents: ["server", "terminal", "command-line"],
+    progress: ["terminal", "command-line"],
+    server: ["terminal", "command-line"],
+    terminal: ["command-line"],
+  },
+  engine: { "*": ["sealing"], decide: ["state", "program", "*"], state: ["decide"] },
+  language: {
+    load: ["document", "document/source", "views"],
+    document: ["document/source", "template", "words"],
+    "document/source": ["words"],
+    template: ["expression", "expression/parsing", "views", "words"],
+    expression: ["expression/parsing", "views", "words"],
+  },
+  platform: {
+    postgres: ["system"],
+    system: ["config"],
+    config: ["http", "crypto", "*"],
+    http: ["crypto", "*"],
+  },
+  repositories: {
+    credentials: ["access", "catalog", "database"],
+    keychain: ["access", "database"],
+    access: ["catalog", "database"],
+    workers: ["catalog", "database"],
+    executions: ["orchestration", "catalog", "database"],
+    doctor: ["orchestration", "database"],
+    orchestration: ["database", "tables"],
+    catalog: ["database", "tables"],
+    results: ["database"],
+  },
+  roles: {
+    "*": "any",
+    server: ["http", "telemetry"],
+    gateway: ["http"],
+    worker: ["server", "telemetry"],
+    doctor: ["http", "telemetry"],
+  },
+  routes: {
+    "*": "any",
+    gateway: ["http", "system"],
+    access: ["http"],
+    catalog: ["http"],
+    credentials: ["http"],
+    doctor: ["http"],
+    executions: ["http"],
+    keychain: ["http"],
+    mcp: ["http"],
+    results: ["http"],
+    system: ["http"],
+    workers: ["http"],
+  },
+  schema: { documents: ["api", "words"], api: ["rules", "words"], rules: ["words"] },
+  services: {
+    login: ["credentials", "access"],
+    mcp: ["executions", "catalog"],
+    overview: ["diagnosis", "workers"],
+    diagnosis: ["orchestration/memory"],
+    executions: ["executions/rendered", "orchestration", "orchestration/rounds", "results", "access", "catalog", "*"],
+    "executions/rendered": ["orchestration/memory"],
+    workers: ["orchestration", "orchestration/rounds", "catalog", "*"],
+    orchestration: ["orchestration/claims", "orchestration/rounds", "orchestration/memory", "*"],
+    "orchestration/claims": ["orchestration", "orchestration/rounds", "orchestration/memory"],
+    "orchestration/rounds": ["orchestration", "orchestration/memory"],
+    "orchestration/memory": ["orchestration/rounds"],
+    maintenance: ["results"],
+    credentials: ["keychain", "access", "catalog", "*"],
+    keychain: ["access", "catalog", "*"],
+    access: ["catalog", "*"],
+    catalog: ["*"],
+  },
+  tools: {
+    "*": "any",
+    transfer: ["sqldb", "clickhouse", "duckdb", "sql", "http", "contract"],
+    sqldb: ["clickhouse", "sql", "scripts", "contract"],
+    clickhouse: ["sql", "http", "contract"],
+    snowflake: ["sql", "http", "contract"],
+    duckdb: ["sql", "contract"],
+    sql: ["http", "contract"],
+    python: ["scripts", "contract"],
+    scripts: ["contract"],
+    mcp: ["http", "contract"],
+    nats: ["http", "contract"],
+    secrets: ["http", "contract"],
+    http: ["contract"],
+    shell: ["contract"],
+  },
+  worker: {
+    loop: ["command", "reporting", "*"],
+    command: ["task", "secrets", "*"],
+    task: ["secrets", "reporting", "*"],
+    reporting: ["*"],
+    secrets: ["*"],
+  },
+};
+
 /** Folder of the page → folders of it that it may import besides itself. Of `src/` it may take what is pure: words and rules. */
 const PAGE_TABLE = {
   api: [],
@@ -131,6 +240,35 @@ const rules = Object.entries(TABLE).flatMap(([folder, { folders, packages, node 
   return list;
 });
 
+const roomRules = Object.entries(ROOMS).flatMap(([folder, rooms]) => {
+  const direct = (room) => (room === "*" ? `^src/${folder}/[^/]+$` : `^src/${folder}/${room}/[^/]+$`);
+  const listed = Object.keys(rooms).map(direct);
+  const others = {
+    name: `${folder}-rooms`,
+    comment: `This room of src/${folder}/ imports no other one; ROOMS in this file says which do`,
+    severity: "error",
+    from: { path: `^src/${folder}/(.+)/[^/]+$`, pathNot: listed },
+    to: { path: `^src/${folder}/`, pathNot: [`^src/${folder}/$1/[^/]+$`] },
+  };
+  const own = Object.entries(rooms)
+    .filter(([, allowed]) => allowed !== "any")
+    .map(([room, allowed]) => ({
+      name: `${folder}-${room}-imports`,
+      comment: `Of src/${folder}/, ${room} may import only: ${[room, ...allowed].join(", ")}`,
+      severity: "error",
+      from: { path: direct(room) },
+      to: { path: `^src/${folder}/`, pathNot: [room, ...allowed].map(direct) },
+    }));
+  const loose = rooms["*"] === undefined && {
+    name: `${folder}-files-imports`,
+    comment: `The files of src/${folder}/ itself are beneath its rooms`,
+    severity: "error",
+    from: { path: direct("*") },
+    to: { path: `^src/${folder}/`, pathNot: direct("*") },
+  };
+  return loose === false ? [others, ...own] : [others, ...own, loose];
+});
+
 const pageRules = Object.entries(PAGE_TABLE).map(([folder, folders]) => ({
   name: `page-${folder}-imports`,
   comment: `gui/src/${folder}/ may import only: ${[folder, ...folders, "src/schema", "src/language"].join(", ")}`,
@@ -149,6 +287,7 @@ const pageRules = Object.entries(PAGE_TABLE).map(([folder, folders]) => ({
 module.exports = {
   forbidden: [
     ...rules,
+    ...roomRules,
     ...pageRules,
     {
       name: "no-cycles",
