@@ -2,8 +2,7 @@ import { Pool } from "undici";
 import type { Secret } from "../platform/crypto/secret.ts";
 import { readMessages } from "../platform/http/sse.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
-import type { ChangedSessions } from "../schema/api/gateway.ts";
-import { changedSessions } from "../schema/api/session-entry.ts";
+import { type ChangedSessions, changedSessions } from "../schema/api/gateway.ts";
 import { messageOf } from "../schema/words/errors.ts";
 import { systemClock } from "./system-clock.ts";
 

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { untilAborted } from "../../platform/concurrency/until-aborted.ts";
 import { createSealer } from "../../platform/crypto/sealing.ts";
 import type { SealerSource } from "../../ports/sealing.ts";
-import { SealingKeyAnswer } from "../../schema/api/sealing.ts";
+import { SealingKeyAnswer } from "../../schema/api/executions.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import { refusal, type ServerReply } from "./connection.ts";

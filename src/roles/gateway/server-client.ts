@@ -1,6 +1,5 @@
 import { refusal, type ServerConnection, type ServerReply } from "../../adapters/server/connection.ts";
-import type { LoginInput } from "../../schema/api/gateway.ts";
-import { type KnownSession, sessionOfAnswer } from "../../schema/api/session-entry.ts";
+import { type KnownSession, type LoginInput, sessionOfAnswer } from "../../schema/api/gateway.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { SealingKeyAnswer } from "../../schema/api/sealing.ts";
+import { SealingKeyAnswer } from "../../schema/api/executions.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { contract } from "../http/contract.ts";

@@ -5,12 +5,12 @@ import {
   AccessBody,
   type ExchangeAnswer,
   ExchangeBody,
+  type KnownSession,
   type LoginAnswer,
   LoginBody,
   type ProvidersAnswer,
   type SessionAnswer,
 } from "../../schema/api/gateway.ts";
-import type { KnownSession } from "../../schema/api/session-entry.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { LoggedIn, LoginAsked } from "../../services/login/login.ts";
 import { jsonBody } from "../http/validate.ts";

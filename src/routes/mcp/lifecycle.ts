@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
-import { LifecycleAnswer, LifecycleBody } from "../../schema/api/mcp.ts";
+import { LifecycleAnswer, LifecycleBody } from "../../schema/api/catalog.ts";
 import { type LifecycleAsked, type LifecycleDeps, runLifecycleAction } from "../../services/mcp/lifecycle.ts";
 import { contract } from "../http/contract.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";

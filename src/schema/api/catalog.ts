@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { IdText, NextCursor, PageQuery, Timestamp, VersionNumber } from "../words/wire.ts";
+import { ExecuteAnswer } from "./executions.ts";
 
 /*
  * Bodies, queries and answers of the catalog's routes (interface specification, Catalog). The routes validate with these,
@@ -156,3 +157,14 @@ export const AgentsAnswer = v.object({
   next_cursor: NextCursor,
 });
 export type AgentsAnswer = v.InferOutput<typeof AgentsAnswer>;
+
+/** Body of `POST /api/mcp/mcp/{resource_path}/lifecycle/{action}`: nothing is read from it. */
+export const LifecycleBody = v.object({});
+
+/** Answer to it: the execution that was started, whose `path` is that of the action's playbook. */
+export const LifecycleAnswer = v.object({
+  ...ExecuteAnswer.entries,
+  resource: v.pipe(v.string(), v.description("Catalog path of the MCP resource.")),
+  action: v.string(),
+});
+export type LifecycleAnswer = v.InferOutput<typeof LifecycleAnswer>;

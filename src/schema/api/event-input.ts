@@ -3,7 +3,7 @@ import { type FlowEvent, LOG_LINE_CHARS_MAX, LOG_LINES_MAX, PROGRESS_NUMBERS_MAX
 import { isJsonObject, type Json, type JsonObject, own } from "../words/json.ts";
 import type { StoredResult } from "../words/result.ts";
 import { IdInput, storableText, Timestamp } from "../words/wire.ts";
-import { currentRef } from "./current-ref.ts";
+import { currentRef } from "./results.ts";
 
 /*
  * Events as workers send them (interface specification, Event batches): the fields of an event record that a worker knows.

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import type { JsonObject } from "../words/json.ts";
 import { IdInput, IdText, JsonObjectValue, Timestamp } from "../words/wire.ts";
 import { WorkerName } from "./commands.ts";
 
@@ -129,3 +130,14 @@ export const ResolveQuery = v.object({
     v.pipe(IdText, v.description("For workers: the execution that reads, in the name of whoever started it.")),
   ),
 });
+
+/**
+ * A ResultRef as it is written today: one of the earlier kind `temp_ref` is a `result_ref`, and what was in the removed object
+ * tier is on disk (interface specification, Versioning).
+ */
+export function currentRef(reference: JsonObject): JsonObject {
+  const { kind, store } = reference;
+  const today = typeof store === "string" ? (storeNamed(store) ?? store) : store;
+  if (kind !== "temp_ref" && today === store) return reference;
+  return { ...reference, kind: "result_ref", ...(today !== undefined && { store: today }) };
+}

@@ -1,6 +1,5 @@
 import { newSessionToken, tokenSha256 } from "../../platform/crypto/session-token.ts";
-import type { AuthorizationCode, CallbackBody, LoginInput } from "../../schema/api/gateway.ts";
-import type { KnownSession } from "../../schema/api/session-entry.ts";
+import type { AuthorizationCode, CallbackBody, KnownSession, LoginInput } from "../../schema/api/gateway.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import type { Callbacks, Expected } from "./callbacks.ts";

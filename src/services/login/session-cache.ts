@@ -1,5 +1,4 @@
-import type { ChangedSessions } from "../../schema/api/gateway.ts";
-import type { SessionEntry } from "../../schema/api/session-entry.ts";
+import type { ChangedSessions, SessionEntry } from "../../schema/api/gateway.ts";
 
 /** Tells which entries of a cache no change has come after. */
 export interface Freshness {

@@ -1,6 +1,11 @@
 import type { KeyValueStore } from "../../ports/key-value.ts";
-import type { ChangedSessions } from "../../schema/api/gateway.ts";
-import { decodeSession, encodeSession, type KnownSession, type SessionEntry } from "../../schema/api/session-entry.ts";
+import {
+  type ChangedSessions,
+  decodeSession,
+  encodeSession,
+  type KnownSession,
+  type SessionEntry,
+} from "../../schema/api/gateway.ts";
 import { createFreshness } from "./session-cache.ts";
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KeyValueStore } from "../../../src/ports/key-value.ts";
-import { decodeSession, encodeSession, type KnownSession } from "../../../src/schema/api/session-entry.ts";
+import { decodeSession, encodeSession, type KnownSession } from "../../../src/schema/api/gateway.ts";
 import { createSessions, SESSION_AGE_MS, type Sessions } from "../../../src/services/login/sessions.ts";
 
 const ADA = { user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };
