@@ -109,7 +109,7 @@ const ROOMS = {
     server: ["terminal", "command-line"],
     terminal: ["command-line"],
   },
-  engine: { "*": ["sealing"], decide: ["state", "program", "*"], state: ["decide"] },
+  engine: { "*": ["sealing"], decide: ["state", "program", "sealing", "*"], state: ["decide"] },
   language: {
     load: ["document", "document/source", "views"],
     document: ["document/source", "template", "words"],
@@ -167,7 +167,7 @@ const ROOMS = {
     orchestration: ["orchestration/claims", "orchestration/rounds", "orchestration/memory", "*"],
     "orchestration/claims": ["orchestration", "orchestration/rounds", "orchestration/memory"],
     "orchestration/rounds": ["orchestration", "orchestration/memory"],
-    "orchestration/memory": ["orchestration/rounds"],
+    "orchestration/memory": ["orchestration/rounds", "catalog", "*"],
     maintenance: ["results"],
     credentials: ["keychain", "access", "catalog", "*"],
     keychain: ["access", "catalog", "*"],

@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { systemClock } from "../adapters/system-clock.ts";
 import type { StartRequest } from "../engine/decide/start.ts";
 import type { ExecutionState } from "../engine/state/state.ts";
+import { createSealer } from "../platform/crypto/sealing.ts";
 import { createIds } from "../platform/system/ids.ts";
 import type { ChildRequest } from "../ports/children.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -21,7 +23,6 @@ import { createFamily } from "./family.ts";
 import { createLocalKeychain, type LocalKeychain } from "./keychain.ts";
 import { createFileMcpServers } from "./mcp-servers.ts";
 import { createLocalResults } from "./results.ts";
-import { createLocalSealing } from "./sealing.ts";
 
 /** What a local runtime is made of. Everything but the tools has a default that suits a real run. */
 export interface LocalRuntimeOptions {
@@ -115,4 +116,12 @@ function sayFirstError(error: unknown): never {
   const [first] = errorsOf(error);
   if (!(error instanceof FlowError) || first === undefined) throw error;
   throw new FlowError(error.code, `${error.message}; the first: ${formatDiagnostic(first)}`, { cause: error });
+}
+
+const KEY_BYTES = 32;
+
+/** Sealing for the executions of one process: its key is drawn now and is gone with the process. */
+export function createLocalSealing(): SealerSource {
+  const sealer = createSealer([{ id: "local", key: randomBytes(KEY_BYTES) }]);
+  return { sealerOf: () => Promise.resolve(sealer) };
 }

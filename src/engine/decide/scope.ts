@@ -4,12 +4,13 @@ import { EventName } from "../../language/views/event-name.ts";
 import { type Outcome, OutputView } from "../../language/views/output-view.ts";
 import { ResultView } from "../../language/views/result-view.ts";
 import type { Scope } from "../../language/views/scope.ts";
+import { View } from "../../language/views/view.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 import { type JsonObject, setOwn } from "../../schema/words/json.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
 import type { EngineEnv } from "../env.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
 import { type ExecutionState, knownStep } from "../state/state.ts";
-import { KEYCHAIN_OUT_OF_REACH } from "./no-keychain.ts";
 
 /** The names that hold everywhere in an execution. */
 function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omit<Names, "input"> {
@@ -143,3 +144,27 @@ function ownTasks(step: ProgramStep, result: StoredResult): ReadonlyMap<string, 
 export function render(template: Template, scope: Scope, env: EngineEnv) {
   return template.render(scope, { now: () => env.now });
 }
+
+/**
+ * `keychain` where the engine evaluates: guards, collections, arcs, a step's `set`. Entries are resolved by workers alone, so that
+ * reading one here is an error and not undefined.
+ */
+class NoKeychain extends View {
+  override get(key: string | number): unknown {
+    throw noKeychain(String(key));
+  }
+
+  override plain(): unknown {
+    throw noKeychain("…");
+  }
+}
+
+function noKeychain(name: string): FlowError {
+  return new FlowError(
+    "KEYCHAIN",
+    `KEYCHAIN: Entry '${name}' can be read in a step's input and tasks only, not in guards, collections, arcs or a step's set`,
+  );
+}
+
+/** The one value of `keychain` in the engine's scopes. */
+const KEYCHAIN_OUT_OF_REACH: View = new NoKeychain();

@@ -12,7 +12,7 @@ import {
 } from "../../schema/api/users.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { pageSize } from "../../schema/words/wire.ts";
-import type { Actor } from "../../services/access/actor.ts";
+import type { Actor } from "../../services/access/access.ts";
 import type { Users } from "../../services/access/users.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { contract, type RouteContract } from "../http/contract.ts";

@@ -1,4 +1,4 @@
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import type { Secret } from "../../platform/crypto/secret.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import { DoctorAsked, type DoctorToolName, type ToolsAnswer } from "../../schema/api/doctor.ts";
@@ -6,13 +6,13 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import type { Doctor } from "../../services/diagnosis/doctor.ts";
 import { refuseMethod } from "../http/allowed-methods.ts";
+import { bearerOf, tokenMatcher } from "../http/authenticate.ts";
 import { errorAnswers } from "../http/errors.ts";
 import { loopbackOnly } from "../http/loopback-only.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import { bodyLimit, requests } from "../http/request.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { jsonBody } from "../http/validate.ts";
-import { tokenGuard } from "./guard.ts";
 import { answerMcp } from "./mcp.ts";
 import { TOOLS } from "./tools.ts";
 
@@ -85,4 +85,25 @@ function invokePath(name: DoctorToolName): string {
 
 function noSuchRoute(c: Context): never {
   throw new FlowError("NOT_FOUND", `The doctor has no ${c.req.method} ${c.req.path}; GET /tools lists what it can do`);
+}
+
+/**
+ * Lets callers with the token in, and everybody to `open`. Without a token nobody is asked: then the doctor listens on
+ * loopback only. Looking is guarded too: a caller may name a server and a database that the doctor is to connect to.
+ */
+function tokenGuard(token: Secret | undefined, open: string): MiddlewareHandler<RouteEnvironment> {
+  const isExpected = token === undefined ? undefined : tokenMatcher(token);
+  return async (c, next) => {
+    const isOpen = c.req.method === "GET" && c.req.path === open;
+    if (isExpected !== undefined && !isOpen) {
+      const given = bearerOf(c.req.header("authorization"));
+      if (given === undefined || !isExpected(given)) {
+        const hint =
+          "send 'Authorization: Bearer <token>' with FLOW_DOCTOR_TOKEN, or FLOW_SERVER_TOKEN where that is not set";
+        throw new FlowError("UNAUTHENTICATED", `The doctor does not know this caller; ${hint}`);
+      }
+    }
+    c.set("role", "operator");
+    await next();
+  };
 }

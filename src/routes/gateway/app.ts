@@ -1,8 +1,9 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { type AddressRange, clientAddress } from "../../platform/http/client-address.ts";
 import type { GuiFiles } from "../../platform/http/page-files.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { RequestMetrics } from "../../platform/telemetry/request-metrics.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 import { refuseMethod } from "../http/allowed-methods.ts";
 import { errorAnswers } from "../http/errors.ts";
 import { BODY_BYTES_MAX } from "../http/read-body.ts";
@@ -10,7 +11,6 @@ import { bodyLimit, requests } from "../http/request.ts";
 import { guiFiles } from "../system/gui.ts";
 import { type OriginRules, origins } from "./cors.ts";
 import { type LoginRouteDeps, loginRoutes } from "./login.ts";
-import { noGatewayRoute } from "./no-route.ts";
 import { type ProxyDeps, proxyRoutes } from "./proxy.ts";
 import type { GatewayEnvironment } from "./request-context.ts";
 
@@ -60,4 +60,11 @@ export function createGatewayApp(deps: GatewayAppDeps) {
     .get("/health", (c) => (deps.isLeaving() ? c.text("stopping", 503) : c.text("ok")))
     .route("/", loginRoutes(deps.login))
     .route("/", proxyRoutes(deps.proxy));
+}
+
+/** The answer to an address that is no route of the gateway. */
+function noGatewayRoute(c: Context): never {
+  const auth = ["login", "exchange", "providers", "logout", "session", "access"].map((name) => `/api/auth/${name}`);
+  const what = `/health, ${auth.join(", ")}, /flow/… and /mcp`;
+  throw new FlowError("NOT_FOUND", `The gateway has no ${c.req.method} ${c.req.path}; it has ${what}`);
 }

@@ -6,7 +6,7 @@ import { CallbackBody } from "../../schema/api/gateway.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Callbacks } from "../../services/login/callbacks.ts";
 import { refuseMethod } from "../http/allowed-methods.ts";
-import { bearerOf, tokenMatcher } from "../http/bearer.ts";
+import { bearerOf, tokenMatcher } from "../http/authenticate.ts";
 import { errorAnswers } from "../http/errors.ts";
 import { BODY_BYTES_MAX } from "../http/read-body.ts";
 import { bodyLimit, requests } from "../http/request.ts";

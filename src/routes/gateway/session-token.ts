@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { isSessionToken, tokenSha256 } from "../../platform/crypto/session-token.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { bearerOf } from "../http/bearer.ts";
+import { bearerOf } from "../http/authenticate.ts";
 import { unknownOrigin } from "./cors.ts";
 import type { GatewayEnvironment } from "./request-context.ts";
 

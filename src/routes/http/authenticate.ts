@@ -1,4 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import type { Context, MiddlewareHandler } from "hono";
 import type { Secret } from "../../platform/crypto/secret.ts";
@@ -8,7 +8,6 @@ import { type Audit, audited } from "../../services/access/audit.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
 import { callerOf, resourceOf } from "./audit-caller.ts";
 import { admitUser } from "./authorize-user.ts";
-import { bearerOf, tokenDigest } from "./bearer.ts";
 import type { RouteContract, TokenRole } from "./contract.ts";
 import { type RouteEnvironment, routeOf } from "./request-context.ts";
 
@@ -118,4 +117,20 @@ function unauthenticated(given: boolean): FlowError {
 
 function forbidden(role: TokenRole, method: string, path: string): FlowError {
   return new FlowError("FORBIDDEN", `A ${role} may not ${method} ${path}; it takes the operator's token`);
+}
+
+/** The token of an `Authorization` header (RFC 6750, section 2.1); undefined without one, or where it brings something else. */
+export function bearerOf(authorization: string | undefined): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+}
+
+/** Says whether a token is the expected one. The time that it takes tells nothing about the token. */
+export function tokenMatcher(expected: Secret): (given: string) => boolean {
+  const wanted = tokenDigest(expected.reveal());
+  return (given) => timingSafeEqual(tokenDigest(given), wanted);
+}
+
+/** What is compared instead of a token: of one length whatever was given. */
+export function tokenDigest(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
 }

@@ -18,7 +18,7 @@ import {
 import { pageSize } from "../../schema/words/wire.ts";
 import type { KeychainSetting } from "../../services/keychain/content.ts";
 import type { Keychain } from "../../services/keychain/keychain.ts";
-import type { KeychainAsked } from "../../services/keychain/keychain-key.ts";
+import type { KeychainAsked } from "../../services/keychain/placement.ts";
 import type { KeychainEntry } from "../../services/keychain/read.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { listening } from "../http/client-signal.ts";

@@ -3,16 +3,17 @@ import { type Context, Hono } from "hono";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
 import type { Executions } from "../../services/executions/executions.ts";
-import { createAgentCalls } from "../../services/mcp/tool-calls.ts";
+import { type AgentCaller, createAgentCalls } from "../../services/mcp/tool-calls.ts";
 import { createAgentTools } from "../../services/mcp/tool-list.ts";
 import type { AgentChanges } from "../../services/mcp/tool-list-changes.ts";
 import { contract } from "../http/contract.ts";
 import { refuseForeignPages } from "../http/loopback-only.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
+import { whileAllowed } from "../http/recheck-access.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
+import { eventStream } from "../http/sse.ts";
 import { agentCaller } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
-import { openNotices } from "./notifications.ts";
 import { resumeCall, resumePoint } from "./resume.ts";
 
 const POST = contract({
@@ -123,4 +124,33 @@ async function bodyOf(c: Context): Promise<unknown> {
 
 function rpcError(c: Context, status: 400 | 404 | 406, code: number, message: string): Response {
   return c.json({ jsonrpc: "2.0", error: { code, message }, id: null }, status);
+}
+
+/** What the server tells by itself: that the caller's tools are other ones. */
+async function openNotices(
+  { agentChanges, stopping }: Pick<McpParts, "agentChanges" | "stopping">,
+  c: Context<RouteEnvironment>,
+): Promise<Response> {
+  return await eventStream(
+    c,
+    stopping,
+    (signal) => {
+      const changes = whileAllowed(agentChanges.follow(signal), c.var.recheck);
+      return Promise.resolve(withRights(changes, agentCaller(c)));
+    },
+    () => ({ event: "message", data: { jsonrpc: "2.0", method: "notifications/tools/list_changed" } }),
+  );
+}
+
+/** Tools change with what the caller may call, too. */
+async function* withRights(
+  changes: AsyncGenerator<"changed" | "idle">,
+  caller: AgentCaller,
+): AsyncGenerator<"changed" | "idle"> {
+  let rights = JSON.stringify(caller.callable());
+  for await (const change of changes) {
+    const before = rights;
+    rights = JSON.stringify(caller.callable());
+    yield rights === before ? change : "changed";
+  }
 }

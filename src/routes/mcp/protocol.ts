@@ -13,6 +13,7 @@ import {
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { REASON_MAX } from "../../schema/api/executions.ts";
+import { ERROR_STATUS, FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { isStorable } from "../../schema/words/wire.ts";
 import { type AgentCaller, callKey } from "../../services/mcp/tool-calls.ts";
@@ -21,7 +22,6 @@ import type { RouteEnvironment } from "../http/request-context.ts";
 import { type CallRoom, callTool } from "./call.ts";
 import { agentCaller } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
-import { told } from "./errors.ts";
 import { EXECUTION_TEMPLATE, readExecution } from "./resources.ts";
 import { shownTool } from "./results.ts";
 import { eventIdOf, type ResumePoint } from "./resume.ts";
@@ -136,4 +136,30 @@ function reasonOf(said: string | undefined): string {
   const reason = said === undefined || said === "" ? "" : `: ${said}`;
   const told = `Cancelled by the MCP client${reason}`.slice(0, REASON_MAX);
   return isStorable(told) ? told : "Cancelled by the MCP client";
+}
+
+/** JSON-RPC's codes. */
+const INVALID_PARAMS = -32_602;
+const INTERNAL_ERROR = -32_603;
+
+/** An error as a client is told of it. What has no code of ours may hold a statement: its message stays in the log. */
+export function told(
+  error: unknown,
+  c: Context<RouteEnvironment>,
+  { unavailable, logger }: Pick<McpParts, "unavailable" | "logger">,
+): Error & { code: number } {
+  const known = error instanceof FlowError ? error : unavailable(error);
+  const status = known === undefined ? 500 : ERROR_STATUS[known.code];
+  if (known !== undefined && status < 500) return rpcError(INVALID_PARAMS, known.message);
+  if (known !== undefined && status === 503) return rpcError(INTERNAL_ERROR, known.message);
+  const { requestId } = c.var;
+  logger.error({ request_id: requestId, err: error }, "a message of an MCP client failed");
+  return rpcError(
+    INTERNAL_ERROR,
+    `The server failed at this message; its log has the cause under request ${requestId}`,
+  );
+}
+
+function rpcError(code: number, message: string): Error & { code: number } {
+  return Object.assign(new Error(message), { code });
 }

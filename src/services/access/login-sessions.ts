@@ -8,7 +8,7 @@ import {
 import type { Database } from "../../repositories/database/database.ts";
 import type { Listed, PageAsked } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
-import type { Actor } from "./actor.ts";
+import type { Actor } from "./access.ts";
 import { type Audit, audited } from "./audit.ts";
 
 /** Sessions of logins. Ending one counts from the next call on. */

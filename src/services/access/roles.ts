@@ -18,7 +18,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageAsked } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
-import { type Actor, checkReach, checkRows } from "./actor.ts";
+import { type Actor, checkReach, checkRows } from "./access.ts";
 import { audited } from "./audit.ts";
 
 /**

@@ -10,7 +10,7 @@ import {
 import type { Database } from "../../repositories/database/database.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { type Audit, audited, type Caller } from "../access/audit.ts";
-import { keychainBound } from "../keychain/keychain-key.ts";
+import { keychainBound } from "../keychain/placement.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 import { credentialBound } from "./credentials.ts";
 

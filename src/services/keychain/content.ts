@@ -4,8 +4,7 @@ import { type KeychainCacheType, type KeychainScope, TOKEN_BYTES_MAX } from "../
 import { type SecretSchema, secretProblems, secretRefused } from "../../schema/rules/secret-schema.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import { type KeychainAsked, keychainBound } from "./keychain-key.ts";
-import type { KeychainPlace } from "./placement.ts";
+import { type KeychainAsked, type KeychainPlace, keychainBound } from "./placement.ts";
 
 /** What is to be kept. */
 export interface KeychainSetting {

@@ -11,9 +11,8 @@ import { audited, type Caller } from "../access/audit.ts";
 import type { Listed, PageAsked } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 import { type KeychainSetting, keychainRow } from "./content.ts";
-import type { KeychainAsked } from "./keychain-key.ts";
 import { createKeychainLeases } from "./leases.ts";
-import { cacheKeyOf, checkCatalog, hasEnded, placeFor } from "./placement.ts";
+import { cacheKeyOf, checkCatalog, hasEnded, type KeychainAsked, placeFor } from "./placement.ts";
 import { createKeychainReading, type KeychainEntry, type KeychainReadDeps } from "./read.ts";
 
 /** What was kept. */

@@ -7,7 +7,7 @@ import { type KeychainScope, keptSchema } from "../../schema/api/keychain.ts";
 import { secretProblems } from "../../schema/rules/secret-schema.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { openContent } from "./content.ts";
-import { cacheKeyPrefix, type KeychainAsked, neededExecution } from "./keychain-key.ts";
+import { cacheKeyPrefix, type KeychainAsked, neededExecution } from "./placement.ts";
 
 /** How an entry was found. */
 export type KeychainEntry = { cacheKey: string } & (

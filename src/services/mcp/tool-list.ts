@@ -1,8 +1,7 @@
 import type { PathRule } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { agentToolName, hasDigest, pathOfToolName } from "./agent-tool-name.ts";
-import { type AgentTool, agentTool } from "./tool.ts";
+import { type AgentTool, agentTool, agentToolName, hasDigest, pathOfToolName } from "./tool.ts";
 
 /** A part of the list of tools. */
 export interface AgentToolPage {

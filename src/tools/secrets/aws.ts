@@ -1,10 +1,10 @@
+import { AwsV4Signer } from "aws4fetch";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { requiredText, textField } from "./fields.ts";
 import type { OpenManager } from "./manager.ts";
-import { jsonOf, refused, sender } from "./request.ts";
+import { jsonOf, refused, type SecretRequest, sender } from "./request.ts";
 import type { SecretPath } from "./secret-path.ts";
-import { signV4 } from "./sign-v4.ts";
 
 const SERVICE = "secretsmanager";
 
@@ -99,4 +99,35 @@ function errorOf(body: Json | undefined): Json {
   const type = textField(body, "__type")?.split("#").at(-1);
   const message = textField(body, "message", "Message");
   return { message: [type, message].filter((part) => part !== undefined).join(": ") };
+}
+
+/** A request to be signed, and the key that signs it. */
+export interface SignV4Request extends SecretRequest {
+  service: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken: string | undefined;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** The request with the headers of Signature Version 4; every header that it has is signed. */
+export async function signV4(request: SignV4Request): Promise<SecretRequest> {
+  const { method, url, headers, body, sessionToken, now } = request;
+  const signer = new AwsV4Signer({
+    method,
+    url: url.href,
+    headers: { ...headers },
+    ...(body !== undefined && { body }),
+    accessKeyId: request.accessKeyId,
+    secretAccessKey: request.secretAccessKey,
+    ...(sessionToken !== undefined && { sessionToken }),
+    service: request.service,
+    region: request.region,
+    datetime: new Date(now).toISOString().replace(/[:-]|\.\d{3}/g, ""),
+    allHeaders: true,
+  });
+  const signed = await signer.sign();
+  return { ...request, headers: Object.fromEntries(signed.headers) };
 }

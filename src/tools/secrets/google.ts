@@ -1,6 +1,5 @@
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, own } from "../../schema/words/json.ts";
-import { crc32c } from "./crc32c.ts";
 import { requiredText, textField } from "./fields.ts";
 import type { OpenManager } from "./manager.ts";
 import { jsonOf, refused, sender } from "./request.ts";
@@ -66,4 +65,20 @@ function payloadOf(what: string, data: Json | undefined): string {
     throw new FlowError("UNAVAILABLE", `${what}: the secret does not have the checksum that stands beside it.`);
   }
   return bytes.toString("utf8");
+}
+
+/** Castagnoli's polynomial, reflected. */
+const POLYNOMIAL = 0x82f63b78;
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ POLYNOMIAL : value >>> 1;
+  return value >>> 0;
+});
+
+/** CRC-32C (RFC 3720, appendix B.4) of some bytes, from 0 to 2^32 - 1. */
+export function crc32c(bytes: Uint8Array): number {
+  let value = 0xffffffff;
+  for (const byte of bytes) value = (TABLE[(value ^ byte) & 255] ?? 0) ^ (value >>> 8);
+  return (value ^ 0xffffffff) >>> 0;
 }

@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../sch
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../../schema/words/playbook.ts";
 import { canonicalKind } from "../../schema/words/task-kinds.ts";
 import type { Credential } from "../../tools/contract/tool.ts";
+import { SCRIPT_AUTH } from "../../tools/scripts/auth.ts";
 
 /**
  * The credentials that a task's `auth` names (language document, section 9): a name, `{credential}`, or a map of aliases.
@@ -76,4 +77,27 @@ async function find(source: CredentialSource, name: string): Promise<Credential>
     "NOT_FOUND",
     `There is no credential '${name}'; register it, or for a local run set FLOW_CREDENTIAL_<NAME> or add it to the file that FLOW_CREDENTIALS_FILE names`,
   );
+}
+
+/**
+ * The credential that a task's `script.source.auth` names, for the request that fetches the script (language document,
+ * section 8). An inline map is left to the tool. Throws `FlowError` when there is no such credential.
+ */
+export async function scriptAuth(
+  source: CredentialSource,
+  kind: string,
+  config: JsonObject,
+): Promise<Record<string, Credential>> {
+  const auth = SCRIPTED.has(kind) ? field(field(config["script"], "source"), "auth") : undefined;
+  const isInline = isJsonObject(auth) && own(auth, "credential") === undefined && own(auth, "name") === undefined;
+  if (auth === undefined || isInline) return {};
+  const { default: named } = await resolveAuth(source, auth, "http");
+  return named === undefined ? {} : { [SCRIPT_AUTH]: named };
+}
+
+/** Kinds that read a `script`. */
+const SCRIPTED: ReadonlySet<string> = new Set(["python", "sqldb", "duckdb", "warehouse"]);
+
+function field(value: Json | undefined, key: string): Json | undefined {
+  return isJsonObject(value) ? (own(value, key) as Json | undefined) : undefined;
 }

@@ -5,7 +5,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
 import { type TaskRun, type TaskSurroundings, traceparentOf } from "./command-context.ts";
-import type { PipelineState } from "./scope.ts";
+import type { PipelineState } from "./pipeline-run.ts";
 import { plainValue } from "./to-plain-json.ts";
 
 /**

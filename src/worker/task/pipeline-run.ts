@@ -1,8 +1,9 @@
+import type { PipelineNames } from "../../engine/decide/task-scope.ts";
 import type { ProgramStep } from "../../engine/program/program.ts";
 import type { CommandRef } from "../../schema/words/event.ts";
 import type { Report } from "../deps.ts";
+import type { Accumulation } from "./accumulate.ts";
 import type { TaskSurroundings } from "./command-context.ts";
-import type { PipelineState } from "./scope.ts";
 
 /** What a pipeline runs in. */
 export interface PipelineRun {
@@ -13,4 +14,12 @@ export interface PipelineRun {
   ref: CommandRef & { iteration?: number };
   report: Report;
   signal: AbortSignal;
+}
+
+/** Where one pipeline stands: what its tasks gave, and what they wrote. Changes as it runs. */
+export interface PipelineState extends PipelineNames {
+  /** How often the pipeline has come to each task, by label. */
+  pages: Map<string, number>;
+  /** Results of tasks that are joined over their runs, by label. */
+  runs: Map<string, Accumulation>;
 }

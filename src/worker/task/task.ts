@@ -1,6 +1,8 @@
 import { taskScope } from "../../engine/decide/task-scope.ts";
 import { milliseconds } from "../../engine/decide/time-limit.ts";
+import { codeNeeds } from "../../engine/program/code-needs.ts";
 import { calledTask, type ProgramTask, workbookName } from "../../engine/program/program.ts";
+import type { LoadedReferences } from "../../language/template/loaded-references.ts";
 import type { Template } from "../../language/template/template.ts";
 import { ReferenceNeeded } from "../../language/views/references.ts";
 import { ResultView } from "../../language/views/result-view.ts";
@@ -8,17 +10,17 @@ import type { Scope } from "../../language/views/scope.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { failed, type TaskErrorKind, type ToolResult } from "../../schema/words/outcome.ts";
+import type { Task } from "../../schema/words/playbook.ts";
 import type { ToolCall } from "../../tools/contract/tool.ts";
 import { abortedResult, withDeadline } from "../deadline.ts";
 import { openProgress } from "../reporting/progress.ts";
 import { hideSecrets, noteSensitive, notingAuth } from "../secrets/note-secrets.ts";
-import { resolveAuth } from "../secrets/resolve-auth.ts";
-import { scriptAuth } from "../secrets/script-auth.ts";
+import { resolveAuth, scriptAuth } from "../secrets/resolve-auth.ts";
 import { callChild } from "./call-playbook.ts";
-import { codeNames } from "./code-names.ts";
 import { type TaskRun, type TaskSurroundings, traceparentOf } from "./command-context.ts";
 import { type McpCall, prepareMcpCall } from "./mcp-call.ts";
-import type { PipelineState } from "./scope.ts";
+import type { PipelineState } from "./pipeline-run.ts";
+import { plainValue } from "./to-plain-json.ts";
 
 /**
  * Runs a task once: inputs, config, credentials, tool, in this order. Never throws for a failure of the work; whatever
@@ -212,4 +214,21 @@ function preparationFailed(error: unknown): ToolResult {
   if (error instanceof ReferenceNeeded) throw error;
   if (!(error instanceof FlowError)) return failed("unknown", "INTERNAL", messageOf(error));
   return failed(KIND_OF_CODE[error.code] ?? "configuration", error.code, error.message);
+}
+
+/**
+ * Every name that code may read beside its inputs, as plain values: `context` of Python. Empty for tasks whose code cannot
+ * read them, so that they pay nothing.
+ */
+export async function codeNames(references: LoadedReferences, task: Task, scope: Scope): Promise<JsonObject> {
+  if (task.kind !== "python" || codeNeeds(task).names.size === 0) return {};
+  return await references.evaluate(() => {
+    const names: Record<string, unknown> = {};
+    for (const name of scope.names()) {
+      // Secrets reach code only through inputs that name them.
+      const value = name === "keychain" ? undefined : scope.lookup(name);
+      if (value !== undefined) setOwn(names, name, value instanceof ResultView ? value.forCode() : value);
+    }
+    return plainValue(names) as JsonObject;
+  });
 }

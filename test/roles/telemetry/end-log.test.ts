@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ExecutionState, emptyState } from "../../../src/engine/state/state.ts";
-import { createEndLog } from "../../../src/roles/telemetry/end-log.ts";
+import { createEndLog } from "../../../src/roles/telemetry/observer.ts";
 import { recordLog } from "../../support/engine/recorded-log.ts";
 
 function ended(status: ExecutionState["status"]): ExecutionState {

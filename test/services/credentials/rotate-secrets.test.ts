@@ -5,7 +5,7 @@ import type { Database } from "../../../src/repositories/database/database.ts";
 import { type Caller, createAudit } from "../../../src/services/access/audit.ts";
 import { createCredentials, credentialBound } from "../../../src/services/credentials/credentials.ts";
 import { type Rotated, rotateSecrets } from "../../../src/services/credentials/rotate-secrets.ts";
-import { keychainBound } from "../../../src/services/keychain/keychain-key.ts";
+import { keychainBound } from "../../../src/services/keychain/placement.ts";
 import { open } from "../../repositories/service-database.ts";
 import { createServiceDatabase } from "../../support/database/postgres.ts";
 import { keyRing } from "../../support/engine/key-ring.ts";

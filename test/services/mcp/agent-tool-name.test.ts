@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { agentToolName, hasDigest, pathOfToolName, TOOL_NAME_MAX } from "../../../src/services/mcp/agent-tool-name.ts";
+import { agentToolName, hasDigest, pathOfToolName, TOOL_NAME_MAX } from "../../../src/services/mcp/tool.ts";
 
 for (const [path, name] of [
   ["restart", "restart"],

@@ -3,7 +3,7 @@ import type { Database } from "../../../src/repositories/database/database.ts";
 import { createKeychainUpkeep, type KeychainUpkeep } from "../../../src/services/keychain/cleanup.ts";
 import type { KeychainSetting } from "../../../src/services/keychain/content.ts";
 import { createKeychain, type Keychain } from "../../../src/services/keychain/keychain.ts";
-import type { KeychainAsked } from "../../../src/services/keychain/keychain-key.ts";
+import type { KeychainAsked } from "../../../src/services/keychain/placement.ts";
 import { keyRing } from "../engine/key-ring.ts";
 import { storeRows } from "./store-rows.ts";
 import { POLICY } from "./store-setup.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
-import { crc32c } from "../../../src/tools/secrets/crc32c.ts";
+import { crc32c } from "../../../src/tools/secrets/google.ts";
 import { type Answer, credential, secretBench } from "../../support/service/secret-source.ts";
 import { checkedAssertion, serviceAccount } from "../../support/service/service-account.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type SignV4Request, signV4 } from "../../../src/tools/secrets/sign-v4.ts";
+import { type SignV4Request, signV4 } from "../../../src/tools/secrets/aws.ts";
 import { expectedAuthorization } from "../../support/servers/sign-v4-check.ts";
 
 // The published vectors of Signature Version 4 (aws-sig-v4-test-suite): key, date, service and host are those of the suite.

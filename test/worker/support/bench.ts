@@ -12,8 +12,12 @@ import { loadedReferences } from "../../../src/language/template/loaded-referenc
 import { ResultView } from "../../../src/language/views/result-view.ts";
 import type { LocalPlaybook } from "../../../src/local/catalog.ts";
 import { createLocalKeychain, type LocalKeychain } from "../../../src/local/keychain.ts";
-import { createLocalRuntime, type LocalRequest, type LocalRuntime } from "../../../src/local/runtime.ts";
-import { createLocalSealing } from "../../../src/local/sealing.ts";
+import {
+  createLocalRuntime,
+  createLocalSealing,
+  type LocalRequest,
+  type LocalRuntime,
+} from "../../../src/local/runtime.ts";
 import type { CredentialSource, StoredCredential } from "../../../src/ports/credentials.ts";
 import type { SealerSource } from "../../../src/ports/sealing.ts";
 import type { SecretSource } from "../../../src/ports/secret-source.ts";
