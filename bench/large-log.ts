@@ -52,11 +52,11 @@ export async function benchLargeLog(log: (line: string) => void = () => undefine
     const source = await runOne(first);
     log("filling the log …");
     const large = await fill(database, first.service, source);
-    await first.service.advance.close();
+    await first.service.orchestrator.close();
     // Another server: it has seen none of these.
     const { app, service } = build(database, folder);
     const measured = await measure(app, database, large);
-    await service.advance.close();
+    await service.orchestrator.close();
     await database.close();
     return measured;
   } finally {
@@ -162,7 +162,7 @@ async function fill({ sql }: Database, service: Service, source: string): Promis
       started_at + copy * interval '1 ms', ended_at + copy * interval '1 ms'
     from generate_series(1, ${EXECUTIONS}) as copy cross join flow.execution where execution_id = ${source}`;
   const large = String(Number(source) + EXECUTIONS * ID_STEP);
-  const view = await service.advance.view(source);
+  const view = await service.orchestrator.view(source);
   if (view === undefined) throw new Error("the execution that was run is gone");
   const [last] = await sql<{ id: string }[]>`
     with added as (

@@ -6,7 +6,7 @@ import {
   type ClaimPolicy,
   findClaimable,
   findPending,
-  findPendingLanes,
+  findPendingRequirements,
   loadCommandBodies,
 } from "../repositories/orchestration/claimable-commands.ts";
 import { flushChanges } from "../repositories/orchestration/flush.ts";
@@ -45,7 +45,7 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
       const { moved, at } = await flushChanges(flushDatabase, flushColumns(flush));
       return { moved: new Set(moved), at };
     },
-    pendingLanes: (after, limit) => findPendingLanes(database, after, limit),
+    pendingRequirements: (after, limit) => findPendingRequirements(database, after, limit),
     pendingCommands: (wanted) => findPending(database, wanted),
     claimableCommands: (commandIds, abandonedBy) => findClaimable(database, commandIds, policy, abandonedBy ?? null),
     returnedCommands: (limit) => findReturned(database, limit),

@@ -30,9 +30,9 @@ export interface ExecutionStore {
    */
   flush(flush: Flush): Promise<FlushOutcome>;
   /** What PENDING commands require, each requirement once, in an order of the store's own; those after `after`, at most `limit`. */
-  pendingLanes(after: CommandLane | undefined, limit: number): Promise<CommandLane[]>;
-  /** PENDING commands of these lanes: of each the oldest, in order, at most its `limit`. */
-  pendingCommands(wanted: readonly { lane: CommandLane; limit: number }[]): Promise<ReadyCommand[]>;
+  pendingRequirements(after: Requirement | undefined, limit: number): Promise<Requirement[]>;
+  /** PENDING commands of these requirements: of each the oldest, in order, at most its `limit`. */
+  pendingCommands(wanted: readonly { requirement: Requirement; limit: number }[]): Promise<ReadyCommand[]>;
   /**
    * Those of these commands that may be claimed now: PENDING ones, and held ones that the claim policy gives up (decisions,
    * "Worker protocol"). Held ones of `abandonedBy` count as given up, whatever their lease.
@@ -89,7 +89,7 @@ export interface FlushOutcome {
   at: number;
 }
 
-/** What one advance changes of one execution. */
+/** What one round changes of one execution. */
 export interface ExecutionChange {
   executionId: string;
   /** The newest event that the decision knew; null for an execution that begins. */
@@ -154,15 +154,15 @@ export interface CommandChange {
   leaseMs: number | null;
 }
 
-/** What a worker must have for a command: commands with the same requirement wait in one lane. */
-export interface CommandLane {
+/** What a worker must have for a command: commands with the same requirement form one group of the ready queue. */
+export interface Requirement {
   kinds: string[];
   /** Null: any. */
   labels: JsonObject | null;
 }
 
 /** A command that a worker may claim. */
-export interface ReadyCommand extends CommandLane {
+export interface ReadyCommand extends Requirement {
   commandId: string;
   executionId: string;
   /** Claims so far: more than 0 for one that is taken from a worker. */

@@ -22,7 +22,7 @@ import type { Executions } from "../services/executions/executions.ts";
 import type { Keychain } from "../services/keychain/keychain.ts";
 import type { AgentChanges } from "../services/mcp/tool-list-changes.ts";
 import type { Batches } from "../services/orchestration/batch-status.ts";
-import type { Advance } from "../services/orchestration/orchestrator.ts";
+import type { Orchestrator } from "../services/orchestration/orchestrator.ts";
 import type { Results } from "../services/results/results.ts";
 import type { Workers } from "../services/workers/workers.ts";
 import { AUDIT_CONTRACTS, auditRoutes } from "./access/audit.ts";
@@ -103,7 +103,7 @@ export interface AppLimits {
 export interface AppDeps {
   catalog: Catalog;
   executions: Executions;
-  advance: Pick<Advance, "claim">;
+  orchestrator: Pick<Orchestrator, "claim">;
   workers: Workers;
   batches: Batches;
   agentChanges: AgentChanges;
@@ -173,7 +173,7 @@ export function createApp(deps: AppDeps) {
     .route("/", mcpLifecycleRoutes(deps))
     .route("/", streamRoutes(deps.executions, deps.stopping))
     .route("/", workerRoutes(deps.workers, deps.stopping))
-    .route("/", commandRoutes(deps.advance, deps.workers, deps.metrics, deps.stopping))
+    .route("/", commandRoutes(deps.orchestrator, deps.workers, deps.metrics, deps.stopping))
     .route("/", eventRoutes({ ...deps, limits: batchLimits }))
     .route("/", resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax, deps.checkReading))
     .route("/", sealingRoutes(deps.sealing))

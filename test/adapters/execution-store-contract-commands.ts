@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CommandLane } from "../../src/ports/execution-store.ts";
+import type { Requirement } from "../../src/ports/execution-store.ts";
 import { keyOf } from "../../src/services/orchestration/rounds/ready-queue.ts";
 import { CLAIMED } from "../support/database/store-rows.ts";
 import type { Check } from "./execution-store-bench.ts";
@@ -68,19 +68,19 @@ export function exerciseCommands(check: Check): void {
     const plain = { kinds: ["noop", "http"], labels: null };
     const gpu = { kinds: ["noop", "http"], labels: { zone: "a", gpu: "yes" } };
     const ready = { ...plain, attempt: 0 };
-    const [of, listed] = [first.change.executionId, await store.pendingCommands([{ lane: gpu, limit: 2 }])];
+    const [of, listed] = [first.change.executionId, await store.pendingCommands([{ requirement: gpu, limit: 2 }])];
     assert.deepEqual([...listed], [{ ...ready, ...gpu, commandId: first.commandId, executionId: of }]);
     const both = await store.pendingCommands([
-      { lane: plain, limit: 1 },
-      { lane: gpu, limit: 1 },
-      { lane: { kinds: ["held"], labels: null }, limit: 1 },
-      { lane: { kinds: [], labels: {} }, limit: 1 },
+      { requirement: plain, limit: 1 },
+      { requirement: gpu, limit: 1 },
+      { requirement: { kinds: ["held"], labels: null }, limit: 1 },
+      { requirement: { kinds: [], labels: {} }, limit: 1 },
     ]);
     assert.deepEqual(
       both.map(({ commandId }) => commandId),
       [first.commandId, second.commandId],
     );
-    const all = await store.pendingCommands([{ lane: plain, limit: 3 }]);
+    const all = await store.pendingCommands([{ requirement: plain, limit: 3 }]);
     assert.deepEqual(
       all.map(({ commandId }) => commandId),
       [second.commandId, third.commandId],
@@ -90,26 +90,29 @@ export function exerciseCommands(check: Check): void {
 
   check("requirements of commands that wait are told once each, and page by page", async ({ store, rows, write }) => {
     const change = rows.begin();
-    const LANES = [
+    const REQUIREMENTS = [
       { kinds: ["once"], labels: null },
       { kinds: ["once"], labels: {} },
       { kinds: ["once"], labels: { zone: "a".repeat(10_000) } },
       { kinds: ["once", "twice"], labels: { zone: "b", gpu: "yes" } },
       { kinds: ["twice", "once"], labels: { zone: "b", gpu: "yes" } },
     ];
-    await write({ ...change, issued: [...LANES, ...LANES].map((lane) => rows.issue(change, lane)) });
-    const mine = (lanes: readonly CommandLane[]) =>
-      lanes
+    await write({
+      ...change,
+      issued: [...REQUIREMENTS, ...REQUIREMENTS].map((requirement) => rows.issue(change, requirement)),
+    });
+    const mine = (requirements: readonly Requirement[]) =>
+      requirements
         .filter(({ kinds }) => kinds.includes("once"))
         .map(keyOf)
         .sort();
-    assert.deepEqual(mine(await store.pendingLanes(undefined, 1_000)), LANES.map(keyOf).sort());
-    const paged: CommandLane[] = [];
-    for (let page = await store.pendingLanes(undefined, 2); page.length > 0; ) {
+    assert.deepEqual(mine(await store.pendingRequirements(undefined, 1_000)), REQUIREMENTS.map(keyOf).sort());
+    const paged: Requirement[] = [];
+    for (let page = await store.pendingRequirements(undefined, 2); page.length > 0; ) {
       paged.push(...page);
-      page = await store.pendingLanes(page.at(-1), 2);
+      page = await store.pendingRequirements(page.at(-1), 2);
     }
-    assert.deepEqual(mine(paged), LANES.map(keyOf).sort());
+    assert.deepEqual(mine(paged), REQUIREMENTS.map(keyOf).sort());
   });
 
   check("commands are read back as they were issued, those that are there", async ({ store, rows, write }) => {

@@ -124,7 +124,7 @@ test("a database that is away is the answer, and no failure", async () => {
   assert.equal(overview.verdict.level, "bad");
   assert.match(overview.verdict.what, /^The database does not answer: The database cannot be reached/);
   assert.ok(overview.workers === null && overview.queue === null && overview.reaper === null);
-  await away.service.advance.close();
+  await away.service.orchestrator.close();
   await away.service.results.close();
   await database.close();
 });

@@ -7,7 +7,7 @@ import { commandAnswer } from "../../src/routes/workers/claimed-command.ts";
 import { readBatch } from "../../src/routes/workers/event-batch.ts";
 import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
-import type { Advance, ReportOutcome } from "../../src/services/orchestration/orchestrator.ts";
+import type { Orchestrator, ReportOutcome } from "../../src/services/orchestration/orchestrator.ts";
 import { idOfPlaybook } from "./playbooks.ts";
 import type { Process } from "./process.ts";
 import { STORE_ERRORS } from "./store.ts";
@@ -15,7 +15,7 @@ import type { Tables } from "./tables.ts";
 
 /** What answering calls needs. */
 export interface ApiParts {
-  advance: Advance;
+  orchestrator: Orchestrator;
   tables: Tables;
   process: Process;
   /** Sends a statement that is none of the port's. */
@@ -72,15 +72,15 @@ function bodyOf({ body = "" }: ServerCall): JsonObject {
   return JSON.parse(body) as JsonObject;
 }
 
-async function claim({ advance }: ApiParts, body: JsonObject, gone: AbortSignal): Promise<unknown> {
+async function claim({ orchestrator }: ApiParts, body: JsonObject, gone: AbortSignal): Promise<unknown> {
   const input = { worker: String(body["worker"]), limit: Number(body["limit"]), kinds: undefined, labels: {} };
-  const commands = await advance.claim({ ...input, waitMs: Number(body["wait_ms"]) }, gone);
+  const commands = await orchestrator.claim({ ...input, waitMs: Number(body["wait_ms"]) }, gone);
   return { commands: commands.map(commandAnswer) };
 }
 
-async function report({ advance, process, acknowledged }: ApiParts, call: ServerCall): Promise<unknown> {
+async function report({ orchestrator, process, acknowledged }: ApiParts, call: ServerCall): Promise<unknown> {
   const { worker = "", events, claim: wanted } = readBatch(bodyOf(call), 256, process.clock.now());
-  const outcome = await advance.report({
+  const outcome = await orchestrator.report({
     caller: worker,
     idempotencyKey: call.idempotencyKey ?? null,
     bodySha256: sha256(call.body ?? ""),
@@ -107,14 +107,14 @@ async function load({ tables, query }: ApiParts, url: URL): Promise<unknown> {
   return payload;
 }
 
-async function execute({ advance, tables, query }: ApiParts, call: ServerCall): Promise<unknown> {
+async function execute({ orchestrator, tables, query }: ApiParts, call: ServerCall): Promise<unknown> {
   const body = bodyOf(call);
   const path = String(body["path"]);
   const parent = body["parent_execution_id"];
   const parentRow =
     parent === undefined ? undefined : await query(async () => tables.store.executions.get(String(parent)));
   if (parentRow !== undefined && parentRow.endedAt !== null) throw new FlowError("CONFLICT", "The parent has ended");
-  const started = await advance.start({
+  const started = await orchestrator.start({
     entry: { catalogId: idOfPlaybook(path), path, version: 1 },
     input: (body["workload"] ?? {}) as JsonObject,
     idempotency: { caller: "operator", key: call.idempotencyKey ?? "", bodySha256: sha256(call.body ?? "") },
@@ -126,16 +126,16 @@ async function execute({ advance, tables, query }: ApiParts, call: ServerCall): 
   return { execution_id: started.executionId, status: started.status, path };
 }
 
-async function cancel({ advance, process }: ApiParts, executionId: string): Promise<unknown> {
+async function cancel({ orchestrator, process }: ApiParts, executionId: string): Promise<unknown> {
   const reason = "somebody asked for it";
   return {
-    verdict: await advance.inject(executionId, { type: "execution.cancelled", at: process.clock.now(), reason }),
+    verdict: await orchestrator.inject(executionId, { type: "execution.cancelled", at: process.clock.now(), reason }),
   };
 }
 
 /** As `services/executions/await-result` waits, on the virtual clock. */
 async function awaitEnd(
-  { advance, tables, process, query }: ApiParts,
+  { orchestrator, tables, process, query }: ApiParts,
   executionId: string,
   url: URL,
   gone: AbortSignal,
@@ -143,7 +143,7 @@ async function awaitEnd(
   const until = process.clock.now() + Number(url.searchParams.get("wait_ms"));
   for (;;) {
     const row = await query(async () => tables.store.executions.get(executionId)?.lastEventId);
-    const view = row === undefined ? undefined : await advance.view(executionId, row);
+    const view = row === undefined ? undefined : await orchestrator.view(executionId, row);
     if (view === undefined) throw new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
     const { path, status, error } = view.state;
     const isOver = isTerminal(status);
@@ -154,7 +154,7 @@ async function awaitEnd(
   }
 }
 
-async function pool({ tables, advance, query }: ApiParts, what: string, body: JsonObject): Promise<unknown> {
+async function pool({ tables, orchestrator, query }: ApiParts, what: string, body: JsonObject): Promise<unknown> {
   const name = String(body["name"]);
   if (what === "register") {
     await query(async () => tables.workers.register(name));
@@ -163,7 +163,7 @@ async function pool({ tables, advance, query }: ApiParts, what: string, body: Js
   const running = body["running"] as unknown as LedgerEntry[];
   const found = await query(async () => tables.workers.heartbeat(name, running));
   if (found === undefined) throw new FlowError("unknown", `No worker '${name}' is registered here`);
-  if (found.unlisted.length > 0) void advance.offer(found.unlisted, name);
+  if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, name);
   return { cancel: found.cancelled, lost: found.lost };
 }
 

@@ -5,14 +5,14 @@ import type { ExecutionState } from "../../src/engine/state/state.ts";
 import { boundedResult } from "../../src/language/views/bounded-result.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Notice } from "../../src/schema/words/notice.ts";
-import { createAdvance } from "../../src/services/orchestration/create-orchestrator.ts";
+import { createOrchestrator } from "../../src/services/orchestration/create-orchestrator.ts";
 import type {
-  Advance,
-  AdvanceObserver,
   ExecutionView,
+  Orchestrator,
+  OrchestratorObserver,
   ReportOutcome,
 } from "../../src/services/orchestration/orchestrator.ts";
-import { createEchoes, type Echoes } from "../../src/services/workers/own-notices.ts";
+import { createOwnNotices, type OwnNotices } from "../../src/services/workers/own-notices.ts";
 import { DuplicateKey } from "../support/engine/memory-store.ts";
 import { type ApiParts, answer } from "./api.ts";
 import type { VirtualBroker } from "./broker.ts";
@@ -51,7 +51,7 @@ const IDLE_MS = 5_000;
 const ANSWER_MS = 60_000;
 const LIMITS = { leaseMs: TIMES.leaseMs, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1 };
 /** A queue of ready commands in which a run's commands do not all find room. */
-const FEW = { laneMax: 2, readyMax: 3, laneMin: 1 };
+const FEW = { groupMax: 2, readyMax: 3, groupMin: 1 };
 
 /** Starts a server. */
 export function createServer(parts: ServerParts): VirtualServer {
@@ -80,7 +80,7 @@ export function createServer(parts: ServerParts): VirtualServer {
     isUp: () => life !== undefined && !isStopping,
     async look(executionId) {
       const look = async () => {
-        const view = await life?.advance.view(executionId);
+        const view = await life?.orchestrator.view(executionId);
         // The state goes on changing.
         return view && { ...view, state: JSON.parse(JSON.stringify(view.state)) as ExecutionState };
       };
@@ -90,9 +90,9 @@ export function createServer(parts: ServerParts): VirtualServer {
     async stop() {
       if (life === undefined) return;
       isStopping = true;
-      const { advance, pending } = life;
-      await clock.runUntil(advance.close());
-      assert.equal(advance.queueDepth(), 0, "Jobs wait in a server that has stopped");
+      const { orchestrator, pending } = life;
+      await clock.runUntil(orchestrator.close());
+      assert.equal(orchestrator.queueDepth(), 0, "Jobs wait in a server that has stopped");
       const until = clock.now() + ANSWER_MS;
       while (pending.size > 0 && clock.now() < until) await clock.advance(1_000);
       const left = [...pending].map(({ path, body }) => `${path} ${body}`);
@@ -108,7 +108,7 @@ export function createServer(parts: ServerParts): VirtualServer {
 
 interface Life {
   process: Process;
-  advance: Advance;
+  orchestrator: Orchestrator;
   pending: Set<ServerCall>;
   serve(call: ServerCall, gone: AbortSignal): Promise<ServerReply>;
 }
@@ -116,9 +116,9 @@ interface Life {
 function live(parts: ServerParts, process: Process): Life {
   const { tables, broker, broken } = parts;
   const query = disturbed(process, parts);
-  const echoes = createEchoes();
+  const ownNotices = createOwnNotices();
   const save = (ref: string, json: string) => query(async () => void tables.payloads.set(ref, JSON.parse(json)));
-  const advance = createAdvance({
+  const orchestrator = createOrchestrator({
     store: disturbedStore(tables.store, process, parts),
     programs: async (id) => programOf(id),
     results: { load: (ref) => query(async () => tables.payloads.get(ref) ?? null), save },
@@ -132,24 +132,24 @@ function live(parts: ServerParts, process: Process): Life {
     },
     isDuplicateKey: (error) => error instanceof DuplicateKey,
     ...STORE_ERRORS,
-    observer: observe(parts, echoes),
+    observer: observe(parts, ownNotices),
   });
   const pending = new Set<ServerCall>();
-  const api: ApiParts = { ...parts, advance, process, query };
+  const api: ApiParts = { ...parts, orchestrator, process, query };
   const hear = (notice: Notice) => {
     if (notice.kind === "execution") {
       const { executionId, lastEventId, ended = false } = notice;
-      advance.moved(executionId, { lastEventId: Number(lastEventId), hasEnded: ended });
+      orchestrator.moved(executionId, { lastEventId: Number(lastEventId), hasEnded: ended });
     }
     if (notice.kind !== "commands") return;
-    const commandIds = echoes.fromOthers(notice.commandIds);
-    if (commandIds.length > 0) void advance.offer(commandIds);
+    const commandIds = ownNotices.fromOthers(notice.commandIds);
+    if (commandIds.length > 0) void orchestrator.offer(commandIds);
   };
   process.onDeath(broker.subscribe(hear));
-  keepUp(advance, process, tables, query, broken);
+  keepUp(orchestrator, process, tables, query, broken);
   return {
     process,
-    advance,
+    orchestrator,
     pending,
     async serve(call, gone) {
       pending.add(call);
@@ -162,11 +162,11 @@ function live(parts: ServerParts, process: Process): Life {
   };
 }
 
-function observe({ broker, broken }: ServerParts, echoes: Echoes): AdvanceObserver {
+function observe({ broker, broken }: ServerParts, ownNotices: OwnNotices): OrchestratorObserver {
   return {
     committed({ unclaimed }) {
       if (unclaimed.length === 0) return;
-      echoes.told(unclaimed);
+      ownNotices.published(unclaimed);
       broker.publish({ kind: "commands", commandIds: [...unclaimed] });
     },
     batchAccepted: () => undefined,
@@ -180,13 +180,13 @@ function observe({ broker, broken }: ServerParts, echoes: Echoes): AdvanceObserv
 
 /** What a server does beside its requests, from its first moment on. */
 function keepUp(
-  advance: Advance,
+  orchestrator: Orchestrator,
   process: Process,
   { workers }: Tables,
   query: ReturnType<typeof disturbed>,
   broken: (error: unknown) => void,
 ): void {
-  const { upkeep } = advance;
+  const { recovery } = orchestrator;
   const again = (everyMs: number, work: () => Promise<unknown>) => {
     let isRunning = false;
     const once = async () => {
@@ -207,10 +207,10 @@ function keepUp(
   again(EVERY.recover, () => {
     const idleMs = isFirst ? 0 : IDLE_MS;
     isFirst = false;
-    return upkeep.recover(idleMs);
+    return recovery.recover(idleMs);
   });
-  again(EVERY.poll, () => upkeep.poll());
-  again(EVERY.expire, () => upkeep.expire());
-  again(EVERY.sweep, async () => upkeep.sweep());
-  again(EVERY.reap, async () => advance.offer(await query(async () => workers.stranded())));
+  again(EVERY.poll, () => recovery.poll());
+  again(EVERY.expire, () => recovery.expire());
+  again(EVERY.sweep, async () => recovery.sweep());
+  again(EVERY.reap, async () => orchestrator.offer(await query(async () => workers.stranded())));
 }

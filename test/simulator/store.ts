@@ -27,7 +27,7 @@ export function disturbedStore(store: ExecutionStore, process: Process, world: W
     find: (id) => send(() => store.find(id)),
     eventsAfter: (id, after, limit) => send(() => store.eventsAfter(id, after, limit)),
     flush: (flush) => send(() => store.flush(flush), "writes"),
-    pendingLanes: (after, limit) => send(() => store.pendingLanes(after, limit)),
+    pendingRequirements: (after, limit) => send(() => store.pendingRequirements(after, limit)),
     pendingCommands: (wanted) => send(() => store.pendingCommands(wanted)),
     claimableCommands: (ids, abandonedBy) => send(() => store.claimableCommands(ids, abandonedBy)),
     returnedCommands: (limit) => send(() => store.returnedCommands(limit)),

@@ -29,7 +29,7 @@ export type Requirement = Pick<ClaimableCommand, "kinds" | "labels">;
  * What PENDING commands require, each requirement once, after one of them. It jumps from one to the next in the index, so that
  * a hundred thousand commands of one requirement cost what one does.
  */
-export async function findPendingLanes(
+export async function findPendingRequirements(
   { sql }: Database,
   after: Requirement | undefined,
   limit: number,
@@ -37,37 +37,37 @@ export async function findPendingLanes(
   const { kinds = [], labels = null } = after ?? {};
   const beyond = sql`and (kinds, ${hash(sql, sql`labels`)}) > (${kinds}::text[], ${hash(sql, jsonb(sql, labels))})`;
   return sql<Requirement[]>`
-    with recursive lane as (
+    with recursive requirement as (
       (select kinds, labels, ${hash(sql, sql`labels`)} as hash from flow.command
        where status = 'PENDING' ${after === undefined ? sql`` : beyond}
        order by kinds, ${hash(sql, sql`labels`)}
        limit 1)
       union all
-      select next.* from lane cross join lateral (
+      select next.* from requirement cross join lateral (
         select kinds, labels, ${hash(sql, sql`labels`)} as hash from flow.command
-        where status = 'PENDING' and (kinds, ${hash(sql, sql`labels`)}) > (lane.kinds, lane.hash)
+        where status = 'PENDING' and (kinds, ${hash(sql, sql`labels`)}) > (requirement.kinds, requirement.hash)
         order by kinds, ${hash(sql, sql`labels`)}
         limit 1
       ) as next
     )
-    select kinds, labels from lane limit ${limit}`;
+    select kinds, labels from requirement limit ${limit}`;
 }
 
 /** The oldest PENDING commands of each of these requirements, in order: what nobody was told of, or nobody has taken. */
 export async function findPending(
   { sql }: Database,
-  wanted: readonly { lane: Requirement; limit: number }[],
+  wanted: readonly { requirement: Requirement; limit: number }[],
 ): Promise<ClaimableCommand[]> {
-  const lanes = wanted.map(({ lane: { kinds, labels }, limit }) => ({ kinds, labels, limit }));
+  const groups = wanted.map(({ requirement: { kinds, labels }, limit }) => ({ kinds, labels, limit }));
   return sql<ClaimableCommand[]>`
     select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt
-    from jsonb_to_recordset(${JSON.stringify(lanes)}::text::jsonb) as lane(kinds jsonb, labels jsonb, "limit" int)
+    from jsonb_to_recordset(${JSON.stringify(groups)}::text::jsonb) as wanted(kinds jsonb, labels jsonb, "limit" int)
     cross join lateral (
       select command_id, execution_id, kinds, labels, attempt from flow.command
-      where status = 'PENDING' and kinds = array(select jsonb_array_elements_text(lane.kinds))
-        and ${hash(sql, sql`labels`)} = ${hash(sql, sql`nullif(lane.labels, 'null')`)}
+      where status = 'PENDING' and kinds = array(select jsonb_array_elements_text(wanted.kinds))
+        and ${hash(sql, sql`labels`)} = ${hash(sql, sql`nullif(wanted.labels, 'null')`)}
       order by command_id
-      limit lane."limit"
+      limit wanted."limit"
     ) as c
     order by c.command_id`;
 }

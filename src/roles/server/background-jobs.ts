@@ -9,16 +9,16 @@ import type { Audit } from "../../services/access/audit.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
 import type { Elsewhere } from "../../services/executions/follow-other-servers.ts";
 import type { KeychainUpkeep } from "../../services/keychain/cleanup.ts";
-import { type BackgroundWork, startBackground, untilFew } from "../../services/maintenance/background.ts";
+import { type BackgroundWork, repeatWhileFull, startBackground } from "../../services/maintenance/background.ts";
 import type { Retention } from "../../services/maintenance/retention.ts";
-import type { Upkeep } from "../../services/orchestration/orchestrator.ts";
+import type { Recovery } from "../../services/orchestration/orchestrator.ts";
 import type { Results } from "../../services/results/results.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
 import type { Presence } from "./presence.ts";
 
 /** What is looked after beside the requests. */
 export interface UpkeepDeps {
-  upkeep: Upkeep;
+  recovery: Recovery;
   elsewhere: Elsewhere;
   database: Database;
   audit: Audit;
@@ -54,17 +54,18 @@ export const RETENTION_INTERVAL_MS = 300_000;
  * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
  */
 export function startUpkeep(deps: UpkeepDeps): void {
-  const { upkeep, elsewhere, database, presence, audit, keychainUpkeep, transient, results, reaper, retention } = deps;
+  const { recovery, elsewhere, database, presence, audit, keychainUpkeep, transient, results, reaper, retention } =
+    deps;
   const { logger, lifecycle } = deps;
   const work: BackgroundWork[] = [
-    { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => upkeep.poll() },
+    { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => recovery.poll() },
     { name: "hear of what others moved", intervalMs: ELSEWHERE_MS, runOnce: () => elsewhere.look() },
-    { name: "recover batches", intervalMs: 1_000, runOnce: () => upkeep.recover(BATCH_IDLE_MS) },
-    { name: "end overdue executions", intervalMs: 1_000, runOnce: () => upkeep.expire() },
-    { name: "forget idle executions", intervalMs: 1_000, runOnce: () => upkeep.sweep() },
+    { name: "recover batches", intervalMs: 1_000, runOnce: () => recovery.recover(BATCH_IDLE_MS) },
+    { name: "end overdue executions", intervalMs: 1_000, runOnce: () => recovery.expire() },
+    { name: "forget idle executions", intervalMs: 1_000, runOnce: () => recovery.sweep() },
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => ensureEventPartitions(database) },
-    untilFew("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
+    repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),
     { name: "delete entries of the keychain", intervalMs: 10_000, runOnce: () => keychainUpkeep.sweep() },
     { name: "delete transient values", intervalMs: RETENTION_INTERVAL_MS, runOnce: () => transient.sweep() },
     {
@@ -72,11 +73,13 @@ export function startUpkeep(deps: UpkeepDeps): void {
       intervalMs: RETENTION_INTERVAL_MS,
       runOnce: () => audit.deleteOld(),
     },
-    untilFew("delete old sessions", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
+    repeatWhileFull("delete old sessions", RETENTION_INTERVAL_MS, EXPIRED_MAX, (limit) =>
       deleteOldSessions(database, SESSION_DAYS, limit),
     ),
     { name: "delete results with what they end with", intervalMs: 5_000, runOnce: () => results.sweep() },
-    untilFew("delete what results have left in stores", 60_000, EXPIRED_MAX, (limit) => results.removeLeftovers(limit)),
+    repeatWhileFull("delete what results have left in stores", 60_000, EXPIRED_MAX, (limit) =>
+      results.removeLeftovers(limit),
+    ),
     {
       name: "delete what was kept for long enough",
       intervalMs: RETENTION_INTERVAL_MS,

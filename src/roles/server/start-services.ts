@@ -17,7 +17,7 @@ import { createDiagnosis } from "../../services/diagnosis/diagnose.ts";
 import { createElsewhere } from "../../services/executions/follow-other-servers.ts";
 import { createRetention } from "../../services/maintenance/retention.ts";
 import { createOverview } from "../../services/overview/overview.ts";
-import { createEchoes, type Echoes } from "../../services/workers/own-notices.ts";
+import { createOwnNotices, type OwnNotices } from "../../services/workers/own-notices.ts";
 import { createReaper, type Reaper } from "../../services/workers/reaper.ts";
 import { diskRoom } from "../telemetry/disk-room.ts";
 import { createExecutionTraces } from "../telemetry/execution-traces.ts";
@@ -75,7 +75,7 @@ export async function startService(
     statementMs: config.batchProcessingTimeoutMs,
   });
   lifecycle.add("the connections that write", () => flushDatabase.close());
-  const echoes = createEchoes();
+  const ownNotices = createOwnNotices();
   let depth = () => 0;
   const metrics = createMetrics({ queueDepth: () => depth() });
   const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
@@ -93,23 +93,23 @@ export async function startService(
     resultsObserver: createResultsObserver(metrics, logger),
     processor,
     env: templateEnvironment(config),
-    observer: createObserver({ metrics, logger, broker, echoes, server: processor, traces }),
+    observer: createObserver({ metrics, logger, broker, ownNotices, server: processor, traces }),
     onKeychainViolation: (cacheKey, problems) =>
       logger.warn({ cache_key: cacheKey, problems }, "what the keychain keeps does not match its schema"),
     ...(traces !== undefined && { traceOf: traces.traceOf }),
   });
-  const { advance } = service;
-  depth = () => advance.queueDepth();
+  const { orchestrator } = service;
+  depth = () => orchestrator.queueDepth();
   lifecycle.add("the audit log", () => service.audit.close());
   lifecycle.add("the results that go", () => service.results.close());
-  lifecycle.add("the executions", () => advance.close());
-  await awaiting(() => advance.upkeep.recover(0));
-  await awaiting(() => advance.upkeep.poll());
+  lifecycle.add("the executions", () => orchestrator.close());
+  await awaiting(() => orchestrator.recovery.recover(0));
+  await awaiting(() => orchestrator.recovery.poll());
   const { sessionUrl } = found;
   if (sessionUrl !== undefined) {
     lifecycle.add("hearing of changed sessions", hearSessions(sessionUrl, service.sessionChanges, logger));
   }
-  lifecycle.add("hearing of other servers", hear(broker, service, echoes, processor));
+  lifecycle.add("hearing of other servers", hear(broker, service, ownNotices, processor));
   const reaper = openReaper(config, { database, broker, metrics, logger, processor });
   const retention = createRetention({
     database,
@@ -124,7 +124,7 @@ export async function startService(
   });
   const elsewhere = createElsewhere({
     database,
-    advance,
+    orchestrator,
     server: processor,
     isTold: () => link?.isUp() === true,
     now: Date.now,
@@ -133,7 +133,7 @@ export async function startService(
   const presence = openPresence(database, { name: processor, version });
   startUpkeep({
     ...service,
-    upkeep: advance.upkeep,
+    recovery: orchestrator.recovery,
     elsewhere,
     database,
     presence,
@@ -177,19 +177,19 @@ function hearSessions(url: string, { began, heard, lost }: SessionChanges, logge
 /** What other servers tell of is looked up: a notice is a hint, and may be forged. */
 function hear(
   broker: Broker,
-  { advance, stops }: Pick<Service, "advance" | "stops">,
-  echoes: Echoes,
+  { orchestrator, cancelNotices }: Pick<Service, "orchestrator" | "cancelNotices">,
+  ownNotices: OwnNotices,
   server: string,
 ): () => void {
   return broker.subscribe((notice) => {
-    if (notice.kind === "cancel") void stops.tell(notice.stopped ?? []);
+    if (notice.kind === "cancel") void cancelNotices.tell(notice.stopped ?? []);
     if (notice.kind === "execution" && notice.server !== server) {
       const { executionId, lastEventId, ended = false } = notice;
-      advance.moved(executionId, { lastEventId: Number(lastEventId), hasEnded: ended });
+      orchestrator.moved(executionId, { lastEventId: Number(lastEventId), hasEnded: ended });
     }
     if (notice.kind !== "commands") return;
-    const commandIds = echoes.fromOthers(notice.commandIds);
-    if (commandIds.length > 0) void advance.offer(commandIds);
+    const commandIds = ownNotices.fromOthers(notice.commandIds);
+    if (commandIds.length > 0) void orchestrator.offer(commandIds);
   });
 }
 

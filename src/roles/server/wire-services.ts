@@ -31,11 +31,15 @@ import { createKeychainUpkeep, type KeychainUpkeep } from "../../services/keycha
 import { createKeychain, type Keychain } from "../../services/keychain/keychain.ts";
 import { type AgentChanges, createAgentChanges } from "../../services/mcp/tool-list-changes.ts";
 import { type Batches, createBatches } from "../../services/orchestration/batch-status.ts";
-import { createAdvance } from "../../services/orchestration/create-orchestrator.ts";
-import { createPrograms } from "../../services/orchestration/memory/program-cache.ts";
-import type { Advance, AdvanceDeps, AdvanceObserver } from "../../services/orchestration/orchestrator.ts";
+import { createOrchestrator } from "../../services/orchestration/create-orchestrator.ts";
+import { createProgramCache } from "../../services/orchestration/memory/program-cache.ts";
+import type {
+  Orchestrator,
+  OrchestratorDeps,
+  OrchestratorObserver,
+} from "../../services/orchestration/orchestrator.ts";
 import { reportEvents } from "../../services/orchestration/resolve-report.ts";
-import { createStops, type Stops } from "../../services/orchestration/rounds/cancel-notices.ts";
+import { type CancelNotices, createCancelNotices } from "../../services/orchestration/rounds/cancel-notices.ts";
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
 import { createWorkers, type Workers } from "../../services/workers/workers.ts";
@@ -82,19 +86,19 @@ export interface ServiceDeps {
   processor: string;
   /** The allow-listed environment, readable as `env` in templates. */
   env: JsonObject;
-  observer: AdvanceObserver;
+  observer: OrchestratorObserver;
   /** What the keychain has of an entry does not match its schema: its key, and what is wrong. */
   onKeychainViolation?(cacheKey: string, problems: readonly string[]): void;
   /** The place of a new execution in a trace; default: directly under its caller. */
-  traceOf?: AdvanceDeps["traceOf"];
+  traceOf?: OrchestratorDeps["traceOf"];
 }
 
 /** The use cases of executions, over one database. */
 export interface Service {
-  advance: Advance;
+  orchestrator: Orchestrator;
   executions: Executions;
   workers: Workers;
-  stops: Stops;
+  cancelNotices: CancelNotices;
   batches: Batches;
   agentChanges: AgentChanges;
   results: Results;
@@ -115,13 +119,13 @@ export interface Service {
   report: ReturnType<typeof reportEvents>;
 }
 
-/** Builds the service. It works until `advance.close()`. */
+/** Builds the service. It works until `orchestrator.close()`. */
 export function createService(deps: ServiceDeps): Service {
   const { database, config, env } = deps;
   const { keychain, keychainUpkeep, observer: telling } = keychainOf(deps);
   const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
   const policy = { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs };
-  const observer: AdvanceObserver = {
+  const observer: OrchestratorObserver = {
     ...telling,
     committed(commit) {
       const { at, steps } = commit;
@@ -129,9 +133,9 @@ export function createService(deps: ServiceDeps): Service {
       telling.committed(commit);
     },
   };
-  const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, advance }, id, step));
-  const programs = createPrograms((catalogId) => findText(database, catalogId), deps.documents);
-  const advance: Advance = createAdvance({
+  const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, orchestrator }, id, step));
+  const programs = createProgramCache((catalogId) => findText(database, catalogId), deps.documents);
+  const orchestrator: Orchestrator = createOrchestrator({
     store: createPostgresExecutionStore({ ...deps, policy }),
     programs,
     results,
@@ -162,13 +166,13 @@ export function createService(deps: ServiceDeps): Service {
     onLost: (error, rows) => observer.fault(new Error(`${rows} rows of the audit log were lost`, { cause: error }), []),
   });
   const access = createAccess({ database, onFault: (error) => observer.fault(error, []) });
-  const stops = createStops({
+  const cancelNotices = createCancelNotices({
     cancelled: (ids) => cancelledAmong(database, ids),
     onFault: (error) => observer.fault(error, []),
   });
   const sealing = createSealing({ database, keys: deps.keys, audit });
   return {
-    advance,
+    orchestrator,
     results,
     checkReading: checkReading({ database, access, audit }),
     sealing,
@@ -182,15 +186,15 @@ export function createService(deps: ServiceDeps): Service {
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
-    executions: createExecutions({ database, programs, advance, results, access, audit, now: systemClock.now }),
-    stops,
+    executions: createExecutions({ database, programs, orchestrator, results, access, audit, now: systemClock.now }),
+    cancelNotices,
     workers: createWorkers({
-      ...{ database, advance, stops, policy, leaseMs: config.claimLeaseMs },
+      ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },
       onReturned: observer.returned,
     }),
     agentChanges: createAgentChanges({ database }),
-    batches: createBatches({ database, advance, pollMs: config.batchStatusPollMs }),
-    report: reportEvents({ database, advance }),
+    batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),
+    report: reportEvents({ database, orchestrator }),
   };
 }
 
@@ -239,7 +243,7 @@ function keychainOf({ database, keys, observer, onKeychainViolation }: ServiceDe
     onViolation: (cacheKey, problems) => onKeychainViolation?.(cacheKey, problems),
     onOwned: (executionId) => keychainUpkeep.owned(executionId),
   });
-  const telling: AdvanceObserver = {
+  const telling: OrchestratorObserver = {
     ...observer,
     committed(commit) {
       keychainUpkeep.ended(commit.ended.map(({ executionId }) => executionId));

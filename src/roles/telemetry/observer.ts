@@ -3,8 +3,8 @@ import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import type { Broker } from "../../ports/broker.ts";
 import { NOTICE_COMMANDS_MAX } from "../../schema/words/notice.ts";
-import type { AdvanceObserver } from "../../services/orchestration/orchestrator.ts";
-import type { Echoes } from "../../services/workers/own-notices.ts";
+import type { OrchestratorObserver } from "../../services/orchestration/orchestrator.ts";
+import type { OwnNotices } from "../../services/workers/own-notices.ts";
 import type { ExecutionTraces } from "./execution-traces.ts";
 
 /** Turns what advancing tells of into numbers, log lines, and notices for other servers. */
@@ -12,22 +12,22 @@ export function createObserver(deps: {
   metrics: Metrics;
   logger: Logger;
   broker: Pick<Broker, "publish">;
-  echoes: Echoes;
+  ownNotices: OwnNotices;
   /** Name of this server. */
   server: string;
   traces: Pick<ExecutionTraces, "ended"> | undefined;
-}): AdvanceObserver {
-  const { metrics, logger, broker, echoes, server, traces } = deps;
+}): OrchestratorObserver {
+  const { metrics, logger, broker, ownNotices, server, traces } = deps;
   const logEnd = createEndLog(logger);
   return {
-    committed({ moved, unclaimed, steps, ended, stopped, timings }) {
+    committed({ moved, unclaimed, steps, ended, cancelled, timings }) {
       if (timings.executions > 0) metrics.flushed(timings.flushMs / 1_000, timings.executions, timings.events);
       for (const { status, durationMs } of steps) metrics.stepEnded(status, durationMs / 1_000);
       for (const state of ended) {
         logEnd(state);
         traces?.ended(state);
       }
-      for (const { executionId, commands } of stopped) {
+      for (const { executionId, commands } of cancelled) {
         broker.publish({ kind: "cancel", executionId, stopped: commands.slice(0, NOTICE_COMMANDS_MAX) });
       }
       const over = new Set(ended.map(({ executionId }) => executionId));
@@ -36,7 +36,7 @@ export function createObserver(deps: {
         broker.publish({ kind: "execution", ...move, server });
       }
       if (unclaimed.length === 0) return;
-      echoes.told(unclaimed);
+      ownNotices.published(unclaimed);
       broker.publish({ kind: "commands", commandIds: [...unclaimed] });
     },
     returned(commandIds) {

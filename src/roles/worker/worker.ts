@@ -20,7 +20,7 @@ import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Tracing } from "../../platform/telemetry/tracing.ts";
 import { createDocuments } from "../../services/catalog/documents.ts";
-import { createPrograms } from "../../services/orchestration/memory/program-cache.ts";
+import { createProgramCache } from "../../services/orchestration/memory/program-cache.ts";
 import type { TaskLine } from "../../worker/deps.ts";
 import { createLease, type Lease } from "../../worker/lease.ts";
 import { createWork, type Work } from "../../worker/loop/worker.ts";
@@ -139,7 +139,7 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
   const children = createServerChildren({ ...server, connection: waits, calls, connections: WAIT_CONNECTIONS });
   const work = createWork({
     server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
-    programs: createPrograms(createEntryReader(calls), documents),
+    programs: createProgramCache(createEntryReader(calls), documents),
     deps: {
       worker: name,
       tools: tools.tools,

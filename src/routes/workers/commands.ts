@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import { ClaimAnswer, ClaimBody, ClaimedCommandAnswer, ClaimOneBody } from "../../schema/api/commands.ts";
-import type { Advance } from "../../services/orchestration/orchestrator.ts";
+import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
 import type { Workers } from "../../services/workers/workers.ts";
 import { listening } from "../http/client-signal.ts";
 import { contract } from "../http/contract.ts";
@@ -35,7 +35,7 @@ export const COMMAND_CONTRACTS = [CLAIM, CLAIM_ONE];
 
 /** Claims (Worker protocol). A claim whose client leaves ends its wait, and holds nothing. */
 export function commandRoutes(
-  advance: Pick<Advance, "claim">,
+  orchestrator: Pick<Orchestrator, "claim">,
   workers: Pick<Workers, "claimOne">,
   metrics: Pick<Metrics, "claimAnswered">,
   stopping: AbortSignal,
@@ -47,7 +47,7 @@ export function commandRoutes(
       const began = performance.now();
       try {
         const input = { worker, limit, kinds, labels, waitMs };
-        const claimed = await advance.claim(input, listener.signal, listener.left);
+        const claimed = await orchestrator.claim(input, listener.signal, listener.left);
         return c.json({ commands: claimed.map(commandAnswer) } satisfies ClaimAnswer);
       } finally {
         metrics.claimAnswered((performance.now() - began) / 1_000);

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { BatchAnswer, BatchBody, BatchStatus, SingleEventAnswer, SingleEventBody } from "../../schema/api/events.ts";
 import type { Batches, BatchState } from "../../services/orchestration/batch-status.ts";
 import type { ReportOutcome } from "../../services/orchestration/orchestrator.ts";
-import type { ReportAsked } from "../../services/orchestration/resolve-report.ts";
+import type { ReportRequest } from "../../services/orchestration/resolve-report.ts";
 import { contract } from "../http/contract.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import { parseJson, readBody } from "../http/read-body.ts";
@@ -60,7 +60,7 @@ export const EVENT_CONTRACTS = [BATCH, SINGLE, STATUS, STREAM];
 
 /** What the routes of events need. */
 export interface EventRouteDeps {
-  report(asked: ReportAsked): Promise<ReportOutcome>;
+  report(asked: ReportRequest): Promise<ReportOutcome>;
   batches: Batches;
   /** `FLOW_BATCH_EVENTS_MAX` and `FLOW_BATCH_BYTES_MAX`. */
   limits: { eventsMax: number; bytesMax: number };

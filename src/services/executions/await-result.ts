@@ -7,7 +7,7 @@ import { findExecution } from "../../repositories/executions/execution-list.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
 import { unknownExecution } from "../errors.ts";
-import type { Advance, ExecutionView } from "../orchestration/orchestrator.ts";
+import type { ExecutionView, Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** The end of an execution, or how far it is. */
 export interface ExecutionResult {
@@ -38,24 +38,24 @@ const LOOK_MS = 1_000;
  * out of date: when it has not moved for a second, and before saying "not yet".
  */
 export async function awaitResult(
-  { database, advance }: { database: Database; advance: Pick<Advance, "view" | "watch"> },
+  { database, orchestrator }: { database: Database; orchestrator: Pick<Orchestrator, "view" | "watch"> },
   executionId: string,
   asked: ResultAsked,
   signal: AbortSignal,
 ): Promise<ExecutionResult> {
   const until = performance.now() + asked.waitMs;
-  const waiter = createWaiter((listener) => advance.watch(executionId, listener, "end"));
+  const waiter = createWaiter((listener) => orchestrator.watch(executionId, listener, "end"));
   try {
     let wasTold = true;
     for (let seen = 0; ; ) {
       const rest = until - performance.now();
       const isLast = rest <= 0 || signal.aborted;
-      let view = await advance.view(executionId);
+      let view = await orchestrator.view(executionId);
       const moves = wasTold || (view !== undefined && view.lastEventId > seen);
       seen = view?.lastEventId ?? 0;
       if (view === undefined || (!isTerminal(view.state.status) && (isLast || !moves))) {
         const row = await findExecution(database, executionId);
-        view = row && (await advance.view(executionId, row.lastEventId));
+        view = row && (await orchestrator.view(executionId, row.lastEventId));
       }
       if (view === undefined) throw unknownExecution(executionId);
       checkReturnStep(view.source.program, asked.step);

@@ -1,7 +1,7 @@
 import type { Database } from "../../repositories/database/database.ts";
 import { findExecution, listChildren } from "../../repositories/executions/execution-list.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
-import type { Advance } from "../orchestration/orchestrator.ts";
+import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** How to cancel. */
 export interface CancelAsked {
@@ -29,12 +29,12 @@ const PAGE = 100;
  */
 export function cancelExecutions(deps: {
   database: Database;
-  advance: Pick<Advance, "inject">;
+  orchestrator: Pick<Orchestrator, "inject">;
   now(): number;
 }): (executionId: string, asked: CancelAsked) => Promise<Cancelled> {
-  const { database, advance, now } = deps;
+  const { database, orchestrator, now } = deps;
   const end = async (executionId: string, reason: string) => {
-    const verdict = await advance.inject(executionId, { type: "execution.cancelled", at: now(), reason });
+    const verdict = await orchestrator.inject(executionId, { type: "execution.cancelled", at: now(), reason });
     return verdict === "accepted";
   };
   return async (executionId, { reason, cascade }) => {

@@ -3,7 +3,7 @@ import type { Database } from "../../repositories/database/database.ts";
 import { type EventsAsked, listEvents } from "../../repositories/executions/event-list.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
-import type { Advance } from "../orchestration/orchestrator.ts";
+import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** Events read at a time: what a slow reader makes a server hold is one such page. */
 const PAGE = 100;
@@ -22,13 +22,13 @@ const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.faile
  * alive. It reads the next page only when the last one was taken.
  */
 export async function* followEvents(
-  { database, advance }: { database: Database; advance: Pick<Advance, "watch"> },
+  { database, orchestrator }: { database: Database; orchestrator: Pick<Orchestrator, "watch"> },
   executionId: string,
   { after, isShort = false }: FollowAsked,
   signal: AbortSignal,
 ): AsyncGenerator<EventRecord | "idle"> {
   // From before the first look on: what happens between a look and the wait after it ends that wait.
-  const waiter = createWaiter((listener) => advance.watch(executionId, listener));
+  const waiter = createWaiter((listener) => orchestrator.watch(executionId, listener));
   let last = after;
   try {
     while (!signal.aborted) {

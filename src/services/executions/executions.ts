@@ -24,7 +24,7 @@ import type { Access } from "../access/access.ts";
 import type { Audit } from "../access/audit.ts";
 import type { Listed, PageAsked } from "../catalog/catalog.ts";
 import { unknownExecution } from "../errors.ts";
-import type { Advance, ExecutionView } from "../orchestration/orchestrator.ts";
+import type { ExecutionView, Orchestrator } from "../orchestration/orchestrator.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import type { Results } from "../results/results.ts";
 import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-result.ts";
@@ -97,7 +97,7 @@ const RESULTS_MAX = 500;
 /** What the executions are made of. */
 export interface ExecutionsDeps {
   database: Database;
-  advance: Advance;
+  orchestrator: Orchestrator;
   results: Pick<Results, "removeOf">;
   programs: RenderedDeps["programs"];
   access: Pick<Access, "user">;
@@ -124,7 +124,7 @@ function told(
 
 /** The executions of a database. */
 export function createExecutions(deps: ExecutionsDeps): Executions {
-  const { database, advance, results } = deps;
+  const { database, orchestrator, results } = deps;
   const cancel = cancelExecutions(deps);
   const rowOf = async (executionId: string) => {
     const row = await findExecution(database, executionId);
@@ -146,7 +146,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const row = await rowOf(executionId);
       // In this order: the row's event is told as the one that this is of, so that what happens meanwhile is told again next time.
       const changed = stepsAfter === undefined ? undefined : await changedSteps(database, executionId, stepsAfter);
-      const view = await advance.view(executionId, row.lastEventId);
+      const view = await orchestrator.view(executionId, row.lastEventId);
       if (view === undefined) throw unknownExecution(executionId);
       const { program } = view.source;
       const children = mayHaveChildren(view.state, program) ? await listOpenChildren(database, executionId) : [];

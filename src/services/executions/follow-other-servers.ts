@@ -1,6 +1,6 @@
 import type { Database } from "../../repositories/database/database.ts";
 import { findMoves, hasOtherServer } from "../../repositories/executions/execution-moves.ts";
-import type { Advance } from "../orchestration/orchestrator.ts";
+import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** Hears of what other servers did where no broker tells. */
 export interface Elsewhere {
@@ -11,7 +11,7 @@ export interface Elsewhere {
 /** What looking needs. */
 export interface ElsewhereDeps {
   database: Database;
-  advance: Pick<Advance, "moved" | "watched">;
+  orchestrator: Pick<Orchestrator, "moved" | "watched">;
   /** Name of this server. */
   server: string;
   /** Whether a broker tells what others do. */
@@ -34,7 +34,7 @@ const PAUSE_MS = 0.1;
  * asks the database, all of them with one statement over the primary key: nothing is written for it on the way of the work, as
  * notifications would be, and a server that is alone, or hears a broker, asks nothing.
  */
-export function createElsewhere({ database, advance, server, isTold, now }: ElsewhereDeps): Elsewhere {
+export function createElsewhere({ database, orchestrator, server, isTold, now }: ElsewhereDeps): Elsewhere {
   let seen = new Map<string, number>();
   let others = { areThere: false, askAt: 0 };
   let notBefore = 0;
@@ -42,7 +42,7 @@ export function createElsewhere({ database, advance, server, isTold, now }: Else
   return {
     async look() {
       if (isTold() || now() < notBefore) return;
-      const watched = advance.watched();
+      const watched = orchestrator.watched();
       if (watched.length === 0) return;
       if (now() >= others.askAt) {
         others = { areThere: await hasOtherServer(database, server, SILENT_MS), askAt: now() + SERVERS_MS };
@@ -56,7 +56,7 @@ export function createElsewhere({ database, advance, server, isTold, now }: Else
       for (const { executionId, lastEventId, hasEnded } of await findMoves(database, part)) {
         if (kept.get(executionId) === lastEventId) continue;
         kept.set(executionId, lastEventId);
-        advance.moved(executionId, { lastEventId, hasEnded });
+        orchestrator.moved(executionId, { lastEventId, hasEnded });
       }
       seen = kept;
     },

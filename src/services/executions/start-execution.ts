@@ -19,7 +19,7 @@ import type { ParentRef } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { missingChildren } from "../catalog/missing-children.ts";
 import { inPieces } from "../in-pieces.ts";
-import type { Advance } from "../orchestration/orchestrator.ts";
+import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
 const CHILD_DEPTH_MAX = 64;
@@ -58,11 +58,11 @@ export interface Started extends Omit<Executable, "kind"> {
 /**
  * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
  * CONFLICT for a parent that has ended, FORBIDDEN by `permit` or for a child that its parent's user may not run, and what
- * {@link Advance.start} says.
+ * {@link Orchestrator.start} says.
  */
 export function startExecutions(deps: {
   database: Database;
-  advance: Pick<Advance, "start">;
+  orchestrator: Pick<Orchestrator, "start">;
   /** Cancels a child whose parent was cancelled while it started. */
   cancel(executionId: string, reason: string): Promise<unknown>;
   /** See `checkStarter`. */
@@ -70,7 +70,7 @@ export function startExecutions(deps: {
   /** The compiled playbook of a catalog entry. */
   programs(catalogId: string): Promise<{ program: Program }>;
 }): (asked: StartAsked) => Promise<Started> {
-  const { database, advance } = deps;
+  const { database, orchestrator } = deps;
   const newestOf = gather(
     async (paths: readonly string[]) =>
       new Map((await findExecutables(database, paths)).map((entry) => [entry.path, entry])),
@@ -93,7 +93,7 @@ export function startExecutions(deps: {
     // A run that stops before the call does not need what is called.
     if (target === undefined) await checkChildren(program, newestOf, asked);
     const warnings = parent === undefined ? await inPieces(unknownInputsInPieces(program, input)) : [];
-    const started = await advance.start({
+    const started = await orchestrator.start({
       entry: what,
       input,
       ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),

@@ -17,7 +17,7 @@ export interface BackgroundWork {
  * Work of which a run does at most `limit` and tells how many that were: after a full one there may be more, and the next one
  * begins soon.
  */
-export function untilFew(
+export function repeatWhileFull(
   name: string,
   intervalMs: number,
   limit: number,

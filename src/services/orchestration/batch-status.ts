@@ -2,7 +2,7 @@ import { createWaiter, type Waiter } from "../../platform/concurrency/change-sig
 import type { Database } from "../../repositories/database/database.ts";
 import { type BatchRow, findBatch } from "../../repositories/orchestration/batches.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { Advance } from "./orchestrator.ts";
+import type { Orchestrator } from "./orchestrator.ts";
 
 /** How far a batch is, with the number of requests that wait to be written. */
 export type BatchState = BatchRow & { queueDepth: number };
@@ -21,14 +21,14 @@ export interface Batches {
 /** The batches of a database. `pollMs` is `FLOW_BATCH_STATUS_STREAM_POLL_SECONDS`: changes here are seen at once. */
 export function createBatches(deps: {
   database: Database;
-  advance: Pick<Advance, "queueDepth" | "watch">;
+  orchestrator: Pick<Orchestrator, "queueDepth" | "watch">;
   pollMs: number;
 }): Batches {
-  const { database, advance } = deps;
+  const { database, orchestrator } = deps;
   const status = async (requestId: string) => {
     const row = await findBatch(database, requestId);
     if (row === undefined) throw new FlowError("NOT_FOUND", `There is no event batch ${requestId}`);
-    return { ...row, queueDepth: advance.queueDepth() };
+    return { ...row, queueDepth: orchestrator.queueDepth() };
   };
   return {
     status,
@@ -42,10 +42,10 @@ export function createBatches(deps: {
 async function* changes(
   first: BatchState,
   look: () => Promise<BatchState>,
-  { advance, pollMs }: { advance: Pick<Advance, "watch">; pollMs: number },
+  { orchestrator, pollMs }: { orchestrator: Pick<Orchestrator, "watch">; pollMs: number },
   signal: AbortSignal,
 ): AsyncGenerator<BatchState | "idle"> {
-  const waiter = waiterFor(first.executionIds, advance);
+  const waiter = waiterFor(first.executionIds, orchestrator);
   try {
     yield first;
     for (let last = first; !isOver(last) && !signal.aborted; ) {
@@ -60,9 +60,9 @@ async function* changes(
   }
 }
 
-function waiterFor(executionIds: readonly string[], advance: Pick<Advance, "watch">): Waiter {
+function waiterFor(executionIds: readonly string[], orchestrator: Pick<Orchestrator, "watch">): Waiter {
   return createWaiter((listener) => {
-    const ends = executionIds.map((id) => advance.watch(id, listener));
+    const ends = executionIds.map((id) => orchestrator.watch(id, listener));
     return () => {
       for (const end of ends) end();
     };

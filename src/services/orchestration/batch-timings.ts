@@ -5,7 +5,7 @@ import type { Committed } from "./rounds/round.ts";
  * `result.context` of `batch.completed` (interface specification, "Events"). A round writes everything with one statement:
  * `commit_ms` is that statement, persisting and saving included; what it holds cannot be timed apart.
  *
- * - `lock_acquire_ms`: how long the events waited for their execution: its lane, not a lock of the database, is what keeps
+ * - `lock_acquire_ms`: how long the events waited for their execution: its turn in memory, not a lock of the database, is what keeps
  *   rounds apart within a server.
  * - `pool_checkout_ms`: 0, the connections that write are not shared with anything else.
  */

@@ -1,19 +1,21 @@
 import { openCommand } from "../../engine/state/state.ts";
 import { claimEntry, claimedCommand } from "./claims/assign-commands.ts";
 import { runJob } from "./jobs.ts";
-import type { Advance, ClaimedCommand, ClaimInput } from "./orchestrator.ts";
-import type { AdvanceParts } from "./parts.ts";
-import type { Demand, HeldClaim } from "./rounds/round.ts";
+import type { ClaimedCommand, ClaimInput, Orchestrator } from "./orchestrator.ts";
+import type { OrchestratorParts } from "./parts.ts";
+import type { PendingClaim, TentativeClaim } from "./rounds/round.ts";
 
-/** The part of {@link Advance} that gives commands to workers. */
-export function createClaiming(parts: AdvanceParts): Pick<Advance, "claim" | "claimOne" | "offer" | "dismiss"> {
+/** The part of {@link Orchestrator} that gives commands to workers. */
+export function createClaiming(
+  parts: OrchestratorParts,
+): Pick<Orchestrator, "claim" | "claimOne" | "offer" | "dismiss"> {
   const waits = new Set<Wait>();
-  const offer: Advance["offer"] = async (commandIds, abandonedBy) => {
-    const { store, ready, pump, now, observer } = parts;
+  const offer: Orchestrator["offer"] = async (commandIds, abandonedBy) => {
+    const { store, ready, roundLoop, now, observer } = parts;
     try {
       const found = await store.claimableCommands(commandIds, abandonedBy);
       for (const command of found) ready.add({ ...command, readyAt: now() });
-      if (found.length > 0) pump.wake();
+      if (found.length > 0) roundLoop.wake();
     } catch (error) {
       // Whatever was not offered now is found by polling.
       if (parts.unavailable(error) === undefined) observer.fault(error, []);
@@ -60,11 +62,11 @@ const AT_ONCE_MS = 100;
 
 /** Waits among those who want commands, until a round gives some, the time is over, or nobody listens any more. */
 async function waitForCommands(
-  parts: AdvanceParts,
+  parts: OrchestratorParts,
   { input, signal, left, wait }: Claiming,
-  offer: Advance["offer"],
+  offer: Orchestrator["offer"],
 ): Promise<ClaimedCommand[]> {
-  const { pump, deadlines, ready, refill } = parts;
+  const { roundLoop, deadlines, ready, refill } = parts;
   parts.checkOpen("UNAVAILABLE");
   if (input.waitMs <= 0 && !ready.suits(input)) {
     await refill.poll();
@@ -74,15 +76,15 @@ async function waitForCommands(
     let isOver = false;
     const leave = () => {
       isOver = true;
-      if (demand.held.length === 0) demand.deliver([]);
+      if (pendingClaim.tentative.length === 0) pendingClaim.deliver([]);
     };
-    const demand: Demand = {
+    const pendingClaim: PendingClaim = {
       input,
-      held: [],
+      tentative: [],
       deliver(commands) {
         // A round that could not be written gives none: go on waiting.
         if (commands.length === 0 && !isOver && !parts.isClosed()) return;
-        pump.waiting.delete(demand);
+        roundLoop.waiting.delete(pendingClaim);
         cancel();
         signal?.removeEventListener("abort", leave);
         // Nobody is there to run them: they are for others at once, not when the lease is over.
@@ -93,8 +95,8 @@ async function waitForCommands(
     wait.leave = leave;
     const cancel = deadlines.add(Math.max(input.waitMs, AT_ONCE_MS), leave);
     signal?.addEventListener("abort", leave, { once: true });
-    pump.waiting.add(demand);
-    pump.wake();
+    roundLoop.waiting.add(pendingClaim);
+    roundLoop.wake();
     if (signal?.aborted) leave();
   });
 }
@@ -103,24 +105,30 @@ function idOf({ command }: ClaimedCommand): string {
   return command.command_id;
 }
 
-async function claimOne(parts: AdvanceParts, commandId: string, worker: string): Promise<ClaimedCommand | undefined> {
+async function claimOne(
+  parts: OrchestratorParts,
+  commandId: string,
+  worker: string,
+): Promise<ClaimedCommand | undefined> {
   parts.checkOpen("UNAVAILABLE");
-  const { store, pump, limits, now } = parts;
+  const { store, roundLoop, limits, now } = parts;
   const [entry] = await store.claimableCommands([commandId]);
   if (entry === undefined) return undefined;
   const ready = { ...entry, readyAt: now() };
-  let held: HeldClaim | undefined;
-  const { at } = await runJob(pump, [entry.executionId], (base) => ({
+  let tentative: TentativeClaim | undefined;
+  const { at } = await runJob(roundLoop, [entry.executionId], (base) => ({
     ...base,
     check: () => undefined,
     async apply(round) {
-      held = undefined;
-      const draft = round.draft(entry.executionId);
-      if (draft === undefined || openCommand(draft.live.state, commandId)?.attempt !== entry.attempt) return;
+      tentative = undefined;
+      const changes = round.changes(entry.executionId);
+      if (changes === undefined || openCommand(changes.live.state, commandId)?.attempt !== entry.attempt) return;
       parts.ready.remove(commandId);
-      held = claimEntry(ready, draft, worker, now());
+      tentative = claimEntry(ready, changes, worker, now());
     },
   }));
-  const [body] = held === undefined ? [] : await store.commandBodies([commandId]);
-  return held === undefined || body === undefined ? undefined : claimedCommand(held, body, at + limits.leaseMs);
+  const [body] = tentative === undefined ? [] : await store.commandBodies([commandId]);
+  return tentative === undefined || body === undefined
+    ? undefined
+    : claimedCommand(tentative, body, at + limits.leaseMs);
 }

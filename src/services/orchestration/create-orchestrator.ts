@@ -2,43 +2,43 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { createClaiming } from "./claim-commands.ts";
 import { inject } from "./jobs.ts";
 import { createDeadlines } from "./memory/deadlines.ts";
-import { createLanes } from "./memory/execution-cache.ts";
-import { createIdBlocks } from "./memory/id-allocator.ts";
+import { createExecutionCache } from "./memory/execution-cache.ts";
+import { createIdAllocator } from "./memory/id-allocator.ts";
 import { loadExecution } from "./memory/load-execution.ts";
-import { createWatchers } from "./memory/subscriptions.ts";
-import type { Advance, AdvanceDeps } from "./orchestrator.ts";
-import type { AdvanceParts } from "./parts.ts";
-import { createUpkeep } from "./recover.ts";
+import { createSubscriptions } from "./memory/subscriptions.ts";
+import type { Orchestrator, OrchestratorDeps } from "./orchestrator.ts";
+import type { OrchestratorParts } from "./parts.ts";
+import { createRecovery } from "./recover.ts";
 import { createReport, markersOf } from "./report.ts";
-import { createPump } from "./round-loop.ts";
-import type { FollowDeps } from "./rounds/apply-event.ts";
-import { createReadyCommands } from "./rounds/ready-queue.ts";
+import { createRoundLoop } from "./round-loop.ts";
+import type { ApplyDeps } from "./rounds/apply-event.ts";
+import { createReadyQueue } from "./rounds/ready-queue.ts";
 import { createRefill } from "./rounds/refill-ready-queue.ts";
 import { createStart } from "./start.ts";
 
-/** Builds the service. It works until {@link Advance.close}. */
-export function createAdvance(deps: AdvanceDeps): Advance {
+/** Builds the service. It works until {@link Orchestrator.close}. */
+export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
   const { store, clock, limits, observer } = deps;
   const now = () => clock.now();
-  const ids = createIdBlocks((count) => store.reserveIds(count), now);
-  const ready = createReadyCommands({ ...limits.ready, onShort: () => refill.short() });
-  const lanes = createLanes((id) => loadExecution(deps, id), now);
+  const ids = createIdAllocator((count) => store.reserveIds(count), now);
+  const ready = createReadyQueue({ ...limits.ready, onShort: () => refill.short() });
+  const cache = createExecutionCache((id) => loadExecution(deps, id), now);
   const deadlines = createDeadlines(clock);
-  const watchers = createWatchers();
-  const follow: FollowDeps = { now, newId: () => ids.next(), env: deps.env, save: deps.results.save };
-  const pump = createPump({
+  const subscriptions = createSubscriptions();
+  const applyDeps: ApplyDeps = { now, newId: () => ids.next(), env: deps.env, save: deps.results.save };
+  const roundLoop = createRoundLoop({
     ...deps,
-    lanes,
+    cache,
     ids,
     ready,
-    follow,
+    applyDeps,
     now,
     leaseMs: limits.leaseMs,
     roundsMax: 1 + limits.processors,
     onFault: observer.fault,
     onCommitted(commit) {
       const ended = new Set(commit.ended.map(({ executionId }) => executionId));
-      for (const id of commit.moved.keys()) watchers.tell(id, ended.has(id));
+      for (const id of commit.moved.keys()) subscriptions.notify(id, ended.has(id));
       observer.committed(commit);
     },
     onClaimed({ readyAt, batch }) {
@@ -52,7 +52,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     store,
     ready,
     now,
-    onFound: pump.wake,
+    onFound: roundLoop.wake,
     onFailed: (error) => {
       if (deps.unavailable(error) === undefined) observer.fault(error, []);
     },
@@ -61,22 +61,22 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   const checkOpen = (code: "worker_unavailable" | "UNAVAILABLE") => {
     if (closed)
       throw new FlowError(code, "This server is stopping. Send the same again to another one, or in a few seconds");
-    if (pump.depth() >= limits.queueMax) {
+    if (roundLoop.depth() >= limits.queueMax) {
       throw new FlowError(
         "queue_unavailable",
-        `${pump.depth()} requests wait to be written already. Try again in a second`,
+        `${roundLoop.depth()} requests wait to be written already. Try again in a second`,
       );
     }
   };
-  const parts: AdvanceParts = {
+  const parts: OrchestratorParts = {
     ...deps,
     ids,
     ready,
     refill,
-    lanes,
-    pump,
+    cache,
+    roundLoop,
     deadlines,
-    follow,
+    applyDeps,
     checkOpen,
     isClosed: () => closed,
     now,
@@ -87,38 +87,39 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     start: createStart(parts),
     report: createReport(parts, claiming.offer),
     ...claiming,
-    inject: (executionId, event) => inject(pump, executionId, event),
+    inject: (executionId, event) => inject(roundLoop, executionId, event),
     async view(executionId, atLeast = 0) {
-      const lane = lanes.of(executionId);
-      await lanes.whenFree(lane);
-      if (lane.live !== null && lane.live.lastEventId < atLeast) lanes.drop(lane);
-      await lanes.load(lane);
-      const { live } = lane;
+      const cached = cache.entry(executionId);
+      await cache.whenFree(cached);
+      if (cached.live !== null && cached.live.lastEventId < atLeast) cache.drop(cached);
+      await cache.load(cached);
+      const { live } = cached;
       if (live === null) return undefined;
       return { state: live.state, source: live.source, lastEventId: live.lastEventId };
     },
-    upkeep: createUpkeep(parts),
-    watch: watchers.watch,
+    recovery: createRecovery(parts),
+    watch: subscriptions.watch,
     moved(executionId, { lastEventId, hasEnded }) {
-      const lane = lanes.known(executionId);
-      if (lane !== undefined && !lane.busy) {
-        if (lane.live !== null && lane.live.lastEventId >= lastEventId) return;
+      const cached = cache.peek(executionId);
+      if (cached !== undefined && !cached.busy) {
+        if (cached.live !== null && cached.live.lastEventId >= lastEventId) return;
         // What is kept of it is out of date. Where a round works on it, its write is refused and it is loaded anew.
-        lanes.drop(lane);
+        cache.drop(cached);
       }
-      watchers.tell(executionId, hasEnded);
+      subscriptions.notify(executionId, hasEnded);
     },
-    watched: watchers.watched,
-    queueDepth: () => pump.depth(),
+    watched: subscriptions.watched,
+    queueDepth: () => roundLoop.depth(),
     async close() {
       closed = true;
-      for (const demand of [...pump.waiting]) if (demand.held.length === 0) demand.deliver([]);
-      await pump.idle();
+      for (const pendingClaim of [...roundLoop.waiting])
+        if (pendingClaim.tentative.length === 0) pendingClaim.deliver([]);
+      await roundLoop.idle();
       // The last markers have nobody left to travel with.
-      for (const lane of lanes.all()) {
-        if (lane.markers.length > 0) pump.push(markersOf(lane.executionId));
+      for (const cached of cache.all()) {
+        if (cached.markers.length > 0) roundLoop.push(markersOf(cached.executionId));
       }
-      await pump.idle();
+      await roundLoop.idle();
     },
   };
 }

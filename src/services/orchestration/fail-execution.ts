@@ -3,7 +3,7 @@ import type { FlowEvent } from "../../schema/words/event.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { inject } from "./jobs.ts";
 import type { ReportInput } from "./orchestrator.ts";
-import type { AdvanceParts } from "./parts.ts";
+import type { OrchestratorParts } from "./parts.ts";
 
 /** Times that the server may fail over a command's failure before it ends the execution. */
 const FAULTS_MAX = 3;
@@ -17,20 +17,20 @@ const COUNTED_MAX = 1_000;
  *
  * Call it with each report that was not written, and why. Never rejects: what cannot be ended either is told as a fault.
  */
-export function createLastWord(
-  parts: Pick<AdvanceParts, "pump" | "now" | "observer">,
+export function createFaultCount(
+  parts: Pick<OrchestratorParts, "roundLoop" | "now" | "observer">,
 ): (input: Pick<ReportInput, "events">, error: unknown) => Promise<void> {
-  const faults = new Map<string, number>();
+  const faultCounts = new Map<string, number>();
   return async ({ events }, error) => {
     if (!isFault(error) || !events.every(({ event }) => event.type === "command.failed")) return;
     for (const { executionId, event } of events) {
-      const count = (faults.get(event.command_id) ?? 0) + 1;
-      faults.delete(event.command_id);
-      if (count < FAULTS_MAX) faults.set(event.command_id, count);
-      else await endOverFault(parts, executionId, `the failure of command ${event.command_id}`, error);
+      const count = (faultCounts.get(event.command_id) ?? 0) + 1;
+      faultCounts.delete(event.command_id);
+      if (count < FAULTS_MAX) faultCounts.set(event.command_id, count);
+      else await failExecution(parts, executionId, `the failure of command ${event.command_id}`, error);
     }
-    const [oldest] = faults.keys();
-    if (faults.size > COUNTED_MAX && oldest !== undefined) faults.delete(oldest);
+    const [oldest] = faultCounts.keys();
+    if (faultCounts.size > COUNTED_MAX && oldest !== undefined) faultCounts.delete(oldest);
   };
 }
 
@@ -43,8 +43,8 @@ function isFault(error: unknown): boolean {
  * Ends an execution as failed because this program fails over what follows from something that has happened in it: nothing
  * would ever follow, and nobody be told. `what` names it. Never rejects.
  */
-export async function endOverFault(
-  { pump, now, observer }: Pick<AdvanceParts, "pump" | "now" | "observer">,
+export async function failExecution(
+  { roundLoop, now, observer }: Pick<OrchestratorParts, "roundLoop" | "now" | "observer">,
   executionId: string,
   what: string,
   cause: unknown,
@@ -53,7 +53,7 @@ export async function endOverFault(
   const error: TaskError = { kind: "unknown", code: "INTERNAL", message, retryable: false };
   const event: FlowEvent = { type: "workflow.failed", at: now(), error };
   try {
-    await inject(pump, executionId, event);
+    await inject(roundLoop, executionId, event);
   } catch (fault) {
     observer.fault(fault, [executionId]);
   }

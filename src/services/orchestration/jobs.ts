@@ -4,28 +4,32 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { unknownExecution } from "../errors.ts";
 import type { LiveExecution, UndecidedEvent } from "./memory/load-execution.ts";
-import type { Pump } from "./round-loop.ts";
-import { follow, followUndecided } from "./rounds/apply-event.ts";
+import type { RoundLoop } from "./round-loop.ts";
+import { applyEvent, applyUndecided } from "./rounds/apply-event.ts";
 import type { Committed, Job, Round } from "./rounds/round.ts";
 
 /** Queues a job and waits until it is durable. Rejects with what it was refused with. */
 export function runJob(
-  pump: Pick<Pump, "push">,
+  roundLoop: Pick<RoundLoop, "push">,
   executionIds: string[],
   make: (base: Omit<Job, "check" | "apply">) => Job,
 ): Promise<Committed> {
   return new Promise((resolve, reject) => {
-    pump.push(make(jobBase(executionIds, { settle: resolve, fail: reject })));
+    roundLoop.push(make(jobBase(executionIds, { settle: resolve, fail: reject })));
   });
 }
 
 /** Folds one event from outside into an execution, and what follows; says how it was judged. */
-export async function inject(pump: Pick<Pump, "push">, executionId: string, event: FlowEvent): Promise<Acceptance> {
+export async function inject(
+  roundLoop: Pick<RoundLoop, "push">,
+  executionId: string,
+  event: FlowEvent,
+): Promise<Acceptance> {
   let verdict: Acceptance = "late";
   const told = (judged: Acceptance) => {
     verdict = judged;
   };
-  await runJob(pump, [executionId], (base) => injectJob(event, base, told));
+  await runJob(roundLoop, [executionId], (base) => injectJob(event, base, told));
   return verdict;
 }
 
@@ -60,8 +64,8 @@ export function startJob(
     check: () => undefined,
     async apply(round) {
       // Nobody else has its id: an earlier try was written, and its answer lost.
-      if (draftOf(round, base) !== undefined) return;
-      await follow(round.begin(fresh(), start), first, round.follow);
+      if (changesOf(round, base) !== undefined) return;
+      await applyEvent(round.begin(fresh(), start), first, round.applyDeps);
     },
   };
 }
@@ -71,15 +75,15 @@ function injectJob(event: FlowEvent, base: Omit<Job, "check" | "apply">, told: (
   return {
     ...base,
     check(round) {
-      if (draftOf(round, base) === undefined) throw unknownExecution(base.executionIds[0] ?? "");
+      if (changesOf(round, base) === undefined) throw unknownExecution(base.executionIds[0] ?? "");
     },
     async apply(round) {
-      const draft = draftOf(round, base);
-      if (draft === undefined) return;
-      await followUndecided(draft, round.follow);
-      const verdict = accept(draft.live.state, event);
+      const changes = changesOf(round, base);
+      if (changes === undefined) return;
+      await applyUndecided(changes, round.applyDeps);
+      const verdict = accept(changes.live.state, event);
       told(verdict);
-      if (verdict === "accepted") await follow(draft, event, round.follow);
+      if (verdict === "accepted") await applyEvent(changes, event, round.applyDeps);
     },
   };
 }
@@ -89,7 +93,7 @@ function injectJob(event: FlowEvent, base: Omit<Job, "check" | "apply">, told: (
  * the events for a state that was loaded since: it contains them, and does not know that nothing has followed yet. A state in
  * which `lastEventId`, the last of them, is missing is older than the batch: nothing would follow, and it counts for nothing.
  */
-export function followJob(
+export function processBatchJob(
   requestId: string,
   base: Omit<Job, "check" | "apply">,
   undecided: (executionId: string, live: LiveExecution) => UndecidedEvent[],
@@ -100,7 +104,7 @@ export function followJob(
     commandsGenerated: 0,
     check(round: Round) {
       for (const executionId of job.executionIds) {
-        const live = round.draft(executionId)?.live;
+        const live = round.changes(executionId)?.live;
         if (live === undefined || live.lastEventId >= lastEventId(executionId)) continue;
         throw new FlowError("UNAVAILABLE", `Execution ${executionId} is not known up to its batch ${requestId}`);
       }
@@ -108,10 +112,10 @@ export function followJob(
     async apply(round: Round) {
       job.commandsGenerated = 0;
       for (const executionId of job.executionIds) {
-        const draft = round.draft(executionId);
-        if (draft === undefined) continue;
-        draft.live.undecided = [...undecided(executionId, draft.live), ...draft.live.undecided];
-        job.commandsGenerated += await followUndecided(draft, round.follow);
+        const changes = round.changes(executionId);
+        if (changes === undefined) continue;
+        changes.live.undecided = [...undecided(executionId, changes.live), ...changes.live.undecided];
+        job.commandsGenerated += await applyUndecided(changes, round.applyDeps);
       }
       const { commandsGenerated, executionIds } = job;
       round.batch({ requestId, state: "completed", commandsGenerated, executionIds });
@@ -140,12 +144,12 @@ export function markerJob(base: Omit<Job, "check" | "apply">): Job {
     ...base,
     check: () => undefined,
     async apply(round) {
-      // Opening its draft takes the markers in.
-      for (const executionId of base.executionIds) round.draft(executionId);
+      // Opening its change set takes the markers in.
+      for (const executionId of base.executionIds) round.changes(executionId);
     },
   };
 }
 
-function draftOf(round: Round, { executionIds }: { executionIds: string[] }) {
-  return round.draft(executionIds[0] ?? "");
+function changesOf(round: Round, { executionIds }: { executionIds: string[] }) {
+  return round.changes(executionIds[0] ?? "");
 }

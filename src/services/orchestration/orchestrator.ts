@@ -11,7 +11,7 @@ import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Watched } from "./memory/subscriptions.ts";
-import type { StoppedCommand } from "./rounds/cancel-notices.ts";
+import type { CancelledCommand } from "./rounds/cancel-notices.ts";
 import type { EndedStep } from "./rounds/change-set.ts";
 import type { ReadyOptions } from "./rounds/ready-queue.ts";
 
@@ -95,7 +95,7 @@ export interface ExecutionView {
  * The only way in which executions of the service go forward: events are accepted, folded, followed up, written in one
  * transaction with the projections, and told to others after its commit.
  */
-export interface Advance {
+export interface Orchestrator {
   /**
    * Starts an execution; resolves when that is durable. Throws `FlowError` INVALID_INPUT where a default of the workload
    * cannot be rendered, NOT_FOUND for a target or a return step that is none, CONFLICT for an idempotency key that was used with another body, UNAVAILABLE.
@@ -136,7 +136,7 @@ export interface Advance {
   moved(executionId: string, move: { lastEventId: number; hasEnded: boolean }): void;
   /** Executions that somebody watches. */
   watched(): string[];
-  upkeep: Upkeep;
+  recovery: Recovery;
   /** Batches and starts that wait to be written. */
   queueDepth(): number;
   /** Takes nothing new, answers who waits for commands, and ends when all that was taken is written. */
@@ -144,7 +144,7 @@ export interface Advance {
 }
 
 /** What advancing needs. */
-export interface AdvanceDeps {
+export interface OrchestratorDeps {
   store: ExecutionStore;
   programs: (catalogId: string) => Promise<CommandProgram>;
   /** Payloads that are not inline. */
@@ -161,18 +161,18 @@ export interface AdvanceDeps {
   env: JsonObject;
   /** The place of a new execution in a trace; default: directly under its caller, where that has one. */
   traceOf?(executionId: string, traceparent: string | undefined): TraceRef | undefined;
-  limits: AdvanceLimits;
+  limits: OrchestratorLimits;
   /** The result of an execution as it is shown. */
   resultOf(state: ExecutionState): Json;
   isRetryable(error: unknown): boolean;
   /** True for the error of a store that knows an idempotency key already. */
   isDuplicateKey(error: unknown): boolean;
   unavailable(error: unknown): FlowError | undefined;
-  observer: AdvanceObserver;
+  observer: OrchestratorObserver;
 }
 
 /** Limits of advancing; times in milliseconds. */
-export interface AdvanceLimits {
+export interface OrchestratorLimits {
   leaseMs: number;
   /** `FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS`. */
   ackMs: number;
@@ -183,11 +183,11 @@ export interface AdvanceLimits {
   /** `FLOW_BATCH_ACCEPT_WORKERS`: rounds that are written at a time, while the next one is decided. */
   processors: number;
   /** Commands that wait in memory; default: those of `services/orchestration/rounds/ready-queue`. */
-  ready?: Pick<ReadyOptions, "laneMax" | "readyMax" | "laneMin">;
+  ready?: Pick<ReadyOptions, "groupMax" | "readyMax" | "groupMin">;
 }
 
 /** What is told of, for metrics, logs and other processes. Nothing here may throw. */
-export interface AdvanceObserver {
+export interface OrchestratorObserver {
   /** After a commit. */
   committed(commit: Commit): void;
   /** A batch is in the log, so long after it came. */
@@ -205,7 +205,7 @@ export interface AdvanceObserver {
 }
 
 /** What is looked after beside the requests; each call is one run and says how much it found. */
-export interface Upkeep {
+export interface Recovery {
   /**
    * Finds PENDING commands that this process was not told of: issued by another server, or before this one began. The safety
    * net under every notification.
@@ -228,7 +228,7 @@ export interface Commit {
   /** Steps that ended. */
   steps: readonly EndedStep[];
   /** Commands that were cancelled while workers held them, by execution. */
-  stopped: readonly { executionId: string; commands: readonly StoppedCommand[] }[];
+  cancelled: readonly { executionId: string; commands: readonly CancelledCommand[] }[];
   /** Executions that ended; to be read at once, they may be forgotten. */
   ended: readonly ExecutionState[];
   /** The store's clock, milliseconds since 1970. */

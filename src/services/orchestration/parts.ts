@@ -1,21 +1,21 @@
 import type { Deadlines } from "./memory/deadlines.ts";
-import type { Lanes } from "./memory/execution-cache.ts";
-import type { IdBlocks } from "./memory/id-allocator.ts";
-import type { AdvanceDeps } from "./orchestrator.ts";
-import type { Pump } from "./round-loop.ts";
-import type { FollowDeps } from "./rounds/apply-event.ts";
-import type { ReadyCommands } from "./rounds/ready-queue.ts";
+import type { ExecutionCache } from "./memory/execution-cache.ts";
+import type { IdAllocator } from "./memory/id-allocator.ts";
+import type { OrchestratorDeps } from "./orchestrator.ts";
+import type { RoundLoop } from "./round-loop.ts";
+import type { ApplyDeps } from "./rounds/apply-event.ts";
+import type { ReadyQueue } from "./rounds/ready-queue.ts";
 import type { Refill } from "./rounds/refill-ready-queue.ts";
 
 /** What the parts of `Advance` share. */
-export interface AdvanceParts extends AdvanceDeps {
-  ids: IdBlocks;
-  ready: ReadyCommands;
+export interface OrchestratorParts extends OrchestratorDeps {
+  ids: IdAllocator;
+  ready: ReadyQueue;
   refill: Refill;
-  lanes: Lanes;
-  pump: Pump;
+  cache: ExecutionCache;
+  roundLoop: RoundLoop;
   deadlines: Deadlines;
-  follow: FollowDeps;
+  applyDeps: ApplyDeps;
   now(): number;
   isClosed(): boolean;
   /** Throws `FlowError` when the server stops or its queue is full. */

@@ -3,18 +3,18 @@ import type { AcceptedBatch } from "../../ports/execution-store.ts";
 import { fromRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
-import { followJob, inject, runJob } from "./jobs.ts";
+import { inject, processBatchJob, runJob } from "./jobs.ts";
 import type { UndecidedEvent } from "./memory/load-execution.ts";
-import type { Upkeep } from "./orchestrator.ts";
-import type { AdvanceParts } from "./parts.ts";
-import { giveUp } from "./report.ts";
+import type { Recovery } from "./orchestrator.ts";
+import type { OrchestratorParts } from "./parts.ts";
+import { failBatch } from "./report.ts";
 
 /** Rows looked at in one statement. */
 const PAGE = 500;
 
-/** The upkeep of an advance. */
-export function createUpkeep(parts: AdvanceParts): Upkeep {
-  const { store, ready, refill, pump, lanes, now } = parts;
+/** The recovery of an orchestrator. */
+export function createRecovery(parts: OrchestratorParts): Recovery {
+  const { store, ready, refill, roundLoop, cache, now } = parts;
   return {
     async poll() {
       const returned = await store.returnedCommands(PAGE);
@@ -22,7 +22,7 @@ export function createUpkeep(parts: AdvanceParts): Upkeep {
       for (const command of news) ready.add({ ...command, readyAt: now() });
       const found = news.length + (await refill.poll());
       // Also for those that are known: what kept them from being claimed may have passed unnoticed.
-      if (ready.size() > 0) pump.wake();
+      if (ready.size() > 0) roundLoop.wake();
       return found;
     },
     async recover(idleMs) {
@@ -44,13 +44,16 @@ export function createUpkeep(parts: AdvanceParts): Upkeep {
       }
       return overdue.length;
     },
-    sweep: () => lanes.sweep(),
+    sweep: () => cache.sweep(),
   };
 }
 
 /** The events are in the log and in every state that is loaded from it; only what follows from them is missing. */
-async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, eventIds }: AcceptedBatch): Promise<void> {
-  const { store, pump } = parts;
+async function recoverBatch(
+  parts: OrchestratorParts,
+  { requestId, executionIds, eventIds }: AcceptedBatch,
+): Promise<void> {
+  const { store, roundLoop } = parts;
   const wanted = new Set(eventIds);
   const events = new Map<string, UndecidedEvent[]>();
   const lastIds = new Map<string, number>();
@@ -68,24 +71,24 @@ async function recoverBatch(parts: AdvanceParts, { requestId, executionIds, even
   const undecided = (executionId: string) => events.get(executionId) ?? [];
   const lastId = (executionId: string) => lastIds.get(executionId) ?? 0;
   try {
-    await runJob(pump, [...executionIds], (base) => followJob(requestId, base, undecided, lastId));
+    await runJob(roundLoop, [...executionIds], (base) => processBatchJob(requestId, base, undecided, lastId));
   } catch (error) {
-    giveUp(parts, { requestId, executionIds }, error);
+    failBatch(parts, { requestId, executionIds }, error);
   }
 }
 
 /** The limit is computed again for the message: the row has the moment only. */
-async function expireExecution(parts: AdvanceParts, executionId: string): Promise<void> {
-  const { pump, lanes, now, env, follow } = parts;
-  const lane = lanes.of(executionId);
-  await lanes.load(lane);
-  const { live } = lane;
+async function expireExecution(parts: OrchestratorParts, executionId: string): Promise<void> {
+  const { roundLoop, cache, now, env, applyDeps } = parts;
+  const cached = cache.entry(executionId);
+  await cache.load(cached);
+  const { live } = cached;
   if (live === null) return;
   const { references, decisions, state, source } = live;
   const { sealing } = decisions;
-  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env, sealing };
+  const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
   const given = await references.evaluate(() => timeLimit(source.program, state.workload, engineEnv));
   const limitMs = given ?? now() - state.startedAt;
   const event: FlowEvent = { type: "workflow.failed", at: now(), error: outOfTime(state.path, limitMs) };
-  await inject(pump, executionId, event);
+  await inject(roundLoop, executionId, event);
 }

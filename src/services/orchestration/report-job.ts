@@ -3,9 +3,9 @@ import type { BatchChange } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
-import { fold, follow, followUndecided } from "./rounds/apply-event.ts";
-import type { BatchTrace, Draft } from "./rounds/change-set.ts";
-import type { Committed, Demand, Job, Round } from "./rounds/round.ts";
+import { applyEvent, applyUndecided, foldOnly } from "./rounds/apply-event.ts";
+import type { BatchTrace, ChangeSet } from "./rounds/change-set.ts";
+import type { Committed, Job, PendingClaim, Round } from "./rounds/round.ts";
 import { completeReport, judgeReport, type Refusal } from "./validate-report.ts";
 
 /** A batch of events on its way into the log. */
@@ -26,8 +26,8 @@ export interface ReportParts {
   bodySha256: string;
   events: { executionId: string; event: ReportedEvent }[];
   /** Who wants commands with the answer; undefined: accept only, what follows is worked out afterwards. */
-  demand: Demand | undefined;
-  /** The caller waits for what follows, also without a demand. */
+  pendingClaim: PendingClaim | undefined;
+  /** The caller waits for what follows, also without a claim. */
   isAwaited?: boolean;
   now(): number;
   trace: BatchTrace;
@@ -51,7 +51,7 @@ interface Entry {
  * server has moved some at the same moment: these are written after the others.
  */
 export function createReportJob(parts: ReportParts): ReportJob {
-  const { demand } = parts;
+  const { pendingClaim } = parts;
   const entries = parts.events.map((sent, index): Entry => ({ ...sent, index, eventId: undefined, commands: 0 }));
   let rest = entries;
   const executionIds = executionsOf(entries);
@@ -63,18 +63,18 @@ export function createReportJob(parts: ReportParts): ReportJob {
     eventIds: [],
     commandsGenerated: 0,
     // A part of an accepted batch that is written without the rest would be followed up by nobody if this server dies.
-    processed: demand !== undefined || parts.isAwaited === true || executionIds.length > 1,
-    ...(demand !== undefined && { demand }),
+    processed: pendingClaim !== undefined || parts.isAwaited === true || executionIds.length > 1,
+    ...(pendingClaim !== undefined && { pendingClaim }),
     isAbandoned: parts.isAbandoned,
     check(round) {
-      const refusals = judgeReport(rest, (id) => round.draft(id)?.live);
+      const refusals = judgeReport(rest, (id) => round.changes(id)?.live);
       if (refusals.length === 0) return;
       const told = refusals.map((refusal) => ({ ...refusal, index: rest[refusal.index]?.index ?? 0 }));
       throw refused(told, entries.length);
     },
     async apply(round) {
       if (rest[0] === entries[0]) markAccepted(round, parts);
-      for (const executionId of job.executionIds) draftOf(round, executionId).batch = parts.trace;
+      for (const executionId of job.executionIds) changesOf(round, executionId).batch = parts.trace;
       if (job.processed) await process(round, rest);
       else await acceptOnly(round, rest);
       job.eventIds = entries.flatMap(({ eventId }) => eventId ?? []);
@@ -99,25 +99,25 @@ function executionsOf(events: readonly { executionId: string }[]): string[] {
 async function process(round: Round, entries: readonly Entry[]): Promise<void> {
   for (const entry of entries) {
     Object.assign(entry, UNWRITTEN);
-    const draft = draftOf(round, entry.executionId);
-    await followUndecided(draft, round.follow);
-    const event = completeReport(draft.live, entry.event);
+    const changes = changesOf(round, entry.executionId);
+    await applyUndecided(changes, round.applyDeps);
+    const event = completeReport(changes.live, entry.event);
     // An earlier event of the batch may have ended the run: this one is late then, and changes nothing.
-    if (accept(draft.live.state, event) !== "accepted") continue;
-    const place = draft.count();
-    entry.commands = await follow(draft, event, round.follow);
-    entry.eventId = draft.idAt(place);
+    if (accept(changes.live.state, event) !== "accepted") continue;
+    const place = changes.count();
+    entry.commands = await applyEvent(changes, event, round.applyDeps);
+    entry.eventId = changes.idAt(place);
   }
 }
 
 /** Only folds the events. What was accepted before must be decided first: the log has it in that order. */
 async function acceptOnly(round: Round, entries: readonly Entry[]): Promise<void> {
-  for (const executionId of executionsOf(entries)) await followUndecided(draftOf(round, executionId), round.follow);
+  for (const executionId of executionsOf(entries)) await applyUndecided(changesOf(round, executionId), round.applyDeps);
   for (const entry of entries) {
     Object.assign(entry, UNWRITTEN);
-    const draft = draftOf(round, entry.executionId);
-    const event = completeReport(draft.live, entry.event);
-    if (accept(draft.live.state, event) === "accepted") entry.eventId = fold(draft, [event])[0];
+    const changes = changesOf(round, entry.executionId);
+    const event = completeReport(changes.live, entry.event);
+    if (accept(changes.live.state, event) === "accepted") entry.eventId = foldOnly(changes, [event])[0];
   }
 }
 
@@ -128,7 +128,7 @@ function markAccepted(round: Round, parts: ReportParts): void {
   const { events } = parts;
   const [first] = events;
   if (first === undefined) return;
-  draftOf(round, first.executionId).marker({
+  changesOf(round, first.executionId).marker({
     type: "batch.accepted",
     at: parts.now(),
     context: { request_id: parts.requestId, caller: parts.caller, events: events.length },
@@ -146,10 +146,10 @@ function batchRow(job: ReportJob, executionIds: string[], parts: ReportParts): B
   };
 }
 
-function draftOf(round: Round, executionId: string): Draft {
-  const draft = round.draft(executionId);
-  if (draft === undefined) throw new Error(`Execution ${executionId} is not loaded`);
-  return draft;
+function changesOf(round: Round, executionId: string): ChangeSet {
+  const changes = round.changes(executionId);
+  if (changes === undefined) throw new Error(`Execution ${executionId} is not loaded`);
+  return changes;
 }
 
 function refused(refusals: Refusal[], total: number): FlowError {

@@ -1,13 +1,13 @@
 import type { KnownBatch } from "../../ports/execution-store.ts";
 import { ERROR_STATUS, FlowError, messageOf } from "../../schema/words/errors.ts";
 import { batchTimings } from "./batch-timings.ts";
-import { createLastWord, endOverFault } from "./fail-execution.ts";
-import { failBatchJob, followJob, jobBase, markerJob } from "./jobs.ts";
+import { createFaultCount, failExecution } from "./fail-execution.ts";
+import { failBatchJob, jobBase, markerJob, processBatchJob } from "./jobs.ts";
 import type { LiveExecution } from "./memory/load-execution.ts";
-import type { Advance, ClaimedCommand, ReportInput, ReportOutcome } from "./orchestrator.ts";
-import type { AdvanceParts } from "./parts.ts";
+import type { ClaimedCommand, Orchestrator, ReportInput, ReportOutcome } from "./orchestrator.ts";
+import type { OrchestratorParts } from "./parts.ts";
 import { createReportJob, type ReportJob } from "./report-job.ts";
-import type { Committed, Demand, Job } from "./rounds/round.ts";
+import type { Committed, Job, PendingClaim } from "./rounds/round.ts";
 import { otherBody } from "./start.ts";
 
 /** Keys of batches that are remembered, so that a request sent twice at once is written once. The store knows all of them. */
@@ -16,12 +16,12 @@ const REMEMBERED_MAX = 5_000;
 const MARKER_MS = 500;
 
 /** `Advance.report`. */
-export function createReport(parts: AdvanceParts, offer: Advance["offer"]): Advance["report"] {
+export function createReport(parts: OrchestratorParts, offer: Orchestrator["offer"]): Orchestrator["report"] {
   const remembered = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
-  const giveUpOn = createLastWord(parts);
+  const countFault = createFaultCount(parts);
   const attempt = (input: ReportInput) =>
     send(parts, input, offer).catch(async (error: unknown) => {
-      await giveUpOn(input, error);
+      await countFault(input, error);
       throw error;
     });
   return async (input) => {
@@ -47,18 +47,27 @@ export function createReport(parts: AdvanceParts, offer: Advance["offer"]): Adva
 }
 
 /** A batch that cannot be written, or whose events are not acceptable, may have been written before: its key tells. */
-async function recall(parts: AdvanceParts, input: ReportInput, key: string, error: unknown): Promise<ReportOutcome> {
+async function recall(
+  parts: OrchestratorParts,
+  input: ReportInput,
+  key: string,
+  error: unknown,
+): Promise<ReportOutcome> {
   const isRefusal = error instanceof FlowError && error.code === "CONFLICT";
   if (!isRefusal && !parts.isDuplicateKey(error)) throw error;
   const known: KnownBatch | undefined = await parts.store.findBatch(input.caller, key);
   if (known === undefined) throw error;
   if (known.bodySha256 !== input.bodySha256) throw otherBody(key);
   const { requestId, eventIds, commandsGenerated } = known;
-  return { requestId, eventIds, commandsGenerated, queueDepth: parts.pump.depth(), duplicate: true, commands: [] };
+  return { requestId, eventIds, commandsGenerated, queueDepth: parts.roundLoop.depth(), duplicate: true, commands: [] };
 }
 
-async function send(parts: AdvanceParts, input: ReportInput, offer: Advance["offer"]): Promise<ReportOutcome> {
-  const { ids, pump, limits, observer, now } = parts;
+async function send(
+  parts: OrchestratorParts,
+  input: ReportInput,
+  offer: Orchestrator["offer"],
+): Promise<ReportOutcome> {
+  const { ids, roundLoop, limits, observer, now } = parts;
   if (!ids.isReady()) await ids.ready();
   const arrivedAt = now();
   const requestId = String(ids.next());
@@ -88,16 +97,16 @@ async function send(parts: AdvanceParts, input: ReportInput, offer: Advance["off
       if (isOver) return giveBack();
       if (written === undefined) return;
       const { eventIds, commandsGenerated } = written;
-      const queueDepth = pump.depth();
+      const queueDepth = roundLoop.depth();
       const claimed = commands;
       commands = [];
       finish(() =>
         resolve({ requestId, eventIds, commandsGenerated, queueDepth, duplicate: false, commands: claimed }),
       );
     };
-    const demand: Demand | undefined = input.claim && {
+    const pendingClaim: PendingClaim | undefined = input.claim && {
       input: input.claim,
-      held: [],
+      tentative: [],
       deliver(claimed) {
         // A first try may have claimed something, although the report itself has to be run again.
         commands.push(...claimed);
@@ -107,7 +116,7 @@ async function send(parts: AdvanceParts, input: ReportInput, offer: Advance["off
     };
     const cancelAck = parts.deadlines.add(limits.ackMs, () => {
       // One that is being written may be answered by its commit; it is only given up when nobody has looked at it.
-      if (hasBegun && demand !== undefined) return;
+      if (hasBegun && pendingClaim !== undefined) return;
       observer.ackTimedOut();
       refuse(notTaken(limits.ackMs));
     });
@@ -115,15 +124,15 @@ async function send(parts: AdvanceParts, input: ReportInput, offer: Advance["off
     const job = createReportJob({
       ...input,
       requestId,
-      demand,
+      pendingClaim,
       now,
       trace: { arrivedAt, isClaimed: false },
       settle(settled, committed) {
         written = settled;
         observer.batchAccepted((now() - arrivedAt) / 1_000);
         afterwards(parts, settled, input, committed, arrivedAt);
-        // With a demand, the answer comes with what was claimed for it.
-        if (demand === undefined) answer();
+        // With a pending claim, the answer comes with what was claimed for it.
+        if (pendingClaim === undefined) answer();
       },
       fail: refuse,
       isAbandoned: () => isOver && !hasBegun,
@@ -131,29 +140,29 @@ async function send(parts: AdvanceParts, input: ReportInput, offer: Advance["off
     const { check } = job;
     job.check = (round) => {
       hasBegun = true;
-      if (demand !== undefined) demand.held = [];
+      if (pendingClaim !== undefined) pendingClaim.tentative = [];
       check(round);
     };
-    pump.push(job);
+    roundLoop.push(job);
   });
 }
 
 /** Processes what was only accepted, and marks the end in the log. */
 function afterwards(
-  parts: AdvanceParts,
+  parts: OrchestratorParts,
   job: ReportJob,
   input: ReportInput,
   committed: Committed,
   arrivedAt: number,
 ): void {
-  const { pump, lanes, now } = parts;
+  const { roundLoop, cache, now } = parts;
   const [executionId] = job.executionIds;
   if (executionId === undefined) return;
   const mark = (end: Committed, commandsGenerated: number) => {
     const context = batchTimings(job.requestId, end, { arrivedAt, endedAt: now(), commandsGenerated });
-    lanes.of(executionId).markers.push({ type: "batch.completed", at: now(), context });
+    cache.entry(executionId).markers.push({ type: "batch.completed", at: now(), context });
     parts.deadlines.add(MARKER_MS, () => {
-      if (lanes.of(executionId).markers.length > 0 && !parts.isClosed()) pump.push(markersOf(executionId));
+      if (cache.entry(executionId).markers.length > 0 && !parts.isClosed()) roundLoop.push(markersOf(executionId));
     });
   };
   if (job.processed) {
@@ -161,7 +170,7 @@ function afterwards(
     return;
   }
   const accepted = new Map<string, LiveExecution | null>(
-    job.executionIds.map((id) => [id, lanes.known(id)?.live ?? null]),
+    job.executionIds.map((id) => [id, cache.peek(id)?.live ?? null]),
   );
   const undecided = (id: string, live: LiveExecution) =>
     accepted.get(id) === live
@@ -169,10 +178,10 @@ function afterwards(
       : input.events.filter((sent) => sent.executionId === id).map(({ event }) => ({ event, eventId: undefined }));
   const ends = {
     settle: (end: Committed) => mark(end, follower.commandsGenerated),
-    fail: (error: unknown) => giveUp(parts, job, error),
+    fail: (error: unknown) => failBatch(parts, job, error),
   };
-  const follower = followJob(job.requestId, jobBase([...job.executionIds], ends), undecided);
-  pump.unshift(follower);
+  const follower = processBatchJob(job.requestId, jobBase([...job.executionIds], ends), undecided);
+  roundLoop.unshift(follower);
 }
 
 /** Writes the markers that wait at an execution, if there is nobody to travel with. What fails is only told less exactly. */
@@ -181,26 +190,26 @@ export function markersOf(executionId: string): Job {
 }
 
 /**
- * A batch whose consequences could not be worked out. While the store is away it stays accepted, and the upkeep tries again;
+ * A batch whose consequences could not be worked out. While the store is away it stays accepted, and recovery tries again;
  * what fails for any other reason would fail again: the batch is failed, so that whoever asks for its status is told, and its
  * executions are ended, which would otherwise wait for ever for what follows.
  */
-export function giveUp(
-  parts: AdvanceParts,
+export function failBatch(
+  parts: OrchestratorParts,
   { requestId, executionIds }: Pick<ReportJob, "requestId" | "executionIds">,
   error: unknown,
 ): void {
-  const { pump, unavailable } = parts;
+  const { roundLoop, unavailable } = parts;
   if (unavailable(error) !== undefined) return;
   if (error instanceof FlowError && ERROR_STATUS[error.code] === 503) return;
   const code = error instanceof FlowError && error.code === "processing_timeout" ? error.code : "processing_error";
-  pump.push(
+  roundLoop.push(
     failBatchJob(
       { requestId, code, message: messageOf(error) },
       jobBase([], { settle: () => undefined, fail: () => undefined }),
     ),
   );
-  for (const id of executionIds) void endOverFault(parts, id, `event batch ${requestId}`, error);
+  for (const id of executionIds) void failExecution(parts, id, `event batch ${requestId}`, error);
 }
 
 function notTaken(ms: number): FlowError {

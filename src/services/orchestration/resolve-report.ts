@@ -3,26 +3,26 @@ import { unavailable } from "../../repositories/database/error-codes.ts";
 import { findCommandExecutions } from "../../repositories/orchestration/find-startable.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { Advance, ReportInput, ReportOutcome } from "./orchestrator.ts";
+import type { Orchestrator, ReportInput, ReportOutcome } from "./orchestrator.ts";
 
 /** A request's events; who sent one without its execution knows the command only. */
-export interface ReportAsked extends Omit<ReportInput, "events"> {
+export interface ReportRequest extends Omit<ReportInput, "events"> {
   events: { executionId: string | undefined; event: ReportedEvent }[];
 }
 
 /**
- * Hands events on to {@link Advance.report}. Events without an execution are those of their command; a command that nobody
+ * Hands events on to {@link Orchestrator.report}. Events without an execution are those of their command; a command that nobody
  * knows refuses the batch as a whole: `FlowError` CONFLICT with `detail.events`. A batch that cannot be written because the
  * database is away is refused with `enqueue_error` (interface specification, Errors): nobody knows whether it was written, and
  * the same request under its idempotency key tells.
  */
 export function reportEvents(deps: {
   database: Database;
-  advance: Pick<Advance, "report">;
-}): (asked: ReportAsked) => Promise<ReportOutcome> {
+  orchestrator: Pick<Orchestrator, "report">;
+}): (asked: ReportRequest) => Promise<ReportOutcome> {
   return async (asked) => {
     try {
-      return await deps.advance.report(await withExecutions(deps.database, asked));
+      return await deps.orchestrator.report(await withExecutions(deps.database, asked));
     } catch (error) {
       const away = unavailable(error);
       throw away === undefined ? error : notEnqueued(away);
@@ -30,7 +30,7 @@ export function reportEvents(deps: {
   };
 }
 
-async function withExecutions(database: Database, asked: ReportAsked): Promise<ReportInput> {
+async function withExecutions(database: Database, asked: ReportRequest): Promise<ReportInput> {
   const lacking = asked.events.filter(({ executionId }) => executionId === undefined);
   // The rule: workers of ours always say it.
   if (lacking.length === 0) return asked as ReportInput;

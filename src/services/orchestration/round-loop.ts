@@ -4,22 +4,22 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { assignCommands } from "./claims/assign-commands.ts";
 import { deliverClaims, keepIssued, offerIssued } from "./claims/deliver-claims.ts";
-import type { Lanes } from "./memory/execution-cache.ts";
-import type { IdBlocks } from "./memory/id-allocator.ts";
+import type { ExecutionCache } from "./memory/execution-cache.ts";
+import type { IdAllocator } from "./memory/id-allocator.ts";
 import type { Commit } from "./orchestrator.ts";
-import type { FollowDeps } from "./rounds/apply-event.ts";
+import type { ApplyDeps } from "./rounds/apply-event.ts";
 import { createJobQueue, EXECUTIONS_MAX } from "./rounds/job-queue.ts";
-import type { ReadyCommands, ReadyEntry } from "./rounds/ready-queue.ts";
-import { type Demand, type Job, type OpenRound, openRound } from "./rounds/round.ts";
+import type { ReadyEntry, ReadyQueue } from "./rounds/ready-queue.ts";
+import { type Job, type OpenRound, openRound, type PendingClaim } from "./rounds/round.ts";
 import { type RoundDeps, type RoundEnd, runRound } from "./rounds/run-round.ts";
 
-/** What a pump works with. */
-export interface PumpDeps {
+/** What the round loop works with. */
+export interface RoundLoopDeps {
   store: ExecutionStore;
-  lanes: Lanes;
-  ids: IdBlocks;
-  ready: ReadyCommands;
-  follow: FollowDeps;
+  cache: ExecutionCache;
+  ids: IdAllocator;
+  ready: ReadyQueue;
+  applyDeps: ApplyDeps;
   /** Milliseconds since 1970. */
   now(): number;
   /** Calls later, when what arrived together has been queued: `setImmediate`. */
@@ -41,9 +41,9 @@ export interface PumpDeps {
 }
 
 /** Runs jobs in rounds: as many as have come while the round before was written. */
-export interface Pump {
-  /** Who waits for commands. Add and remove here, and {@link Pump.wake} after adding. */
-  waiting: Set<Demand>;
+export interface RoundLoop {
+  /** Who waits for commands. Add and remove here, and {@link RoundLoop.wake} after adding. */
+  waiting: Set<PendingClaim>;
   push(job: Job): void;
   /** Puts a job before all others: it ends what another one has begun. */
   unshift(job: Job): void;
@@ -54,10 +54,10 @@ export interface Pump {
   idle(): Promise<void>;
 }
 
-/** Starts a pump; it does nothing until there is a job. */
-export function createPump(deps: PumpDeps): Pump {
-  const { lanes, ids, ready } = deps;
-  const waiting = new Set<Demand>();
+/** Starts the loop; it does nothing until there is a job. */
+export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
+  const { cache, ids, ready } = deps;
+  const waiting = new Set<PendingClaim>();
   let underWay = 0;
   let isScheduled = false;
   /** Something has changed since claims were last tried in vain. */
@@ -83,9 +83,9 @@ export function createPump(deps: PumpDeps): Pump {
     for (const job of queue.withdraw(executionId)) job.fail(away);
     rest();
   };
-  const queue = createJobQueue({ lanes, ids, onLoaded: wake, onFailed: failAll });
+  const queue = createJobQueue({ cache, ids, onLoaded: wake, onFailed: failAll });
   const run = roundRunner(deps, (round) => {
-    assignCommands(round, [...waiting], ready, lanes, {
+    assignCommands(round, [...waiting], ready, cache, {
       now: deps.now,
       isUsable: queue.isUsable,
       joinMax: EXECUTIONS_MAX,
@@ -103,12 +103,12 @@ export function createPump(deps: PumpDeps): Pump {
     if (jobs.length === 0 && !canClaim) return rest();
     isClaimable = false;
     underWay += 1;
-    const members = jobs.flatMap(({ executionIds }) => executionIds.map((id) => lanes.of(id)));
+    const members = jobs.flatMap(({ executionIds }) => executionIds.map((id) => cache.entry(id)));
     const round = openRound(members, { ...deps, newId: () => ids.next() });
     void run(round, jobs, (again) => queue.unshift(again)).finally(() => {
       underWay -= 1;
-      for (const lane of round.lanes.values()) lanes.free(lane);
-      if (round.lanes.size > 0) isClaimable = true;
+      for (const cached of round.executions.values()) cache.free(cached);
+      if (round.executions.size > 0) isClaimable = true;
       schedule();
     });
     if (queue.length() > 0) schedule();
@@ -139,8 +139,8 @@ export function createPump(deps: PumpDeps): Pump {
 }
 
 /** Runs a round to its end: written, told, and its claims answered. It gives the jobs that are to be run again to `repeat`. */
-function roundRunner(deps: PumpDeps, assign: (round: OpenRound) => void) {
-  const { lanes, ready } = deps;
+function roundRunner(deps: RoundLoopDeps, assign: (round: OpenRound) => void) {
+  const { cache, ready } = deps;
   const roundDeps: RoundDeps = {
     ...deps,
     assign(round) {
@@ -151,13 +151,13 @@ function roundRunner(deps: PumpDeps, assign: (round: OpenRound) => void) {
   const tell = (round: OpenRound, { moved, committed }: RoundEnd) => {
     const unclaimed = keepIssued(round, ready, moved);
     if (committed === undefined) return;
-    const steps = [...round.drafts.values()].flatMap((draft) => draft.steps);
-    const ended = [...round.drafts.values()].flatMap((draft) => (draft.hasEnded() ? [draft.live.state] : []));
-    const stopped = [...round.drafts].flatMap(([executionId, { stopped: commands }]) =>
+    const steps = [...round.changeSets.values()].flatMap((changes) => changes.steps);
+    const ended = [...round.changeSets.values()].flatMap((changes) => (changes.hasEnded() ? [changes.live.state] : []));
+    const cancelled = [...round.changeSets].flatMap(([executionId, { cancelled: commands }]) =>
       commands.length === 0 ? [] : [{ executionId, commands }],
     );
-    const places = new Map([...moved].map((id) => [id, round.drafts.get(id)?.live.lastEventId ?? 0]));
-    deps.onCommitted({ moved: places, unclaimed, steps, ended, stopped, ...committed });
+    const places = new Map([...moved].map((id) => [id, round.changeSets.get(id)?.live.lastEventId ?? 0]));
+    deps.onCommitted({ moved: places, unclaimed, steps, ended, cancelled, ...committed });
   };
   return async (round: OpenRound, jobs: readonly Job[], repeat: (again: Job[]) => void): Promise<void> => {
     try {
@@ -170,8 +170,8 @@ function roundRunner(deps: PumpDeps, assign: (round: OpenRound) => void) {
       await deliverClaims(round, end, { ...deps, onFailed });
     } catch (error) {
       // Nothing above throws but for a fault of ours. THE JOBS MUST END all the same: somebody waits for each.
-      deps.onFault(error, [...round.lanes.keys()]);
-      for (const lane of round.lanes.values()) lanes.drop(lane);
+      deps.onFault(error, [...round.executions.keys()]);
+      for (const cached of round.executions.values()) cache.drop(cached);
       for (const job of jobs) job.fail(error);
     }
   };

@@ -9,11 +9,11 @@ import type { TraceRef } from "../../schema/words/trace.ts";
 import { runJob, startJob } from "./jobs.ts";
 import { decisionsOf, type LiveExecution } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
-import type { Advance, StartInput } from "./orchestrator.ts";
-import type { AdvanceParts } from "./parts.ts";
+import type { Orchestrator, StartInput } from "./orchestrator.ts";
+import type { OrchestratorParts } from "./parts.ts";
 
 /** `Advance.start`. */
-export function createStart(parts: AdvanceParts): Advance["start"] {
+export function createStart(parts: OrchestratorParts): Orchestrator["start"] {
   return async (input) => {
     parts.checkOpen("UNAVAILABLE");
     const known = await findKnown(parts, input);
@@ -23,7 +23,7 @@ export function createStart(parts: AdvanceParts): Advance["start"] {
     const executionId = String(parts.ids.next());
     try {
       await begin(parts, input, source, executionId);
-      return { executionId, status: parts.lanes.known(executionId)?.live?.state.status ?? "RUNNING", duplicate: false };
+      return { executionId, status: parts.cache.peek(executionId)?.live?.state.status ?? "RUNNING", duplicate: false };
     } catch (error) {
       // Two requests with one key at the same moment: the other one was first.
       const first = parts.isDuplicateKey(error) ? await findKnown(parts, input) : undefined;
@@ -34,17 +34,17 @@ export function createStart(parts: AdvanceParts): Advance["start"] {
 }
 
 async function begin(
-  parts: AdvanceParts,
+  parts: OrchestratorParts,
   input: StartInput,
   source: CommandProgram,
   executionId: string,
 ): Promise<void> {
-  const { now, follow, env, lanes, pump } = parts;
+  const { now, applyDeps, env, cache, roundLoop } = parts;
   checkReturnStep(source.program, input.returnStep);
   const decisions = decisionsOf(parts, executionId, () => input.parent);
   const references = loadedReferences(decisions.store);
   const { sealing } = decisions;
-  const engineEnv = { now: now(), newId: () => String(follow.newId()), references, env, sealing };
+  const engineEnv = { now: now(), newId: () => String(applyDeps.newId()), references, env, sealing };
   const trace = traceOf(parts, executionId, input.traceparent);
   const request = {
     executionId,
@@ -77,19 +77,19 @@ async function begin(
     decisions,
     eventsSinceSnapshot: 0,
   });
-  const lane = lanes.of(executionId);
+  const cached = cache.entry(executionId);
   // There is nothing to load yet.
-  lane.missing = true;
-  await runJob(pump, [executionId], (base) => startJob(first, start, fresh, base));
+  cached.missing = true;
+  await runJob(roundLoop, [executionId], (base) => startJob(first, start, fresh, base));
 }
 
-function traceOf(parts: AdvanceParts, executionId: string, traceparent: string | undefined): TraceRef | undefined {
+function traceOf(parts: OrchestratorParts, executionId: string, traceparent: string | undefined): TraceRef | undefined {
   if (parts.traceOf !== undefined) return parts.traceOf(executionId, traceparent);
   return traceparent === undefined ? undefined : { context: traceparent };
 }
 
 /** What was started under the same key before. Throws `FlowError` INVALID_INPUT when that had another body. */
-async function findKnown(parts: AdvanceParts, { idempotency }: StartInput) {
+async function findKnown(parts: OrchestratorParts, { idempotency }: StartInput) {
   if (idempotency === undefined) return undefined;
   const known = await parts.store.findStart(idempotency.caller, idempotency.key);
   if (known === undefined) return undefined;

@@ -1,11 +1,11 @@
-/** Commands that this process has told of and not yet heard back. Beyond this the oldest are forgotten, and looked up. */
+/** Published ids that are kept until they come back. Beyond this the oldest are forgotten: their notices are then looked up. */
 const KEPT_MAX = 20_000;
 
-/** Tells notices of this process, which every broker brings back, from those of others. */
-export interface Echoes {
+/** A loopback filter: tells the notices that this process published, which every broker delivers to it too, from those of others. */
+export interface OwnNotices {
   /** These are about to be published. */
-  told(commandIds: readonly string[]): void;
-  /** Of what was heard, what somebody else told: or this process a second time, as its reaper does. */
+  published(commandIds: readonly string[]): void;
+  /** Filters out the ids that this process published, once each: a repeat, for example by its reaper, passes. */
   fromOthers(commandIds: readonly string[]): string[];
 }
 
@@ -13,10 +13,10 @@ export interface Echoes {
  * Commands that a round has issued are in this process's queue already. Without this each commit would be followed by a
  * statement that looks up what it has just written.
  */
-export function createEchoes(): Echoes {
+export function createOwnNotices(): OwnNotices {
   const own = new Set<string>();
   return {
-    told(commandIds) {
+    published(commandIds) {
       for (const id of commandIds) own.add(id);
       for (const id of own) {
         if (own.size <= KEPT_MAX) return;

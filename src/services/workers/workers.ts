@@ -12,8 +12,8 @@ import {
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageAsked } from "../catalog/catalog.ts";
-import type { Advance, ClaimedCommand } from "../orchestration/orchestrator.ts";
-import type { Stops } from "../orchestration/rounds/cancel-notices.ts";
+import type { ClaimedCommand, Orchestrator } from "../orchestration/orchestrator.ts";
+import type { CancelNotices } from "../orchestration/rounds/cancel-notices.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 
 /** A worker that wants to take part. */
@@ -41,7 +41,7 @@ export interface WorkerHeartbeat {
 }
 
 /** What a worker is told. */
-export interface HeartbeatTold {
+export interface HeartbeatResult {
   cancel: string[];
   lost: string[];
   /** How long the leases last that were renewed. */
@@ -61,7 +61,7 @@ export interface Workers {
    * `FlowError` `unknown` when it is to register again, CONFLICT when another process has registered under its name since. With `waitMs` it hears of a cancellation as soon as that is written;
    * the signal ends the wait.
    */
-  heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<HeartbeatTold>;
+  heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<HeartbeatResult>;
   /**
    * Signs it off; what it still holds is offered to others at once, by every server. Nothing happens for a name that is not
    * registered, or that another process has by now.
@@ -79,10 +79,10 @@ export interface Workers {
 /** What the pool is made of. */
 export interface WorkersDeps {
   database: Database;
-  advance: Pick<Advance, "offer" | "claimOne" | "dismiss">;
+  orchestrator: Pick<Orchestrator, "offer" | "claimOne" | "dismiss">;
   /** Commands were given back: any server may have a worker for them. */
   onReturned(commandIds: readonly string[]): void;
-  stops: Pick<Stops, "listen">;
+  cancelNotices: Pick<CancelNotices, "listen">;
   policy: ClaimPolicy;
   /** `FLOW_COMMAND_CLAIM_LEASE_SECONDS`, milliseconds. */
   leaseMs: number;
@@ -95,27 +95,27 @@ const ANSWER_MS = 10_000;
 
 /** The pool that a database holds. */
 export function createWorkers(deps: WorkersDeps): Workers {
-  const { database, advance, stops, policy, leaseMs } = deps;
+  const { database, orchestrator, cancelNotices, policy, leaseMs } = deps;
   const record = async (heartbeat: Omit<WorkerHeartbeat, "waitMs">) => {
-    if (heartbeat.draining) advance.dismiss(heartbeat.name);
+    if (heartbeat.draining) orchestrator.dismiss(heartbeat.name);
     const found = await recordHeartbeat(database, { ...heartbeat, leaseMs, graceMs: ANSWER_MS });
     if (found === undefined) {
       if (await isReplaced(database, heartbeat.name, heartbeat.instance)) throw replaced(heartbeat.name);
       throw new FlowError("unknown", `No worker '${heartbeat.name}' is registered here. Register again`);
     }
-    if (found.unlisted.length > 0) void advance.offer(found.unlisted, heartbeat.name);
+    if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, heartbeat.name);
     return { cancel: found.cancelled, lost: found.lost };
   };
   return {
     async register(worker) {
       const [runtimeId = ""] = await reserveIds(database, 1);
       const registered = await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
-      if (registered.released.length > 0) void advance.offer(registered.released, worker.name);
+      if (registered.released.length > 0) void orchestrator.offer(registered.released, worker.name);
       return { runtimeId: registered.id, leaseMs };
     },
     async heartbeat({ waitMs = 0, ...heartbeat }, signal = NEVER) {
       // Before the database is asked: what is cancelled between the two is heard.
-      const listener = waitMs > 0 ? stops.listen(heartbeat.name) : undefined;
+      const listener = waitMs > 0 ? cancelNotices.listen(heartbeat.name) : undefined;
       try {
         const told = await record(heartbeat);
         if (listener === undefined || told.cancel.length > 0 || told.lost.length > 0) return { ...told, leaseMs };
@@ -127,7 +127,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
     async deregister(name, instance) {
       const released = await deregisterWorker(database, name, instance);
       if (released === undefined || released.length === 0) return;
-      void advance.offer(released, name);
+      void orchestrator.offer(released, name);
       deps.onReturned(released);
     },
     async list({ limit, cursor }) {
@@ -140,7 +140,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
       return { items: shown, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
     async claimOne(commandId, worker) {
-      const claimed = await advance.claimOne(commandId, worker);
+      const claimed = await orchestrator.claimOne(commandId, worker);
       if (claimed !== undefined) return claimed;
       throw await refusal(database, policy, commandId, worker);
     },

@@ -104,11 +104,11 @@ test("a reason that is too long is 422 and cancels nothing", async () => {
 
 test("a child that starts at the moment in which its parent is cancelled is cancelled too", async () => {
   const root = await work.execute("c");
-  const { advance } = api.service;
-  const { start } = advance;
+  const { orchestrator } = api.service;
+  const { start } = orchestrator;
   // Between the look at the parent and the start: the cancellation finds no child.
-  advance.start = async (input) => {
-    advance.start = start;
+  orchestrator.start = async (input) => {
+    orchestrator.start = start;
     assert.equal((await work.post(`/api/executions/${root}/cancel`)).body["children_cancelled"], 0);
     return await start(input);
   };

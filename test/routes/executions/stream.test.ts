@@ -92,10 +92,10 @@ test("a Last-Event-ID that is no id is 422", async () => {
 
 test("a client that leaves ends the listening, and one that does not read asks for nothing", async () => {
   const id = await work.execute("s");
-  const { advance } = api.service;
+  const { orchestrator } = api.service;
   let listeners = 0;
-  const { watch } = advance;
-  advance.watch = (executionId, listener) => {
+  const { watch } = orchestrator;
+  orchestrator.watch = (executionId, listener) => {
     listeners += 1;
     const end = watch(executionId, listener);
     return () => {
@@ -113,7 +113,7 @@ test("a client that leaves ends the listening, and one that does not read asks f
     await reader.leave();
     assert.equal(listeners, 0);
   } finally {
-    advance.watch = watch;
+    orchestrator.watch = watch;
   }
 });
 

@@ -157,7 +157,7 @@ test("an id of an event that no server has made is refused", async () => {
 
 test("a call outlives its server: a client that can goes on with it at another one, others are told its id", async () => {
   const [first, second] = [await buildApi(api.database), await buildApi(api.database)];
-  after(() => Promise.all([first.service.advance.close(), second.service.advance.close()]));
+  after(() => Promise.all([first.service.orchestrator.close(), second.service.orchestrator.close()]));
   const headers = { "mcp-session-id": randomUUID() };
   const resumable = await send(call(1, "team__a"), { ...headers, ...RESUMABLE }, first.open);
   const old = readEvents(await send(call(2, "team__a"), headers, first.open));

@@ -111,8 +111,8 @@ test("a claim whose lease is over and whose worker is gone is given to another o
 
 test("a client that disconnects while it waits holds nothing: the next command goes to another", async () => {
   await drain();
-  const { advance } = api.service;
-  const { claim: original } = advance;
+  const { orchestrator } = api.service;
+  const { claim: original } = orchestrator;
   let arrived: (() => void) | undefined;
   const isWaiting = new Promise<void>((resolve) => {
     arrived = resolve;
@@ -123,7 +123,7 @@ test("a client that disconnects while it waits holds nothing: the next command g
     { host: "127.0.0.1", port: 0 },
   );
   // The routes call it on the object, so this is what they call.
-  advance.claim = (input, listening) => {
+  orchestrator.claim = (input, listening) => {
     signal = listening;
     arrived?.();
     return original(input, listening);
@@ -137,11 +137,11 @@ test("a client that disconnects while it waits holds nothing: the next command g
     client.destroy();
     if (!signal.aborted) await once(signal, "abort");
     const id = await work.execute("q/one");
-    advance.claim = original;
+    orchestrator.claim = original;
     const [command] = commandsOf(await claim({ worker: "stays", wait_ms: 5_000 }));
     assert.equal(command?.["execution_id"], id);
   } finally {
-    advance.claim = original;
+    orchestrator.claim = original;
     await server.close();
   }
 });

@@ -19,7 +19,7 @@ const LONG_MS = 30_000;
 async function cancel(executionId: string, commandId: string, worker: string): Promise<void> {
   const { status } = await work.post(`/api/executions/${executionId}/cancel`, {});
   assert.equal(status, 200);
-  await api.service.stops.tell([{ commandId, worker }]);
+  await api.service.cancelNotices.tell([{ commandId, worker }]);
 }
 
 test("a heartbeat that waits is answered as soon as a command of its worker is cancelled", async () => {

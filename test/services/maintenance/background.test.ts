@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { type BackgroundWork, startBackground, untilFew } from "../../../src/services/maintenance/background.ts";
+import { type BackgroundWork, repeatWhileFull, startBackground } from "../../../src/services/maintenance/background.ts";
 
 const INTERVAL_MS = 60_000;
 
@@ -28,7 +28,7 @@ async function pausesOf(work: BackgroundWork, count: number): Promise<{ pauses: 
 
 /** Work that has so many rows left; every run asks for three. */
 function rows(left: number): BackgroundWork {
-  return untilFew("rows", INTERVAL_MS, 3, async (limit) => {
+  return repeatWhileFull("rows", INTERVAL_MS, 3, async (limit) => {
     const done = Math.min(left, limit);
     left -= done;
     return done;
@@ -47,7 +47,7 @@ test("full runs follow each other soon, until one is not", async () => {
 
 test("work that fails rests for its interval, also where it was behind", async () => {
   let runs = 0;
-  const work = untilFew("rows", INTERVAL_MS, 3, async () => {
+  const work = repeatWhileFull("rows", INTERVAL_MS, 3, async () => {
     runs += 1;
     if (runs === 2) throw new Error("away");
     return 3;

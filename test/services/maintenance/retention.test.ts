@@ -16,7 +16,7 @@ import {
   type Retention,
   type RetentionDeps,
 } from "../../../src/services/maintenance/retention.ts";
-import type { Advance } from "../../../src/services/orchestration/orchestrator.ts";
+import type { Orchestrator } from "../../../src/services/orchestration/orchestrator.ts";
 import { createResults, type Results } from "../../../src/services/results/results.ts";
 import { openServiceDatabase } from "../../repositories/service-database.ts";
 import { daysBefore, type OldRows, oldRows } from "../../support/database/old-rows.ts";
@@ -350,7 +350,7 @@ test("the events of an execution that is gone are not shown, although its month 
     programs: () => Promise.reject(new Error("nothing is rendered here")),
     database,
     results,
-    advance: {} as Advance,
+    orchestrator: {} as Orchestrator,
     access: { user: async () => undefined },
     audit: { refused: () => undefined },
     now: Date.now,

@@ -13,9 +13,9 @@ workflow:
 `;
 
 test("a worker that drains is answered at once, and nobody else is", async () => {
-  const { advance, start } = setupAdvance();
-  const [draining, other] = [advance.claim(wanted("draining")), advance.claim(wanted("other"))];
-  advance.dismiss("draining");
+  const { orchestrator, start } = setupAdvance();
+  const [draining, other] = [orchestrator.claim(wanted("draining")), orchestrator.claim(wanted("other"))];
+  orchestrator.dismiss("draining");
   assert.deepEqual(await draining, []);
   await start(DOCUMENT);
   assert.equal((await other).length, 1);
@@ -45,31 +45,31 @@ function setupSlow() {
 }
 
 test("a server that stops while a claim is written gives it to the worker that asked, and to nobody else", async () => {
-  const { advance, start, slowDown, begun, write } = setupSlow();
+  const { orchestrator, start, slowDown, begun, write } = setupSlow();
   await start(DOCUMENT);
   slowDown();
   const [stopping, left] = [new AbortController(), new AbortController()];
-  const claimed = advance.claim(wanted("asked"), stopping.signal, left.signal);
+  const claimed = orchestrator.claim(wanted("asked"), stopping.signal, left.signal);
   await begun;
-  const other = advance.claim(wanted("other"));
+  const other = orchestrator.claim(wanted("other"));
   stopping.abort();
   write();
   assert.deepEqual(
     (await claimed).map(({ attempt }) => attempt),
     [1],
   );
-  advance.dismiss("other");
+  orchestrator.dismiss("other");
   assert.deepEqual(await other, []);
 });
 
 test("a worker that has left while its claim is written loses it to another one at once", async () => {
-  const { advance, start, slowDown, begun, write } = setupSlow();
+  const { orchestrator, start, slowDown, begun, write } = setupSlow();
   await start(DOCUMENT);
   slowDown();
   const left = new AbortController();
-  const claimed = advance.claim(wanted("gone"), left.signal);
+  const claimed = orchestrator.claim(wanted("gone"), left.signal);
   await begun;
-  const other = advance.claim(wanted("other"));
+  const other = orchestrator.claim(wanted("other"));
   left.abort();
   write();
   await claimed;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
 import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import type { CommandProgram } from "../../../src/services/orchestration/memory/program-cache.ts";
-import { createPrograms } from "../../../src/services/orchestration/memory/program-cache.ts";
+import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
 import type { ClaimedCommand } from "../../../src/services/orchestration/orchestrator.ts";
 import { setupAdvance } from "../../support/engine/advancing.ts";
 
@@ -20,7 +20,7 @@ workflow:
 /** The program, in which looking at the arcs of step `one` is a fault. */
 async function broken(): Promise<CommandProgram> {
   const read = async () => ({ path: "two", version: 1, content: TWO_STEPS });
-  const source = await createPrograms(read, createDocuments())("1");
+  const source = await createProgramCache(read, createDocuments())("1");
   const step = source.program.steps.get("one");
   assert.ok(step);
   const fault = {
@@ -51,48 +51,58 @@ async function claimedOf(failing = true) {
   const source = await broken();
   const bench = setupAdvance(failing ? { programs: () => Promise.resolve(source) } : {});
   const executionId = await bench.start(TWO_STEPS);
-  const [command] = await bench.advance.claim({ worker: "w", limit: 1, kinds: undefined, labels: {}, waitMs: 1_000 });
+  const [command] = await bench.orchestrator.claim({
+    worker: "w",
+    limit: 1,
+    kinds: undefined,
+    labels: {},
+    waitMs: 1_000,
+  });
   assert.ok(command);
-  const status = async () => (await bench.advance.view(executionId))?.state;
+  const status = async () => (await bench.orchestrator.view(executionId))?.state;
   return { ...bench, command, status };
 }
 
 test("a report that this program fails over is answered as a fault, as often as it is sent, and changes nothing", async () => {
-  const { advance, command, status, faults } = await claimedOf();
+  const { orchestrator, command, status, faults } = await claimedOf();
   for (let times = 1; times <= 5; times += 1) {
-    await assert.rejects(advance.report(ended(command, "command.completed")), { code: "processing_error" });
+    await assert.rejects(orchestrator.report(ended(command, "command.completed")), { code: "processing_error" });
     assert.equal(faults.length, times);
   }
   assert.deepEqual([(await status())?.status, Object.keys((await status())?.commands ?? {}).length], ["RUNNING", 1]);
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("where even the command's failure cannot be followed up, the execution is ended and says why", async () => {
-  const { advance, command, status } = await claimedOf();
+  const { orchestrator, command, status } = await claimedOf();
   for (let times = 1; times <= 3; times += 1) {
     assert.equal((await status())?.status, "RUNNING");
-    await assert.rejects(advance.report(ended(command, "command.failed")), { code: "processing_error" });
+    await assert.rejects(orchestrator.report(ended(command, "command.failed")), { code: "processing_error" });
   }
   const state = await status();
   assert.equal(state?.status, "FAILED");
   assert.deepEqual([state?.error?.code, state?.commands], ["INTERNAL", {}]);
   assert.match(state?.error?.message ?? "", new RegExp(`failure of command ${command.command.command_id}.*a fault`));
-  await assert.rejects(advance.report(ended(command, "command.failed")), { code: "CONFLICT" }, "the worker is told");
-  await advance.close();
+  await assert.rejects(
+    orchestrator.report(ended(command, "command.failed")),
+    { code: "CONFLICT" },
+    "the worker is told",
+  );
+  await orchestrator.close();
 });
 
 test("a batch that was only accepted, and that this program fails over, ends its execution", async () => {
-  const { advance, command, status } = await claimedOf();
-  const { requestId } = await advance.report({ ...ended(command, "command.completed"), isAwaited: false });
-  await advance.close();
+  const { orchestrator, command, status } = await claimedOf();
+  const { requestId } = await orchestrator.report({ ...ended(command, "command.completed"), isAwaited: false });
+  await orchestrator.close();
   assert.equal((await status())?.status, "FAILED");
   assert.match((await status())?.error?.message ?? "", new RegExp(`event batch ${requestId}.*a fault`));
 });
 
 test("a refusal ends no execution, however often it comes", async () => {
-  const { advance, command, status } = await claimedOf(false);
+  const { orchestrator, command, status } = await claimedOf(false);
   const stale = ended({ ...command, attempt: 7 }, "command.failed");
-  for (let times = 1; times <= 5; times += 1) await assert.rejects(advance.report(stale), { code: "CONFLICT" });
+  for (let times = 1; times <= 5; times += 1) await assert.rejects(orchestrator.report(stale), { code: "CONFLICT" });
   assert.equal((await status())?.status, "RUNNING");
-  await advance.close();
+  await orchestrator.close();
 });

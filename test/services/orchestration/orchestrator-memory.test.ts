@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { queryObjects } from "node:v8";
-import type { Advance, ClaimedCommand } from "../../../src/services/orchestration/orchestrator.ts";
+import type { ClaimedCommand, Orchestrator } from "../../../src/services/orchestration/orchestrator.ts";
 import { setupAdvance } from "../../support/engine/advancing.ts";
 
 const TWO_STEPS = `apiVersion: flow/v2
@@ -15,28 +15,28 @@ workflow:
 
 /** Reports the end of a command and claims the next; of what it is given it keeps no more than what the memory does. */
 async function reportAndClaim(
-  advance: Advance,
+  orchestrator: Orchestrator,
   { command, attempt }: ClaimedCommand,
 ): Promise<WeakRef<ClaimedCommand>> {
   const { command_id, step, execution_id } = command;
   const event = { type: "command.completed", at: Date.now(), command_id, attempt, step, tasks: [] } as const;
   const events = [{ executionId: execution_id, event: { ...event, tasks: [] } }];
   const claim = { worker: "w", limit: 1, kinds: undefined, labels: {}, waitMs: 0 };
-  const { commands } = await advance.report({ caller: "w", idempotencyKey: "k", bodySha256: "a", events, claim });
+  const { commands } = await orchestrator.report({ caller: "w", idempotencyKey: "k", bodySha256: "a", events, claim });
   assert.ok(commands[0]);
   return new WeakRef(commands[0]);
 }
 
 // They have contexts of up to megabytes, and the keys of 5,000 batches are remembered.
 test("of a batch that is remembered for its key the commands of its answer are forgotten", async () => {
-  const { advance, start } = setupAdvance();
+  const { orchestrator, start } = setupAdvance();
   const executionId = await start(TWO_STEPS);
-  const [first] = await advance.claim({ worker: "w", limit: 1, kinds: undefined, labels: {}, waitMs: 0 });
+  const [first] = await orchestrator.claim({ worker: "w", limit: 1, kinds: undefined, labels: {}, waitMs: 0 });
   assert.ok(first);
-  const answered = await reportAndClaim(advance, first);
+  const answered = await reportAndClaim(orchestrator, first);
   // The marker of the batch's end is the last that is written of it.
-  await new Promise<void>((resolve) => advance.watch(executionId, resolve));
-  await advance.close();
+  await new Promise<void>((resolve) => orchestrator.watch(executionId, resolve));
+  await orchestrator.close();
   await setImmediate();
   // Counts after a full collection of garbage; the count itself is of no interest.
   queryObjects(Map, { format: "count" });

@@ -38,61 +38,61 @@ function batch(events: ReturnType<typeof endOf>, more: object = {}) {
 }
 
 test("work spreads: each of those who wait gets one before anybody gets two", async () => {
-  const { advance, start } = setupAdvance();
-  const answers = ["w1", "w2", "w3"].map((worker) => advance.claim(ask(worker, 4, 5_000)));
+  const { orchestrator, start } = setupAdvance();
+  const answers = ["w1", "w2", "w3"].map((worker) => orchestrator.claim(ask(worker, 4, 5_000)));
   await start(FAN_OUT);
   const counts = (await Promise.all(answers)).map((commands) => commands.length);
   assert.deepEqual(
     counts.toSorted((left, right) => left - right),
     [1, 1, 2],
   );
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("commands that a report claimed reach the worker also when the report had to be run again", async () => {
-  const { advance, another, start, store } = setupAdvance();
+  const { orchestrator, another, start, store } = setupAdvance();
   const other = another();
   const executionId = await start(TWO_STEPS);
   const [first] = await other.claim(ask("w1"));
   assert.ok(first);
   // Something else to claim, which is written although the report itself is behind.
   await start(TWO_STEPS);
-  const { commands } = await advance.report(batch(endOf(first), { claim: ask("w1", 2) }));
+  const { commands } = await orchestrator.report(batch(endOf(first), { claim: ask("w1", 2) }));
   const held = [...store.commands.values()].filter(({ worker, status }) => worker === "w1" && status === "CLAIMED");
   assert.deepEqual(
     commands.map(({ command }) => command.command_id).sort(),
     held.map(({ commandId }) => commandId).sort(),
   );
   assert.ok(commands.some(({ command }) => command.execution_id === executionId && command.step === "two"));
-  await Promise.all([advance.close(), other.close()]);
+  await Promise.all([orchestrator.close(), other.close()]);
 });
 
 test("what was claimed for a report that is refused in the end is for others at once", async () => {
-  const { advance, another, start } = setupAdvance();
+  const { orchestrator, another, start } = setupAdvance();
   const other = another();
   const executionId = await start(TWO_STEPS);
-  const [first] = await advance.claim(ask("w1"));
+  const [first] = await orchestrator.claim(ask("w1"));
   assert.ok(first);
   const waiting = await start(TWO_STEPS);
   await other.inject(executionId, { type: "execution.cancelled", at: Date.now(), reason: "enough" });
-  await assert.rejects(advance.report(batch(endOf(first), { claim: ask("w1") })), /the execution has ended/);
-  const [given] = await advance.claim(ask("w2", 1, 5_000));
+  await assert.rejects(orchestrator.report(batch(endOf(first), { claim: ask("w1") })), /the execution has ended/);
+  const [given] = await orchestrator.claim(ask("w2", 1, 5_000));
   assert.deepEqual([given?.command.execution_id, given?.attempt], [waiting, 2]);
-  await Promise.all([advance.close(), other.close()]);
+  await Promise.all([orchestrator.close(), other.close()]);
 });
 
 test("a command that another server issued is claimed here, where an older state is remembered", async () => {
-  const { advance, another, start } = setupAdvance();
+  const { orchestrator, another, start } = setupAdvance();
   const other = another();
   await start(TWO_STEPS);
   const [first] = await other.claim(ask("w1"));
   assert.ok(first);
   await other.report(batch(endOf(first)));
   await other.close();
-  assert.equal(await advance.upkeep.poll(), 1);
-  const [second] = await advance.claim(ask("w2", 1, 5_000));
+  assert.equal(await orchestrator.recovery.poll(), 1);
+  const [second] = await orchestrator.claim(ask("w2", 1, 5_000));
   assert.equal(second?.command.step, "two");
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("a claim whose command cannot be read is answered later, and not lost", async () => {
@@ -106,22 +106,22 @@ test("a claim whose command cannot be read is answered later, and not lost", asy
     return await commandBodies(ids);
   };
   const unavailable = (error: unknown) => (error === away ? new FlowError("UNAVAILABLE", "away") : undefined);
-  const { another, start, advance, faults } = setupAdvance({ unavailable }, store);
+  const { another, start, orchestrator, faults } = setupAdvance({ unavailable }, store);
   await start(TWO_STEPS);
   const other = another();
-  await other.upkeep.poll();
+  await other.recovery.poll();
   const [claimed] = await other.claim(ask("w1", 1, 5_000));
   assert.equal(claimed?.attempt, 2);
   assert.equal(failures, -1);
   assert.deepEqual(faults, []);
-  await Promise.all([advance.close(), other.close()]);
+  await Promise.all([orchestrator.close(), other.close()]);
 });
 
 test("a batch of several executions is written in two parts when another server moves one, and told as one", async () => {
-  const { advance, another, start, store } = setupAdvance();
+  const { orchestrator, another, start, store } = setupAdvance();
   const other = another();
   const ids = [await start(TWO_STEPS), await start(TWO_STEPS)];
-  const claims = await advance.claim(ask("w1", 2));
+  const claims = await orchestrator.claim(ask("w1", 2));
   assert.equal(claims.length, 2);
   // The other server gives the second one an event of its own, which this one does not know of.
   const { command, attempt } = claims[1] ?? assert.fail();
@@ -134,33 +134,33 @@ test("a batch of several executions is written in two parts when another server 
   };
   await other.report(batch([{ executionId: command.execution_id, event: started }]));
   await other.close();
-  const outcome = await advance.report(batch(claims.flatMap(endOf)));
+  const outcome = await orchestrator.report(batch(claims.flatMap(endOf)));
   assert.equal(outcome.eventIds.length, 2);
   assert.equal(outcome.commandsGenerated, 2);
   const row = store.batches.get(outcome.requestId);
   assert.deepEqual([row?.state, row?.accept.eventIds, row?.accept.executionIds], ["completed", outcome.eventIds, ids]);
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("a refusal names the place in the batch as it was sent, also when a part of it is written already", async () => {
-  const { advance, start } = setupAdvance();
+  const { orchestrator, start } = setupAdvance();
   await start(TWO_STEPS);
-  const [first] = await advance.claim(ask("w1"));
+  const [first] = await orchestrator.claim(ask("w1"));
   assert.ok(first);
   const unknown = endOf({ ...first, command: { ...first.command, command_id: "999" } });
-  await assert.rejects(advance.report(batch([...endOf(first), ...unknown])), (error: unknown) => {
+  await assert.rejects(orchestrator.report(batch([...endOf(first), ...unknown])), (error: unknown) => {
     assert.ok(error instanceof FlowError);
     assert.deepEqual(error.detail, { events: [{ index: 1, command_id: "999", reason: "unknown" }] });
     return true;
   });
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("a batch is recovered by a server that remembers the execution as it was before", async () => {
-  const { advance, another, start, store } = setupAdvance();
+  const { orchestrator, another, start, store } = setupAdvance();
   const dying = another();
   const executionId = await start(TWO_STEPS);
-  const [first] = await advance.claim(ask("w1"));
+  const [first] = await orchestrator.claim(ask("w1"));
   assert.ok(first);
   // Accepted by the other server, which then dies: nothing follows.
   const { flush } = store;
@@ -177,27 +177,27 @@ test("a batch is recovered by a server that remembers the execution as it was be
   await died;
   store.flush = flush;
   assert.equal([...store.batches.values()][0]?.state, "accepted");
-  assert.equal(await advance.upkeep.recover(0), 1);
-  const [second] = await advance.claim(ask("w1", 1, 5_000));
+  assert.equal(await orchestrator.recovery.recover(0), 1);
+  const [second] = await orchestrator.claim(ask("w1", 1, 5_000));
   assert.equal(second?.command.step, "two");
   assert.equal(second?.command.execution_id, executionId);
   assert.equal([...store.batches.values()][0]?.state, "completed");
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("a batch without events does not keep others from being recovered", async () => {
-  const { advance, store } = setupAdvance();
+  const { orchestrator, store } = setupAdvance();
   const accept = { caller: "w", idempotencyKey: "k", bodySha256: "a", executionIds: ["1"], eventIds: [] };
   const about = { state: "accepted" as const, commandsGenerated: 0, executionIds: ["1"], updatedAt: 0, leaseUntil: 0 };
   store.batches.set("5", { requestId: "5", accept, ...about });
-  assert.equal(await advance.upkeep.recover(0), 1);
+  assert.equal(await orchestrator.recovery.recover(0), 1);
   assert.equal(store.batches.get("5")?.state, "completed");
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("an execution that cannot be ended at its deadline does not keep others open", async () => {
-  const { store, start, another, advance, faults } = setupAdvance();
-  const [broken, sound] = [await start(TWO_STEPS), await start(TWO_STEPS)];
+  const { store, start, another, orchestrator, faults } = setupAdvance();
+  const [broken, unaffected] = [await start(TWO_STEPS), await start(TWO_STEPS)];
   for (const row of store.executions.values()) row.deadlineAt = 0;
   const { find } = store;
   store.find = async (id) => {
@@ -205,19 +205,19 @@ test("an execution that cannot be ended at its deadline does not keep others ope
     return await find(id);
   };
   const other = another();
-  assert.equal(await other.upkeep.expire(), 2);
+  assert.equal(await other.recovery.expire(), 2);
   assert.deepEqual(
-    [broken, sound].map((id) => store.executions.get(id)?.status),
+    [broken, unaffected].map((id) => store.executions.get(id)?.status),
     ["RUNNING", "FAILED"],
   );
   assert.equal(faults.length, 1);
-  await Promise.all([advance.close(), other.close()]);
+  await Promise.all([orchestrator.close(), other.close()]);
 });
 
 test("nobody sees what is decided before it is written", async () => {
-  const { advance, start, store } = setupAdvance();
+  const { orchestrator, start, store } = setupAdvance();
   const executionId = await start(TWO_STEPS);
-  const [first] = await advance.claim(ask("w1"));
+  const [first] = await orchestrator.claim(ask("w1"));
   assert.ok(first);
   const { flush } = store;
   let fail: (error: Error) => void = () => {};
@@ -229,39 +229,42 @@ test("nobody sees what is decided before it is written", async () => {
       });
     };
   });
-  const reported = advance.report(batch(endOf(first), { claim: ask("w1") }));
+  const reported = orchestrator.report(batch(endOf(first), { claim: ask("w1") }));
   await asked;
-  const viewed = advance.view(executionId);
+  const viewed = orchestrator.view(executionId);
   store.flush = flush;
   fail(new Error("broken"));
   await assert.rejects(reported, /broken/);
   assert.deepEqual((await viewed)?.state.steps["two"], undefined);
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("a start that is sent twice at once is one execution, and no fault", async () => {
   const store = createMemoryStore(Date.now);
-  const { advance, start, faults } = setupAdvance({}, store);
+  const { orchestrator, start, faults } = setupAdvance({}, store);
   await start(TWO_STEPS);
   const idempotency = { caller: "c", key: "k", bodySha256: "a" };
   const input = { entry: { catalogId: "1", path: "two", version: 1 }, input: {}, idempotency };
-  const [one, two] = await Promise.all([advance.start(input), advance.start(input)]);
+  const [one, two] = await Promise.all([orchestrator.start(input), orchestrator.start(input)]);
   assert.equal(one.executionId, two.executionId);
   assert.deepEqual([one.duplicate, two.duplicate].sort(), [false, true]);
-  await assert.rejects(advance.start({ ...input, idempotency: { ...idempotency, bodySha256: "b" } }), /another body/);
+  await assert.rejects(
+    orchestrator.start({ ...input, idempotency: { ...idempotency, bodySha256: "b" } }),
+    /another body/,
+  );
   assert.equal(store.executions.size, 2);
   assert.deepEqual(faults, []);
-  await advance.close();
+  await orchestrator.close();
 });
 
 test("a server that stops answers whoever waits, and takes nothing new", async () => {
-  const { advance, start } = setupAdvance();
+  const { orchestrator, start } = setupAdvance();
   await start(TWO_STEPS);
-  await advance.claim(ask("w1"));
-  const waiting = advance.claim(ask("w2", 1, 30_000));
-  await advance.close();
+  await orchestrator.claim(ask("w1"));
+  const waiting = orchestrator.claim(ask("w2", 1, 30_000));
+  await orchestrator.close();
   assert.deepEqual(await waiting, []);
-  await assert.rejects(advance.claim(ask("w2")), /stopping/);
-  await assert.rejects(advance.report(batch([])), /stopping/);
-  await advance.close();
+  await assert.rejects(orchestrator.claim(ask("w2")), /stopping/);
+  await assert.rejects(orchestrator.report(batch([])), /stopping/);
+  await orchestrator.close();
 });

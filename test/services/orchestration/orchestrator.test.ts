@@ -45,7 +45,7 @@ function reportOf({ command, attempt }: ClaimedCommand, value: string | number =
 let keys = 0;
 function report(advancing: Advancing, events: ReturnType<typeof reportOf>, more: object = {}) {
   keys += 1;
-  return advancing.advance.report({ caller: "w1", idempotencyKey: `k${keys}`, bodySha256: "a", events, ...more });
+  return advancing.orchestrator.report({ caller: "w1", idempotencyKey: `k${keys}`, bodySha256: "a", events, ...more });
 }
 
 async function types({ store }: Advancing, executionId: string) {
@@ -66,9 +66,9 @@ workflow:
   - { step: start, tool: { kind: noop }, next: fan }
   - { step: fan, loop: { in: 5, spec: { mode: parallel } }, tool: { kind: noop } }
 `);
-    const [first] = await advancing.advance.claim(claim());
+    const [first] = await advancing.orchestrator.claim(claim());
     // As a worker does it: with a slot that is free it waits, and asks for the slot that its report frees.
-    const waiting = advancing.advance.claim(claim(limit, "w1", 30_000));
+    const waiting = advancing.orchestrator.claim(claim(limit, "w1", 30_000));
     const { commands } = await report(advancing, reportOf(first!), { claim: claim() });
     const order = (list: readonly ClaimedCommand[]) => list.map(({ command }) => command.loop?.from);
     assert.deepEqual({ waited: order(await waiting), reported: order(commands) }, expected);
@@ -78,29 +78,29 @@ workflow:
 test("another worker's waiting claim takes nothing from who reports", async () => {
   const advancing = setupAdvance();
   await advancing.start(TWO_STEPS);
-  const [first] = await advancing.advance.claim(claim());
-  const waiting = advancing.advance.claim(claim(10, "w2", 30_000));
+  const [first] = await advancing.orchestrator.claim(claim());
+  const waiting = advancing.orchestrator.claim(claim(10, "w2", 30_000));
   const { commands } = await report(advancing, reportOf(first!), { claim: claim() });
   assert.equal(commands.length, 1);
-  advancing.advance.dismiss("w2");
+  advancing.orchestrator.dismiss("w2");
   assert.deepEqual(await waiting, []);
 });
 
 test("a worker that waits too is answered with one command in its report", async () => {
   const advancing = setupAdvance();
   await advancing.start(TWO_STEPS);
-  const [first] = await advancing.advance.claim(claim());
-  const waiting = advancing.advance.claim(claim(10, "w1", 30_000));
+  const [first] = await advancing.orchestrator.claim(claim());
+  const waiting = advancing.orchestrator.claim(claim(10, "w1", 30_000));
   const { commands } = await report(advancing, reportOf(first!), { claim: claim() });
   assert.equal(commands.length, 1);
-  advancing.advance.dismiss("w1");
+  advancing.orchestrator.dismiss("w1");
   assert.deepEqual(await waiting, []);
 });
 
 test("a report with a claim is answered with the next command, in one flush", async () => {
   const advancing = setupAdvance();
   const executionId = await advancing.start(TWO_STEPS);
-  const [first] = await advancing.advance.claim(claim());
+  const [first] = await advancing.orchestrator.claim(claim());
   assert.equal(first?.command.step, "one");
   assert.equal(first?.attempt, 1);
   const flushes = advancing.store.flushes;
@@ -134,30 +134,30 @@ test("a report with a claim is answered with the next command, in one flush", as
     "playbook.completed",
   ]);
   assert.deepEqual(advancing.faults, []);
-  await advancing.advance.close();
+  await advancing.orchestrator.close();
 });
 
 test("a report without a claim is accepted first and processed afterwards", async () => {
   const advancing = setupAdvance();
   const executionId = await advancing.start(TWO_STEPS);
-  const [first] = await advancing.advance.claim(claim());
+  const [first] = await advancing.orchestrator.claim(claim());
   const outcome = await report(advancing, reportOf(first!));
   assert.equal(outcome.commandsGenerated, 0);
   assert.equal(advancing.store.batches.get(outcome.requestId)?.state, "accepted");
-  const [second] = await advancing.advance.claim(claim(1, "w1", 5_000));
+  const [second] = await advancing.orchestrator.claim(claim(1, "w1", 5_000));
   assert.equal(second?.command.step, "two");
   assert.equal(advancing.store.batches.get(outcome.requestId)?.state, "completed");
   assert.equal(advancing.store.batches.get(outcome.requestId)?.commandsGenerated, 1);
-  await advancing.advance.close();
+  await advancing.orchestrator.close();
   assert.equal(advancing.store.executions.get(executionId)?.status, "RUNNING");
 });
 
 test("a report of a claim that was lost is refused and writes nothing", async () => {
   const advancing = setupAdvance();
   const executionId = await advancing.start(TWO_STEPS);
-  const [lost] = await advancing.advance.claim(claim(1, "w1"));
-  await advancing.advance.offer([lost!.command.command_id], "w1");
-  const [newer] = await advancing.advance.claim(claim(1, "w2"));
+  const [lost] = await advancing.orchestrator.claim(claim(1, "w1"));
+  await advancing.orchestrator.offer([lost!.command.command_id], "w1");
+  const [newer] = await advancing.orchestrator.claim(claim(1, "w2"));
   assert.equal(newer?.attempt, 2);
   const before = await types(advancing, executionId);
   await assert.rejects(report(advancing, reportOf(lost!), { claim: claim() }), (error: unknown) => {
@@ -169,26 +169,26 @@ test("a report of a claim that was lost is refused and writes nothing", async ()
     return true;
   });
   assert.deepEqual(await types(advancing, executionId), before);
-  await advancing.advance.close();
+  await advancing.orchestrator.close();
 });
 
 test("the same key again is answered as a duplicate and writes nothing", async () => {
   const advancing = setupAdvance();
   const executionId = await advancing.start(TWO_STEPS);
-  const [first] = await advancing.advance.claim(claim());
+  const [first] = await advancing.orchestrator.claim(claim());
   const input = { caller: "w1", idempotencyKey: "same", bodySha256: "a", events: reportOf(first!), claim: claim() };
-  const one = await advancing.advance.report(input);
+  const one = await advancing.orchestrator.report(input);
   const log = (await types(advancing, executionId)).length;
-  const again = await advancing.advance.report(input);
+  const again = await advancing.orchestrator.report(input);
   assert.deepEqual(again, { ...one, duplicate: true, commands: [] });
   // Another server knows it from the store.
   const elsewhere = await advancing.another().report(input);
   assert.equal(elsewhere.duplicate, true);
   assert.equal(elsewhere.requestId, one.requestId);
   assert.deepEqual(elsewhere.eventIds, one.eventIds);
-  await assert.rejects(advancing.advance.report({ ...input, bodySha256: "b" }), /another body/);
+  await assert.rejects(advancing.orchestrator.report({ ...input, bodySha256: "b" }), /another body/);
   assert.equal((await types(advancing, executionId)).filter((type) => type !== "batch.completed").length, log);
-  await advancing.advance.close();
+  await advancing.orchestrator.close();
 });
 
 test("two servers on one store move an execution together", async () => {
@@ -213,7 +213,7 @@ test("two servers on one store move an execution together", async () => {
     ids,
     ids.toSorted((left, right) => left - right),
   );
-  await advancing.advance.close();
+  await advancing.orchestrator.close();
   await other.close();
 });
 
@@ -227,10 +227,10 @@ workflow:
     tool: { kind: noop }
     spec: { labels: { gpu: "yes", zone: a } }
 `);
-  const claimWith = (labels: Record<string, string>) => advancing.advance.claim({ ...claim(), labels });
+  const claimWith = (labels: Record<string, string>) => advancing.orchestrator.claim({ ...claim(), labels });
   assert.deepEqual(await claimWith({}), []);
   assert.deepEqual(await claimWith({ gpu: "yes", zone: "b" }), []);
   const [given] = await claimWith({ gpu: "yes", zone: "a", disk: "fast" });
   assert.equal(given?.command.step, "train");
-  await advancing.advance.close();
+  await advancing.orchestrator.close();
 });

@@ -15,7 +15,7 @@ const cut = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUS
 const noDatabase = {} as Database;
 
 function reporting(thrown: unknown) {
-  return reportEvents({ database: noDatabase, advance: { report: () => Promise.reject(thrown) } });
+  return reportEvents({ database: noDatabase, orchestrator: { report: () => Promise.reject(thrown) } });
 }
 
 test("a batch that cannot be written because the database is away is refused with enqueue_error", async () => {

@@ -9,7 +9,7 @@ import { TWO_STEPS, workWith } from "../../support/service/api-work.ts";
 
 const first = await openApi();
 const second = await buildApi(first.database);
-after(() => second.service.advance.close());
+after(() => second.service.orchestrator.close());
 const here = workWith(first);
 const there = workWith(second);
 
@@ -19,7 +19,7 @@ before(() => here.register("t", TWO_STEPS));
 async function doneElsewhere(): Promise<string> {
   const id = await here.execute("t");
   assert.equal((await here.get(`/api/executions/${id}`)).body["status"], "RUNNING");
-  await second.service.advance.upkeep.poll();
+  await second.service.orchestrator.recovery.poll();
   assert.equal((await there.runToEnd(id))["status"], "COMPLETED");
   return id;
 }
@@ -49,7 +49,7 @@ test("who waits here sees the end that comes there", async () => {
   const id = await here.execute("t");
   const waiting = here.get(`/api/executions/${id}/result?wait_ms=30000`);
   const stream = readEvents(await first.open.request(`/api/executions/${id}/stream`)).rest();
-  await second.service.advance.upkeep.poll();
+  await second.service.orchestrator.recovery.poll();
   await there.runToEnd(id);
   assert.equal((await waiting).body["status"], "COMPLETED");
   assert.equal((await stream).at(-1)?.event, "end");
@@ -57,7 +57,7 @@ test("who waits here sees the end that comes there", async () => {
 
 test("an execution that runs there is cancelled here", async () => {
   const id = await here.execute("t");
-  await second.service.advance.upkeep.poll();
+  await second.service.orchestrator.recovery.poll();
   const [command] = await there.claim("w");
   assert.equal(command?.execution_id, id);
   const { body } = await here.post(`/api/executions/${id}/cancel`);

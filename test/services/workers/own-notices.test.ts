@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createEchoes } from "../../../src/services/workers/own-notices.ts";
+import { createOwnNotices } from "../../../src/services/workers/own-notices.ts";
 
 test("what this process told is its echo once; the same again is news, as the reaper's is", () => {
-  const echoes = createEchoes();
-  echoes.told(["1", "2"]);
-  assert.deepEqual(echoes.fromOthers(["1", "3"]), ["3"]);
-  assert.deepEqual(echoes.fromOthers(["1", "2"]), ["1"]);
+  const ownNotices = createOwnNotices();
+  ownNotices.published(["1", "2"]);
+  assert.deepEqual(ownNotices.fromOthers(["1", "3"]), ["3"]);
+  assert.deepEqual(ownNotices.fromOthers(["1", "2"]), ["1"]);
 });
 
-test("echoes that never come back do not fill the memory", () => {
-  const echoes = createEchoes();
+test("notices that never come back do not fill the memory", () => {
+  const ownNotices = createOwnNotices();
   const ids = Array.from({ length: 30_000 }, (_, index) => String(index));
-  echoes.told(ids);
-  assert.deepEqual(echoes.fromOthers(["0", "29999"]), ["0"]);
+  ownNotices.published(ids);
+  assert.deepEqual(ownNotices.fromOthers(["0", "29999"]), ["0"]);
 });

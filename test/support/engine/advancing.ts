@@ -2,31 +2,31 @@ import { systemClock } from "../../../src/adapters/system-clock.ts";
 import { resultOf } from "../../../src/engine/state/results.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import { createDocuments } from "../../../src/services/catalog/documents.ts";
-import { createAdvance } from "../../../src/services/orchestration/create-orchestrator.ts";
-import { createPrograms } from "../../../src/services/orchestration/memory/program-cache.ts";
-import type { Advance, AdvanceDeps } from "../../../src/services/orchestration/orchestrator.ts";
+import { createOrchestrator } from "../../../src/services/orchestration/create-orchestrator.ts";
+import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
+import type { Orchestrator, OrchestratorDeps } from "../../../src/services/orchestration/orchestrator.ts";
 import { createMemoryStore, DuplicateKey, type MemoryStore } from "./memory-store.ts";
 
-/** An advance over a store in memory. */
+/** An orchestrator over a store in memory. */
 export interface Advancing {
-  advance: Advance;
+  orchestrator: Orchestrator;
   store: MemoryStore;
   faults: unknown[];
   payloads: Map<string, string>;
   /** Adds a playbook, and starts it. */
   start(content: string, input?: Record<string, Json>): Promise<string>;
   /** A second service on the same store, as another server has it. */
-  another(): Advance;
+  another(): Orchestrator;
 }
 
 /** Builds one, with the system's clock unless told otherwise. */
-export function setupAdvance(more: Partial<AdvanceDeps> = {}, store = createMemoryStore(Date.now)): Advancing {
+export function setupAdvance(more: Partial<OrchestratorDeps> = {}, store = createMemoryStore(Date.now)): Advancing {
   const entries = new Map<string, { path: string; version: number; content: string }>();
   const faults: unknown[] = [];
   const payloads = new Map<string, string>();
-  const deps: AdvanceDeps = {
+  const deps: OrchestratorDeps = {
     store,
-    programs: createPrograms(async (id) => entries.get(id), createDocuments()),
+    programs: createProgramCache(async (id) => entries.get(id), createDocuments()),
     results: {
       load: async (ref) => JSON.parse(payloads.get(ref) ?? "null") as Json,
       save: async (ref, json) => void payloads.set(ref, json),
@@ -50,18 +50,18 @@ export function setupAdvance(more: Partial<AdvanceDeps> = {}, store = createMemo
     },
     ...more,
   };
-  const advance = createAdvance(deps);
+  const orchestrator = createOrchestrator(deps);
   return {
-    advance,
+    orchestrator,
     store,
     faults,
     payloads,
-    another: () => createAdvance(deps),
+    another: () => createOrchestrator(deps),
     async start(content, input = {}) {
       const catalogId = String(entries.size + 1);
       const path = /path: *"?([\w/-]+)/.exec(content)?.[1] ?? "p";
       entries.set(catalogId, { path, version: 1, content });
-      const { executionId } = await advance.start({ entry: { catalogId, path, version: 1 }, input });
+      const { executionId } = await orchestrator.start({ entry: { catalogId, path, version: 1 }, input });
       return executionId;
     },
   };

@@ -2,7 +2,6 @@ import type {
   AcceptedBatch,
   BatchChange,
   CommandChange,
-  CommandLane,
   CommandStatus,
   ExecutionChange,
   ExecutionStart,
@@ -12,6 +11,7 @@ import type {
   IssuedCommand,
   KnownBatch,
   ReadyCommand,
+  Requirement,
   StoredExecution,
 } from "../../../src/ports/execution-store.ts";
 import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
@@ -95,21 +95,21 @@ export function createMemoryStore(
     async flush(flush) {
       return write(store, copy(flush), now());
     },
-    async pendingLanes(after, limit) {
-      const lanes = new Map<string, CommandLane>();
+    async pendingRequirements(after, limit) {
+      const requirements = new Map<string, Requirement>();
       for (const { status, kinds, labels } of store.commands.values()) {
-        if (status === "PENDING") lanes.set(keyOf({ kinds, labels }), copy({ kinds, labels }));
+        if (status === "PENDING") requirements.set(keyOf({ kinds, labels }), copy({ kinds, labels }));
       }
-      const later = [...lanes].filter(([key]) => after === undefined || key > keyOf(after));
+      const later = [...requirements].filter(([key]) => after === undefined || key > keyOf(after));
       return later
         .sort(([left], [right]) => (left < right ? -1 : 1))
         .slice(0, limit)
-        .map(([, lane]) => lane);
+        .map(([, requirement]) => requirement);
     },
     async pendingCommands(wanted) {
       const rows = [...store.commands.values()].filter(({ status }) => status === "PENDING").sort(byId);
-      const found = wanted.flatMap(({ lane, limit }) =>
-        rows.filter((row) => keyOf(row) === keyOf(lane)).slice(0, limit),
+      const found = wanted.flatMap(({ requirement, limit }) =>
+        rows.filter((row) => keyOf(row) === keyOf(requirement)).slice(0, limit),
       );
       return found.sort(byId).map(readyOf);
     },

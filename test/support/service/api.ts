@@ -17,7 +17,7 @@ import { createApp } from "../../../src/routes/app.ts";
 import { createCatalog } from "../../../src/services/catalog/catalog.ts";
 import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import { createDiagnosis } from "../../../src/services/diagnosis/diagnose.ts";
-import type { AdvanceObserver } from "../../../src/services/orchestration/orchestrator.ts";
+import type { OrchestratorObserver } from "../../../src/services/orchestration/orchestrator.ts";
 import { createOverview } from "../../../src/services/overview/overview.ts";
 import { createReaper } from "../../../src/services/workers/reaper.ts";
 import { createServiceDatabase } from "../database/postgres.ts";
@@ -52,7 +52,7 @@ export async function openApi(
   const api = await buildApi(database, settings, parts);
   after(async () => {
     api.stopping.abort();
-    await api.service.advance.close();
+    await api.service.orchestrator.close();
     await api.service.results.close();
     await database.close();
   });
@@ -82,7 +82,7 @@ export async function buildApi(
   const config = loadConfig({ ...PATIENCE, ...settings });
   const resultsFolder = await mkdtemp(join(tmpdir(), "flow-results-"));
   after(() => rm(resultsFolder, { recursive: true, force: true }));
-  const observer: AdvanceObserver = {
+  const observer: OrchestratorObserver = {
     committed: () => undefined,
     batchAccepted: () => undefined,
     ackTimedOut: () => undefined,

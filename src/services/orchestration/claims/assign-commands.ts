@@ -2,12 +2,12 @@ import { evolve } from "../../../engine/state/evolve.ts";
 import { isTerminal, openCommand } from "../../../engine/state/state.ts";
 import type { Command } from "../../../schema/words/command.ts";
 import type { Json, JsonObject } from "../../../schema/words/json.ts";
-import type { Lane, Lanes } from "../memory/execution-cache.ts";
+import type { CachedExecution, ExecutionCache } from "../memory/execution-cache.ts";
 import type { LiveExecution } from "../memory/load-execution.ts";
 import type { ClaimedCommand } from "../orchestrator.ts";
-import type { Draft } from "../rounds/change-set.ts";
-import type { ReadyCommands, ReadyEntry, Verdict } from "../rounds/ready-queue.ts";
-import type { Demand, HeldClaim, OpenRound } from "../rounds/round.ts";
+import type { ChangeSet } from "../rounds/change-set.ts";
+import type { ReadyEntry, ReadyQueue, Verdict } from "../rounds/ready-queue.ts";
+import type { OpenRound, PendingClaim, TentativeClaim } from "../rounds/round.ts";
 
 /** Commands that are handed out in one answer; the next ones come with the next. */
 export const CLAIM_MAX = 256;
@@ -20,33 +20,34 @@ export const CLAIM_MAX = 256;
  */
 export function assignCommands(
   round: OpenRound,
-  waiting: readonly Demand[],
-  ready: ReadyCommands,
-  lanes: Lanes,
+  waiting: readonly PendingClaim[],
+  ready: ReadyQueue,
+  cache: ExecutionCache,
   deps: JoinDeps & { now(): number },
 ): void {
   if (ready.size() === 0) return;
-  const behind = new Set<Lane>();
-  const judge = (entry: ReadyEntry): Verdict => judgeEntry(entry, round, lanes, { ...deps, behind });
-  const give = (demand: Demand): boolean => {
-    const { input, held } = demand;
-    if (held.length >= Math.min(input.limit, CLAIM_MAX)) return false;
+  const behind = new Set<CachedExecution>();
+  const judge = (entry: ReadyEntry): Verdict => judgeEntry(entry, round, cache, { ...deps, behind });
+  const give = (pendingClaim: PendingClaim): boolean => {
+    const { input, tentative } = pendingClaim;
+    if (tentative.length >= Math.min(input.limit, CLAIM_MAX)) return false;
     const entry = ready.take(input, judge);
     if (entry === undefined) return false;
-    const draft = round.draft(entry.executionId) ?? round.join(lanes.of(entry.executionId));
-    held.push(claimEntry(entry, draft, input.worker, deps.now()));
+    const changes = round.changes(entry.executionId) ?? round.join(cache.entry(entry.executionId));
+    tentative.push(claimEntry(entry, changes, input.worker, deps.now()));
     return true;
   };
-  for (const demand of round.demands) while (give(demand));
+  for (const pendingClaim of round.pendingClaims) while (give(pendingClaim));
   // For whom another round, not yet committed, has claimed: that one answers, and its answer is the only one.
-  const fed = waiting.filter(({ held }) => held.length === 0);
-  for (let hungry = fed; hungry.length > 0; ) hungry = hungry.filter(give);
-  for (const demand of fed) if (demand.held.length > 0) inOneAnswer(demand, round.demands);
-  round.demands.push(...fed.filter(({ held }) => held.length > 0));
-  for (const lane of behind) {
-    if (lane.busy) continue;
-    lanes.drop(lane);
-    deps.isUsable(lane);
+  const idle = waiting.filter(({ tentative }) => tentative.length === 0);
+  for (let waitingClaims = idle; waitingClaims.length > 0; ) waitingClaims = waitingClaims.filter(give);
+  for (const pendingClaim of idle)
+    if (pendingClaim.tentative.length > 0) inOneAnswer(pendingClaim, round.pendingClaims);
+  round.pendingClaims.push(...idle.filter(({ tentative }) => tentative.length > 0));
+  for (const cached of behind) {
+    if (cached.busy) continue;
+    cache.drop(cached);
+    deps.isUsable(cached);
   }
 }
 
@@ -55,18 +56,18 @@ export function assignCommands(
  * what that was given later. So the iterations of a loop begin in their order also right after an ordinary step. What that
  * answer has no room for stays with the reports.
  */
-function inOneAnswer({ input, held }: Demand, reports: readonly Demand[]): void {
-  const own = reports.filter((report) => report.input.worker === input.worker && report.held.length > 0);
-  const counts = own.map((report) => report.held.length);
-  const claims = [...own.flatMap((report) => report.held.splice(0)), ...held.splice(0)];
-  held.push(...claims.splice(0, Math.min(input.limit, CLAIM_MAX)));
-  for (const [index, report] of own.entries()) report.held.push(...claims.splice(0, counts[index]));
+function inOneAnswer({ input, tentative }: PendingClaim, reports: readonly PendingClaim[]): void {
+  const own = reports.filter((report) => report.input.worker === input.worker && report.tentative.length > 0);
+  const counts = own.map((report) => report.tentative.length);
+  const claims = [...own.flatMap((report) => report.tentative.splice(0)), ...tentative.splice(0)];
+  tentative.push(...claims.splice(0, Math.min(input.limit, CLAIM_MAX)));
+  for (const [index, report] of own.entries()) report.tentative.push(...claims.splice(0, counts[index]));
 }
 
 /** What is to know about executions that join a round. */
 interface JoinDeps {
-  /** Whether a lane can be part of a round now; sees to it that it soon can where it cannot. */
-  isUsable(lane: Lane): boolean;
+  /** Whether an execution can be part of a round now; sees to it that it soon can where it cannot. */
+  isUsable(cached: CachedExecution): boolean;
   /** Executions of a round. */
   joinMax: number;
 }
@@ -74,23 +75,23 @@ interface JoinDeps {
 function judgeEntry(
   entry: ReadyEntry,
   round: OpenRound,
-  lanes: Lanes,
-  deps: JoinDeps & { behind: Set<Lane> },
+  cache: ExecutionCache,
+  deps: JoinDeps & { behind: Set<CachedExecution> },
 ): Verdict {
-  const member = round.lanes.get(entry.executionId);
-  const lane = member ?? lanes.of(entry.executionId);
-  if (lane.missing) return "drop";
-  if (member === undefined && (round.lanes.size >= deps.joinMax || !deps.isUsable(lane))) return "skip";
-  if (lane.live === null) return "skip";
-  if (isTerminal(lane.live.state.status)) return "drop";
-  const open = openCommand(lane.live.state, entry.commandId);
+  const member = round.executions.get(entry.executionId);
+  const cached = member ?? cache.entry(entry.executionId);
+  if (cached.missing) return "drop";
+  if (member === undefined && (round.executions.size >= deps.joinMax || !deps.isUsable(cached))) return "skip";
+  if (cached.live === null) return "skip";
+  if (isTerminal(cached.live.state.status)) return "drop";
+  const open = openCommand(cached.live.state, entry.commandId);
   if (open?.attempt === entry.attempt) return "take";
-  if (!isBehind(lane.live, entry)) return "drop";
+  if (!isBehind(cached.live, entry)) return "drop";
   // Another server has moved the execution since it was loaded here.
-  if (member !== undefined || deps.behind.has(lane)) return "skip";
+  if (member !== undefined || deps.behind.has(cached)) return "skip";
   if (entry.isAsked) return "drop";
   entry.isAsked = true;
-  deps.behind.add(lane);
+  deps.behind.add(cached);
   return "skip";
 }
 
@@ -101,22 +102,22 @@ function isBehind({ state, lastEventId }: LiveExecution, { commandId, attempt }:
 }
 
 /** Folds the claim into the execution. Nothing follows from it. */
-export function claimEntry(entry: ReadyEntry, draft: Draft, worker: string, now: number): HeldClaim {
+export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string, now: number): TentativeClaim {
   const attempt = entry.attempt + 1;
-  const step = openCommand(draft.live.state, entry.commandId)?.step ?? "";
+  const step = openCommand(changes.live.state, entry.commandId)?.step ?? "";
   const event = { type: "command.claimed" as const, at: now, command_id: entry.commandId, attempt, step, worker };
-  evolve(draft.live.state, event);
-  draft.event(event);
-  return { entry, attempt, draft };
+  evolve(changes.live.state, event);
+  changes.event(event);
+  return { entry, attempt, changes };
 }
 
 /** A claim as it is answered. */
-export function claimedCommand(held: HeldClaim, command: Command, leaseExpiresAt: number): ClaimedCommand {
-  const step = held.draft.live.source.program.steps.get(command.step)?.step;
+export function claimedCommand(tentative: TentativeClaim, command: Command, leaseExpiresAt: number): ClaimedCommand {
+  const step = tentative.changes.live.source.program.steps.get(command.step)?.step;
   const spec: JsonObject = {
     pipeline: step?.pipeline ?? false,
     ...(step?.timeoutMs !== undefined && { timeout_ms: step.timeoutMs }),
     ...(step !== undefined && { result: step.result as unknown as Json }),
   };
-  return { command, attempt: held.attempt, leaseExpiresAt, tool: (step?.tasks ?? []) as unknown as Json, spec };
+  return { command, attempt: tentative.attempt, leaseExpiresAt, tool: (step?.tasks ?? []) as unknown as Json, spec };
 }

@@ -1,15 +1,15 @@
 import type { ExecutionStore } from "../../../ports/execution-store.ts";
 import type { Command } from "../../../schema/words/command.ts";
-import type { ReadyCommands, ReadyEntry } from "../rounds/ready-queue.ts";
-import type { HeldClaim, OpenRound } from "../rounds/round.ts";
+import type { ReadyEntry, ReadyQueue } from "../rounds/ready-queue.ts";
+import type { OpenRound, TentativeClaim } from "../rounds/round.ts";
 import type { RoundEnd } from "../rounds/run-round.ts";
 import { claimedCommand } from "./assign-commands.ts";
 
 /** What a round issued can be claimed in it: one commit less, and no wait. */
-export function offerIssued(round: OpenRound, ready: ReadyCommands, readyAt: number): void {
-  for (const [executionId, draft] of round.drafts) {
-    for (const { commandId, kinds, labels, attempt, body } of draft.unclaimed()) {
-      const batch = draft.batch === undefined ? {} : { batch: draft.batch };
+export function offerIssued(round: OpenRound, ready: ReadyQueue, readyAt: number): void {
+  for (const [executionId, changes] of round.changeSets) {
+    for (const { commandId, kinds, labels, attempt, body } of changes.unclaimed()) {
+      const batch = changes.batch === undefined ? {} : { batch: changes.batch };
       ready.add({ commandId, executionId, kinds, labels, attempt, readyAt, body, ...batch });
       round.offered.set(commandId, executionId);
     }
@@ -20,10 +20,10 @@ export function offerIssued(round: OpenRound, ready: ReadyCommands, readyAt: num
  * Takes back what was offered and not written; gives what was written and nobody has claimed, also what there was no room for:
  * another server may have a worker for it.
  */
-export function keepIssued(round: OpenRound, ready: ReadyCommands, moved: ReadonlySet<string>): string[] {
+export function keepIssued(round: OpenRound, ready: ReadyQueue, moved: ReadonlySet<string>): string[] {
   for (const [commandId, executionId] of round.offered) if (!moved.has(executionId)) ready.remove(commandId);
-  const written = [...round.drafts].filter(([executionId]) => moved.has(executionId));
-  const unclaimed = written.flatMap(([, draft]) => draft.unclaimed());
+  const written = [...round.changeSets].filter(([executionId]) => moved.has(executionId));
+  const unclaimed = written.flatMap(([, changes]) => changes.unclaimed());
   // Now it is in the store: who has read that since it was left out has not found it.
   for (const command of unclaimed) if (!ready.has(command.commandId)) ready.leftOut(command);
   return unclaimed.map(({ commandId }) => commandId);
@@ -32,7 +32,7 @@ export function keepIssued(round: OpenRound, ready: ReadyCommands, moved: Readon
 /** What answering claims needs. */
 export interface ClaimDeps {
   store: Pick<ExecutionStore, "commandBodies">;
-  ready: ReadyCommands;
+  ready: ReadyQueue;
   leaseMs: number;
   /** A claim is durable. */
   onClaimed(entry: ReadyEntry): void;
@@ -42,20 +42,20 @@ export interface ClaimDeps {
 
 /** Answers those for whom the round has claimed commands. A claim that nobody hears of is for others at once. */
 export async function deliverClaims(
-  { demands, offered }: OpenRound,
+  { pendingClaims, offered }: OpenRound,
   { committed, moved }: RoundEnd,
   deps: ClaimDeps,
 ): Promise<void> {
   const { ready } = deps;
-  const isDurable = ({ entry }: HeldClaim) => committed !== undefined && moved.has(entry.executionId);
-  const durable = demands.flatMap(({ held }) => held.filter(isDurable));
+  const isDurable = ({ entry }: TentativeClaim) => committed !== undefined && moved.has(entry.executionId);
+  const durable = pendingClaims.flatMap(({ tentative }) => tentative.filter(isDurable));
   const bodies = await bodiesOf(durable, deps.store).catch((error: unknown) => {
     deps.onFailed(error);
     return new Map<string, Command>();
   });
   const leaseExpiresAt = (committed?.at ?? 0) + deps.leaseMs;
-  for (const demand of demands) {
-    const claims = demand.held.splice(0);
+  for (const pendingClaim of pendingClaims) {
+    const claims = pendingClaim.tentative.splice(0);
     const commands = claims.flatMap((claim) => {
       const { entry, attempt } = claim;
       const body = isDurable(claim) ? (entry.body ?? bodies.get(entry.commandId)) : undefined;
@@ -67,12 +67,12 @@ export async function deliverClaims(
       else if (!offered.has(entry.commandId)) ready.add(entry);
       return [];
     });
-    demand.deliver(commands);
+    pendingClaim.deliver(commands);
   }
 }
 
 /** Commands that were issued by another process or too long ago, as they were issued. */
-async function bodiesOf(claims: readonly HeldClaim[], store: ClaimDeps["store"]): Promise<Map<string, Command>> {
+async function bodiesOf(claims: readonly TentativeClaim[], store: ClaimDeps["store"]): Promise<Map<string, Command>> {
   const missing = claims.flatMap(({ entry }) => (entry.body === undefined ? [entry.commandId] : []));
   const bodies = missing.length === 0 ? [] : await store.commandBodies(missing);
   return new Map(bodies.map((body) => [body.command_id, body]));

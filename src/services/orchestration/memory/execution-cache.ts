@@ -3,7 +3,7 @@ import type { Marker } from "../rounds/change-set.ts";
 import type { LiveExecution } from "./load-execution.ts";
 
 /** An execution that this process has to do with. At most one round at a time works on it. */
-export interface Lane {
+export interface CachedExecution {
   readonly executionId: string;
   /** Its state in memory; null while it is not loaded, or after it turned out to be out of date. */
   live: LiveExecution | null;
@@ -28,86 +28,86 @@ const IDLE_MS = 30_000;
 const ENDED_MS = 1_000;
 
 /** The executions that are in memory. */
-export interface Lanes {
-  /** The lane, made when there is none. */
-  of(executionId: string): Lane;
-  known(executionId: string): Lane | undefined;
+export interface ExecutionCache {
+  /** The entry, made when there is none. */
+  entry(executionId: string): CachedExecution;
+  peek(executionId: string): CachedExecution | undefined;
   /** Loads its execution unless that is under way or done. Rejects with the store's error. */
-  load(lane: Lane): Promise<void>;
+  load(cached: CachedExecution): Promise<void>;
   /** Forgets the state: the next use loads it. */
-  drop(lane: Lane): void;
+  drop(cached: CachedExecution): void;
   /** The round that worked on it has ended. */
-  free(lane: Lane): void;
+  free(cached: CachedExecution): void;
   /** Resolves when no round works on it: what one has decided and not yet written may still be taken back. */
-  whenFree(lane: Lane): Promise<void>;
+  whenFree(cached: CachedExecution): Promise<void>;
   /** Forgets what is idle. */
   sweep(): void;
-  all(): Iterable<Lane>;
+  all(): Iterable<CachedExecution>;
 }
 
-/** Keeps lanes. `load` gives the execution, undefined when there is none. */
-export function createLanes(
+/** Keeps executions. `load` gives the execution, undefined when there is none. */
+export function createExecutionCache(
   load: (executionId: string) => Promise<LiveExecution | undefined>,
   now: () => number,
-): Lanes {
-  const lanes = new Map<string, Lane>();
-  const isIdle = (lane: Lane) => !lane.busy && lane.loading === null && lane.markers.length === 0;
+): ExecutionCache {
+  const entries = new Map<string, CachedExecution>();
+  const isIdle = (cached: CachedExecution) => !cached.busy && cached.loading === null && cached.markers.length === 0;
 
   return {
-    of(executionId) {
-      let lane = lanes.get(executionId);
-      if (lane === undefined) {
-        lane = emptyLane(executionId, now());
-        lanes.set(executionId, lane);
+    entry(executionId) {
+      let cached = entries.get(executionId);
+      if (cached === undefined) {
+        cached = emptyEntry(executionId, now());
+        entries.set(executionId, cached);
       }
-      lane.usedAt = now();
-      return lane;
+      cached.usedAt = now();
+      return cached;
     },
-    known: (executionId) => lanes.get(executionId),
-    load(lane) {
-      if (lane.live !== null || lane.missing) return Promise.resolve();
-      lane.loading ??= load(lane.executionId)
+    peek: (executionId) => entries.get(executionId),
+    load(cached) {
+      if (cached.live !== null || cached.missing) return Promise.resolve();
+      cached.loading ??= load(cached.executionId)
         .then((live) => {
-          lane.live = live ?? null;
-          lane.missing = live === undefined;
+          cached.live = live ?? null;
+          cached.missing = live === undefined;
         })
         .finally(() => {
-          lane.loading = null;
+          cached.loading = null;
         });
-      return lane.loading;
+      return cached.loading;
     },
     drop,
-    free(lane) {
-      lane.busy = false;
-      lane.usedAt = now();
+    free(cached) {
+      cached.busy = false;
+      cached.usedAt = now();
       // What there was not may come to be: ask again next time.
-      if (lane.missing) drop(lane);
-      for (const go of lane.waiting.splice(0)) go();
+      if (cached.missing) drop(cached);
+      for (const go of cached.waiting.splice(0)) go();
     },
-    async whenFree(lane) {
-      while (lane.busy) await new Promise<void>((resolve) => lane.waiting.push(resolve));
+    async whenFree(cached) {
+      while (cached.busy) await new Promise<void>((resolve) => cached.waiting.push(resolve));
     },
     sweep() {
       const at = now();
-      let over = lanes.size - KEPT_MAX;
-      for (const [id, lane] of lanes) {
-        if (!isIdle(lane)) continue;
-        const isOver = over > 0 || lane.missing || lane.live === null;
-        const keepMs = lane.live !== null && isTerminal(lane.live.state.status) ? ENDED_MS : IDLE_MS;
-        if (!isOver && lane.usedAt > at - keepMs) continue;
-        lanes.delete(id);
+      let over = entries.size - KEPT_MAX;
+      for (const [id, cached] of entries) {
+        if (!isIdle(cached)) continue;
+        const isOver = over > 0 || cached.missing || cached.live === null;
+        const keepMs = cached.live !== null && isTerminal(cached.live.state.status) ? ENDED_MS : IDLE_MS;
+        if (!isOver && cached.usedAt > at - keepMs) continue;
+        entries.delete(id);
         over -= 1;
       }
     },
-    all: () => lanes.values(),
+    all: () => entries.values(),
   };
 }
 
-function emptyLane(executionId: string, usedAt: number): Lane {
+function emptyEntry(executionId: string, usedAt: number): CachedExecution {
   return { executionId, live: null, missing: false, busy: false, loading: null, markers: [], usedAt, waiting: [] };
 }
 
-function drop(lane: Lane): void {
-  lane.live = null;
-  lane.missing = false;
+function drop(cached: CachedExecution): void {
+  cached.live = null;
+  cached.missing = false;
 }

@@ -8,12 +8,12 @@ const LOW = BLOCK / 2;
 const STALE_MS = 5_000;
 
 /** Ids for executions, events, commands and step runs, in growing order. */
-export interface IdBlocks {
-  /** The next id. Throws `FlowError` UNAVAILABLE when none is left: await {@link IdBlocks.ready} before a decision. */
+export interface IdAllocator {
+  /** The next id. Throws `FlowError` UNAVAILABLE when none is left: await {@link IdAllocator.ready} before a decision. */
   next(): number;
   /** Resolves when at least half a block is there, all of it above `floor`. */
   ready(floor?: number): Promise<void>;
-  /** True when {@link IdBlocks.ready} need not be awaited. */
+  /** True when {@link IdAllocator.ready} need not be awaited. */
   isReady(floor?: number): boolean;
 }
 
@@ -22,7 +22,7 @@ export interface IdBlocks {
  * which are above every id that any server was given before; so an execution that moves here from another server goes on
  * with larger ids (`floor`), for which the rest of an older block is thrown away.
  */
-export function createIdBlocks(reserve: (count: number) => Promise<number>, now: () => number): IdBlocks {
+export function createIdAllocator(reserve: (count: number) => Promise<number>, now: () => number): IdAllocator {
   let following = 1;
   let last = 0;
   let reservedAt = 0;

@@ -23,7 +23,7 @@ const KEPT_MAX = 500;
  * database's JSON type may lose the order of keys. A large one is read in a thread and compiled in pieces: other calls are
  * answered meanwhile. Throws `FlowError` NOT_FOUND, INVALID_PLAYBOOK, and UNAVAILABLE as {@link Documents.registered}.
  */
-export function createPrograms(
+export function createProgramCache(
   read: ReadEntry,
   documents: Pick<Documents, "registered">,
 ): (catalogId: string) => Promise<CommandProgram> {

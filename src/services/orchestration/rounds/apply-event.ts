@@ -5,10 +5,10 @@ import type { Keeping } from "../../../engine/state/results.ts";
 import { ReferenceNeeded } from "../../../language/views/references.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { JsonObject } from "../../../schema/words/json.ts";
-import type { Draft } from "./change-set.ts";
+import type { ChangeSet } from "./change-set.ts";
 
 /** What following an event up needs. */
-export interface FollowDeps {
+export interface ApplyDeps {
   /** Milliseconds since 1970. */
   now(): number;
   newId(): number;
@@ -18,42 +18,42 @@ export interface FollowDeps {
   save(ref: string, json: string, keeping?: Keeping): Promise<unknown>;
 }
 
-/** Folds an event, decides what follows, and adds all of it to the draft. Gives the number of commands that were issued. */
-export async function follow(draft: Draft, event: FlowEvent, deps: FollowDeps): Promise<number> {
-  return await finish(draft, beginAdvance(draft.live.state, event), [], deps);
+/** Folds an event, decides what follows, and adds all of it to the change set. Gives the number of commands that were issued. */
+export async function applyEvent(changes: ChangeSet, event: FlowEvent, deps: ApplyDeps): Promise<number> {
+  return await finish(changes, beginAdvance(changes.live.state, event), [], deps);
 }
 
-/** Folds events and adds them, without a look at what follows: {@link followUndecided} does that later. */
-export function fold(draft: Draft, events: readonly FlowEvent[]): number[] {
+/** Folds events and adds them, without a look at what follows: {@link applyUndecided} does that later. */
+export function foldOnly(changes: ChangeSet, events: readonly FlowEvent[]): number[] {
   const ids: number[] = [];
   for (const event of events) {
-    evolve(draft.live.state, event);
-    const eventId = draft.event(event);
+    evolve(changes.live.state, event);
+    const eventId = changes.event(event);
     ids.push(eventId);
-    draft.live.undecided.push({ event, eventId });
+    changes.live.undecided.push({ event, eventId });
   }
   return ids;
 }
 
 /** Decides what follows from the events that were only folded so far. Gives the number of commands that were issued. */
-export async function followUndecided(draft: Draft, deps: FollowDeps): Promise<number> {
-  const { undecided } = draft.live;
+export async function applyUndecided(changes: ChangeSet, deps: ApplyDeps): Promise<number> {
+  const { undecided } = changes.live;
   if (undecided.length === 0) return 0;
-  draft.live.undecided = [];
+  changes.live.undecided = [];
   const events = undecided.map(({ event }) => event);
   const progress: Advance = { events, causes: events.map(() => null), commands: [], writes: [], undecided: 0 };
   const written = undecided.map(({ eventId }) => eventId);
-  return await finish(draft, progress, written, deps);
+  return await finish(changes, progress, written, deps);
 }
 
 /** @param written ids of those first events that are in the log already, as far as they are known. */
 async function finish(
-  draft: Draft,
+  changes: ChangeSet,
   progress: Advance,
   written: readonly (number | undefined)[],
-  deps: FollowDeps,
+  deps: ApplyDeps,
 ): Promise<number> {
-  const { state, source, references, decisions } = draft.live;
+  const { state, source, references, decisions } = changes.live;
   const { sealing } = decisions;
   const env: EngineEnv = { now: deps.now(), newId: () => String(deps.newId()), references, env: deps.env, sealing };
   const decide = () => continueAdvance(progress, state, source.program, env);
@@ -71,8 +71,8 @@ async function finish(
   for (const [index, event] of progress.events.entries()) {
     if (index < written.length) continue;
     const cause = progress.causes[index] ?? null;
-    ids.push(draft.event(event, cause === null ? undefined : ids[cause]));
+    ids.push(changes.event(event, cause === null ? undefined : ids[cause]));
   }
-  for (const command of progress.commands) draft.issue(command);
+  for (const command of progress.commands) changes.issue(command);
   return progress.commands.length;
 }

@@ -1,22 +1,22 @@
 /** A command that a worker held when its execution was stopped. */
-export interface StoppedCommand {
+export interface CancelledCommand {
   commandId: string;
   worker: string;
 }
 
 /** Somebody who waits for what a worker is to stop. */
-export interface StopListener {
+export interface CancelListener {
   /** Commands to stop, as soon as there are some; none when there were none in `ms`, or the signal was aborted. */
   next(ms: number, signal: AbortSignal): Promise<string[]>;
   close(): void;
 }
 
 /** Tells workers at once what they are to stop. What nobody listens for is not kept: heartbeats find it in the database. */
-export interface Stops {
-  /** Hears from now on, what comes before {@link StopListener.next} is called too. */
-  listen(worker: string): StopListener;
+export interface CancelNotices {
+  /** Hears from now on, what comes before {@link CancelListener.next} is called too. */
+  listen(worker: string): CancelListener;
   /** Commands are said to be cancelled, by this server or another one: looked up, and told to who listens. Never throws. */
-  tell(commands: readonly StoppedCommand[]): Promise<void>;
+  tell(commands: readonly CancelledCommand[]): Promise<void>;
 }
 
 interface Waiting {
@@ -25,11 +25,11 @@ interface Waiting {
 }
 
 /** `cancelled` gives those of the commands that are: what others tell is a hint, and may be forged. */
-export function createStops(deps: {
+export function createCancelNotices(deps: {
   cancelled(commandIds: readonly string[]): Promise<string[]>;
   /** The database cannot be asked; heartbeats will tell. */
   onFault(error: unknown): void;
-}): Stops {
+}): CancelNotices {
   const listeners = new Map<string, Set<Waiting>>();
   return {
     listen(worker) {

@@ -17,7 +17,7 @@ import {
   SNAPSHOT_FORMAT,
   snapshotText,
 } from "../memory/load-execution.ts";
-import type { StoppedCommand } from "./cancel-notices.ts";
+import type { CancelledCommand } from "./cancel-notices.ts";
 import { progressOf } from "./execution-progress.ts";
 import { requiredKinds } from "./required-kinds.ts";
 
@@ -37,14 +37,14 @@ export interface EndedStep {
 }
 
 /** What one round is going to write of one execution. */
-export interface Draft {
+export interface ChangeSet {
   readonly live: LiveExecution;
   /** The batch that was handled last. */
   batch: BatchTrace | undefined;
   /** Steps that ended. */
   readonly steps: EndedStep[];
   /** Commands that were cancelled while a worker held them. */
-  readonly stopped: StoppedCommand[];
+  readonly cancelled: CancelledCommand[];
   /**
    * Adds an event, which the state already contains; gives its id. `cause` is the event that it followed from, for what the
    * engine decided; what is reported of a command follows from that command's issue.
@@ -72,11 +72,11 @@ export interface Marker {
   context: Record<string, Json>;
 }
 
-/** Opens a draft. `start` is given exactly when the execution begins with it. */
-export function createDraft(
+/** Opens a change set. `start` is given exactly when the execution begins with it. */
+export function createChangeSet(
   live: LiveExecution,
   deps: { newId(): number; leaseMs: number; start?: ExecutionStart },
-): Draft {
+): ChangeSet {
   const expectedEventId = deps.start === undefined ? live.lastEventId : null;
   const events: EventRecord[] = [];
   const issued = new Map<string, IssuedCommand>();
@@ -106,14 +106,14 @@ export function createDraft(
     else commands.set(id, change);
   };
 
-  const steps: Draft["steps"] = [];
-  const stopped: StoppedCommand[] = [];
+  const steps: ChangeSet["steps"] = [];
+  const cancelled: CancelledCommand[] = [];
   const hasEnded = () => isTerminal(live.state.status) && !wasTerminal;
   return {
     live,
     batch: undefined,
     steps,
-    stopped,
+    cancelled,
     event(event, cause) {
       project(event, setCommand, live.state, deps.leaseMs);
       if (event.type === "step.completed" || event.type === "step.failed") {
@@ -121,7 +121,7 @@ export function createDraft(
         steps.push({ executionId, step: event.step, status, durationMs: event.duration_ms });
       }
       if (event.type === "command.cancelled" && event.worker !== undefined) {
-        stopped.push({ commandId: event.command_id, worker: event.worker });
+        cancelled.push({ commandId: event.command_id, worker: event.worker });
       }
       live.eventsSinceSnapshot += 1;
       const parent = live.state.parent?.execution_id;

@@ -1,5 +1,5 @@
-import type { Lane, Lanes } from "../memory/execution-cache.ts";
-import type { IdBlocks } from "../memory/id-allocator.ts";
+import type { CachedExecution, ExecutionCache } from "../memory/execution-cache.ts";
+import type { IdAllocator } from "../memory/id-allocator.ts";
 import type { Job } from "./round.ts";
 
 /** Jobs of one round: enough to share a commit, few enough to keep its statement short. */
@@ -9,8 +9,8 @@ export const EXECUTIONS_MAX = 512;
 
 /** What a queue of jobs works with. */
 export interface JobQueueDeps {
-  lanes: Lanes;
-  ids: IdBlocks;
+  cache: ExecutionCache;
+  ids: IdAllocator;
   /** An execution that jobs wait for has been loaded. */
   onLoaded(): void;
   /** One could not be loaded, and its jobs are still in the queue. */
@@ -27,33 +27,33 @@ export interface JobQueue {
   /** Takes out the jobs that work on this execution, or all. */
   withdraw(executionId?: string): Job[];
   /** In no round, and loaded; begins to load it where it is not. */
-  isUsable(lane: Lane): boolean;
+  isUsable(cached: CachedExecution): boolean;
   length(): number;
 }
 
 /** An empty queue. */
-export function createJobQueue({ lanes, ids, onLoaded, onFailed }: JobQueueDeps): JobQueue {
+export function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps): JobQueue {
   let queue: Job[] = [];
-  /** Lanes that are being made usable. */
-  const preparing = new Set<Lane>();
+  /** Executions that are being made usable. */
+  const preparing = new Set<CachedExecution>();
 
-  const prepare = async (lane: Lane) => {
-    preparing.add(lane);
+  const prepare = async (cached: CachedExecution) => {
+    preparing.add(cached);
     try {
-      await lanes.load(lane);
-      await ids.ready(lane.live?.lastEventId ?? 0);
+      await cache.load(cached);
+      await ids.ready(cached.live?.lastEventId ?? 0);
     } catch (error) {
-      preparing.delete(lane);
-      return onFailed(error, lane.executionId);
+      preparing.delete(cached);
+      return onFailed(error, cached.executionId);
     }
-    preparing.delete(lane);
+    preparing.delete(cached);
     onLoaded();
   };
-  const isUsable = (lane: Lane): boolean => {
-    if (lane.busy) return false;
+  const isUsable = (cached: CachedExecution): boolean => {
+    if (cached.busy) return false;
     // Ids that this server is about to give must be above those that another one gave to this execution.
-    if (lane.missing || (lane.live !== null && ids.isReady(lane.live.lastEventId))) return true;
-    if (!preparing.has(lane)) void prepare(lane);
+    if (cached.missing || (cached.live !== null && ids.isReady(cached.live.lastEventId))) return true;
+    if (!preparing.has(cached)) void prepare(cached);
     return false;
   };
 
@@ -63,7 +63,7 @@ export function createJobQueue({ lanes, ids, onLoaded, onFailed }: JobQueueDeps)
       queue = [...jobs, ...queue];
     },
     take() {
-      const { taken, kept } = divide(queue, (executionId) => isUsable(lanes.of(executionId)));
+      const { taken, kept } = divide(queue, (executionId) => isUsable(cache.entry(executionId)));
       queue = kept;
       return taken;
     },

@@ -1,4 +1,4 @@
-import type { CommandLane, ReadyCommand } from "../../../ports/execution-store.ts";
+import type { ReadyCommand, Requirement } from "../../../ports/execution-store.ts";
 import type { Command } from "../../../schema/words/command.ts";
 import { type JsonObject, own } from "../../../schema/words/json.ts";
 import type { BatchTrace } from "./change-set.ts";
@@ -25,27 +25,27 @@ export interface Ability {
 /** Whether an entry can be taken now: yes, not at the moment, or never again. */
 export type Verdict = "take" | "skip" | "drop";
 
-/** Commands of one lane kept in memory. What is beyond stays in the store, which is asked again when half of these are gone. */
-export const LANE_MAX = 2_000;
-/** Commands of all lanes together, after which a lane gets no more than {@link LANE_MIN}. */
+/** Commands of one group kept in memory. What is beyond stays in the store, which is asked again when half of these are gone. */
+export const GROUP_MAX = 2_000;
+/** Commands of all groups together, after which a group gets no more than {@link GROUP_MIN}. */
 export const READY_MAX = 10_000;
-/** Room that every lane has, however full the others are: what nobody can run keeps nobody from running the rest. */
-export const LANE_MIN = 64;
+/** Room that every group has, however full the others are: what nobody can run keeps nobody from running the rest. */
+export const GROUP_MIN = 64;
 /** Entries of one kind that are passed over while their executions are busy, before the search gives up. */
 const SKIPPED_MAX = 64;
 
-/** What was read of a lane. */
-export interface LaneRead {
+/** What was read of a group. */
+export interface GroupRead {
   entries: readonly ReadyEntry[];
   /** The store has no more of it. */
   isAll: boolean;
-  /** {@link LaneRoom.refused} before it was read. */
+  /** {@link GroupRoom.refused} before it was read. */
   refused: number;
 }
 
-/** How much more of a lane there is room for. */
-export interface LaneRoom {
-  lane: CommandLane;
+/** How much more of a group there is room for. */
+export interface GroupRoom {
+  requirement: Requirement;
   /** In memory. */
   known: number;
   /** Beyond these. */
@@ -55,37 +55,37 @@ export interface LaneRoom {
 }
 
 /** Commands that wait, first come first served; first of all those that were given back. */
-export interface ReadyCommands {
+export interface ReadyQueue {
   /**
-   * Adds one unless it is known, also under a later claim; false when it is left out: its lane is full, or something older of it
+   * Adds one unless it is known, also under a later claim; false when it is left out: its group is full, or something older of it
    * is in the store alone. One that was claimed before is never left out: the store does not list it among those that wait.
    */
   add(entry: ReadyEntry): boolean;
-  /** One of a lane is in the store and not here: it was left out. */
-  leftOut(lane: CommandLane): void;
-  /** Adds what was read of a lane from its oldest command on, and has not been known; gives how many. */
-  addRead(lane: CommandLane, read: LaneRead): number;
+  /** One of a group is in the store and not here: it was left out. */
+  leftOut(requirement: Requirement): void;
+  /** Adds what was read of a group from its oldest command on, and has not been known; gives how many. */
+  addRead(requirement: Requirement, read: GroupRead): number;
   /** The oldest one that suits and that `judge` takes; it leaves the queue. */
   take(ability: Ability, judge: (entry: ReadyEntry) => Verdict): ReadyEntry | undefined;
-  /** Whether any command of a lane is there that a worker of this ability can run. */
+  /** Whether any command of a group is there that a worker of this ability can run. */
   suits(ability: Ability): boolean;
   remove(commandId: string): void;
   has(commandId: string): boolean;
   size(): number;
-  roomOf(lane: CommandLane): LaneRoom;
-  /** Lanes of which something was left out, and of which half is gone: the store is to be asked. */
-  short(): LaneRoom[];
+  roomOf(requirement: Requirement): GroupRoom;
+  /** Groups of which something was left out, and of which half is gone: the store is to be asked. */
+  short(): GroupRoom[];
 }
 
 /** What a queue may be made with. */
 export interface ReadyOptions {
-  /** Default {@link LANE_MAX}. */
-  laneMax?: number;
+  /** Default {@link GROUP_MAX}. */
+  groupMax?: number;
   /** Default {@link READY_MAX}. */
   readyMax?: number;
-  /** Default {@link LANE_MIN}. */
-  laneMin?: number;
-  /** {@link ReadyCommands.short} has one more. */
+  /** Default {@link GROUP_MIN}. */
+  groupMin?: number;
+  /** {@link ReadyQueue.short} has one more. */
   onShort?(): void;
 }
 
@@ -93,9 +93,9 @@ interface Queued extends ReadyEntry {
   order: number;
 }
 
-interface Lane {
+interface Group {
   key: string;
-  lane: CommandLane;
+  requirement: Requirement;
   /** Those that were claimed before. */
   again: Map<string, Queued>;
   fresh: Map<string, Queued>;
@@ -105,65 +105,65 @@ interface Lane {
 }
 
 /**
- * The queue, in one lane per requirement (kinds and labels): whoever cannot run the ten thousand shell commands at its head
+ * The queue, in one group per requirement (kinds and labels): whoever cannot run the ten thousand shell commands at its head
  * need not look at each of them, and they leave room for others.
  */
-export function createReadyCommands(options: ReadyOptions = {}): ReadyCommands {
-  const { laneMax = LANE_MAX, readyMax = READY_MAX, laneMin = LANE_MIN, onShort = () => undefined } = options;
-  const lanes = new Map<string, Lane>();
-  const laneOf = new Map<string, Lane>();
+export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
+  const { groupMax = GROUP_MAX, readyMax = READY_MAX, groupMin = GROUP_MIN, onShort = () => undefined } = options;
+  const groups = new Map<string, Group>();
+  const groupOf = new Map<string, Group>();
   let order = 0;
 
-  const sizeOf = ({ again, fresh }: Lane) => again.size + fresh.size;
-  const mostOf = () => (laneOf.size < readyMax ? laneMax : laneMin);
-  const isShort = (lane: Lane) => lane.isCut && sizeOf(lane) <= mostOf() / 2;
-  const roomIn = (lane: Lane): LaneRoom => ({
-    lane: lane.lane,
-    known: sizeOf(lane),
-    room: Math.max(0, mostOf() - sizeOf(lane)),
-    refused: lane.refused,
+  const sizeOf = ({ again, fresh }: Group) => again.size + fresh.size;
+  const mostOf = () => (groupOf.size < readyMax ? groupMax : groupMin);
+  const isShort = (group: Group) => group.isCut && sizeOf(group) <= mostOf() / 2;
+  const roomIn = (group: Group): GroupRoom => ({
+    requirement: group.requirement,
+    known: sizeOf(group),
+    room: Math.max(0, mostOf() - sizeOf(group)),
+    refused: group.refused,
   });
-  const forget = (lane: Lane) => {
-    if (sizeOf(lane) === 0 && !lane.isCut) lanes.delete(lane.key);
+  const forget = (group: Group) => {
+    if (sizeOf(group) === 0 && !group.isCut) groups.delete(group.key);
   };
   const remove = (commandId: string) => {
-    const lane = laneOf.get(commandId);
-    if (lane === undefined) return;
-    laneOf.delete(commandId);
-    if (!lane.again.delete(commandId)) lane.fresh.delete(commandId);
-    forget(lane);
-    if (isShort(lane)) onShort();
+    const group = groupOf.get(commandId);
+    if (group === undefined) return;
+    groupOf.delete(commandId);
+    if (!group.again.delete(commandId)) group.fresh.delete(commandId);
+    forget(group);
+    if (isShort(group)) onShort();
   };
-  const open = ({ kinds, labels }: CommandLane): Lane => {
+  const open = ({ kinds, labels }: Requirement): Group => {
     const key = keyOf({ kinds, labels });
-    let lane = lanes.get(key);
-    if (lane === undefined) {
-      lane = { key, lane: { kinds, labels }, again: new Map(), fresh: new Map(), isCut: false, refused: 0 };
-      lanes.set(key, lane);
+    let group = groups.get(key);
+    if (group === undefined) {
+      group = { key, requirement: { kinds, labels }, again: new Map(), fresh: new Map(), isCut: false, refused: 0 };
+      groups.set(key, group);
     }
-    return lane;
+    return group;
   };
-  const put = (lane: Lane, entry: ReadyEntry) => {
+  const put = (group: Group, entry: ReadyEntry) => {
     // What a full queue holds waits for long: the store has its body too.
     const { body: _, ...bare } = entry;
-    const queued = { ...(laneOf.size < readyMax ? entry : bare), order };
-    (entry.attempt > 0 ? lane.again : lane.fresh).set(entry.commandId, queued);
-    laneOf.set(entry.commandId, lane);
+    const queued = { ...(groupOf.size < readyMax ? entry : bare), order };
+    (entry.attempt > 0 ? group.again : group.fresh).set(entry.commandId, queued);
+    groupOf.set(entry.commandId, group);
     order += 1;
   };
   /** True when it is there already, under this claim or a later one. */
   const isKnown = ({ commandId, attempt }: ReadyEntry) => {
-    const lane = laneOf.get(commandId);
-    const known = lane?.again.get(commandId) ?? lane?.fresh.get(commandId);
+    const group = groupOf.get(commandId);
+    const known = group?.again.get(commandId) ?? group?.fresh.get(commandId);
     if (known === undefined) return false;
     if (known.attempt >= attempt) return true;
     remove(commandId);
     return false;
   };
   /** The first that `judge` takes; those that it drops are gone. */
-  const firstOf = (lane: Lane, judge: (entry: ReadyEntry) => Verdict) => {
+  const firstOf = (group: Group, judge: (entry: ReadyEntry) => Verdict) => {
     let skipped = 0;
-    for (const entries of [lane.again, lane.fresh]) {
+    for (const entries of [group.again, group.fresh]) {
       for (const entry of entries.values()) {
         const verdict = judge(entry);
         if (verdict === "take") return entry;
@@ -178,45 +178,45 @@ export function createReadyCommands(options: ReadyOptions = {}): ReadyCommands {
   return {
     add(entry) {
       if (isKnown(entry)) return true;
-      const lane = open(entry);
-      if (entry.attempt === 0 && (lane.isCut || sizeOf(lane) >= mostOf())) {
-        lane.isCut = true;
-        lane.refused += 1;
+      const group = open(entry);
+      if (entry.attempt === 0 && (group.isCut || sizeOf(group) >= mostOf())) {
+        group.isCut = true;
+        group.refused += 1;
         return false;
       }
-      put(lane, entry);
+      put(group, entry);
       return true;
     },
     leftOut(requirement) {
-      const lane = open(requirement);
-      lane.isCut = true;
-      lane.refused += 1;
-      if (isShort(lane)) onShort();
+      const group = open(requirement);
+      group.isCut = true;
+      group.refused += 1;
+      if (isShort(group)) onShort();
     },
     addRead(requirement, { entries, isAll, refused }) {
-      const lane = open(requirement);
+      const group = open(requirement);
       let added = 0;
-      let isWhole = isAll && lane.refused === refused;
+      let isWhole = isAll && group.refused === refused;
       for (const entry of entries) {
         if (isKnown(entry)) continue;
-        if (sizeOf(lane) >= mostOf()) {
+        if (sizeOf(group) >= mostOf()) {
           isWhole = false;
           break;
         }
-        put(lane, entry);
+        put(group, entry);
         added += 1;
       }
-      lane.isCut = !isWhole;
-      forget(lane);
+      group.isCut = !isWhole;
+      forget(group);
       return added;
     },
     take(ability, judge) {
       let best: Queued | undefined;
-      for (const lane of lanes.values()) {
-        if (sizeOf(lane) === 0 || !suits(lane.lane, ability)) continue;
-        const [first] = lane.again.size > 0 ? lane.again.values() : lane.fresh.values();
+      for (const group of groups.values()) {
+        if (sizeOf(group) === 0 || !suits(group.requirement, ability)) continue;
+        const [first] = group.again.size > 0 ? group.again.values() : group.fresh.values();
         if (best !== undefined && first !== undefined && isBefore(best, first)) continue;
-        const found = firstOf(lane, judge);
+        const found = firstOf(group, judge);
         if (found !== undefined && (best === undefined || isBefore(found, best))) best = found;
       }
       if (best === undefined) return undefined;
@@ -224,15 +224,15 @@ export function createReadyCommands(options: ReadyOptions = {}): ReadyCommands {
       const { order: _, ...entry } = best;
       return entry;
     },
-    suits: (ability) => [...lanes.values()].some((lane) => sizeOf(lane) > 0 && suits(lane.lane, ability)),
-    has: (commandId) => laneOf.has(commandId),
+    suits: (ability) => [...groups.values()].some((group) => sizeOf(group) > 0 && suits(group.requirement, ability)),
+    has: (commandId) => groupOf.has(commandId),
     remove,
-    size: () => laneOf.size,
+    size: () => groupOf.size,
     roomOf(requirement) {
-      const lane = lanes.get(keyOf(requirement));
-      return lane === undefined ? { lane: requirement, known: 0, room: mostOf(), refused: 0 } : roomIn(lane);
+      const group = groups.get(keyOf(requirement));
+      return group === undefined ? { requirement, known: 0, room: mostOf(), refused: 0 } : roomIn(group);
     },
-    short: () => [...lanes.values()].filter(isShort).map(roomIn),
+    short: () => [...groups.values()].filter(isShort).map(roomIn),
   };
 }
 
@@ -243,7 +243,7 @@ function isBefore(left: Queued, right: Queued): boolean {
 }
 
 /** The same text for the same requirement. */
-export function keyOf({ kinds, labels }: CommandLane): string {
+export function keyOf({ kinds, labels }: Requirement): string {
   return JSON.stringify([kinds, labels === null ? null : Object.entries(labels).sort(byName)]);
 }
 
@@ -251,7 +251,7 @@ function byName([left]: [string, unknown], [right]: [string, unknown]): number {
   return left < right ? -1 : 1;
 }
 
-function suits({ kinds, labels }: CommandLane, ability: Ability): boolean {
+function suits({ kinds, labels }: Requirement, ability: Ability): boolean {
   if (ability.kinds !== undefined && !kinds.every((kind) => ability.kinds?.includes(kind))) return false;
   return labels === null || Object.keys(labels).every((key) => own(ability.labels, key) === labels[key]);
 }

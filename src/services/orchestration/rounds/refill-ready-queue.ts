@@ -1,17 +1,17 @@
-import type { CommandLane, ExecutionStore } from "../../../ports/execution-store.ts";
-import { keyOf, type LaneRead, type LaneRoom, type ReadyCommands } from "./ready-queue.ts";
+import type { ExecutionStore, Requirement } from "../../../ports/execution-store.ts";
+import { type GroupRead, type GroupRoom, keyOf, type ReadyQueue } from "./ready-queue.ts";
 
-/** Lanes looked at in one poll; the next one goes on after them. */
-const LANES_MAX = 500;
+/** Groups looked at in one poll; the next one goes on after them. */
+const GROUPS_MAX = 500;
 /** Rows read in one statement. */
 const ROWS_MAX = 10_000;
-/** New commands of a lane that one poll reads: where it is short of them, it is asked again at once. */
+/** New commands of a group that one poll reads: where it is short of them, it is asked again at once. */
 const PAGE = 500;
 
 /** What refilling needs. */
 export interface RefillDeps {
-  store: Pick<ExecutionStore, "pendingLanes" | "pendingCommands">;
-  ready: ReadyCommands;
+  store: Pick<ExecutionStore, "pendingRequirements" | "pendingCommands">;
+  ready: ReadyQueue;
   /** Milliseconds since 1970. */
   now(): number;
   /** There are commands that were not there before. */
@@ -22,34 +22,34 @@ export interface RefillDeps {
 
 /** Reads what the queue of ready commands has left out, and what nobody told this process of. */
 export interface Refill {
-  /** Looks for commands that are not known here, in every lane that has room; gives how many there were. */
+  /** Looks for commands that are not known here, in every group that has room; gives how many there were. */
   poll(): Promise<number>;
-  /** Half of a lane is gone of which something was left out: reads it again, one statement at a time. Never throws. */
+  /** Half of a group is gone of which something was left out: reads it again, one statement at a time. Never throws. */
   short(): void;
 }
 
 /** Makes it. */
 export function createRefill({ store, ready, now, onFound, onFailed }: RefillDeps): Refill {
   /** Where the next poll begins. */
-  let after: CommandLane | undefined;
+  let after: Requirement | undefined;
   let isReading = false;
   let isAsked = false;
 
-  const read = async (rooms: readonly LaneRoom[]): Promise<number> => {
+  const read = async (rooms: readonly GroupRoom[]): Promise<number> => {
     if (rooms.length === 0) return 0;
     // From the oldest on: those that are known are among them.
-    const wanted = rooms.map(({ lane, known, room }) => ({ lane, limit: known + room }));
+    const wanted = rooms.map(({ requirement, known, room }) => ({ requirement, limit: known + room }));
     const commands = await store.pendingCommands(wanted);
-    const reads = new Map<string, LaneRead & { entries: object[] }>();
+    const reads = new Map<string, GroupRead & { entries: object[] }>();
     for (const command of commands) {
       const key = keyOf(command);
       const of = reads.get(key) ?? { entries: [], isAll: false, refused: 0 };
       reads.set(key, of);
       of.entries.push({ ...command, readyAt: now() });
     }
-    return rooms.reduce((found, { lane, known, room, refused }) => {
-      const entries = reads.get(keyOf(lane))?.entries ?? [];
-      return found + ready.addRead(lane, { entries, isAll: entries.length < known + room, refused });
+    return rooms.reduce((found, { requirement, known, room, refused }) => {
+      const entries = reads.get(keyOf(requirement))?.entries ?? [];
+      return found + ready.addRead(requirement, { entries, isAll: entries.length < known + room, refused });
     }, 0);
   };
 
@@ -68,11 +68,11 @@ export function createRefill({ store, ready, now, onFound, onFailed }: RefillDep
 
   const refill: Refill = {
     async poll() {
-      const lanes = await store.pendingLanes(after, LANES_MAX);
-      const listed = lanes.map(ready.roomOf).filter(({ known, room }) => room > known);
+      const requirements = await store.pendingRequirements(after, GROUPS_MAX);
+      const listed = requirements.map(ready.roomOf).filter(({ known, room }) => room > known);
       const rooms = bounded(listed.map((place) => ({ ...place, room: Math.min(place.room, PAGE) })));
-      const isEnd = lanes.length < LANES_MAX && rooms.length === listed.length;
-      after = isEnd ? undefined : rooms.length < listed.length ? rooms.at(-1)?.lane : lanes.at(-1);
+      const isEnd = requirements.length < GROUPS_MAX && rooms.length === listed.length;
+      after = isEnd ? undefined : rooms.length < listed.length ? rooms.at(-1)?.requirement : requirements.at(-1);
       const found = await read(rooms);
       // Also those that others have emptied: what comes to be in them is not left out any more.
       if (ready.short().length > 0) refill.short();
@@ -87,7 +87,7 @@ export function createRefill({ store, ready, now, onFound, onFailed }: RefillDep
 }
 
 /** The first ones, as many as one statement may read. */
-function bounded(rooms: readonly LaneRoom[]): LaneRoom[] {
+function bounded(rooms: readonly GroupRoom[]): GroupRoom[] {
   let rows = 0;
   const over = rooms.findIndex(({ known, room }, index) => {
     rows += known + room;

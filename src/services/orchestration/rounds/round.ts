@@ -1,9 +1,9 @@
 import type { BatchChange, ExecutionStart } from "../../../ports/execution-store.ts";
-import type { Lane } from "../memory/execution-cache.ts";
+import type { CachedExecution } from "../memory/execution-cache.ts";
 import type { LiveExecution } from "../memory/load-execution.ts";
 import type { ClaimedCommand, ClaimInput, RoundTimings } from "../orchestrator.ts";
-import type { FollowDeps } from "./apply-event.ts";
-import { createDraft, type Draft, type Marker } from "./change-set.ts";
+import type { ApplyDeps } from "./apply-event.ts";
+import { type ChangeSet, createChangeSet, type Marker } from "./change-set.ts";
 import type { ReadyEntry } from "./ready-queue.ts";
 
 /** A piece of work on one execution or several. */
@@ -18,7 +18,7 @@ export interface Job {
    */
   isVerified: boolean;
   /** Who is answered with commands when it is written. */
-  demand?: Demand;
+  pendingClaim?: PendingClaim;
   /** Whoever waits for it has given up: it is not to be begun. */
   isAbandoned(): boolean;
   /** Refuses by throwing `FlowError`, before anything has been changed. */
@@ -45,102 +45,102 @@ export interface Committed {
 }
 
 /** Somebody who wants commands, and those that a round has put aside for it. */
-export interface Demand {
+export interface PendingClaim {
   input: ClaimInput;
-  /** Claimed in a round that is under way. Two rounds never claim for one demand: its answer ends with the first. */
-  held: HeldClaim[];
+  /** Claimed in a round that is under way. Two rounds never claim for the same one: its answer ends with the first. */
+  tentative: TentativeClaim[];
   /** Called after the commit of a round that claimed for it; with fewer, or none, where that did not work out. */
   deliver(commands: ClaimedCommand[]): void;
 }
 
 /** A claim that is not yet durable. */
-export interface HeldClaim {
+export interface TentativeClaim {
   entry: ReadyEntry;
   attempt: number;
-  draft: Draft;
+  changes: ChangeSet;
 }
 
 /** What is gathered for one flush. */
 export interface Round {
-  /** The draft of an execution of this round; undefined where there is no such execution. */
-  draft(executionId: string): Draft | undefined;
+  /** The change set of an execution of this round; undefined where there is no such execution. */
+  changes(executionId: string): ChangeSet | undefined;
   /** An execution that begins in this round. */
-  begin(live: LiveExecution, start: ExecutionStart): Draft;
+  begin(live: LiveExecution, start: ExecutionStart): ChangeSet;
   /** A batch row to write. */
   batch(change: BatchChange): void;
-  follow: FollowDeps;
+  applyDeps: ApplyDeps;
 }
 
 /** A round with its insides. */
 export interface OpenRound extends Round {
-  lanes: Map<string, Lane>;
-  drafts: Map<string, Draft>;
+  executions: Map<string, CachedExecution>;
+  changeSets: Map<string, ChangeSet>;
   batches: Map<string, BatchChange>;
   /** Whoever is answered when the round is written. */
-  demands: Demand[];
-  /** Markers that were taken from the lanes. */
+  pendingClaims: PendingClaim[];
+  /** Markers that were taken from the executions. */
   taken: Map<string, Marker[]>;
   /** Commands that the round issued and put into the queue of ready ones, with their executions. */
   offered: Map<string, string>;
   /** Lets a further execution join, which is loaded and in no other round. */
-  join(lane: Lane): Draft;
+  join(cached: CachedExecution): ChangeSet;
 }
 
-/** Opens a round over these lanes, all of them loaded and not busy; they are busy from now on. */
+/** Opens a round over these executions, all of them loaded and not busy; they are busy from now on. */
 export function openRound(
-  lanes: Iterable<Lane>,
-  deps: { newId(): number; leaseMs: number; follow: FollowDeps; now(): number },
+  executions: Iterable<CachedExecution>,
+  deps: { newId(): number; leaseMs: number; applyDeps: ApplyDeps; now(): number },
 ): OpenRound {
-  const members = new Map<string, Lane>();
-  const drafts = new Map<string, Draft>();
+  const members = new Map<string, CachedExecution>();
+  const changeSets = new Map<string, ChangeSet>();
   const batches = new Map<string, BatchChange>();
-  const demands: Demand[] = [];
+  const pendingClaims: PendingClaim[] = [];
   const taken = new Map<string, Marker[]>();
-  const enter = (lane: Lane) => {
-    lane.busy = true;
-    members.set(lane.executionId, lane);
+  const enter = (cached: CachedExecution) => {
+    cached.busy = true;
+    members.set(cached.executionId, cached);
   };
-  for (const lane of lanes) enter(lane);
+  for (const cached of executions) enter(cached);
 
-  const open = (lane: Lane, live: LiveExecution, start?: ExecutionStart) => {
+  const open = (cached: CachedExecution, live: LiveExecution, start?: ExecutionStart) => {
     const options = { newId: deps.newId, leaseMs: deps.leaseMs, ...(start !== undefined && { start }) };
-    const draft = createDraft(live, options);
-    const markers = lane.markers;
-    lane.markers = [];
-    taken.set(lane.executionId, markers);
-    for (const marker of markers) draft.marker(marker);
-    drafts.set(lane.executionId, draft);
-    return draft;
+    const changes = createChangeSet(live, options);
+    const markers = cached.markers;
+    cached.markers = [];
+    taken.set(cached.executionId, markers);
+    for (const marker of markers) changes.marker(marker);
+    changeSets.set(cached.executionId, changes);
+    return changes;
   };
-  const draft = (executionId: string) => {
-    const known = drafts.get(executionId);
+  const changes = (executionId: string) => {
+    const known = changeSets.get(executionId);
     if (known !== undefined) return known;
-    const lane = members.get(executionId);
-    return lane?.live == null ? undefined : open(lane, lane.live);
+    const cached = members.get(executionId);
+    return cached?.live == null ? undefined : open(cached, cached.live);
   };
 
   return {
-    lanes: members,
-    drafts,
+    executions: members,
+    changeSets,
     batches,
-    demands,
+    pendingClaims,
     taken,
     offered: new Map(),
-    follow: deps.follow,
-    draft,
+    applyDeps: deps.applyDeps,
+    changes,
     begin(live, start) {
       const { executionId } = live.state;
-      const lane = members.get(executionId);
-      if (lane === undefined) throw new Error(`Execution ${executionId} is in no lane of the round`);
-      lane.live = live;
-      lane.missing = false;
-      return open(lane, live, start);
+      const cached = members.get(executionId);
+      if (cached === undefined) throw new Error(`Execution ${executionId} is not part of the round`);
+      cached.live = live;
+      cached.missing = false;
+      return open(cached, live, start);
     },
     batch: (change) => void batches.set(change.requestId, change),
-    join(lane) {
-      enter(lane);
-      const joined = draft(lane.executionId);
-      if (joined === undefined) throw new Error(`Execution ${lane.executionId} is not loaded`);
+    join(cached) {
+      enter(cached);
+      const joined = changes(cached.executionId);
+      if (joined === undefined) throw new Error(`Execution ${cached.executionId} is not loaded`);
       return joined;
     },
   };

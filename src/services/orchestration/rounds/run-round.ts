@@ -2,13 +2,13 @@ import type { ExecutionState } from "../../../engine/state/state.ts";
 import type { ExecutionStore } from "../../../ports/execution-store.ts";
 import { FlowError, messageOf } from "../../../schema/words/errors.ts";
 import type { Json } from "../../../schema/words/json.ts";
-import type { Lanes } from "../memory/execution-cache.ts";
+import type { ExecutionCache } from "../memory/execution-cache.ts";
 import type { Committed, Job, OpenRound } from "./round.ts";
 
 /** What running a round needs. */
 export interface RoundDeps {
   store: Pick<ExecutionStore, "flush">;
-  lanes: Lanes;
+  cache: ExecutionCache;
   now(): number;
   resultOf(state: ExecutionState): Json;
   /** Gives commands that are ready to those who want them; called once everything has been decided. */
@@ -35,19 +35,19 @@ export interface RoundEnd {
 /** Checks, decides, assigns, writes. Every job is settled, failed, or given back to be run again. */
 export async function runRound(round: OpenRound, jobs: readonly Job[], deps: RoundDeps): Promise<RoundEnd> {
   const began = deps.now();
-  const spoiled = new Set<string>();
+  const failed = new Set<string>();
   const again: Job[] = [];
   const applied: Job[] = [];
   for (const job of jobs) {
-    if (job.executionIds.some((id) => spoiled.has(id))) again.push(job);
-    else if (await prepare(round, job, spoiled, deps, again)) applied.push(job);
+    if (job.executionIds.some((id) => failed.has(id))) again.push(job);
+    else if (await prepare(round, job, failed, deps, again)) applied.push(job);
   }
-  const sound = withoutSpoiled(applied, spoiled, again);
-  dropLanes(round, spoiled, deps.lanes);
-  for (const { demand } of sound) if (demand !== undefined) round.demands.push(demand);
+  const unaffected = unaffectedBy(applied, failed, again);
+  dropStates(round, failed, deps.cache);
+  for (const { pendingClaim } of unaffected) if (pendingClaim !== undefined) round.pendingClaims.push(pendingClaim);
   deps.assign(round);
   const decided = deps.now();
-  const end = await write(round, sound, deps);
+  const end = await write(round, unaffected, deps);
   const flushMs = deps.now() - decided;
   const events = end.events;
   const timings = { engineMs: decided - began, flushMs, executions: end.moved.size, events };
@@ -56,11 +56,11 @@ export async function runRound(round: OpenRound, jobs: readonly Job[], deps: Rou
   return { committed, again: [...again, ...end.again], moved: end.moved };
 }
 
-/** True when the job has changed the round; false when it was refused. An error half-way spoils its executions. */
+/** True when the job has changed the round; false when it was refused. An error half-way makes its executions unusable. */
 async function prepare(
   round: OpenRound,
   job: Job,
-  spoiled: Set<string>,
+  failed: Set<string>,
   deps: RoundDeps,
   again: Job[],
 ): Promise<boolean> {
@@ -72,7 +72,7 @@ async function prepare(
       return false;
     }
     job.isVerified = true;
-    for (const id of job.executionIds) spoiled.add(id);
+    for (const id of job.executionIds) failed.add(id);
     again.push(job);
     return false;
   }
@@ -80,7 +80,7 @@ async function prepare(
     await job.apply(round);
     return true;
   } catch (error) {
-    for (const id of job.executionIds) spoiled.add(id);
+    for (const id of job.executionIds) failed.add(id);
     const away = deps.unavailable(error);
     if (away === undefined) deps.onFault(error, job.executionIds);
     const message = `What follows from this could not be worked out: ${messageOf(error)}`;
@@ -92,25 +92,25 @@ async function prepare(
 }
 
 /** Jobs that share an execution with one that failed half-way are run again, and so are those that share one with them. */
-function withoutSpoiled(applied: readonly Job[], spoiled: Set<string>, again: Job[]): Job[] {
-  let sound = [...applied];
+function unaffectedBy(applied: readonly Job[], failed: Set<string>, again: Job[]): Job[] {
+  let unaffected = [...applied];
   for (;;) {
-    const hurt = sound.filter((job) => job.executionIds.some((id) => spoiled.has(id)));
-    if (hurt.length === 0) return sound;
-    for (const job of hurt) for (const id of job.executionIds) spoiled.add(id);
-    sound = sound.filter((job) => !hurt.includes(job));
-    again.unshift(...hurt);
+    const affected = unaffected.filter((job) => job.executionIds.some((id) => failed.has(id)));
+    if (affected.length === 0) return unaffected;
+    for (const job of affected) for (const id of job.executionIds) failed.add(id);
+    unaffected = unaffected.filter((job) => !affected.includes(job));
+    again.unshift(...affected);
   }
 }
 
-function dropLanes(round: OpenRound, ids: Iterable<string>, lanes: Lanes): void {
+function dropStates(round: OpenRound, ids: Iterable<string>, cache: ExecutionCache): void {
   for (const id of ids) {
-    const lane = round.lanes.get(id);
-    if (lane !== undefined) {
-      lanes.drop(lane);
-      lane.markers = [...(round.taken.get(id) ?? []), ...lane.markers];
+    const cached = round.executions.get(id);
+    if (cached !== undefined) {
+      cache.drop(cached);
+      cached.markers = [...(round.taken.get(id) ?? []), ...cached.markers];
     }
-    round.drafts.delete(id);
+    round.changeSets.delete(id);
   }
 }
 
@@ -125,10 +125,12 @@ interface Written {
 const NOTHING_MOVED: ReadonlySet<string> = new Set();
 
 async function write(round: OpenRound, jobs: Job[], deps: RoundDeps): Promise<Written> {
-  const drafts = [...round.drafts.values()].filter((draft) => draft.count() > 0);
-  const executions = drafts.map((draft) => draft.change(deps.resultOf));
-  const sound = new Set(jobs.flatMap(({ executionIds }) => executionIds));
-  const batches = [...round.batches.values()].filter(({ executionIds }) => executionIds.every((id) => sound.has(id)));
+  const changeSets = [...round.changeSets.values()].filter((changes) => changes.count() > 0);
+  const executions = changeSets.map((changes) => changes.change(deps.resultOf));
+  const unaffected = new Set(jobs.flatMap(({ executionIds }) => executionIds));
+  const batches = [...round.batches.values()].filter(({ executionIds }) =>
+    executionIds.every((id) => unaffected.has(id)),
+  );
   const events = executions.reduce((sum, change) => sum + change.events.length, 0);
   if (executions.length === 0 && batches.length === 0) {
     return { at: deps.now(), done: jobs, again: [], moved: NOTHING_MOVED, events };
@@ -136,11 +138,11 @@ async function write(round: OpenRound, jobs: Job[], deps: RoundDeps): Promise<Wr
   try {
     const { moved, at } = await deps.store.flush({ executions, batches });
     const left = executions.map(({ executionId }) => executionId).filter((id) => !moved.has(id));
-    dropLanes(round, left, deps.lanes);
+    dropStates(round, left, deps.cache);
     const { done, again } = divide(jobs, moved, left);
     return { at, done, again, moved, events };
   } catch (error) {
-    dropLanes(round, [...round.drafts.keys()], deps.lanes);
+    dropStates(round, [...round.changeSets.keys()], deps.cache);
     return { at: undefined, done: [], again: refuse(jobs, error, deps), moved: NOTHING_MOVED, events: 0 };
   }
 }

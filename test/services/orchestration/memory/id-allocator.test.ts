@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FlowError } from "../../../../src/schema/words/errors.ts";
-import { createIdBlocks } from "../../../../src/services/orchestration/memory/id-allocator.ts";
+import { createIdAllocator } from "../../../../src/services/orchestration/memory/id-allocator.ts";
 
 /** A counter that several servers share, and how often it was asked. */
 function counter() {
@@ -16,7 +16,7 @@ function counter() {
 
 test("ids grow by one, and a block is asked for once, however many wait for it", async () => {
   const { shared, reserve, now } = counter();
-  const ids = createIdBlocks(reserve, now);
+  const ids = createIdAllocator(reserve, now);
   assert.equal(ids.isReady(), false);
   await Promise.all([ids.ready(), ids.ready(), ids.ready()]);
   assert.equal(shared.asked, 1);
@@ -25,7 +25,7 @@ test("ids grow by one, and a block is asked for once, however many wait for it",
 
 test("without a block there is no id", () => {
   const { reserve, now } = counter();
-  const ids = createIdBlocks(reserve, now);
+  const ids = createIdAllocator(reserve, now);
   assert.throws(
     () => ids.next(),
     (error: unknown) => error instanceof FlowError && error.code === "UNAVAILABLE",
@@ -34,7 +34,7 @@ test("without a block there is no id", () => {
 
 test("ids of two servers differ, and each can go on above what the other has given", async () => {
   const { reserve, now } = counter();
-  const [left, right] = [createIdBlocks(reserve, now), createIdBlocks(reserve, now)];
+  const [left, right] = [createIdAllocator(reserve, now), createIdAllocator(reserve, now)];
   await left.ready();
   await right.ready();
   const given = right.next();
@@ -46,7 +46,7 @@ test("ids of two servers differ, and each can go on above what the other has giv
 
 test("a block that lies around is thrown away, so that ids tell when they were given", async () => {
   const { shared, reserve, now } = counter();
-  const ids = createIdBlocks(reserve, now);
+  const ids = createIdAllocator(reserve, now);
   await ids.ready();
   const early = ids.next();
   shared.now = 5_000;
@@ -58,7 +58,7 @@ test("a block that lies around is thrown away, so that ids tell when they were g
 test("a reservation that fails is tried again by whoever asks next", async () => {
   const { reserve, now } = counter();
   let fails = true;
-  const ids = createIdBlocks(async (count) => {
+  const ids = createIdAllocator(async (count) => {
     if (fails) throw new Error("away");
     return await reserve(count);
   }, now);
@@ -70,6 +70,6 @@ test("a reservation that fails is tried again by whoever asks next", async () =>
 
 test("a counter that was set back below given ids is not believed", async () => {
   const { reserve, now } = counter();
-  const ids = createIdBlocks(reserve, now);
+  const ids = createIdAllocator(reserve, now);
   await assert.rejects(ids.ready(1e12), /behind those that were given/);
 });

@@ -4,7 +4,7 @@ import { compileProgram, type Program } from "../../../../src/engine/program/pro
 import { loadRegistered } from "../../../../src/language/load/load.ts";
 import { FlowError } from "../../../../src/schema/words/errors.ts";
 import { createDocuments } from "../../../../src/services/catalog/documents.ts";
-import { createPrograms } from "../../../../src/services/orchestration/memory/program-cache.ts";
+import { createProgramCache } from "../../../../src/services/orchestration/memory/program-cache.ts";
 
 const documents = createDocuments();
 after(() => documents.close());
@@ -13,7 +13,7 @@ const TEXT = "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: p, path: p 
 
 function setup(contents: Record<string, string>) {
   const reads: string[] = [];
-  const programs = createPrograms(async (id) => {
+  const programs = createProgramCache(async (id) => {
     reads.push(id);
     const content = contents[id];
     return content === undefined ? undefined : { path: "p", version: 1, content };
@@ -42,7 +42,7 @@ test("while a large playbook is compiled, others have their turn; the program is
   const { playbook, diagnostics } = loadRegistered(LARGE, "p@1");
   assert.ok(playbook);
   // Read already: no other thread is waited for.
-  const programs = createPrograms(async () => ({ path: "p", version: 1, content: LARGE }), {
+  const programs = createProgramCache(async () => ({ path: "p", version: 1, content: LARGE }), {
     registered: async () => ({ playbook, diagnostics }),
   });
   let turns = 0;
@@ -73,7 +73,7 @@ test("a large playbook that could not be read, or is none, is told, and read the
     1: `${LARGE}# ends: by a fault\n`,
     2: `${LARGE}- {step: s0}\n`,
   };
-  const programs = createPrograms(async (id) => ({ path: "p", version: 1, content: contents[id] ?? "" }), ending);
+  const programs = createProgramCache(async (id) => ({ path: "p", version: 1, content: contents[id] ?? "" }), ending);
   await assert.rejects(programs("1"), { code: "UNAVAILABLE" });
   await assert.rejects(programs("2"), { code: "INVALID_PLAYBOOK", message: /p@1 is no playbook/ });
   contents["1"] = LARGE;

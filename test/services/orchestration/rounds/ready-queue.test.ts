@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command } from "../../../../src/schema/words/command.ts";
 import {
-  createReadyCommands,
-  LANE_MAX,
-  type ReadyCommands,
+  createReadyQueue,
+  GROUP_MAX,
   type ReadyEntry,
+  type ReadyQueue,
   type Verdict,
 } from "../../../../src/services/orchestration/rounds/ready-queue.ts";
 
@@ -17,7 +17,7 @@ function entry(id: number, more: Partial<ReadyEntry> = {}): ReadyEntry {
 }
 
 test("commands are taken in the order in which they came, whatever they require", () => {
-  const ready = createReadyCommands();
+  const ready = createReadyQueue();
   ready.add(entry(3, { kinds: ["http"] }));
   ready.add(entry(1));
   ready.add(entry(2, { kinds: ["http"] }));
@@ -29,7 +29,7 @@ test("commands are taken in the order in which they came, whatever they require"
 });
 
 test("a worker is given what it has all kinds and labels for, and nothing else", () => {
-  const ready = createReadyCommands();
+  const ready = createReadyQueue();
   ready.add(entry(1, { kinds: ["http", "shell"] }));
   ready.add(entry(2, { kinds: ["http"], labels: { zone: "a" } }));
   const http = { kinds: ["http"], labels: {} };
@@ -40,13 +40,13 @@ test("a worker is given what it has all kinds and labels for, and nothing else",
 });
 
 test("labels that every object inherits are labels of no worker", () => {
-  const ready = createReadyCommands();
+  const ready = createReadyQueue();
   ready.add(entry(1, { labels: { toString: "x" } }));
   assert.equal(ready.take({ kinds: undefined, labels: {} }, take), undefined);
 });
 
 test("a command that cannot be taken at the moment stays, one that never can is gone", () => {
-  const ready = createReadyCommands();
+  const ready = createReadyQueue();
   for (const id of [1, 2, 3]) ready.add(entry(id));
   const verdicts: Record<string, Verdict> = { 1: "skip", 2: "drop", 3: "take" };
   assert.equal(ready.take(ANY, ({ commandId }) => verdicts[commandId] ?? "skip")?.commandId, "3");
@@ -54,7 +54,7 @@ test("a command that cannot be taken at the moment stays, one that never can is 
 });
 
 test("a command that is known is not added again, but under a later claim", () => {
-  const ready = createReadyCommands();
+  const ready = createReadyQueue();
   ready.add(entry(1, { attempt: 1 }));
   ready.add(entry(1, { attempt: 0 }));
   assert.equal(ready.size(), 1);
@@ -63,8 +63,8 @@ test("a command that is known is not added again, but under a later claim", () =
   assert.equal(ready.take(ANY, take)?.attempt, 2);
 });
 
-test("a search gives up after many that are passed over, and finds what stands in another lane", () => {
-  const ready = createReadyCommands();
+test("a search gives up after many that are passed over, and finds what stands in another group", () => {
+  const ready = createReadyQueue();
   for (let id = 1; id <= 100; id += 1) ready.add(entry(id, { kinds: ["http"] }));
   ready.add(entry(200));
   let looked = 0;
@@ -76,23 +76,23 @@ test("a search gives up after many that are passed over, and finds what stands i
   assert.ok(looked < 100, `It looked at ${looked}`);
 });
 
-/** Adds so many of a lane, from an id on; gives how many had room. */
-function fill(ready: ReadyCommands, kind: string, first: number, count: number): number {
+/** Adds so many of a group, from an id on; gives how many had room. */
+function fill(ready: ReadyQueue, kind: string, first: number, count: number): number {
   const ids = Array.from({ length: count }, (_, index) => first + index);
   return ids.filter((id) => ready.add(entry(id, { kinds: [kind] }))).length;
 }
-const SMALL = { laneMax: 10, readyMax: 100, laneMin: 2 };
-const laneOf = (kind: string) => ({ kinds: [kind], labels: null });
+const SMALL = { groupMax: 10, readyMax: 100, groupMin: 2 };
+const requirementOf = (kind: string) => ({ kinds: [kind], labels: null });
 
-test("a lane that is full leaves the others their room", () => {
-  const ready = createReadyCommands();
-  assert.equal(fill(ready, "gpu", 1, LANE_MAX + 1), LANE_MAX);
+test("a group that is full leaves the others their room", () => {
+  const ready = createReadyQueue();
+  assert.equal(fill(ready, "gpu", 1, GROUP_MAX + 1), GROUP_MAX);
   assert.ok(ready.add(entry(100_000)));
   assert.equal(ready.take(ANY, ({ kinds }) => (kinds.length === 0 ? "take" : "skip"))?.commandId, "100000");
 });
 
-test("a full queue has room for some of every lane, and keeps what they are without what their workers get", () => {
-  const ready = createReadyCommands({ laneMax: 10, readyMax: 20, laneMin: 2 });
+test("a full queue has room for some of every group, and keeps what they are without what their workers get", () => {
+  const ready = createReadyQueue({ groupMax: 10, readyMax: 20, groupMin: 2 });
   assert.deepEqual([fill(ready, "a", 1, 10), fill(ready, "b", 20, 10)], [10, 10]);
   const body = { command_id: "40" } as Command;
   assert.deepEqual(
@@ -102,9 +102,9 @@ test("a full queue has room for some of every lane, and keeps what they are with
   assert.deepEqual(ready.take({ kinds: ["c"], labels: {} }, take)?.body, undefined);
 });
 
-test("what a lane has left out is told once half of it is gone, and nothing newer goes before it", () => {
+test("what a group has left out is told once half of it is gone, and nothing newer goes before it", () => {
   let told = 0;
-  const ready = createReadyCommands({ ...SMALL, onShort: () => (told += 1) });
+  const ready = createReadyQueue({ ...SMALL, onShort: () => (told += 1) });
   assert.equal(fill(ready, "http", 1, 10), 10);
   for (let id = 1; id <= 6; id += 1) ready.remove(String(id));
   assert.deepEqual([told, ready.short()], [0, []], "nothing was left out");
@@ -114,10 +114,10 @@ test("what a lane has left out is told once half of it is gone, and nothing newe
   assert.equal(told, 0);
   ready.remove("11");
   const [short] = ready.short();
-  assert.deepEqual([told, short], [1, { lane: laneOf("http"), known: 5, room: 5, refused: 1 }]);
+  assert.deepEqual([told, short], [1, { requirement: requirementOf("http"), known: 5, room: 5, refused: 1 }]);
   assert.equal(ready.add(entry(18, { kinds: ["http"] })), false, "17 was first");
   const read = [12, 13, 17, 18].map((id) => entry(id, { kinds: ["http"] }));
-  assert.equal(ready.addRead(laneOf("http"), { entries: read, isAll: true, refused: 2 }), 2);
+  assert.equal(ready.addRead(requirementOf("http"), { entries: read, isAll: true, refused: 2 }), 2);
   assert.deepEqual(ready.short(), []);
   assert.equal(ready.add(entry(19, { kinds: ["http"] })), true);
   assert.deepEqual(
@@ -126,12 +126,12 @@ test("what a lane has left out is told once half of it is gone, and nothing newe
   );
 });
 
-test("a lane stays one of which something was left out while the store has more, or something came meanwhile", () => {
-  const ready = createReadyCommands(SMALL);
+test("a group stays one of which something was left out while the store has more, or something came meanwhile", () => {
+  const ready = createReadyQueue(SMALL);
   fill(ready, "http", 1, 11);
   for (let id = 1; id <= 10; id += 1) ready.remove(String(id));
   const read = (isAll: boolean, refused: number) =>
-    ready.addRead(laneOf("http"), { entries: [entry(11, { kinds: ["http"] })], isAll, refused });
+    ready.addRead(requirementOf("http"), { entries: [entry(11, { kinds: ["http"] })], isAll, refused });
   read(false, 1);
   assert.equal(ready.short().length, 1, "there are more");
   read(true, 0);
@@ -139,11 +139,11 @@ test("a lane stays one of which something was left out while the store has more,
   read(true, 1);
   assert.equal(ready.short().length, 0);
   ready.remove("11");
-  assert.deepEqual([ready.size(), ready.roomOf(laneOf("http")).refused], [0, 0], "an empty lane is forgotten");
+  assert.deepEqual([ready.size(), ready.roomOf(requirementOf("http")).refused], [0, 0], "an empty group is forgotten");
 });
 
 test("what was claimed before is never left out, and comes first", () => {
-  const ready = createReadyCommands(SMALL);
+  const ready = createReadyQueue(SMALL);
   fill(ready, "http", 1, 11);
   assert.equal(ready.add(entry(100, { kinds: ["http"], attempt: 1 })), true);
   ready.add(entry(200));
@@ -154,7 +154,7 @@ test("what was claimed before is never left out, and comes first", () => {
 });
 
 test("it is known whether anything suits a worker", () => {
-  const ready = createReadyCommands();
+  const ready = createReadyQueue();
   ready.add(entry(1, { kinds: ["http"], labels: { zone: "a" } }));
   assert.equal(ready.suits({ kinds: ["http"], labels: {} }), false);
   assert.equal(ready.suits({ kinds: ["http"], labels: { zone: "a" } }), true);

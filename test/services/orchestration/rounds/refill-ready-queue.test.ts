@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setupAdvance } from "../../../support/engine/advancing.ts";
 
-const FEW = { laneMax: 4, readyMax: 8, laneMin: 2 };
+const FEW = { groupMax: 4, readyMax: 8, groupMin: 2 };
 const LIMITS = { leaseMs: 120_000, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1, ready: FEW };
 const documentOf = (count: number, spec: string) => `apiVersion: flow/v2
 kind: Playbook
@@ -16,22 +16,22 @@ workflow:
 const wanted = (limit: number, labels = {}) => ({ worker: "w", limit, kinds: undefined, labels, waitMs: 30_000 });
 
 test("commands that nobody can take keep no others from being claimed, however many they are", async () => {
-  const { advance, start } = setupAdvance({ limits: LIMITS });
+  const { orchestrator, start } = setupAdvance({ limits: LIMITS });
   for (const gpu of ["a", "b", "c", "d"]) await start(documentOf(50, `labels: {gpu: ${gpu}}`));
   await start(documentOf(1, ""));
-  assert.equal((await advance.claim(wanted(5))).length, 1);
+  assert.equal((await orchestrator.claim(wanted(5))).length, 1);
 });
 
 test("what memory had no room for is read back as workers take what it had", async () => {
-  const { advance, start } = setupAdvance({ limits: LIMITS });
+  const { orchestrator, start } = setupAdvance({ limits: LIMITS });
   await start(documentOf(50, ""));
   const ids = new Set<string>();
   while (ids.size < 50) {
-    for (const { command } of await advance.claim(wanted(3))) ids.add(command.command_id);
+    for (const { command } of await orchestrator.claim(wanted(3))) ids.add(command.command_id);
   }
 });
 
-test("a server that was told of nothing reads all of it, a lane at a time, and for who does not wait too", async () => {
+test("a server that was told of nothing reads all of it, a group at a time, and for who does not wait too", async () => {
   const { another, start } = setupAdvance({ limits: LIMITS });
   for (const gpu of ["a", "b", "c", "d"]) await start(documentOf(20, `labels: {gpu: ${gpu}}`));
   await start(documentOf(20, ""));
