@@ -1,6 +1,12 @@
+import { and, sql as built, eq, gt, isNull, lt } from "drizzle-orm";
+import { alias } from "drizzle-orm/pg-core";
 import type { PlaybookPermission } from "../../schema/rules/access-rules.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
-import { playbookPermissionJson } from "./playbook-permission-json.ts";
+import { sessions } from "../tables/auth.ts";
+import { catalog } from "../tables/catalog.ts";
+import { execution } from "../tables/execution.ts";
+import { playbookPermissionJson } from "./roles.ts";
 
 /** A user who is active, and all that their roles give. */
 export interface UserAccess {
@@ -28,8 +34,8 @@ const TOUCH_SECONDS = 60;
 
 /**
  * The session of this token, if it is neither revoked nor over and its user is active; and what its user may do. Asked with
- * every call of a user, so that what was taken away counts from the next call on: one statement, by the keys of five small
- * tables (0.3 ms). Takes no lock.
+ * every call of a user, so that a right that was taken away is gone with the next call: one statement, by the keys of five small
+ * tables (0.3 ms), tagged: built, it took 0.55 ms of this process's time instead of 0.11 ms. Takes no lock.
  */
 export async function findSessionAccess({ sql }: Database, tokenSha256: string): Promise<SessionAccess | undefined> {
   const [row] = await sql<SessionAccess[]>`
@@ -76,31 +82,52 @@ function givenBy(sql: Database["sql"]) {
         join auth.permissions p using (permission_id)
     ), '[]') as permissions,
     coalesce((
-      select json_agg(${playbookPermissionJson(sql, sql`role.name`)} order by p.playbook_permission_id)
+      select json_agg(${sql.unsafe(PERMISSION)} order by p.playbook_permission_id)
       from role join auth.playbook_permissions p using (role_id)
     ), '[]') as playbooks`;
 }
 
+const PERMISSION = playbookPermissionJson("role.name");
+
 /** Moves the idle end of a session that is used: as far from now as it was from its last use, no further than its end. */
-export async function touchSession({ sql }: Database, sessionId: number): Promise<void> {
-  await sql`
-    update auth.sessions set
-      idle_expires_at = least(expires_at, now() + (idle_expires_at - last_seen_at)),
-      last_seen_at = now()
-    where session_id = ${sessionId} and revoked_at is null and idle_expires_at > now() and last_seen_at < now()`;
+export async function touchSession({ db }: Database, sessionId: number): Promise<void> {
+  await db
+    .update(sessions)
+    .set({
+      idleExpiresAt: built`least(${sessions.expiresAt}, now() + (${sessions.idleExpiresAt} - ${sessions.lastSeenAt}))`,
+      lastSeenAt: NOW,
+    })
+    .where(
+      and(
+        eq(sessions.sessionId, sessionId),
+        isNull(sessions.revokedAt),
+        gt(sessions.idleExpiresAt, NOW),
+        lt(sessions.lastSeenAt, NOW),
+      ),
+    );
 }
 
-/** What a call is about, where its address names no path. */
+const NOW = built`now()`;
+
+/** The subject of a call whose address names no path. */
 export type Subject = { executionId: string } | { catalogId: string };
 
-/** The catalog path of an execution or of a version; undefined where there is none. */
+/**
+ * The catalog path of an execution or of a version; undefined where there is none. Asked with most calls of a user, and so tagged:
+ * the builder would take 0.06 ms more of this process.
+ */
 export async function findPath({ sql }: Database, subject: Subject): Promise<string | undefined> {
   const [row] =
     "executionId" in subject
-      ? await sql<{ path: string }[]>`select path from flow.execution where execution_id = ${subject.executionId}`
-      : await sql<{ path: string }[]>`select path from flow.catalog where catalog_id = ${subject.catalogId}`;
+      ? await sql<RowOf<typeof EXECUTION_PATH>[]>`
+          select ${EXECUTION_PATH(sql)} from flow.execution where execution_id = ${subject.executionId}`
+      : await sql<RowOf<typeof CATALOG_PATH>[]>`
+          select ${CATALOG_PATH(sql)} from flow.catalog where catalog_id = ${subject.catalogId}`;
   return row?.path;
 }
+
+const EXECUTION_PATH = columnsOf(execution, ["path"]);
+const CATALOG_PATH = columnsOf(catalog, ["path"]);
 
 /** An execution that reads what another one has stored. */
 export interface Reading {
@@ -113,11 +140,16 @@ export interface Reading {
 }
 
 /** Undefined where one of the two is not there. */
-export async function findReading({ sql }: Database, reader: string, about: string): Promise<Reading | undefined> {
-  const [row] = await sql<Reading[]>`
-    select reader.started_by::float8 as "startedBy", reader.root_execution_id = about.root_execution_id as "isOneTree",
-      about.path
-    from flow.execution reader, flow.execution about
-    where reader.execution_id = ${reader} and about.execution_id = ${about}`;
+export async function findReading({ db }: Database, readerId: string, aboutId: string): Promise<Reading | undefined> {
+  const about = alias(execution, "about");
+  const [row] = await db
+    .select({
+      startedBy: built<number | null>`${execution.startedBy}::float8`,
+      isOneTree: built<boolean>`${execution.rootExecutionId} = ${about.rootExecutionId}`,
+      path: about.path,
+    })
+    .from(execution)
+    .innerJoin(about, eq(about.executionId, aboutId))
+    .where(eq(execution.executionId, readerId));
   return row;
 }

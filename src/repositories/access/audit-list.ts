@@ -1,21 +1,26 @@
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
+import { auditLog } from "../tables/audit.ts";
 import type { AuditEntry } from "./audit.ts";
 
+const COLUMNS = columnsOf(auditLog, [
+  "at",
+  "actorKind",
+  "actor",
+  "action",
+  "resource",
+  "rule",
+  "result",
+  "address",
+  "requestId",
+  "detail",
+]);
+
 /** A row of the audit log. */
-export interface AuditRow {
+export interface AuditRow extends RowOf<typeof COLUMNS> {
   auditId: string;
-  at: Date;
-  actorKind: AuditEntry["actorKind"];
-  actor: string | null;
   userId: number | null;
-  action: string;
-  resource: string;
-  rule: string;
-  result: AuditEntry["result"];
-  address: string | null;
-  requestId: string | null;
-  detail: Record<string, unknown> | null;
 }
 
 /** Which rows of a list. */
@@ -68,8 +73,7 @@ export async function listAudit(
   if (found === undefined || found.last === null) return { items: [] };
   const { items: ids, next } = page(found.ids, limit, (id) => id);
   const items = await sql<AuditRow[]>`
-    select audit_id as "auditId", at, actor_kind as "actorKind", actor, user_id::float8 as "userId", action, resource, rule,
-      result, address, request_id as "requestId", detail
+    select audit_id as "auditId", user_id::float8 as "userId", ${COLUMNS(sql)}
     from auth.audit_log where audit_id = any(${ids}::bigint[])
     order by audit_id desc`;
   if (next !== undefined) return { items, next };

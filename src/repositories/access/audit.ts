@@ -1,10 +1,11 @@
 import type { ISql } from "postgres";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { type Database, type Transaction, transaction } from "../database/database.ts";
+import type { auditLog } from "../tables/audit.ts";
 
 /** One row of the audit log. Nothing in it may be a secret: it is kept for long, and nothing of it can be taken back. */
 export interface AuditEntry {
-  actorKind: "operator" | "worker" | "user" | "anonymous" | "system";
+  actorKind: (typeof auditLog.$inferSelect)["actorKind"];
   /** Name of the actor as far as it is known. */
   actor?: string;
   /** For a user. */
@@ -16,7 +17,7 @@ export interface AuditEntry {
   /** What decided: `access:worker`. */
   rule: string;
   /** `error`: allowed, and it did not come about. */
-  result: "allow" | "deny" | "error";
+  result: (typeof auditLog.$inferSelect)["result"];
   address?: string;
   requestId?: string;
   detail?: JsonObject;

@@ -1,18 +1,11 @@
+import { and, asc, sql as built, desc, eq, getTableColumns, inArray, isNull } from "drizzle-orm";
 import type { Database, Transaction } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
+import { sessions, users } from "../tables/auth.ts";
 
 /** A session, without anything that it could be used with. */
-export interface LoginSession {
-  sessionId: number;
-  userId: number;
+export interface LoginSession extends Omit<typeof sessions.$inferSelect, "tokenSha256"> {
   email: string;
-  createdAt: Date;
-  lastSeenAt: Date;
-  idleExpiresAt: Date;
-  expiresAt: Date;
-  revokedAt: Date | null;
-  address: string | null;
-  userAgent: string | null;
   /** It can be used: neither revoked nor over, of a user who is active. */
   isLive: boolean;
 }
@@ -28,55 +21,63 @@ export type LoginSessionKey = { sessionId: number } | { tokenSha256: string } | 
 
 /** Sessions, newest first. The cursor is a session's id. */
 export async function listLoginSessions(
-  { sql }: Database,
+  { db }: Database,
   { userId, isLive }: LoginSessionFilter,
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<LoginSession, string>> {
-  const live = sql`(revoked_at is null and expires_at > now() and idle_expires_at > now() and u.is_active)`;
-  const rows = await sql<LoginSession[]>`
-    select session_id::float8 as "sessionId", user_id::float8 as "userId", u.email, s.created_at as "createdAt",
-      last_seen_at as "lastSeenAt", idle_expires_at as "idleExpiresAt", expires_at as "expiresAt",
-      revoked_at as "revokedAt", address, user_agent as "userAgent", ${live} as "isLive"
-    from auth.sessions s join auth.users u using (user_id)
-    where true
-      ${cursor === undefined ? sql`` : sql`and session_id < ${cursor}`}
-      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
-      ${isLive === undefined ? sql`` : sql`and ${live} = ${isLive}`}
-    order by session_id desc
-    limit ${limit + 1}`;
+  const { tokenSha256: _, ...columns } = getTableColumns(sessions);
+  const rows = await db
+    .select({ ...columns, email: users.email, isLive: IS_LIVE })
+    .from(sessions)
+    .innerJoin(users, eq(users.userId, sessions.userId))
+    .where(
+      and(
+        cursor === undefined ? undefined : built`${sessions.sessionId} < ${cursor}`,
+        userId === undefined ? undefined : eq(sessions.userId, userId),
+        isLive === undefined ? undefined : eq(IS_LIVE, isLive),
+      ),
+    )
+    .orderBy(desc(sessions.sessionId))
+    .limit(limit + 1);
   return page(rows, limit, (last) => String(last.sessionId));
 }
 
+const IS_LIVE = built<boolean>`(${sessions.revokedAt} is null and ${sessions.expiresAt} > now()
+  and ${sessions.idleExpiresAt} > now() and ${users.isActive})`;
+
 /**
  * Ends a session, or all of a user, or with `onlyOf` one of that user alone. Gives those that were not revoked before, with
- * whose they are.
+ * their users.
  */
 export async function revokeSessions(
-  { sql }: Database | Transaction,
+  { db }: Database | Transaction,
   key: LoginSessionKey,
   onlyOf?: number,
 ): Promise<{ sessionId: number; userId: number }[]> {
-  const which =
+  const isMeant =
     "sessionId" in key
-      ? sql`session_id = ${key.sessionId}`
+      ? eq(sessions.sessionId, key.sessionId)
       : "userId" in key
-        ? sql`user_id = ${key.userId}`
-        : sql`token_sha256 = ${key.tokenSha256}`;
-  return await sql<{ sessionId: number; userId: number }[]>`
-    update auth.sessions set revoked_at = now()
-    where ${which} and revoked_at is null ${onlyOf === undefined ? sql`` : sql`and user_id = ${onlyOf}`}
-    returning session_id::float8 as "sessionId", user_id::float8 as "userId"`;
+        ? eq(sessions.userId, key.userId)
+        : eq(sessions.tokenSha256, key.tokenSha256);
+  return await db
+    .update(sessions)
+    .set({ revokedAt: built`now()` })
+    .where(and(isMeant, isNull(sessions.revokedAt), onlyOf === undefined ? undefined : eq(sessions.userId, onlyOf)))
+    .returning({ sessionId: sessions.sessionId, userId: sessions.userId });
 }
 
-/** Deletes sessions whose end is `days` ago, at most `limit`; gives how many. */
-export async function deleteOldSessions({ sql }: Database, days: number, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from auth.sessions where session_id in (
-      select session_id from auth.sessions
-      where expires_at < now() - ${days}::int * interval '1 day'
-      order by expires_at
-      limit ${limit}
-    )
-    returning 1`;
+/** Deletes sessions that ended `days` ago, at most `limit`; gives how many. */
+export async function deleteOldSessions({ db }: Database, days: number, limit: number): Promise<number> {
+  const old = db
+    .select({ sessionId: sessions.sessionId })
+    .from(sessions)
+    .where(built`${sessions.expiresAt} < now() - ${days}::int * interval '1 day'`)
+    .orderBy(asc(sessions.expiresAt))
+    .limit(limit);
+  const rows = await db
+    .delete(sessions)
+    .where(inArray(sessions.sessionId, old))
+    .returning({ sessionId: sessions.sessionId });
   return rows.length;
 }

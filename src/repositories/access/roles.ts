@@ -1,15 +1,14 @@
+import { and, sql as built, eq, inArray, notInArray } from "drizzle-orm";
+import { alias, QueryBuilder } from "drizzle-orm/pg-core";
 import type { PlaybookPermission } from "../../schema/rules/access-rules.ts";
+import { jsonFields } from "../database/columns-of.ts";
 import type { Database, Transaction } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
-import { playbookPermissionJson } from "./playbook-permission-json.ts";
+import { permissions, playbookPermissions, rolePermissions, roles } from "../tables/auth.ts";
 
 /** A role, and what it gives. */
-export interface RoleRow {
-  name: string;
-  description: string | null;
-  isActive: boolean;
-  createdAt: Date;
-  /** Names of what it gives beside playbooks. */
+export interface RoleRow extends Omit<typeof roles.$inferSelect, "roleId"> {
+  /** Names of its permissions beside playbooks. */
   permissions: string[];
   playbooks: PlaybookPermission[];
 }
@@ -27,85 +26,90 @@ export type NewPlaybookPermission = Omit<PlaybookPermission, "permissionId" | "r
 
 /** Roles by name, which is the cursor too. */
 export async function listRoles(
-  { sql }: Database,
+  { db }: Database,
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<RoleRow, string>> {
   // Byte by byte, as the key is read: a database's locale may change.
-  const rows = await sql<RoleRow[]>`
-    select ${columns(sql)} from auth.roles r
-    where ${cursor === undefined ? sql`true` : sql`name collate "C" > ${cursor}`}
-    order by name collate "C"
-    limit ${limit + 1}`;
+  const rows = await db
+    .select(ROLE)
+    .from(roles)
+    .where(cursor === undefined ? undefined : built`${roles.name} collate "C" > ${cursor}`)
+    .orderBy(built`${roles.name} collate "C"`)
+    .limit(limit + 1);
   return page(rows, limit, (last) => last.name);
 }
 
 /** One role, or undefined. */
-export async function findRole({ sql }: Database | Transaction, name: string): Promise<RoleRow | undefined> {
-  const [row] = await sql<RoleRow[]>`select ${columns(sql)} from auth.roles r where name = ${name}`;
+export async function findRole({ db }: Database | Transaction, name: string): Promise<RoleRow | undefined> {
+  const [row] = await db.select(ROLE).from(roles).where(eq(roles.name, name));
   return row;
 }
 
 /** The roles of these names, in any order; unknown ones are left out. */
-export async function findRoles({ sql }: Database | Transaction, names: readonly string[]): Promise<RoleRow[]> {
-  return await sql<RoleRow[]>`select ${columns(sql)} from auth.roles r where name = any(${[...names]}::text[])`;
+export async function findRoles({ db }: Database | Transaction, names: readonly string[]): Promise<RoleRow[]> {
+  return await db
+    .select(ROLE)
+    .from(roles)
+    .where(inArray(roles.name, [...names]));
 }
 
-/** What a role can give beside playbooks. */
-export interface PermissionRow {
-  name: string;
-  description: string;
-}
+/** A permission that roles can give beside playbooks. */
+export type PermissionRow = Pick<typeof permissions.$inferSelect, "name" | "description">;
 
-/** What roles can give beside playbooks, by name, which is the cursor too. */
+/** Permissions that roles can give beside playbooks, by name, which is the cursor too. */
 export async function listPermissions(
-  { sql }: Database,
+  { db }: Database,
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<PermissionRow, string>> {
-  // Byte by byte, as the key is read: a database's locale may change.
-  const rows = await sql<PermissionRow[]>`
-    select name, description from auth.permissions
-    where ${cursor === undefined ? sql`true` : sql`name collate "C" > ${cursor}`}
-    order by name collate "C"
-    limit ${limit + 1}`;
+  const rows = await db
+    .select({ name: permissions.name, description: permissions.description })
+    .from(permissions)
+    .where(cursor === undefined ? undefined : built`${permissions.name} collate "C" > ${cursor}`)
+    .orderBy(built`${permissions.name} collate "C"`)
+    .limit(limit + 1);
   return page(rows, limit, (last) => last.name);
 }
 
 /** Adds a role that gives nothing; false where there is one of that name. */
-export async function insertRole({ sql }: Database | Transaction, name: string): Promise<boolean> {
-  return (
-    (await sql`insert into auth.roles (name) values (${name}) on conflict (name) do nothing returning 1`).length > 0
-  );
+export async function insertRole({ db }: Database | Transaction, name: string): Promise<boolean> {
+  const rows = await db.insert(roles).values({ name }).onConflictDoNothing().returning({ name: roles.name });
+  return rows.length > 0;
 }
 
 /** Changes a role; false where there is none. In a transaction: it may take several statements. */
 export async function updateRole(
-  { sql }: Transaction,
+  { db }: Transaction,
   name: string,
-  { description, isActive, permissions }: RoleChange,
+  { description, isActive, permissions: names }: RoleChange,
 ): Promise<boolean> {
-  const rows = await sql`
-    update auth.roles set
-      description = case when ${description !== undefined} then ${description ?? null} else description end,
-      is_active = coalesce(${isActive ?? null}, is_active)
-    where name = ${name}
-    returning 1`;
-  if (rows.length === 0) return false;
-  if (permissions === undefined) return true;
-  await sql`
-    delete from auth.role_permissions g using auth.roles r, auth.permissions p
-    where r.role_id = g.role_id and p.permission_id = g.permission_id
-      and r.name = ${name} and p.name <> all(${[...permissions]}::text[])`;
-  await sql`
-    insert into auth.role_permissions (role_id, permission_id)
-    select role_id, permission_id from auth.roles r, auth.permissions p
-    where r.name = ${name} and p.name = any(${[...permissions]}::text[])
-    on conflict do nothing`;
+  // The name is written as it was: a change of nothing would be no statement.
+  const [role] = await db
+    .update(roles)
+    .set({ name, description, isActive })
+    .where(eq(roles.name, name))
+    .returning({ roleId: roles.roleId });
+  if (role === undefined) return false;
+  if (names === undefined) return true;
+  const { roleId } = role;
+  const given = db
+    .select({ roleId: built<number>`${roleId}::bigint`.as("role_id"), permissionId: permissions.permissionId })
+    .from(permissions)
+    .where(inArray(permissions.name, [...names]));
+  const kept = db
+    .select({ permissionId: permissions.permissionId })
+    .from(permissions)
+    .where(inArray(permissions.name, [...names]));
+  await db
+    .delete(rolePermissions)
+    .where(and(eq(rolePermissions.roleId, roleId), notInArray(rolePermissions.permissionId, kept)));
+  await db.insert(rolePermissions).select(given).onConflictDoNothing();
   return true;
 }
 
 /** Deletes a role, also from its users; false where there is none. */
-export async function deleteRole({ sql }: Database | Transaction, name: string): Promise<boolean> {
-  return (await sql`delete from auth.roles where name = ${name} returning 1`).length > 0;
+export async function deleteRole({ db }: Database | Transaction, name: string): Promise<boolean> {
+  const rows = await db.delete(roles).where(eq(roles.name, name)).returning({ name: roles.name });
+  return rows.length > 0;
 }
 
 /** Adds a permission on playbooks to a role; gives its id, undefined where there is no such role. */
@@ -126,26 +130,55 @@ export async function insertPlaybookPermission(
 
 /** Takes a permission on playbooks from a role; false where it has none of that id. */
 export async function deletePlaybookPermission(
-  { sql }: Database | Transaction,
+  { db }: Database | Transaction,
   role: string,
   permissionId: string,
 ): Promise<boolean> {
-  const rows = await sql`
-    delete from auth.playbook_permissions p using auth.roles r
-    where r.role_id = p.role_id and r.name = ${role} and p.playbook_permission_id = ${permissionId}
-    returning 1`;
+  const named = db.select({ roleId: roles.roleId }).from(roles).where(eq(roles.name, role));
+  const rows = await db
+    .delete(playbookPermissions)
+    .where(
+      and(
+        inArray(playbookPermissions.roleId, named),
+        built`${playbookPermissions.playbookPermissionId} = ${permissionId}`,
+      ),
+    )
+    .returning({ roleId: playbookPermissions.roleId });
   return rows.length > 0;
 }
 
-function columns(sql: Database["sql"] | Transaction["sql"]) {
-  return sql`
-    r.name, r.description, r.is_active as "isActive", r.created_at as "createdAt",
-    coalesce((
-      select json_agg(p.name order by p.name)
-      from auth.role_permissions g join auth.permissions p using (permission_id) where g.role_id = r.role_id
-    ), '[]') as permissions,
-    coalesce((
-      select json_agg(${playbookPermissionJson(sql, sql`r.name`)} order by p.playbook_permission_id)
-      from auth.playbook_permissions p where p.role_id = r.role_id
-    ), '[]') as playbooks`;
+const FIELDS = jsonFields(
+  playbookPermissions,
+  ["playbookPath", "allowPattern", "denyPattern", "canExecute", "canView", "canModify"],
+  "p",
+);
+
+/** SQL: a row `p` of `auth.playbook_permissions` as the JSON of a `PlaybookPermission`. `role` is the SQL of its role's name. */
+export function playbookPermissionJson(role: string): string {
+  return `json_build_object('permissionId', p.playbook_permission_id::text, 'role', ${role}, ${FIELDS})`;
 }
+
+const part = new QueryBuilder();
+const p = alias(playbookPermissions, "p");
+
+const NAMES = part
+  .select({ list: built`json_agg(${permissions.name} order by ${permissions.name})` })
+  .from(rolePermissions)
+  .innerJoin(permissions, eq(permissions.permissionId, rolePermissions.permissionId))
+  .where(eq(rolePermissions.roleId, roles.roleId));
+
+const PLAYBOOKS = part
+  .select({
+    list: built`json_agg(${built.raw(playbookPermissionJson('"auth"."roles".name'))} order by ${p.playbookPermissionId})`,
+  })
+  .from(p)
+  .where(eq(p.roleId, roles.roleId));
+
+const ROLE = {
+  name: roles.name,
+  description: roles.description,
+  isActive: roles.isActive,
+  createdAt: roles.createdAt,
+  permissions: built<string[]>`coalesce(${NAMES}, '[]')`,
+  playbooks: built<PlaybookPermission[]>`coalesce(${PLAYBOOKS}, '[]')`,
+};

@@ -1,17 +1,16 @@
+import { and, asc, sql as built, eq, exists, inArray } from "drizzle-orm";
+import { alias, QueryBuilder } from "drizzle-orm/pg-core";
 import type { Database, Transaction } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
+import { permissions, rolePermissions, roles, userRoles, users } from "../tables/auth.ts";
 
 /** A person who may log in. */
-export interface UserRow {
-  userId: number;
-  email: string;
-  displayName: string;
-  isActive: boolean;
-  /** Who vouches for them; null until they have logged in. */
-  issuer: string | null;
-  createdAt: Date;
-  lastLoginAt: Date | null;
-  /** What they have been given, active roles and others, by name. */
+export interface UserRow
+  extends Pick<
+    typeof users.$inferSelect,
+    "userId" | "email" | "displayName" | "isActive" | "issuer" | "createdAt" | "lastLoginAt"
+  > {
+  /** All roles that they were given, active or not, by name. */
   roles: GrantedRole[];
 }
 
@@ -42,65 +41,62 @@ export type UserChange = Partial<Pick<UserRow, "email" | "displayName" | "isActi
 
 /** Users in the order in which they came. The cursor is a user's id. */
 export async function listUsers(
-  { sql }: Database,
+  { db }: Database,
   { text, isActive, role }: UserFilter,
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<UserRow, string>> {
-  const rows = await sql<UserRow[]>`
-    select ${columns(sql)} from auth.users u
-    where user_id > ${cursor ?? "0"}
-      ${text === undefined ? sql`` : sql`and position(lower(${text}) in lower(email || ' ' || display_name)) > 0`}
-      ${isActive === undefined ? sql`` : sql`and is_active = ${isActive}`}
-      ${
-        role === undefined
-          ? sql``
-          : sql`and exists (
-              select from auth.user_roles g join auth.roles r using (role_id)
-              where g.user_id = u.user_id and g.is_active and r.name = ${role})`
-      }
-    order by user_id
-    limit ${limit + 1}`;
+  const rows = await db
+    .select(USER)
+    .from(users)
+    .where(
+      and(
+        built`${users.userId} > ${cursor ?? "0"}`,
+        text === undefined
+          ? undefined
+          : built`position(lower(${text}) in lower(${users.email} || ' ' || ${users.displayName})) > 0`,
+        isActive === undefined ? undefined : eq(users.isActive, isActive),
+        role === undefined ? undefined : exists(activeGrant(role)),
+      ),
+    )
+    .orderBy(asc(users.userId))
+    .limit(limit + 1);
   return page(rows, limit, (last) => String(last.userId));
 }
 
 /** One user, or undefined. */
-export async function findUser({ sql }: Database, key: UserKey): Promise<UserRow | undefined> {
-  const [row] = await sql<UserRow[]>`select ${columns(sql)} from auth.users u where ${isUser(sql, key)}`;
+export async function findUser({ db }: Database, key: UserKey): Promise<UserRow | undefined> {
+  const isMeant = "userId" in key ? eq(users.userId, key.userId) : built`lower(${users.email}) = lower(${key.email})`;
+  const [row] = await db.select(USER).from(users).where(isMeant);
   return row;
 }
 
-/** Adds a user; undefined where the address is somebody's. */
+/** Adds a user; undefined where another user has the address. */
 export async function insertUser(
-  { sql }: Database | Transaction,
-  { email, displayName }: { email: string; displayName: string },
+  { db }: Database | Transaction,
+  user: { email: string; displayName: string },
 ): Promise<number | undefined> {
-  const [row] = await sql<{ userId: number }[]>`
-    insert into auth.users (email, display_name) values (${email}, ${displayName})
-    on conflict (lower(email)) do nothing
-    returning user_id::float8 as "userId"`;
+  const [row] = await db.insert(users).values(user).onConflictDoNothing().returning({ userId: users.userId });
   return row?.userId;
 }
 
-/** Changes a user; false where there is none. Rejects with 23505 (`users_email`) for an address that is somebody's. */
+/** Changes a user; false where there is none. Rejects with 23505 (`users_email`) where another user has the address. */
 export async function updateUser(
-  { sql }: Database | Transaction,
+  { db }: Database | Transaction,
   userId: number,
   { email, displayName, isActive }: UserChange,
 ): Promise<boolean> {
-  const rows = await sql`
-    update auth.users set
-      email = coalesce(${email ?? null}, email),
-      display_name = coalesce(${displayName ?? null}, display_name),
-      is_active = coalesce(${isActive ?? null}, is_active),
-      updated_at = now()
-    where user_id = ${userId}
-    returning 1`;
+  const rows = await db
+    .update(users)
+    .set({ email, displayName, isActive, updatedAt: built`now()` })
+    .where(eq(users.userId, userId))
+    .returning({ userId: users.userId });
   return rows.length > 0;
 }
 
 /** Deletes a user with their sessions and roles; false where there is none. */
-export async function deleteUser({ sql }: Database | Transaction, userId: number): Promise<boolean> {
-  return (await sql`delete from auth.users where user_id = ${userId} returning 1`).length > 0;
+export async function deleteUser({ db }: Database | Transaction, userId: number): Promise<boolean> {
+  const rows = await db.delete(users).where(eq(users.userId, userId)).returning({ userId: users.userId });
+  return rows.length > 0;
 }
 
 /** Gives roles to a user, also ones that they had and have not any more; those that they have stay as they are. */
@@ -118,36 +114,68 @@ export async function grantRoles(
 }
 
 /** Takes a role from a user; false where they did not have it. */
-export async function revokeRole({ sql }: Database | Transaction, userId: number, role: string): Promise<boolean> {
-  const rows = await sql`
-    delete from auth.user_roles g using auth.roles r
-    where g.role_id = r.role_id and r.name = ${role} and g.user_id = ${userId}
-    returning 1`;
+export async function revokeRole({ db }: Database | Transaction, userId: number, role: string): Promise<boolean> {
+  const named = db.select({ roleId: roles.roleId }).from(roles).where(eq(roles.name, role));
+  const rows = await db
+    .delete(userRoles)
+    .where(and(eq(userRoles.userId, userId), inArray(userRoles.roleId, named)))
+    .returning({ roleId: userRoles.roleId });
   return rows.length > 0;
 }
 
-/** Whether anybody who is active has this permission. */
-export async function someoneHas({ sql }: Database | Transaction, permission: string): Promise<boolean> {
-  const rows = await sql`
-    select from auth.permissions p join auth.role_permissions using (permission_id) join auth.roles r using (role_id)
-      join auth.user_roles g using (role_id) join auth.users u using (user_id)
-    where p.name = ${permission} and r.is_active and g.is_active and u.is_active
-    limit 1`;
+/** Whether an active user has this permission. */
+export async function someoneHas({ db }: Database | Transaction, permission: string): Promise<boolean> {
+  const rows = await db
+    .select({ userId: users.userId })
+    .from(permissions)
+    .innerJoin(rolePermissions, eq(rolePermissions.permissionId, permissions.permissionId))
+    .innerJoin(roles, eq(roles.roleId, rolePermissions.roleId))
+    .innerJoin(userRoles, eq(userRoles.roleId, roles.roleId))
+    .innerJoin(users, eq(users.userId, userRoles.userId))
+    .where(
+      and(
+        eq(permissions.name, permission),
+        eq(roles.isActive, true),
+        eq(userRoles.isActive, true),
+        eq(users.isActive, true),
+      ),
+    )
+    .limit(1);
   return rows.length > 0;
 }
 
-function isUser(sql: Database["sql"], key: UserKey) {
-  return "userId" in key ? sql`user_id = ${key.userId}` : sql`lower(email) = lower(${key.email})`;
+const part = new QueryBuilder();
+const granter = alias(users, "granter");
+
+/** The grant by which the user of the statement around it has the role now. */
+function activeGrant(role: string) {
+  return part
+    .select({ roleId: userRoles.roleId })
+    .from(userRoles)
+    .innerJoin(roles, eq(roles.roleId, userRoles.roleId))
+    .where(and(eq(userRoles.userId, users.userId), eq(userRoles.isActive, true), eq(roles.name, role)));
 }
 
-function columns(sql: Database["sql"]) {
-  return sql`
-    u.user_id::float8 as "userId", u.email, u.display_name as "displayName", u.is_active as "isActive", u.issuer,
-    u.created_at as "createdAt", u.last_login_at as "lastLoginAt",
-    coalesce((
-      select json_agg(json_build_object('role', r.name, 'isActive', g.is_active and r.is_active, 'grantedBy', by.email,
-        'grantedAt', to_char(g.granted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by r.name)
-      from auth.user_roles g join auth.roles r using (role_id) left join auth.users by on by.user_id = g.granted_by
-      where g.user_id = u.user_id
-    ), '[]') as roles`;
-}
+/** The grants of the user of the statement around it, as a JSON list of {@link GrantedRole}. */
+const GRANTS = part
+  .select({
+    list: built`json_agg(json_build_object(
+      'role', ${roles.name}, 'isActive', ${userRoles.isActive} and ${roles.isActive}, 'grantedBy', ${granter.email},
+      'grantedAt', to_char(${userRoles.grantedAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+    ) order by ${roles.name})`,
+  })
+  .from(userRoles)
+  .innerJoin(roles, eq(roles.roleId, userRoles.roleId))
+  .leftJoin(granter, eq(granter.userId, userRoles.grantedBy))
+  .where(eq(userRoles.userId, users.userId));
+
+const USER = {
+  userId: users.userId,
+  email: users.email,
+  displayName: users.displayName,
+  isActive: users.isActive,
+  issuer: users.issuer,
+  createdAt: users.createdAt,
+  lastLoginAt: users.lastLoginAt,
+  roles: built<GrantedRole[]>`coalesce(${GRANTS}, '[]')`,
+};

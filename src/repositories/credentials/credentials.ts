@@ -1,20 +1,26 @@
+import { and, asc, sql as built, eq, getTableColumns, gt } from "drizzle-orm";
 import type { ISql } from "postgres";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { type AuditEntry, auditInsert } from "../access/audit.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
+import { credential } from "../tables/secret.ts";
+
+const COLUMNS = columnsOf(credential, [
+  "id",
+  "name",
+  "type",
+  "description",
+  "schema",
+  "meta",
+  "createdAt",
+  "updatedAt",
+]);
 
 /** A credential without its data. */
-export interface CredentialRow {
-  id: string;
-  name: string;
-  type: string;
-  description: string | null;
+export interface CredentialRow extends RowOf<typeof COLUMNS> {
   tags: string[];
-  schema: JsonObject | null;
-  meta: JsonObject | null;
-  createdAt: Date;
-  updatedAt: Date;
 }
 
 /** With its data, encrypted. */
@@ -22,7 +28,7 @@ export interface EncryptedCredential extends CredentialRow {
   dataEncrypted: string;
 }
 
-/** What is written. */
+/** A credential to write. */
 export type NewCredential = Omit<EncryptedCredential, "createdAt" | "updatedAt">;
 
 /** Which credential: by its name, or by the id that the text may be as well. */
@@ -36,8 +42,14 @@ export interface CredentialKey {
 export type CredentialsRequest = PageRequest<string> & { type?: string; tag?: string; q?: string };
 
 /** A credential without its data, or undefined. */
-export async function findCredential({ sql }: Database, key: CredentialKey): Promise<CredentialRow | undefined> {
-  const [row] = await sql<CredentialRow[]>`select ${columns(sql)} from flow.credential where ${matches(sql, key)}`;
+export async function findCredential(
+  { db }: Database,
+  { name, id }: CredentialKey,
+): Promise<CredentialRow | undefined> {
+  const [row] = await db
+    .select(LISTED)
+    .from(credential)
+    .where(id === undefined ? eq(credential.name, name) : eq(credential.id, id));
   return row;
 }
 
@@ -61,9 +73,9 @@ export async function readCredential(
   return row;
 }
 
-/** The id of a credential, and whether its row is there already; undefined for none. */
-export async function findCredentialId({ sql }: Database, name: string): Promise<string | undefined> {
-  const [row] = await sql<{ id: string }[]>`select id from flow.credential where name = ${name}`;
+/** The id of a credential; undefined where there is none of that name. */
+export async function findCredentialId({ db }: Database, name: string): Promise<string | undefined> {
+  const [row] = await db.select({ id: credential.id }).from(credential).where(eq(credential.name, name));
   return row?.id;
 }
 
@@ -117,29 +129,32 @@ export async function deleteCredential({ sql }: Database, name: string, entry: A
 
 /** Credentials in the order of their names, without data. Few rows: filters read all of them. */
 export async function listCredentials(
-  { sql }: Database,
+  { db }: Database,
   { limit, cursor, type, tag, q }: CredentialsRequest,
 ): Promise<Page<CredentialRow, string>> {
-  const text = q?.toLowerCase();
-  const rows = await sql<CredentialRow[]>`
-    select ${columns(sql)} from flow.credential
-    where true
-    ${cursor === undefined ? sql`` : sql`and name > ${cursor}`}
-    ${type === undefined ? sql`` : sql`and type = ${type}`}
-    ${tag === undefined ? sql`` : sql`and ${tag} = any (tags)`}
-    ${
-      text === undefined
-        ? sql``
-        : sql`and strpos(lower(concat_ws(chr(1), name, description, array_to_string(tags, chr(1)))), ${text}) > 0`
-    }
-    order by name
-    limit ${limit + 1}`;
+  const { name, description, tags } = credential;
+  const text = built`lower(concat_ws(chr(1), ${name}, ${description}, array_to_string(${tags}, chr(1))))`;
+  const rows = await db
+    .select(LISTED)
+    .from(credential)
+    .where(
+      and(
+        cursor === undefined ? undefined : gt(name, cursor),
+        type === undefined ? undefined : eq(credential.type, type),
+        tag === undefined ? undefined : built`${tag} = any (${tags})`,
+        q === undefined ? undefined : built`strpos(${text}, ${q.toLowerCase()}) > 0`,
+      ),
+    )
+    .orderBy(asc(name))
+    .limit(limit + 1);
   return page(rows, limit, (last) => last.name);
 }
 
+const { dataEncrypted: _, ...WITHOUT_DATA } = getTableColumns(credential);
+const LISTED = { ...WITHOUT_DATA, tags: built<string[]>`coalesce(${credential.tags}, '{}')` };
+
 function columns(sql: ISql) {
-  return sql`id, name, type, description, coalesce(tags, '{}') as tags, schema, meta, created_at as "createdAt",
-    updated_at as "updatedAt"`;
+  return sql`${COLUMNS(sql)}, coalesce(tags, '{}') as tags`;
 }
 
 /** No name is a number, so at most one of both is meant. */

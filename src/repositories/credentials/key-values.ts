@@ -1,90 +1,82 @@
+import { and, sql as built, eq, gt, isNull, lte, or } from "drizzle-orm";
 import type { Database, Transaction } from "../database/database.ts";
+import { transient } from "../tables/runtime.ts";
 
 /** A value by bucket and key that has not expired. */
-export interface TransientValue {
-  value: Uint8Array;
-  revision: number;
-}
+export type TransientValue = Pick<typeof transient.$inferSelect, "value" | "revision">;
 
-/** What is written. */
-export interface NewTransientValue {
-  bucket: string;
-  key: string;
-  value: Uint8Array;
+/** A value to write. */
+export interface NewTransientValue extends Pick<typeof transient.$inferSelect, "bucket" | "key" | "value"> {
   /** Milliseconds until it expires, by the database's clock; null: never. */
   ttlMs: number | null;
 }
 
 /** The value that is there and has not expired, or undefined. */
 export async function findTransient(
-  { sql }: Database | Transaction,
+  { db }: Database | Transaction,
   bucket: string,
   key: string,
 ): Promise<TransientValue | undefined> {
-  const [row] = await sql<{ value: Uint8Array; revision: string }[]>`
-    select value, revision from flow.transient
-    where bucket = ${bucket} and key = ${key} and (expires_at is null or expires_at > clock_timestamp())`;
-  return row && { value: row.value, revision: Number(row.revision) };
+  const [row] = await db
+    .select({ value: transient.value, revision: transient.revision })
+    .from(transient)
+    .where(and(isAt(bucket, key), IS_LIVE));
+  return row;
 }
 
 /** Writes the value, whatever was there; gives its revision. */
-export async function putTransient({ sql }: Database | Transaction, entry: NewTransientValue): Promise<number> {
-  const { bucket, key, value, ttlMs } = entry;
-  const [row] = await sql<{ revision: string }[]>`
-    insert into flow.transient as present (bucket, key, value, revision, expires_at)
-    values (${bucket}, ${key}, ${value}, ${firstRevision(sql)}, ${expiry(sql, ttlMs)})
-    on conflict (bucket, key) do update set
-      value = excluded.value,
-      revision = greatest(present.revision + 1, excluded.revision),
-      expires_at = excluded.expires_at,
-      updated_at = now()
-    returning revision`;
+export async function putTransient({ db }: Database | Transaction, entry: NewTransientValue): Promise<number> {
+  const [row] = await db
+    .insert(transient)
+    .values(rowOf(entry))
+    .onConflictDoUpdate({
+      target: [transient.bucket, transient.key],
+      set: { ...REPLACED, updatedAt: built`now()` },
+    })
+    .returning({ revision: transient.revision });
   if (row === undefined) throw new Error("an upsert into flow.transient returned no row");
-  return Number(row.revision);
+  return row.revision;
 }
 
 /** Writes the value where there is none, or only one that has expired; gives its revision, or undefined when one is there. */
 export async function insertTransient(
-  { sql }: Database | Transaction,
+  { db }: Database | Transaction,
   entry: NewTransientValue,
 ): Promise<number | undefined> {
-  const { bucket, key, value, ttlMs } = entry;
-  const [row] = await sql<{ revision: string }[]>`
-    insert into flow.transient as present (bucket, key, value, revision, expires_at)
-    values (${bucket}, ${key}, ${value}, ${firstRevision(sql)}, ${expiry(sql, ttlMs)})
-    on conflict (bucket, key) do update set
-      value = excluded.value,
-      revision = greatest(present.revision + 1, excluded.revision),
-      expires_at = excluded.expires_at,
-      created_at = now(),
-      updated_at = now()
-    where present.expires_at <= clock_timestamp()
-    returning revision`;
-  return row && Number(row.revision);
+  const [row] = await db
+    .insert(transient)
+    .values(rowOf(entry))
+    .onConflictDoUpdate({
+      target: [transient.bucket, transient.key],
+      set: { ...REPLACED, createdAt: built`now()`, updatedAt: built`now()` },
+      setWhere: lte(transient.expiresAt, CLOCK),
+    })
+    .returning({ revision: transient.revision });
+  return row?.revision;
 }
 
 /** Writes the value where the live one has this revision; gives the new one, or undefined when it does not. */
 export async function updateTransient(
-  { sql }: Database | Transaction,
+  { db }: Database | Transaction,
   entry: NewTransientValue,
   revision: number,
 ): Promise<number | undefined> {
-  const { bucket, key, value, ttlMs } = entry;
-  const [row] = await sql<{ revision: string }[]>`
-    update flow.transient set
-      value = ${value},
-      revision = greatest(revision + 1, ${firstRevision(sql)}),
-      expires_at = ${expiry(sql, ttlMs)},
-      updated_at = now()
-    where bucket = ${bucket} and key = ${key} and revision = ${revision}
-      and (expires_at is null or expires_at > clock_timestamp())
-    returning revision`;
-  return row && Number(row.revision);
+  const [row] = await db
+    .update(transient)
+    .set({
+      value: entry.value,
+      revision: built`greatest(${transient.revision} + 1, ${FIRST_REVISION})`,
+      expiresAt: expiry(entry.ttlMs),
+      updatedAt: built`now()`,
+    })
+    .where(and(isAt(entry.bucket, entry.key), eq(transient.revision, revision), IS_LIVE))
+    .returning({ revision: transient.revision });
+  return row?.revision;
 }
 
 /** Deletes the value where there is one. */
-export async function deleteTransient({ sql }: Database | Transaction, bucket: string, key: string): Promise<void> {
-  await sql`delete from flow.transient where bucket = ${bucket} and key = ${key}`;
+export async function deleteTransient({ db }: Database | Transaction, bucket: string, key: string): Promise<void> {
+  await db.delete(transient).where(isAt(bucket, key));
 }
 
 /**
@@ -105,16 +97,30 @@ export async function deleteExpiredTransients({ sql }: Database | Transaction, l
   return deleted.count;
 }
 
-type Tagged = (Database | Transaction)["sql"];
+const CLOCK = built`clock_timestamp()`;
+const IS_LIVE = or(isNull(transient.expiresAt), gt(transient.expiresAt, CLOCK));
+
+function isAt(bucket: string, key: string) {
+  return and(eq(transient.bucket, bucket), eq(transient.key, key));
+}
 
 /**
  * Revisions begin at the microseconds of the database's clock, not at 1: a revision that was read before a value was deleted
  * must not match the value that came after it. Below 2^53 until the year 2255.
  */
-function firstRevision(sql: Tagged) {
-  return sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`;
+const FIRST_REVISION = built`(extract(epoch from clock_timestamp()) * 1000000)::bigint`;
+
+function expiry(ttlMs: number | null) {
+  return built`clock_timestamp() + ${ttlMs}::float8 * interval '1 millisecond'`;
 }
 
-function expiry(sql: Tagged, ttlMs: number | null) {
-  return sql`clock_timestamp() + ${ttlMs}::float8 * interval '1 millisecond'`;
+function rowOf({ bucket, key, value, ttlMs }: NewTransientValue) {
+  return { bucket, key, value, revision: FIRST_REVISION, expiresAt: expiry(ttlMs) };
 }
+
+/** Columns of a value that is replaced by the one that was to be inserted. */
+const REPLACED = {
+  value: built`excluded.value`,
+  revision: built`greatest(${transient.revision} + 1, excluded.revision)`,
+  expiresAt: built`excluded.expires_at`,
+};

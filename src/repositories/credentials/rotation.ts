@@ -1,4 +1,5 @@
 import type { Database } from "../database/database.ts";
+import { credential, keychain } from "../tables/secret.ts";
 
 /** Tables whose `data_encrypted` names a key. */
 export const ENCRYPTED_TABLES = ["credential", "keychain"] as const;
@@ -14,8 +15,8 @@ export interface EncryptedRow {
 }
 
 const COLUMNS = {
-  credential: { key: "id", name: "name" },
-  keychain: { key: "cache_key", name: "keychain_name" },
+  credential: { key: credential.id.name, name: credential.name.name },
+  keychain: { key: keychain.cacheKey.name, name: keychain.keychainName.name },
 } as const satisfies Record<EncryptedTable, { key: string; name: string }>;
 
 /** The key's id in an envelope stands at its beginning: of a long value no more than that is read. */

@@ -30,3 +30,21 @@ export function columnsOf<T extends PgTable, const K extends keyof T["$inferSele
   });
   return (sql, alias) => sql.unsafe(list.map((text) => (alias === undefined ? text : `${alias}.${text}`)).join(", "));
 }
+
+/**
+ * SQL: the arguments of `json_build_object` for columns of a table, named as in the program: `'playbookPath', p.playbook_path`. Ids
+ * become texts; do not name times, which JSON would have in the session's time zone. `alias` as in {@link columnsOf}.
+ */
+export function jsonFields<T extends PgTable>(
+  table: T,
+  names: readonly (keyof T["$inferSelect"] & string)[],
+  alias?: string,
+): string {
+  const columns = getTableColumns(table);
+  const fields = names.map((name) => {
+    const column = columns[name]!;
+    const text = alias === undefined ? column.name : `${alias}.${column.name}`;
+    return `'${name}', ${column.getSQLType() === "bigint" && column.columnType !== "PgBigInt53" ? `${text}::text` : text}`;
+  });
+  return fields.join(", ");
+}

@@ -1,8 +1,12 @@
+import { and, asc, eq, gt } from "drizzle-orm";
+import type { SelectResultFields } from "drizzle-orm/query-builders/select.types";
 import type { ISql } from "postgres";
 import type { KeychainCacheType, KeychainScope } from "../../schema/api/keychain.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { type AuditEntry, auditInsert } from "../access/audit.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
+import { keychain } from "../tables/secret.ts";
 
 /*
  * Entries of the keychain (interface specification, Keychain). A local or shared entry is its execution's: what has ended has
@@ -10,20 +14,22 @@ import type { Database } from "../database/database.ts";
  * the same statement.
  */
 
-/** An entry as it was found, still encrypted. */
-export interface KeychainRow {
-  dataEncrypted: string;
-  credentialType: string;
-  cacheType: KeychainCacheType;
-  schema: JsonObject | null;
-  expiresAt: Date;
+const COLUMNS = columnsOf(keychain, [
+  "dataEncrypted",
+  "credentialType",
+  "cacheType",
+  "schema",
+  "expiresAt",
+  "accessedAt",
+  "accessCount",
+  "autoRenew",
+]);
+
+/** An entry as it was found, still encrypted. `accessedAt` and `accessCount` count this read. */
+export interface KeychainRow extends RowOf<typeof COLUMNS> {
   /** Seconds that are left; 0 once it has expired. */
   ttlSeconds: number;
   isExpired: boolean;
-  /** After this read, which counts, and those that came with it. */
-  accessedAt: Date;
-  accessCount: number;
-  autoRenew: boolean;
 }
 
 /** The execution that a local or shared entry belongs to: the one that asks, or the root of its tree. */
@@ -152,31 +158,32 @@ export async function deleteKeychainEntry({ sql }: Database, cacheKey: string, a
   return count > 0;
 }
 
+const LISTED = {
+  name: keychain.keychainName,
+  cacheKey: keychain.cacheKey,
+  scope: keychain.scopeType,
+  credentialType: keychain.credentialType,
+  expiresAt: keychain.expiresAt,
+  autoRenew: keychain.autoRenew,
+  accessCount: keychain.accessCount,
+};
+
 /** An entry of a list. */
-export interface KeychainListed {
-  name: string;
-  cacheKey: string;
-  scope: KeychainScope;
-  credentialType: string;
-  expiresAt: Date;
-  autoRenew: boolean;
-  accessCount: number;
-}
+export type KeychainListed = SelectResultFields<typeof LISTED>;
 
 /** At most `limit` entries of a catalog entry after a key, in the order of keys. */
 export async function listKeychainEntries(
-  { sql }: Database,
+  { db }: Database,
   catalogId: string,
   limit: number,
   after = "",
 ): Promise<KeychainListed[]> {
-  return await sql<KeychainListed[]>`
-    select keychain_name as name, cache_key as "cacheKey", scope_type as scope, credential_type as "credentialType",
-      expires_at as "expiresAt", auto_renew as "autoRenew", access_count as "accessCount"
-    from flow.keychain
-    where catalog_id = ${catalogId} and cache_key > ${after}
-    order by cache_key
-    limit ${limit}`;
+  return await db
+    .select(LISTED)
+    .from(keychain)
+    .where(and(eq(keychain.catalogId, catalogId), gt(keychain.cacheKey, after)))
+    .orderBy(asc(keychain.cacheKey))
+    .limit(limit);
 }
 
 /** A read counts as a use, also that of an expired entry: one that nobody asks for goes (see `keychain-upkeep.ts`). */
@@ -185,10 +192,7 @@ function counted(sql: ISql, reads: number) {
 }
 
 function found(sql: ISql) {
-  return sql`k.data_encrypted as "dataEncrypted", k.credential_type as "credentialType", k.cache_type as "cacheType",
-    k.schema, k.expires_at as "expiresAt", ${secondsLeft(sql)} as "ttlSeconds",
-    k.expires_at <= clock_timestamp() as "isExpired", k.accessed_at as "accessedAt", k.access_count as "accessCount",
-    k.auto_renew as "autoRenew"`;
+  return sql`${COLUMNS(sql, "k")}, ${secondsLeft(sql)} as "ttlSeconds", k.expires_at <= clock_timestamp() as "isExpired"`;
 }
 
 /** Of an entry that has expired only the request that renews it is given out. */

@@ -1,4 +1,6 @@
+import { and, sql as built, eq, isNull } from "drizzle-orm";
 import type { Database } from "../database/database.ts";
+import { keychainLease } from "../tables/secret.ts";
 
 /*
  * The right to resolve or renew an entry, one holder at a time over all servers. A row without a message is held until
@@ -59,18 +61,23 @@ async function confirmed({ sql }: Database, cacheKey: string, holder: string): P
   return { status: count > 0 ? "set" : "granted" };
 }
 
-/** Ends a lease with a message that is told for `toldMs`; false when it is another holder's by now. */
+/** Ends a lease with a message that is told for `toldMs`; false when another holder has it by now. */
 export async function failKeychainLease(
-  { sql }: Database,
+  { db }: Database,
   cacheKey: string,
-  failure: { holder: string; message: string; toldMs: number },
+  { holder, message, toldMs }: { holder: string; message: string; toldMs: number },
 ): Promise<boolean> {
-  const { count } = await sql`
-    update flow.keychain_lease set
-      message = ${failure.message},
-      expires_at = clock_timestamp() + ${failure.toldMs}::float8 * interval '1 millisecond'
-    where cache_key = ${cacheKey} and holder = ${failure.holder} and message is null`;
-  return count > 0;
+  const isOwn = and(
+    eq(keychainLease.cacheKey, cacheKey),
+    eq(keychainLease.holder, holder),
+    isNull(keychainLease.message),
+  );
+  const rows = await db
+    .update(keychainLease)
+    .set({ message, expiresAt: built`clock_timestamp() + ${toldMs}::float8 * interval '1 millisecond'` })
+    .where(isOwn)
+    .returning({ cacheKey: keychainLease.cacheKey });
+  return rows.length > 0;
 }
 
 /** Deletes at most `limit` leases and failures that are over; gives how many. */

@@ -1,6 +1,6 @@
 import type { ISql } from "postgres";
 import type { Database } from "../database/database.ts";
-import { isFinalResult, isOver, isOwner, type Removal } from "./results.ts";
+import { isFinalResult, isOver, isOwner, type Removal, removalColumns, removalJson } from "./results.ts";
 import { WRITING_MS_MAX } from "./write.ts";
 
 /*
@@ -110,7 +110,7 @@ export async function takeLeftovers({ sql }: Database, limit: number): Promise<R
     update flow.result r set state = 'deleting', created_at = now()
     from page
     where r.execution_id = page.execution_id and r.ref = page.ref and r.writing = page.writing
-    returning r.execution_id as "executionId", r.ref, r.writing, r.store, r.location`;
+    returning ${removalColumns(sql, "r")}`;
 }
 
 /** The payloads are gone where they were, or were never there: so are their rows. */
@@ -139,9 +139,7 @@ async function take(sql: ISql, page: ReturnType<ISql>): Promise<Taken> {
       returning r.execution_id, r.ref, r.writing, r.store, r.location
     )
     select (select count(*)::int from page) as count, coalesce((
-      select json_agg(json_build_object('executionId', execution_id::text, 'ref', ref, 'writing', writing,
-        'store', store, 'location', location))
-      from marked
+      select json_agg(${removalJson(sql)}) from marked
     ), '[]') as removals`;
   return row;
 }

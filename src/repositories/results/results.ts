@@ -1,22 +1,18 @@
 import type { ISql } from "postgres";
-import type { ResultScope, ResultStoreName } from "../../schema/api/results.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
+import { columnsOf, jsonFields, type RowOf } from "../database/columns-of.ts";
 import type { Database, Transaction } from "../database/database.ts";
+import { result } from "../tables/result.ts";
 
-/** What is said of a payload. */
-export interface ResultRow {
-  executionId: string;
-  ref: string;
-  store: ResultStoreName;
-  scope: ResultScope;
+/** The description of a payload. `bytes` and `sha256` are those before compression. */
+export interface ResultRow
+  extends Pick<
+    typeof result.$inferSelect,
+    "executionId" | "ref" | "store" | "scope" | "contentType" | "bytes" | "sha256" | "isSealed"
+  > {
   /** Milliseconds until it is gone. */
   ttlMs: number;
-  contentType: string;
-  /** Of the payload before compression. */
-  bytes: number;
-  sha256: string;
   compression: "gzip" | null;
-  isSealed: boolean;
 }
 
 /** The claim under which a worker stores. */
@@ -26,13 +22,21 @@ export interface ClaimKey {
   attempt: number;
 }
 
+const REMOVAL = ["executionId", "ref", "writing", "store", "location"] as const;
+
+/** Columns of a {@link Removal}. */
+export const removalColumns = columnsOf(result, REMOVAL);
+
+const REMOVAL_FIELDS = jsonFields(result, REMOVAL);
+
 /** A payload outside of its row that is to be removed, by the key of its row. */
-export interface Removal {
-  executionId: string;
-  ref: string;
-  writing: string;
-  store: ResultStoreName;
+export interface Removal extends RowOf<typeof removalColumns> {
   location: JsonObject;
+}
+
+/** The same columns as one JSON object, of a row whose columns need no alias. */
+export function removalJson(sql: ISql) {
+  return sql`json_build_object(${sql.unsafe(REMOVAL_FIELDS)})`;
 }
 
 /** What became of a payload: until when it is kept, whose it is, and the one that it replaced elsewhere. */
@@ -42,17 +46,20 @@ export interface SavedRow {
   replaced: Removal | null;
 }
 
+const FOUND = columnsOf(result, [
+  "store",
+  "scope",
+  "bytes",
+  "sha256",
+  "compression",
+  "contentType",
+  "isSealed",
+  "payload",
+  "location",
+]);
+
 /** A payload as it was found. */
-export interface FoundResult {
-  store: ResultStoreName;
-  scope: ResultScope;
-  bytes: number;
-  sha256: string;
-  compression: string | null;
-  contentType: string;
-  isSealed: boolean;
-  payload: Uint8Array | null;
-  location: JsonObject | null;
+export interface FoundResult extends RowOf<typeof FOUND> {
   isExpired: boolean;
   /** What its scope names has ended, and it is no part of that execution's result. */
   hasEnded: boolean;
@@ -93,9 +100,7 @@ export async function saveInRow(
       created_at = now()
     where present.location is not distinct from (select location from replaced)
     returning expires_at as "expiresAt", root_execution_id as "rootExecutionId", (
-      select json_build_object('executionId', execution_id::text, 'ref', ref, 'writing', writing, 'store', store,
-        'location', location)
-      from replaced
+      select ${removalJson(sql)} from replaced
     ) as replaced`;
   return saved;
 }
@@ -111,13 +116,12 @@ export async function findResult(
   executionId: string,
   ref: string,
 ): Promise<FoundResult | undefined> {
-  const [row] = await sql<(Omit<FoundResult, "bytes"> & { bytes: string })[]>`
-    select store, scope, bytes, sha256, compression, content_type as "contentType", is_sealed as "isSealed", payload,
-      location, coalesce(expires_at <= now(), false) as "isExpired",
-      scope <> 'permanent' and (owner.execution_id is null or ${isOver(sql)}) as "hasEnded"
+  const [row] = await sql<FoundResult[]>`
+    select ${FOUND(sql, "r")}, coalesce(r.expires_at <= now(), false) as "isExpired",
+      r.scope <> 'permanent' and (owner.execution_id is null or ${isOver(sql)}) as "hasEnded"
     from flow.result r left join flow.execution owner on ${isOwner(sql)}
     where r.execution_id = ${executionId} and r.ref = ${ref} and r.writing = ''`;
-  return row === undefined ? undefined : { ...row, bytes: Number(row.bytes) };
+  return row;
 }
 
 /** The claim's command, locked; one row of the execution's id where no claim is needed. */

@@ -1,5 +1,7 @@
+import { and, sql as built, desc, eq, lte } from "drizzle-orm";
 import postgres from "postgres";
 import type { Database } from "../database/database.ts";
+import { resultPart } from "../tables/result.ts";
 
 /* Results in the store `sqldb`: their items as rows to be looked into, and their bytes as they were. */
 
@@ -18,31 +20,34 @@ export async function insertRows(
 }
 
 /** Bytes of the payload, from `place` on. */
-export async function insertPart({ sql }: Database, payload: string, place: number, part: Uint8Array): Promise<void> {
-  await sql`
-    insert into flow.result_part (payload, place, part) values (${payload}, ${place}, ${part}::bytea)
-    on conflict do nothing`;
+export async function insertPart({ db }: Database, payload: string, place: number, part: Uint8Array): Promise<void> {
+  await db.insert(resultPart).values({ payload, place, part }).onConflictDoNothing();
 }
 
 /** Length of the payload in bytes; undefined when there is none. */
-export async function payloadBytes({ sql }: Database, payload: string): Promise<number | undefined> {
-  const [row] = await sql<{ bytes: string }[]>`
-    select place + length(part) as bytes from flow.result_part
-    where payload = ${payload} order by place desc limit 1`;
-  return row && Number(row.bytes);
+export async function payloadBytes({ db }: Database, payload: string): Promise<number | undefined> {
+  const [last] = await db
+    .select({ bytes: built<number>`(${resultPart.place} + length(${resultPart.part}))::float8` })
+    .from(resultPart)
+    .where(eq(resultPart.payload, payload))
+    .orderBy(desc(resultPart.place))
+    .limit(1);
+  return last?.bytes;
 }
 
 /** The part that holds the byte at `place`, and where it begins; undefined past the end. */
 export async function findPart(
-  { sql }: Database,
+  { db }: Database,
   payload: string,
   place: number,
 ): Promise<{ place: number; part: Uint8Array } | undefined> {
-  const [row] = await sql<{ place: string; part: Uint8Array }[]>`
-    select place, part from flow.result_part
-    where payload = ${payload} and place <= ${place} order by place desc limit 1`;
-  if (row === undefined || Number(row.place) + row.part.byteLength <= place) return undefined;
-  return { place: Number(row.place), part: row.part };
+  const [row] = await db
+    .select({ place: resultPart.place, part: resultPart.part })
+    .from(resultPart)
+    .where(and(eq(resultPart.payload, payload), lte(resultPart.place, place)))
+    .orderBy(desc(resultPart.place))
+    .limit(1);
+  return row === undefined || row.place + row.part.byteLength <= place ? undefined : row;
 }
 
 /** Rows that one statement deletes: a fraction of a second. */

@@ -1,5 +1,7 @@
+import { and, sql as built, eq, isNotNull, isNull } from "drizzle-orm";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Database, Transaction } from "../database/database.ts";
+import { result } from "../tables/result.ts";
 import { type ClaimKey, claimed, columns, type Removal, type ResultRow, type SavedRow, values } from "./results.ts";
 
 /** A payload on its way to a store outside of its row. */
@@ -31,40 +33,65 @@ export async function beginWriting(
  * payloads under one reference must not both take the place.
  */
 export async function finishWriting(
-  { sql }: Transaction,
+  { sql, db }: Transaction,
   row: Pick<Writing, "executionId" | "ref" | "writing" | "location" | "ttlMs">,
   claim: ClaimKey | undefined,
 ): Promise<SavedRow | undefined> {
-  const { executionId, ref, writing } = row;
+  const { executionId, ref, location } = row;
   if ((await sql`${claimed(sql, executionId, claim)}`).length === 0) return undefined;
   // Shared locks on a claim do not exclude each other; this one does, for uploads under one reference.
   await sql`select pg_advisory_xact_lock(hashtextextended(${ref}, 0))`;
-  const replaced = await sql<Removal[]>`
-    update flow.result set state = 'deleting', writing = gen_random_uuid()::text, created_at = now()
-    where execution_id = ${executionId} and ref = ${ref} and writing = '' and location is not null
-    returning execution_id as "executionId", ref, writing, store, location`;
-  await sql`
-    delete from flow.result
-    where execution_id = ${executionId} and ref = ${ref} and writing = '' and location is null`;
-  const [saved] = await sql<Omit<SavedRow, "replaced">[]>`
-    update flow.result set state = 'stored', writing = '', location = ${JSON.stringify(row.location)}::jsonb,
-      expires_at = now() + ${row.ttlMs}::float8 * interval '1 millisecond', created_at = now()
-    where execution_id = ${executionId} and ref = ${ref} and writing = ${writing} and state = 'pending'
-    returning expires_at as "expiresAt", root_execution_id as "rootExecutionId"`;
-  return saved === undefined ? undefined : { ...saved, replaced: replaced[0] ?? null };
+  const isPresent = isAt({ executionId, ref, writing: "" });
+  const [replaced] = await db
+    .update(result)
+    .set({ state: "deleting", writing: built`gen_random_uuid()::text`, createdAt: NOW })
+    .where(and(isPresent, isNotNull(result.location)))
+    .returning(REMOVAL);
+  await db.delete(result).where(and(isPresent, isNull(result.location)));
+  const [saved] = await db
+    .update(result)
+    .set({
+      state: "stored",
+      writing: "",
+      location,
+      expiresAt: built`now() + ${row.ttlMs}::float8 * interval '1 millisecond'`,
+      createdAt: NOW,
+    })
+    .where(and(isAt(row), IS_PENDING))
+    .returning({ expiresAt: EXPIRES_AT, rootExecutionId: result.rootExecutionId });
+  return saved === undefined ? undefined : { ...saved, replaced: replaced ?? null };
 }
 
 /**
- * The payload will not be complete: what there is of it is to be removed. Undefined when it is complete after all, as where
- * the answer to {@link finishWriting} was lost, or somebody else cleans up.
+ * Marks an incomplete payload for removal and gives where its parts are. Undefined when it is complete after all, as where the
+ * answer to {@link finishWriting} was lost, or another process cleans up.
  */
 export async function abandonWriting(
-  { sql }: Database,
-  { executionId, ref, writing }: Pick<Writing, "executionId" | "ref" | "writing">,
+  { db }: Database,
+  writing: Pick<Writing, "executionId" | "ref" | "writing">,
 ): Promise<Removal | undefined> {
-  const [removal] = await sql<Removal[]>`
-    update flow.result set state = 'deleting', created_at = now()
-    where execution_id = ${executionId} and ref = ${ref} and writing = ${writing} and state = 'pending'
-    returning execution_id as "executionId", ref, writing, store, location`;
+  const [removal] = await db
+    .update(result)
+    .set({ state: "deleting", createdAt: NOW })
+    .where(and(isAt(writing), IS_PENDING))
+    .returning(REMOVAL);
   return removal;
 }
+
+const NOW = built`now()`;
+const IS_PENDING = eq(result.state, "pending");
+
+function isAt({ executionId, ref, writing }: Pick<Writing, "executionId" | "ref" | "writing">) {
+  return and(eq(result.executionId, executionId), eq(result.ref, ref), eq(result.writing, writing));
+}
+
+/** A row that has a payload elsewhere has a location, and a stored one expires at some time: never null here. */
+const LOCATION = built<JsonObject>`${result.location}`;
+const EXPIRES_AT = built<Date>`${result.expiresAt}`;
+const REMOVAL = {
+  executionId: result.executionId,
+  ref: result.ref,
+  writing: result.writing,
+  store: result.store,
+  location: LOCATION,
+};
