@@ -1,11 +1,9 @@
 import { ACCESS_COMMANDS } from "./access/commands-access.ts";
-import type { CliCommand, CliOption, CommandGroup } from "./command-line/command.ts";
+import type { CliCommand, CliEntry, CliOption, CommandGroup } from "./command-line/command.ts";
 import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "./command-line/common-options.ts";
 import { EXECUTION_COMMANDS } from "./executions/commands-executions.ts";
-import { RESULT_COMMANDS } from "./executions/commands-results.ts";
 import { DOCTOR_COMMANDS } from "./operations/commands-doctor.ts";
 import { SERVER_COMMANDS } from "./operations/commands-server.ts";
-import { KEYCHAIN } from "./secrets/commands-keychain.ts";
 import { SECRET_COMMANDS } from "./secrets/commands-secrets.ts";
 
 const SET: CliOption = {
@@ -151,7 +149,7 @@ const SCHEMA: CliCommand = {
   flow schema > playbook.schema.json
   # then, as the first line of a document:
   # yaml-language-server: $schema=playbook.schema.json`,
-  load: async () => (await import("./documents/schema.ts")).printSchema,
+  load: async () => (await import("./operations/config.ts")).printSchema,
 };
 
 const CONFIG: CliCommand = {
@@ -182,13 +180,13 @@ const VERSION: CliCommand = {
   summary: "Print the version",
   arguments: [],
   options: [],
-  load: async () => (await import("./operations/version.ts")).printVersion,
+  load: async () => (await import("./operations/config.ts")).printVersion,
 };
 
 const HELP: CliCommand = {
   name: "help",
   summary: "Explain flow, or one command",
-  arguments: [{ name: "command", summary: "The command to explain", optional: true, complete: "command" }],
+  arguments: [{ name: "command", summary: "The command to explain", optional: true, many: true, complete: "command" }],
   options: [],
   load: async () => {
     const { printHelp } = await import("./command-line/help.ts");
@@ -196,16 +194,16 @@ const HELP: CliCommand = {
   },
 };
 
-/** Every command, in the order of `flow --help`: the only list there is. */
+/** Every command, in the order of `flow --help`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: "Run", commands: [RUN, TEST] },
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
   { title: "Serve", commands: SERVER_COMMANDS },
-  { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...RESULT_COMMANDS, ...DOCTOR_COMMANDS] },
+  { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...DOCTOR_COMMANDS] },
   { title: "Log in, and say who may what", commands: ACCESS_COMMANDS },
-  { title: "Keep secrets", commands: [...SECRET_COMMANDS, KEYCHAIN] },
+  { title: "Keep secrets", commands: SECRET_COMMANDS },
   { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },
 ];
 
-/** Every command, without its heading. */
-export const COMMANDS: readonly CliCommand[] = COMMAND_GROUPS.flatMap((group) => group.commands);
+/** Every command, without headings. */
+export const COMMANDS: readonly CliEntry[] = COMMAND_GROUPS.flatMap((group) => group.commands);

@@ -1,14 +1,14 @@
 import { nearest } from "../language/words/nearest.ts";
 import { FlowError } from "../schema/words/errors.ts";
-import type { CliCommand, CliIo } from "./command-line/command.ts";
+import type { CliEntry, CliIo } from "./command-line/command.ts";
 import { EXIT } from "./command-line/command.ts";
-import { parseWords, unknownCommand } from "./command-line/parse.ts";
+import { parseLine, unknownCommand } from "./command-line/parse.ts";
 import { COMMAND_GROUPS, COMMANDS } from "./commands.ts";
 import { printError } from "./print-error.ts";
 
 /**
- * Runs one command line (without `node` and the program's name) and gives its exit code. Never throws: what goes wrong is
- * told on standard error, without a stack unless FLOW_DEBUG=1.
+ * Runs one command line (without `node` and the program's name) and returns its exit code. Never throws: errors are
+ * printed on standard error, with a stack only if FLOW_DEBUG=1.
  */
 export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
   try {
@@ -22,34 +22,35 @@ async function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
   const [first, ...words] = argv;
   if (first === undefined || first === "--help" || first === "-h") {
     const { overview } = await import("./command-line/help.ts");
-    // Nothing was asked for: that is a wrong command line, explained where errors are.
-    (first === undefined ? io.stderr : io.stdout).write(overview(COMMAND_GROUPS));
+    // No command at all is a usage error: its explanation goes to standard error.
+    const stream = first === undefined ? io.stderr : io.stdout;
+    stream.write(overview(COMMAND_GROUPS, stream));
     return first === undefined ? EXIT.usage : EXIT.ok;
   }
   const name = first === "--version" ? "version" : first;
-  const command = COMMANDS.find((candidate) => candidate.name === name);
-  if (command === undefined) throw first.startsWith("-") ? unknownOption(first) : unknownCommand(first, COMMANDS);
+  const entry = COMMANDS.find((candidate) => candidate.name === name);
+  if (entry === undefined) throw first.startsWith("-") ? unknownOption(first) : unknownCommand(first, COMMANDS);
   try {
-    return await runCommand(command, words, io);
+    return await runEntry(entry, words, io);
   } catch (error) {
     const code = printError(error, io);
-    return code === EXIT.cancelled ? code : (command.failureExit ?? code);
+    return code === EXIT.cancelled ? code : (entry.failureExit ?? code);
   }
 }
 
 function unknownOption(word: string): FlowError {
   const near = nearest(word.replace(/^-+/, ""), ["help", "version"]);
-  const hint = near === undefined ? "Options stand after the command; see 'flow --help'." : `Did you mean --${near}?`;
+  const hint = near === undefined ? "Options follow the command; see 'flow --help'." : `Did you mean --${near}?`;
   return new FlowError("USAGE", `Unknown option ${word}. ${hint}`);
 }
 
-async function runCommand(command: CliCommand, words: readonly string[], io: CliIo): Promise<number> {
-  const parsed = parseWords(command, words);
-  if (parsed.help) {
-    const { commandHelp } = await import("./command-line/help.ts");
-    io.stdout.write(commandHelp(command));
+async function runEntry(entry: CliEntry, words: readonly string[], io: CliIo): Promise<number> {
+  const parsed = parseLine(entry, words);
+  if ("help" in parsed) {
+    const { entryHelp } = await import("./command-line/help.ts");
+    io.stdout.write(entryHelp(parsed.help, parsed.path, io.stdout));
     return EXIT.ok;
   }
-  const run = await command.load();
+  const run = await parsed.command.load();
   return await run({ arguments: parsed.arguments, options: parsed.options, io });
 }

@@ -18,6 +18,6 @@ test("the package has the program flow-doctor, which takes the doctor's words", 
       resolve({ code: error?.code, stderr: told });
     });
   });
-  assert.match(stderr, /did you mean 'detect'\?/);
+  assert.match(stderr, /Did you mean 'flow doctor detect'\?/);
   assert.equal(code, 3);
 });

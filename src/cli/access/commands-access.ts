@@ -1,6 +1,13 @@
 import { ACCESS_ACTIONS } from "../../schema/rules/access-rules.ts";
-import type { CliCommand, CliOption } from "../command-line/command.ts";
-import { JSON_SWITCH, WHICH_SERVER } from "../command-line/common-options.ts";
+import {
+  type CliArgument,
+  type CliCommand,
+  type CliCommandSet,
+  type CliEntry,
+  type CliOption,
+  commandsOf,
+} from "../command-line/command.ts";
+import { JSON_SWITCH, SERVER_OPTIONS } from "../command-line/common-options.ts";
 
 const GATEWAY: readonly CliOption[] = [
   { name: "gateway", value: "URL", summary: "Address of the gateway; default that of the context" },
@@ -68,7 +75,7 @@ const WHOAMI: CliCommand = {
   name: "whoami",
   summary: "Show as whom commands call, with which roles and permissions",
   arguments: [],
-  options: [JSON_SWITCH, ...WHICH_SERVER],
+  options: SERVER_OPTIONS,
   details: `A server is called with a token: by its operator, or by a worker. A gateway is called by a user.
 
 Examples
@@ -90,8 +97,7 @@ const CAN: CliCommand = {
   ],
   options: [
     { name: "user", value: "EMAIL", summary: "Another user; takes the permission manage_users" },
-    JSON_SWITCH,
-    ...WHICH_SERVER,
+    ...SERVER_OPTIONS,
   ],
   details: `With --json one object: {allowed, rule, action, path, email}.
 
@@ -102,92 +108,117 @@ Exit codes
 Examples
   flow can execute etl/load
   flow can modify etl/load --user ada@example.com && echo yes`,
-  load: async () => (await import("./can.ts")).showAccess,
+  load: async () => (await import("./whoami.ts")).showAccess,
 };
 
-const USERS: CliCommand = {
+const USER: CliArgument = { name: "user", summary: "Email address or id of the user" };
+
+const userCommand = commandsOf(async () => (await import("./users.ts")).USER_ACTIONS, SERVER_OPTIONS);
+
+const USERS: CliCommandSet = {
   name: "users",
   summary: "List users, let them in or not, and give them roles",
-  arguments: [
+  default: "list",
+  commands: [
     {
-      name: "action",
-      summary: "list (default), show, add, activate, deactivate, grant, revoke, logout, delete",
-      optional: true,
-      choices: ["list", "show", "add", "activate", "deactivate", "grant", "revoke", "logout", "delete"],
+      ...userCommand(
+        "list",
+        "List users",
+        [],
+        [
+          { name: "search", value: "TEXT", summary: "List only those with this text in address or name" },
+          { name: "role", value: "ROLE", summary: "List only those with this role" },
+          { name: "status", value: "STATUS", choices: ["active", "inactive"], summary: "List only these" },
+        ],
+      ),
+      surplusOption: "search",
     },
-    { name: "user", summary: "Address or id; not for list", optional: true },
-    { name: "role", summary: "Roles, for grant and revoke, and for add", optional: true, many: true },
+    userCommand("show", "Show one user", [USER]),
+    userCommand(
+      "add",
+      "Add a user, with roles",
+      [
+        { name: "email", summary: "Email address of the user" },
+        { name: "role", summary: "Roles to give", optional: true, many: true },
+      ],
+      [{ name: "name", value: "TEXT", summary: "Name to show, for add; default the address" }],
+    ),
+    userCommand("activate", "Let a user log in", [USER]),
+    userCommand("deactivate", "End a user's sessions and refuse new ones", [USER]),
+    userCommand("grant", "Give roles", [
+      USER,
+      { name: "role", summary: "Roles to give; see 'flow roles'", many: true },
+    ]),
+    userCommand("revoke", "Take roles away", [
+      USER,
+      { name: "role", summary: "Roles to take away; see 'flow users show'", many: true },
+    ]),
+    userCommand("logout", "End a user's sessions", [USER]),
+    userCommand("delete", "Delete a user", [USER]),
   ],
-  options: [
-    { name: "search", value: "TEXT", summary: "List only those with this text in address or name" },
-    { name: "role", value: "ROLE", summary: "List only those with this role" },
-    { name: "status", value: "STATUS", choices: ["active", "inactive"], summary: "List only these" },
-    { name: "name", value: "TEXT", summary: "Name to show, for add; default the address" },
-    JSON_SWITCH,
-    ...WHICH_SERVER,
-  ],
-  details: `Who logs in for the first time becomes a user without a role, who may do nothing. 'add' makes one beforehand, so that
-the roles are there at the first login. 'deactivate' ends the sessions too, 'logout' does that alone. Every change counts
-from the user's next call on, and stands in the audit log. It takes the permission manage_users, and nobody gives what
-they do not have.
+  details: `A person who logs in for the first time becomes a user without roles, who may do nothing. 'add' creates the user
+beforehand, so that the roles are there at the first login. Every change takes effect at the user's next call and is
+recorded in the audit log. These commands need the permission manage_users, and nobody can give what they do not have.
 
 Examples
   flow users list --search example.com --status active
   flow users add ada@example.com analyst
   flow users grant ada@example.com developer
   flow users deactivate ada@example.com`,
-  load: async () => (await import("./users.ts")).manageUsers,
 };
 
-const ROLES: CliCommand = {
+const ROLE: CliArgument = { name: "role", summary: "Name of the role" };
+
+const roleCommand = commandsOf(async () => (await import("./roles.ts")).ROLE_ACTIONS, SERVER_OPTIONS);
+
+const PATTERN: CliArgument = { name: "pattern", summary: "Catalog paths; * and ** match parts of them", many: true };
+const PERMISSION: CliArgument = {
+  name: "permission",
+  summary: "Permissions such as manage_users; see 'flow roles permissions'",
+  many: true,
+};
+
+const ROLES: CliCommandSet = {
   name: "roles",
   summary: "List roles, and say what they allow",
-  arguments: [
-    {
-      name: "action",
-      summary:
-        "list (default), show, permissions, create, delete, activate, deactivate, allow, deny, disallow, give, take",
-      optional: true,
-      choices: [
-        "list",
-        "show",
-        "permissions",
-        "create",
-        "delete",
-        "activate",
-        "deactivate",
-        "allow",
-        "deny",
-        "disallow",
-        "give",
-        "take",
+  default: "list",
+  commands: [
+    roleCommand("list", "List roles"),
+    roleCommand("show", "Show what a role gives", [ROLE]),
+    roleCommand("permissions", "List the permissions besides playbooks"),
+    roleCommand(
+      "create",
+      "Create a role that gives nothing yet",
+      [ROLE],
+      [{ name: "description", value: "TEXT", summary: "What it is for, for create" }],
+    ),
+    roleCommand("delete", "Delete a role, also from its users", [ROLE]),
+    roleCommand("activate", "Make a role count again", [ROLE]),
+    roleCommand("deactivate", "Make a role give nothing", [ROLE]),
+    roleCommand(
+      "allow",
+      "Give a permission on catalog paths",
+      [ROLE, PATTERN],
+      [
+        { name: "execute", summary: "Allow to start and cancel, for allow" },
+        { name: "view", summary: "Allow to see, executions and their results too, for allow" },
+        { name: "modify", summary: "Allow to register, for allow" },
+        { name: "except", value: "PATTERN", many: true, summary: "Paths to leave out, for allow; may be repeated" },
       ],
-    },
-    { name: "role", summary: "Name of the role; not for list and permissions", optional: true },
-    {
-      name: "what",
-      summary: "Paths for allow and deny, ids for disallow, permissions for give and take",
-      optional: true,
-      many: true,
-    },
+    ),
+    roleCommand("deny", "Take paths out of everything the role allows", [ROLE, PATTERN]),
+    roleCommand("disallow", "Remove a permission on paths", [
+      ROLE,
+      { name: "id", summary: "Ids of the permissions, as 'flow roles show' prints them", many: true },
+    ]),
+    roleCommand("give", "Give permissions besides playbooks", [ROLE, PERMISSION]),
+    roleCommand("take", "Take permissions besides playbooks away", [ROLE, PERMISSION]),
   ],
-  options: [
-    { name: "description", value: "TEXT", summary: "What it is for, for create" },
-    { name: "execute", summary: "Allow to start and cancel" },
-    { name: "view", summary: "Allow to see, executions and their results too" },
-    { name: "modify", summary: "Allow to register" },
-    { name: "except", value: "PATTERN", many: true, summary: "Paths that are not meant after all, for allow" },
-    JSON_SWITCH,
-    ...WHICH_SERVER,
-  ],
-  details: `Playbooks: 'allow' gives a permission on catalog paths; * stands for anything within a segment, ** or % for anything.
-'deny' takes paths out of everything that the role allows already; 'disallow' takes a permission away by the id that
-'show' prints. A user may do what any of their roles allows: a denial binds its own role alone.
+  details: `In patterns * matches anything within a segment, ** or % matches anything. A user may do what any of their roles
+allows: a denial applies to its own role alone.
 
-Beside playbooks: 'give' and 'take' permissions such as manage_users; 'permissions' lists them.
-
-Every change counts from the next call of each user on. It takes the permission manage_roles. The role admin stays as
-it is.
+Every change takes effect at the next call of each user. These commands need the permission manage_roles. The role
+admin cannot be changed.
 
 Examples
   flow roles show analyst
@@ -195,8 +226,7 @@ Examples
   flow roles allow team-etl 'etl/**' --execute --view --except 'etl/private/**'
   flow roles deny team-etl 'etl/payroll'
   flow roles give team-etl view_audit`,
-  load: async () => (await import("./roles.ts")).manageRoles,
 };
 
 /** Logging in, and what users may do. */
-export const ACCESS_COMMANDS: readonly CliCommand[] = [LOGIN, LOGOUT, WHOAMI, CAN, USERS, ROLES];
+export const ACCESS_COMMANDS: readonly CliEntry[] = [LOGIN, LOGOUT, WHOAMI, CAN, USERS, ROLES];

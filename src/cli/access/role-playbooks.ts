@@ -2,42 +2,25 @@ import type { PlaybookRuleItem } from "../../schema/api/roles.ts";
 import { matchesPattern } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, listOption } from "../command-line/command.ts";
-import {
-  type ApiContext,
-  allowPlaybooks,
-  disallowPlaybooks,
-  type PlaybookRule,
-  readRole,
-} from "../server/access-api.ts";
+import { allowPlaybooks, disallowPlaybooks, openApi, type PlaybookRule, readRole } from "../server/access-api.ts";
 import { printAnswer } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
 import { plural } from "../terminal/text.ts";
 
-/** A line of `flow roles`, its words checked. */
-export interface RolesCommand {
-  api: ApiContext;
-  role: string;
-  /** What stands behind the role. */
-  rest: readonly string[];
-  input: CliInput;
-}
-
-/** `flow roles allow`: one permission more, on the paths that fit one of the patterns and none of the exceptions. */
-export async function allowOnPaths({ api, role, rest, input }: RolesCommand): Promise<number> {
-  const { options } = input;
+/** `flow roles allow`: adds a permission on the paths that match one of the patterns and none of the exceptions. */
+export async function allowOnPaths(input: CliInput): Promise<number> {
+  const { arguments: words, options } = input;
+  const [role = "", ...patterns] = words;
   const [can_execute, can_view, can_modify] = [options["execute"], options["view"], options["modify"]].map(Boolean);
   if (!can_execute && !can_view && !can_modify) {
-    throw new FlowError(
-      "USAGE",
-      "'flow roles allow' needs what is allowed: --execute, --view, --modify, or some of them",
-    );
+    throw new FlowError("USAGE", "'flow roles allow' needs at least one of --execute, --view and --modify");
   }
   const except = listOption(options, "except");
-  const [path, ...others] = rest;
+  const [path, ...others] = patterns;
   const isPath = path !== undefined && others.length === 0 && !/[*%]/.test(path);
-  const rule = await allowPlaybooks(api, role, {
+  const rule = await allowPlaybooks(await openApi(input), role, {
     playbook_path: isPath ? path : null,
-    allow_pattern: isPath ? null : rest.join("\n"),
+    allow_pattern: isPath ? null : patterns.join("\n"),
     deny_pattern: except.length === 0 ? null : except.join("\n"),
     can_execute: can_execute === true,
     can_view: can_view === true,
@@ -51,39 +34,43 @@ export async function allowOnPaths({ api, role, rest, input }: RolesCommand): Pr
 }
 
 /**
- * `flow roles deny`: takes paths out of all that the role allows. A permission is not changed but replaced, the new one first:
- * who may go on meanwhile is not interrupted.
+ * `flow roles deny`: takes paths out of everything that the role allows. Each permission is replaced, the new one first, so
+ * that users never lose access in between.
  */
-export async function denyPaths({ api, role, rest, input }: RolesCommand): Promise<number> {
+export async function denyPaths(input: CliInput): Promise<number> {
+  const [role = "", ...patterns] = input.arguments;
+  const api = await openApi(input);
   const { playbooks } = await readRole(api, role);
   const changed: PlaybookRuleItem[] = [];
   for (const rule of playbooks) {
     const { permission_id, ...kept } = rule;
     const before = linesOf(kept.deny_pattern);
-    const added = rest.filter((pattern) => !before.includes(pattern));
-    // A permission on one path that is not meant has nothing to be taken out of it.
+    const added = patterns.filter((pattern) => !before.includes(pattern));
+    // A permission on one path changes only if a pattern matches that path.
     const applies =
-      kept.allow_pattern !== null || rest.some((pattern) => matchesPattern(pattern, kept.playbook_path ?? ""));
+      kept.allow_pattern !== null || patterns.some((pattern) => matchesPattern(pattern, kept.playbook_path ?? ""));
     if (added.length === 0 || !applies) continue;
     const narrower: PlaybookRule = { ...kept, deny_pattern: [...before, ...added].join("\n") };
     changed.push(await allowPlaybooks(api, role, narrower));
     await disallowPlaybooks(api, role, permission_id);
   }
-  const none = playbooks.length === 0 ? "allows nothing" : "allows nothing of it as it is";
+  const unchanged = playbooks.length === 0 ? "allows nothing" : "already denies this";
   const change =
     changed.length === 0
-      ? none
-      : `allows ${rest.join(", ")} no more (${plural(changed.length, "permission")} narrowed)`;
+      ? unchanged
+      : `no longer allows ${patterns.join(", ")} (${plural(changed.length, "permission")} narrowed)`;
   return printAnswer(input, { narrowed: changed }, `The role '${role}' ${change}`);
 }
 
-/** `flow roles disallow`: takes permissions away, by their ids. */
-export async function disallow({ api, role, rest, input }: RolesCommand): Promise<number> {
-  for (const id of rest) await disallowPlaybooks(api, role, id);
-  return printAnswer(input, { removed: rest }, `The role '${role}' has lost ${plural(rest.length, "permission")}`);
+/** `flow roles disallow`: removes permissions by their ids. */
+export async function disallow(input: CliInput): Promise<number> {
+  const [role = "", ...ids] = input.arguments;
+  const api = await openApi(input);
+  for (const id of ids) await disallowPlaybooks(api, role, id);
+  return printAnswer(input, { removed: ids }, `${plural(ids.length, "permission")} removed from the role '${role}'`);
 }
 
-/** Permissions on playbooks as a table. */
+/** Writes permissions on playbooks as a table. */
 export function writeRules(stream: { write(text: string): unknown }, rules: readonly PlaybookRuleItem[]): void {
   writeTable(
     stream,
@@ -108,7 +95,7 @@ function pathsOf({ playbook_path, allow_pattern, deny_pattern }: PlaybookRule): 
   return deny_pattern === null ? about : `${about}, but not ${linesOf(deny_pattern).join(", ")}`;
 }
 
-/** Several patterns stand in one text, one in each line. */
+/** A text of patterns holds one per line. */
 function linesOf(patterns: string | null): string[] {
   return patterns === null ? [] : patterns.split("\n");
 }

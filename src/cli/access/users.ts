@@ -1,86 +1,47 @@
-import { loadConfig } from "../../platform/config/config.ts";
 import type { UserItem } from "../../schema/api/users.ts";
-import { FlowError } from "../../schema/words/errors.ts";
-import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
+import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import {
-  type ApiContext,
   addUser,
   deleteUser,
   endSessions,
   grantRole,
   listUsers,
+  openApi,
   readUser,
   revokeRole,
   setUserActive,
 } from "../server/access-api.ts";
-import { serverTarget } from "../server/target.ts";
 import { printAnswer, printJson } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, plural } from "../terminal/text.ts";
 
-/** What a `flow users` line asks for, its words checked. */
-interface UsersCommand {
-  api: ApiContext;
-  user: string;
-  roles: readonly string[];
-  input: CliInput;
-}
-
 /** `flow users …`: people who may log in, and their roles. */
-export async function manageUsers(input: CliInput): Promise<number> {
-  const [action = "list", user, ...roles] = input.arguments;
-  checkWords(action, user, roles, input);
-  const target = await serverTarget(input, loadConfig(input.io.environment));
-  const command = { api: { target, signal: input.io.signal }, user: user ?? "", roles, input };
-  // The command's definition lets no other word through.
-  return await (ACTIONS[action] ?? list)(command);
-}
-
-const ACTIONS: Readonly<Record<string, (command: UsersCommand) => Promise<number>>> = {
+export const USER_ACTIONS = {
   list,
-  show: async ({ api, user, input }) => show(input, await readUser(api, user)),
+  show,
   add,
-  async activate({ api, user, input }) {
-    const changed = await setUserActive(api, user, true);
-    return printAnswer(input, changed, `${changed.email} may log in`);
+  activate: (input) => setActive(input, true, "may log in"),
+  deactivate: (input) => setActive(input, false, "is logged out and may not log in"),
+  grant: (input) => changeRoles(input, grantRole),
+  revoke: (input) => changeRoles(input, revokeRole),
+  async logout(input) {
+    const ended = await endSessions(await openApi(input), userOf(input));
+    return printAnswer(input, ended, `${plural(ended.revoked, "session")} of ${userOf(input)} ended`);
   },
-  async deactivate({ api, user, input }) {
-    const changed = await setUserActive(api, user, false);
-    return printAnswer(input, changed, `${changed.email} is logged out, and may not log in`);
+  async delete(input) {
+    const answer = await deleteUser(await openApi(input), userOf(input));
+    return printAnswer(input, answer, `${userOf(input)} was deleted, with sessions and roles`);
   },
-  grant: (command) => changeRoles(command, grantRole),
-  revoke: (command) => changeRoles(command, revokeRole),
-  async logout({ api, user, input }) {
-    const ended = await endSessions(api, user);
-    return printAnswer(input, ended, `${plural(ended.revoked, "session")} of ${user} ended`);
-  },
-  delete: async ({ api, user, input }) =>
-    printAnswer(input, await deleteUser(api, user), `${user} is gone, with sessions and roles`),
-};
+} satisfies Record<string, CliAction>;
 
-const WITH_ROLES = ["add", "grant", "revoke"];
-const OPTIONS_OF: Readonly<Record<string, string>> = { search: "list", role: "list", status: "list", name: "add" };
-
-function checkWords(action: string, user: string | undefined, roles: readonly string[], { options }: CliInput): void {
-  if (action === "list" && user !== undefined) {
-    throw new FlowError("USAGE", `'flow users list' takes no user; did you mean --search ${user}?`);
-  }
-  if (action !== "list" && user === undefined) {
-    throw new FlowError("USAGE", `'flow users ${action}' needs the user: an address, or an id`);
-  }
-  if (roles.length > 0 && !WITH_ROLES.includes(action)) {
-    throw new FlowError("USAGE", `'flow users ${action}' takes no '${roles[0]}'`);
-  }
-  if (roles.length === 0 && (action === "grant" || action === "revoke")) {
-    throw new FlowError("USAGE", `'flow users ${action}' needs the role: 'flow roles' shows which there are`);
-  }
-  const misplaced = Object.keys(OPTIONS_OF).find((name) => options[name] !== undefined && OPTIONS_OF[name] !== action);
-  if (misplaced !== undefined)
-    throw new FlowError("USAGE", `--${misplaced} goes with 'flow users ${OPTIONS_OF[misplaced]}'`);
+/** The parser has checked that the word is there. */
+function userOf({ arguments: [user = ""] }: CliInput): string {
+  return user;
 }
 
-async function list({ api, input }: UsersCommand): Promise<number> {
+async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
+  const api = await openApi(input);
   const search = textOption(options, "search");
   const role = textOption(options, "role");
   const status = textOption(options, "status");
@@ -106,22 +67,30 @@ async function list({ api, input }: UsersCommand): Promise<number> {
   return EXIT.ok;
 }
 
-async function add({ api, user, roles, input }: UsersCommand): Promise<number> {
+async function add(input: CliInput): Promise<number> {
+  const [email = "", ...roles] = input.arguments;
   const name = textOption(input.options, "name");
-  const added = await addUser(api, {
-    email: user,
+  const added = await addUser(await openApi(input), {
+    email,
     ...(name !== undefined && { display_name: name }),
-    roles: [...roles],
+    roles,
   });
   return printAnswer(input, added, `${added.email} is user ${added.user_id} and has ${rolesText(added)}`);
 }
 
-async function changeRoles({ api, user, roles, input }: UsersCommand, change: typeof grantRole): Promise<number> {
+async function setActive(input: CliInput, isActive: boolean, result: string): Promise<number> {
+  const changed = await setUserActive(await openApi(input), userOf(input), isActive);
+  return printAnswer(input, changed, `${changed.email} ${result}`);
+}
+
+async function changeRoles(input: CliInput, change: typeof grantRole): Promise<number> {
+  const [user = "", ...roles] = input.arguments;
+  const api = await openApi(input);
   let changed: UserItem | undefined;
   for (const role of roles) changed = await change(api, user, role);
-  // There is one role at least.
+  // The parser has checked that there is at least one role.
   const now = changed ?? (await readUser(api, user));
-  return printAnswer(input, now, `${now.email} has ${rolesText(now)} now`);
+  return printAnswer(input, now, `${now.email} now has ${rolesText(now)}`);
 }
 
 function rolesText(user: UserItem): string {
@@ -134,15 +103,16 @@ function rolesOf({ roles }: UserItem): string[] {
   return roles.filter(({ is_active }) => is_active).map(({ role }) => role);
 }
 
-function show(input: CliInput, user: UserItem): number {
+async function show(input: CliInput): Promise<number> {
   const { options, io } = input;
+  const user = await readUser(await openApi(input), userOf(input));
   if (options["json"] === true) return printJson(input, user);
   const rows = [
     ["user", String(user.user_id)],
     ["email", user.email],
     ["name", user.display_name],
     ["status", user.is_active ? "active" : "inactive: may not log in"],
-    ["vouched for by", user.issuer ?? "nobody yet: has not logged in"],
+    ["identity from", user.issuer ?? "none yet: has not logged in"],
     ["since", user.created_at],
     ["last login", user.last_login_at ?? "never"],
     ...user.roles.map(({ role, is_active, granted_by, granted_at }) => [

@@ -1,66 +1,113 @@
 /** One option of a command, `--name` on the command line. */
 export interface CliOption {
   name: string;
-  /** One letter that stands for it, `-f`. */
+  /** One-letter form, `-f`. */
   short?: string;
-  /** Takes a value; its placeholder in the help text. Absent: the option is a switch. */
+  /** Placeholder of its value in the help text. Absent: the option is a switch. */
   value?: string;
   /** May be given more than once. */
   many?: true;
   summary: string;
-  /** What the value may be, in capitals or not, for completion and for the error when it is something else. */
+  /** The allowed values, in upper or lower case. Used by completion and error messages. */
   choices?: readonly string[];
 }
 
-/** One word of a command that is not an option. */
+/** A positional argument. */
 export interface CliArgument {
   name: string;
   summary: string;
   optional?: true;
-  /** Takes all that follow. */
+  /** Takes all following words. */
   many?: true;
-  /** What the word may be, for completion and for the error when it is something else. */
+  /** The allowed words. Used by completion and error messages. */
   choices?: readonly string[];
   /** What completion offers. */
   complete?: "file" | "command";
 }
 
-/** One command: what `--help`, completion and parsing are made from. */
-export interface CliCommand {
+/** What commands and sets of commands have in common. */
+interface CliEntryBase {
   name: string;
   /** One line. */
   summary: string;
-  arguments: readonly CliArgument[];
-  options: readonly CliOption[];
   /** Further help: what it does, exit codes, examples. */
   details?: string;
-  /** Exit code of whatever goes wrong, other than being interrupted. Default: by the error, see {@link EXIT}. */
+  /** Exit code of every failure except an interruption. Default: by the error, see {@link EXIT}. */
   failureExit?: number;
+}
+
+/** One command: `--help`, completion and parsing are made from it. */
+export interface CliCommand extends CliEntryBase {
+  arguments: readonly CliArgument[];
+  options: readonly CliOption[];
+  /** Option that a surplus word was probably meant for, for the error message. */
+  surplusOption?: string;
   /** Loads the code that runs it. Loaded only then, so that `flow --help` and short runs stay quick. */
-  load(): Promise<(input: CliInput) => Promise<number>>;
+  load(): Promise<CliAction>;
+}
+
+/** Commands under one name, chosen by the next word: `flow users add`. */
+export interface CliCommandSet extends CliEntryBase {
+  commands: readonly CliEntry[];
+  /** Name of the command that runs when no word names one. */
+  default?: string;
+}
+
+/** What a name on the command line stands for. */
+export type CliEntry = CliCommand | CliCommandSet;
+
+/** Runs a command and gives its exit code. */
+export type CliAction = (input: CliInput) => Promise<number>;
+
+/**
+ * Gives a function that defines commands which one lazily loaded module runs. Each command takes the `common` options
+ * after its own.
+ */
+export function commandsOf<Name extends string>(
+  load: () => Promise<Readonly<Record<Name, CliAction>>>,
+  common: readonly CliOption[],
+) {
+  return (
+    name: Name,
+    summary: string,
+    words: readonly CliArgument[] = [],
+    options: readonly CliOption[] = [],
+  ): CliCommand => ({
+    ...{ name, summary, arguments: words, options: [...options, ...common] },
+    load: async () => (await load())[name],
+  });
+}
+
+/** Every option of a command, or of all commands of a set, each once. */
+export function optionsOf(entry: CliEntry): CliOption[] {
+  if (!("commands" in entry)) return [...entry.options];
+  const all = entry.commands.flatMap(optionsOf);
+  // Of two with the same name the first is kept: within a set they mean the same.
+  return [...new Map(all.reverse().map((option) => [option.name, option])).values()].reverse();
 }
 
 /** A heading of `flow --help` and the commands beneath it. */
 export interface CommandGroup {
   title: string;
-  commands: readonly CliCommand[];
+  commands: readonly CliEntry[];
 }
 
 /** What a command is given. */
 export interface CliInput {
+  /** The words after the command's name, those that name a command of a set left out. */
   arguments: string[];
   options: CliValues;
   io: CliIo;
 }
 
-/** Options as given: switches are booleans, those that may repeat are lists. */
+/** Parsed options: switches are booleans, repeatable options are lists. */
 export type CliValues = Readonly<Record<string, string | boolean | string[] | undefined>>;
 
-/** The surroundings of a command. */
+/** The process as a command sees it. */
 export interface CliIo {
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
   stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number };
-  /** Absent where nobody could answer a question. */
+  /** Absent if no one can answer a question. */
   stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
   environment: Readonly<NodeJS.ProcessEnv>;
   folder: string;
@@ -79,13 +126,13 @@ export const EXIT = {
   cancelled: 130,
 } as const;
 
-/** The option's text, or undefined. */
+/** The value of a text option, or undefined. */
 export function textOption(values: CliValues, name: string): string | undefined {
   const value = values[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** The values of an option that may repeat. */
+/** The values of a repeatable option; empty if it was not given. */
 export function listOption(values: CliValues, name: string): string[] {
   const value = values[name];
   return Array.isArray(value) ? value : [];

@@ -11,3 +11,6 @@ export const WHICH_SERVER: readonly CliOption[] = [
   { name: "server", value: "URL", summary: "Server to call; default FLOW_SERVER_URL, else the context in use" },
   { name: "context", value: "NAME", summary: "Server to call, by its name (see 'flow context')" },
 ];
+
+/** The options of most commands that call a server. */
+export const SERVER_OPTIONS: readonly CliOption[] = [JSON_SWITCH, ...WHICH_SERVER];

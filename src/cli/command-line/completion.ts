@@ -1,9 +1,9 @@
-import { type CliCommand, type CliInput, type CliOption, EXIT } from "./command.ts";
+import { type CliEntry, type CliInput, type CliOption, EXIT, optionsOf } from "./command.ts";
 
 /** `flow completion bash|zsh|fish`: a script made from the command table. */
-export async function printCompletion(input: CliInput, commands: readonly CliCommand[]): Promise<number> {
+export async function printCompletion(input: CliInput, commands: readonly CliEntry[]): Promise<number> {
   const [shell] = input.arguments;
-  // The command's definition lets no other word through.
+  // The parser has checked the shell's name.
   input.io.stdout.write(SCRIPTS[shell as keyof typeof SCRIPTS](commands));
   return EXIT.ok;
 }
@@ -15,35 +15,42 @@ function takesFile(option: CliOption): boolean {
   return option.value?.includes("FILE") === true;
 }
 
-/** Words that may stand as an argument of the command. */
-function wordsOf(command: CliCommand, commands: readonly CliCommand[]): readonly string[] {
-  return command.arguments.flatMap((argument) =>
-    argument.complete === "command" ? commands.map((candidate) => candidate.name) : (argument.choices ?? []),
-  );
+/** Words that an entry takes: its commands, those of its commands, and the choices of its arguments. */
+function wordsOf(entry: CliEntry, commands: readonly CliEntry[]): string[] {
+  const words =
+    "commands" in entry
+      ? [...entry.commands.map(({ name }) => name), ...entry.commands.flatMap((inner) => wordsOf(inner, commands))]
+      : entry.arguments.flatMap(({ complete, choices = [] }) =>
+          complete === "command" ? commands.map((candidate) => candidate.name) : choices,
+        );
+  return [...new Set(words)];
 }
 
-function takesFiles(command: CliCommand): boolean {
-  return command.arguments.some((argument) => argument.complete === "file");
+function takesFiles(entry: CliEntry): boolean {
+  if ("commands" in entry) return entry.commands.some(takesFiles);
+  return entry.arguments.some((argument) => argument.complete === "file");
 }
 
-function optionNames(command: CliCommand): string[] {
-  return [...command.options, HELP].map((option) => `--${option.name}`);
+function optionNames(entry: CliEntry): string[] {
+  return [...optionsOf(entry), HELP].map((option) => `--${option.name}`);
 }
 
 const HELP: CliOption = { name: "help", summary: "Explain this command" };
 
-function bashScript(commands: readonly CliCommand[]): string {
+function bashScript(commands: readonly CliEntry[]): string {
   const cases = commands.map((command) => {
-    const values = command.options.filter((option) => option.choices !== undefined || takesFile(option));
+    const values = optionsOf(command).filter((option) => option.choices !== undefined || takesFile(option));
     const valueCases = values.map((option) =>
       option.choices === undefined
         ? `        --${option.name}) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;`
         : `        --${option.name}) COMPREPLY=($(compgen -W "${option.choices.join(" ")}" -- "$current")); return ;;`,
     );
     const previous = valueCases.length === 0 ? [] : ['      case "$previous" in', ...valueCases, "      esac"];
-    const files = takesFiles(command)
-      ? ["      compopt -o filenames", '      COMPREPLY=($(compgen -f -- "$current"))']
-      : [`      COMPREPLY=($(compgen -W "${wordsOf(command, commands).join(" ")}" -- "$current"))`];
+    const words = wordsOf(command, commands).join(" ");
+    const offers = [
+      ...(words === "" ? [] : [`COMPREPLY+=($(compgen -W "${words}" -- "$current"))`]),
+      ...(takesFiles(command) ? ["compopt -o filenames", 'COMPREPLY+=($(compgen -f -- "$current"))'] : []),
+    ];
     return [
       `    ${command.name})`,
       ...previous,
@@ -51,7 +58,7 @@ function bashScript(commands: readonly CliCommand[]): string {
       `        COMPREPLY=($(compgen -W "${optionNames(command).join(" ")}" -- "$current"))`,
       "        return",
       "      fi",
-      ...files,
+      ...offers.map((line) => `      ${line}`),
       "      ;;",
     ].join("\n");
   });
@@ -72,10 +79,10 @@ complete -F _flow flow
 `;
 }
 
-function zshScript(commands: readonly CliCommand[]): string {
+function zshScript(commands: readonly CliEntry[]): string {
   const described = commands.map((command) => `    ${single(`${command.name}:${command.summary}`)}`);
   const cases = commands.map((command) => {
-    const specs = [...[...command.options, HELP].flatMap(zshOption), ...zshArguments(command, commands)];
+    const specs = [...[...optionsOf(command), HELP].flatMap(zshOption), ...zshArguments(command, commands)];
     const lines = specs.map((spec) => `          ${single(spec)}`).map(continued);
     return [
       `        ${command.name})`,
@@ -127,19 +134,22 @@ function zshLongOption(option: CliOption): string {
   return `${head}:value:${takesFile(option) ? "_files" : ""}`;
 }
 
-function zshArguments(command: CliCommand, commands: readonly CliCommand[]): string[] {
+function zshArguments(command: CliEntry, commands: readonly CliEntry[]): string[] {
   const words = wordsOf(command, commands);
-  if (takesFiles(command)) return ["*:file:_files"];
-  return words.length === 0 ? [] : [`1:word:(${words.join(" ")})`];
+  return [
+    ...(words.length === 0 ? [] : [`1:word:(${words.join(" ")})`]),
+    ...(takesFiles(command) ? ["*:file:_files"] : []),
+  ];
 }
 
-function fishScript(commands: readonly CliCommand[]): string {
+function fishScript(commands: readonly CliEntry[]): string {
   const lines = commands.flatMap((command) => {
     const seen = `-n '__fish_seen_subcommand_from ${command.name}'`;
     const own = [`complete -c flow -n __fish_use_subcommand -a ${command.name} -d ${single(command.summary)}`];
-    if (!takesFiles(command))
-      own.push(`complete -c flow ${seen} -f -a ${single(wordsOf(command, commands).join(" "))}`);
-    for (const option of [...command.options, HELP]) own.push(`complete -c flow ${seen} ${fishOption(option)}`);
+    const words = wordsOf(command, commands).join(" ");
+    const files = takesFiles(command) ? "" : "-f ";
+    if (words !== "" || files !== "") own.push(`complete -c flow ${seen} ${files}-a ${single(words)}`);
+    for (const option of [...optionsOf(command), HELP]) own.push(`complete -c flow ${seen} ${fishOption(option)}`);
     return own;
   });
   return `# fish completion of flow: flow completion fish > ~/.config/fish/completions/flow.fish

@@ -1,7 +1,6 @@
 import { loadConfig } from "../../platform/config/config.ts";
 import { CatalogAnswer, type CatalogItem, VersionsAnswer } from "../../schema/api/catalog.ts";
-import { FlowError } from "../../schema/words/errors.ts";
-import { type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
+import { type CliAction, type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
 import { encodePath, readResource } from "../server/catalog-api.ts";
 import { callServer } from "../server/client.ts";
 import { paginate } from "../server/paginate.ts";
@@ -9,19 +8,13 @@ import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { writeTable } from "../terminal/table.ts";
 import { plural } from "../terminal/text.ts";
 
-/** `flow catalog [list|get|versions]`: what a server has registered. */
-export async function showCatalog(input: CliInput): Promise<number> {
-  const [action = "list", path] = input.arguments;
-  if (action === "list" && path !== undefined) {
-    throw new FlowError("USAGE", `'flow catalog list' takes no path; did you mean --prefix ${path}?`);
-  }
-  const target = await serverTarget(input, loadConfig(input.io.environment));
-  if (action === "list") return await list(target, input);
-  if (path === undefined) throw new FlowError("USAGE", `'flow catalog ${action}' needs the path of an entry`);
-  return action === "get" ? await get(target, path, input) : await versions(target, path, input);
-}
+/** `flow catalog …`: what a server has registered. */
+export const CATALOG_ACTIONS = { list, get, versions } satisfies Record<string, CliAction>;
 
-async function list(target: ServerTarget, { options, io }: CliInput): Promise<number> {
+/** `flow catalog list`: the newest version of each path. */
+async function list(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const target = await serverTarget(input, loadConfig(io.environment));
   const query = new URLSearchParams();
   const type = textOption(options, "type");
   const prefix = textOption(options, "prefix");
@@ -37,7 +30,11 @@ async function list(target: ServerTarget, { options, io }: CliInput): Promise<nu
   return EXIT.ok;
 }
 
-async function versions(target: ServerTarget, path: string, { options, io }: CliInput): Promise<number> {
+/** `flow catalog versions`: every version of a path. */
+async function versions(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const [path = ""] = input.arguments;
+  const target = await serverTarget(input, loadConfig(io.environment));
   const found = await paginate(async (cursor) => {
     const query = withCursor(new URLSearchParams(), cursor);
     const page = await ask(target, `/api/catalog/versions/${encodePath(path)}?${query}`, VersionsAnswer, io);
@@ -48,10 +45,12 @@ async function versions(target: ServerTarget, path: string, { options, io }: Cli
   return EXIT.ok;
 }
 
-/** The document as it was registered, ready for a file; with --json all that the server says about it. */
-async function get(target: ServerTarget, path: string, { options, io }: CliInput): Promise<number> {
-  const version = textOption(options, "version");
-  const entry = await readResource(target, path, version, io.signal);
+/** `flow catalog get`: the document as it was registered; with `--json` the server's whole answer. */
+async function get(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const [path = ""] = input.arguments;
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const entry = await readResource(target, path, textOption(options, "version"), io.signal);
   if (options["json"] === true) return print(io, entry);
   io.stdout.write(entry.content.endsWith("\n") ? entry.content : `${entry.content}\n`);
   return EXIT.ok;

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { readBytes } from "../../local/catalog.ts";
+import type { Config } from "../../platform/config/config.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { type CliValues, listOption, textOption } from "../command-line/command.ts";
@@ -25,6 +27,18 @@ export function filesRead(playbook: string | undefined, options: CliValues, fold
     textOption(options, "credentials"),
   ];
   return named.filter((file) => file !== undefined).map((file) => resolve(folder, file));
+}
+
+/**
+ * The credentials file of a run or a plan: the one that `--credentials` names, else that of FLOW_CREDENTIALS_FILE. Throws
+ * `FlowError` FILE_UNREADABLE if the named file cannot be read, before any task needs it.
+ */
+export async function credentialsFile(config: Config, options: CliValues, folder: string): Promise<string | undefined> {
+  const named = textOption(options, "credentials");
+  if (named === undefined) return config.credentialsFile;
+  const file = resolve(folder, named);
+  await readBytes(file);
+  return file;
 }
 
 async function readWorkload(text: string, folder: string): Promise<JsonObject> {

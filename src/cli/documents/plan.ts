@@ -13,8 +13,7 @@ import { isDuckdbInstalled } from "../../tools/duckdb/driver.ts";
 import { type CliInput, EXIT } from "../command-line/command.ts";
 import { styleFor } from "../terminal/style.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
-import { credentialsFile } from "./credentials-file.ts";
-import { readInputs } from "./inputs.ts";
+import { credentialsFile, readInputs } from "./inputs.ts";
 import { loadNamed } from "./named-playbook.ts";
 import { planText } from "./plan-text.ts";
 

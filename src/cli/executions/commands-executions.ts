@@ -1,5 +1,5 @@
-import type { CliArgument, CliCommand, CliOption } from "../command-line/command.ts";
-import { JSON_SWITCH, NO_COLOR, WHICH_SERVER } from "../command-line/common-options.ts";
+import type { CliArgument, CliCommand, CliCommandSet, CliEntry, CliOption } from "../command-line/command.ts";
+import { NO_COLOR, SERVER_OPTIONS, WHICH_SERVER } from "../command-line/common-options.ts";
 
 const EXECUTION: CliArgument = {
   name: "execution",
@@ -28,8 +28,7 @@ const EXECUTIONS: CliCommand = {
     { name: "limit", value: "NUMBER", summary: "How many; default 20" },
     { name: "all", summary: "All of them" },
     WIDE,
-    JSON_SWITCH,
-    ...WHICH_SERVER,
+    ...SERVER_OPTIONS,
     NO_COLOR,
   ],
   details: `On a terminal long paths are cut so that each execution takes one line; --wide shows all columns, uncut.
@@ -48,8 +47,7 @@ const STATUS: CliCommand = {
   options: [
     LAST,
     { name: "watch", summary: "Follow it until it has ended, as 'flow run' does; Ctrl-C leaves it running" },
-    JSON_SWITCH,
-    ...WHICH_SERVER,
+    ...SERVER_OPTIONS,
     NO_COLOR,
   ],
   details: `Each step with its state, duration, attempts and loop counters. Of an open execution also what is under way: which
@@ -122,22 +120,21 @@ const CANCEL: CliCommand = {
     LAST,
     { name: "reason", value: "TEXT", summary: "Why, for whoever looks at it later" },
     { name: "no-cascade", summary: "Leave its sub-playbooks running" },
-    JSON_SWITCH,
-    ...WHICH_SERVER,
+    ...SERVER_OPTIONS,
   ],
   details: `Its open commands are cancelled and running tools are told to stop. One that has ended stays as it is; that is no error.
 
 Examples
   flow cancel 7211 --reason "wrong day"
   flow cancel --last`,
-  load: async () => (await import("./cancel.ts")).cancelOne,
+  load: async () => (await import("./executions.ts")).cancelOne,
 };
 
 const WORKERS: CliCommand = {
   name: "workers",
   summary: "List the workers of a server",
   arguments: [],
-  options: [WIDE, JSON_SWITCH, ...WHICH_SERVER, NO_COLOR],
+  options: [WIDE, ...SERVER_OPTIONS, NO_COLOR],
   details: `Each with its state (ready, draining, offline, or stale: silent for too long), how many commands it has of those that it
 takes at a time, the time since its last heartbeat, its labels, and the kinds of task that it runs. On a terminal long columns
 are cut; --wide shows all of them, uncut.
@@ -148,5 +145,32 @@ Examples
   load: async () => (await import("./workers.ts")).showWorkers,
 };
 
-/** The commands that look at what a server executes. */
-export const EXECUTION_COMMANDS: readonly CliCommand[] = [EXECUTIONS, STATUS, EVENTS, LOGS, CANCEL, WORKERS];
+const RESULT: CliCommandSet = {
+  name: "result",
+  summary: "Fetch a stored result by its reference",
+  commands: [
+    {
+      ...{ name: "get", summary: "Fetch the payload" },
+      arguments: [{ name: "ref", summary: "Its reference, noetl://execution/…, as events and results show it" }],
+      options: [
+        { name: "output", short: "o", value: "FILE", summary: "Write it to this file; - writes to standard output" },
+        ...SERVER_OPTIONS,
+      ],
+      load: async () => (await import("./result.ts")).getResult,
+    },
+  ],
+  details: `The payload is written as it was stored, and its checksum is compared at the end. A payload that is long (over 1 MiB) or
+not text is not written to a terminal, unless '-o -' requests it. A file gets its name only when it is complete.
+With --json standard output holds one object: ref, content_type, bytes, sha256, and payload, or with -o the file.
+
+Exit codes
+  0 fetched   1 the server cannot be reached, or the payload is damaged
+  2 no such result, or it cannot be shown on a terminal
+
+Examples
+  flow result get noetl://execution/7211/step/load/task/load/run/9 | jq '.rows | length'
+  flow result get noetl://execution/7211/step/load/task/load/run/9 -o rows.json`,
+};
+
+/** The commands that show what a server executes. */
+export const EXECUTION_COMMANDS: readonly CliEntry[] = [EXECUTIONS, STATUS, EVENTS, LOGS, CANCEL, WORKERS, RESULT];

@@ -2,12 +2,12 @@ import { loadConfig } from "../../platform/config/config.ts";
 import type { ExecutionItem } from "../../schema/api/executions.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, type CliValues, EXIT, textOption } from "../command-line/command.ts";
-import { listExecutions } from "../server/executions-api.ts";
+import { cancelExecution, listExecutions } from "../server/executions-api.ts";
 import { serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { formatAgo, formatDuration, jsonText, plural } from "../terminal/text.ts";
-import { resolveExecutionId } from "../watch/execution-id.ts";
+import { executionArgument, resolveExecutionId } from "../watch/execution-id.ts";
 
 /** Executions that are listed when the caller does not say. */
 const LIMIT_DEFAULT = 20;
@@ -144,4 +144,23 @@ export function limitOf(options: CliValues, otherwise: number): number {
   if (text === undefined) return otherwise;
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new FlowError("USAGE", `--limit must be a whole number from 1, got '${text}'`);
+}
+
+/** `flow cancel`: cancels an execution and its sub-playbooks. An execution that has already ended is no error. */
+export async function cancelOne(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const id = await executionArgument(input, target);
+  const reason = textOption(options, "reason");
+  const body = { ...(reason !== undefined && { reason }), cascade: options["no-cascade"] !== true };
+  const answer = await cancelExecution(target, id, body, io.signal);
+  if (options["json"] === true) {
+    io.stdout.write(`${jsonText(answer)}\n`);
+    return EXIT.ok;
+  }
+  const { status, children_cancelled: children } = answer;
+  const also = children > 0 ? `, and ${plural(children, "sub-playbook")} with it` : "";
+  if (status === "CANCELLED") io.stdout.write(`Execution ${id} is CANCELLED${also}\n`);
+  else io.stdout.write(`Execution ${id} had ended before: ${status}${also}\n`);
+  return EXIT.ok;
 }

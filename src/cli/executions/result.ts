@@ -20,8 +20,8 @@ interface ReceivedPayload {
 }
 
 /** `flow result get <ref>`: a stored payload, to standard output or to a file. */
-export async function manageResults(input: CliInput): Promise<number> {
-  const [, ref = ""] = input.arguments;
+export async function getResult(input: CliInput): Promise<number> {
+  const [ref = ""] = input.arguments;
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
   const path = `/api/results/resolve?${new URLSearchParams({ ref })}`;

@@ -8,16 +8,15 @@ import { firstLine } from "../progress/lines.ts";
 import { isUnreached, rowOfExecution } from "../progress/status-row.ts";
 import { treeLines } from "../progress/tree.ts";
 import { readResource } from "../server/catalog-api.ts";
-import { readExecution } from "../server/executions-api.ts";
+import { listWorkers, readExecution } from "../server/executions-api.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, formatDuration, jsonText, plural } from "../terminal/text.ts";
 import { executionArgument } from "../watch/execution-id.ts";
 import { readDocument } from "../watch/server-playbook.ts";
-import { watchOnServer } from "../watch/server-watch.ts";
 import { waitReason } from "../watch/wait-reason.ts";
+import { watchOnServer } from "../watch/watch.ts";
 import { createWatch } from "../watch/watched-run.ts";
-import { listAllWorkers } from "../watch/worker-watch.ts";
 import { durationOf, paintStatus } from "./executions.ts";
 
 /** Steps that are printed. */
@@ -70,7 +69,7 @@ async function workersFor(
 ): Promise<PoolItem[] | undefined> {
   if (commands.every(({ worker }) => worker !== null)) return undefined;
   try {
-    return await listAllWorkers(target, io.signal);
+    return await listWorkers(target, io.signal);
   } catch (error) {
     if (io.signal.aborted) throw error;
     return undefined;

@@ -9,21 +9,11 @@ import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { formatAgo, formatCount, formatDuration, jsonText, plural } from "../terminal/text.ts";
 import { paintStatus } from "./executions.ts";
 
-/** Workers that one call asks for. */
-const PAGE = "500";
-
 /** `flow workers`: who carries out the commands of a server. */
 export async function showWorkers(input: CliInput): Promise<number> {
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
-  const query = new URLSearchParams({ limit: PAGE });
-  const items: PoolItem[] = [];
-  for (let more: string | null = ""; more !== null; ) {
-    if (more !== "") query.set("cursor", more);
-    const page = await listWorkers(target, query, io.signal);
-    for (const item of page.items) items.push(item);
-    more = page.next_cursor;
-  }
+  const items = await listWorkers(target, io.signal);
   if (options["json"] === true) {
     io.stdout.write(`${jsonText({ items })}\n`);
     return EXIT.ok;

@@ -1,5 +1,11 @@
-import type { CliCommand } from "../command-line/command.ts";
-import { JSON_SWITCH, WHICH_SERVER } from "../command-line/common-options.ts";
+import {
+  type CliArgument,
+  type CliCommand,
+  type CliCommandSet,
+  type CliEntry,
+  commandsOf,
+} from "../command-line/command.ts";
+import { JSON_SWITCH, SERVER_OPTIONS } from "../command-line/common-options.ts";
 
 const SERVE: CliCommand = {
   name: "serve",
@@ -58,8 +64,7 @@ const REGISTER: CliCommand = {
     { name: "force", summary: "Make a version also of a document whose text is that of the newest one" },
     { name: "if-changed", summary: "What it does without --force, for older scripts" },
     { name: "strict", summary: "Refuse a document that has warnings" },
-    JSON_SWITCH,
-    ...WHICH_SERVER,
+    ...SERVER_OPTIONS,
   ],
   details: `A document that is refused is told with every problem and its place, and does not keep the others from being
 registered. One whose text is that of the newest version makes none. With --json one object: {registered: […], refused: […]}.
@@ -74,58 +79,83 @@ Examples
   load: async () => (await import("../documents/register.ts")).registerFiles,
 };
 
-const CATALOG: CliCommand = {
+const CATALOG_PATH: CliArgument = { name: "path", summary: "Path of the entry" };
+
+const catalogCommand = commandsOf(
+  async () => (await import("../documents/catalog.ts")).CATALOG_ACTIONS,
+  SERVER_OPTIONS,
+);
+
+const CATALOG: CliCommandSet = {
   name: "catalog",
   summary: "Show what is registered on a server",
-  arguments: [
+  default: "list",
+  commands: [
     {
-      name: "action",
-      summary: "list (default), get: one document, versions: the versions of a path",
-      optional: true,
-      choices: ["list", "get", "versions"],
+      ...catalogCommand(
+        "list",
+        "List the entries",
+        [],
+        [
+          {
+            name: "type",
+            value: "KIND",
+            choices: ["playbook", "agent", "mcp"],
+            summary: "List only entries of this kind",
+          },
+          { name: "prefix", value: "TEXT", summary: "List only paths that begin with this" },
+        ],
+      ),
+      surplusOption: "prefix",
     },
-    { name: "path", summary: "Path of the entry, for get and versions", optional: true },
-  ],
-  options: [
-    { name: "type", value: "KIND", choices: ["playbook", "agent", "mcp"], summary: "List only entries of this kind" },
-    { name: "prefix", value: "TEXT", summary: "List only paths that begin with this" },
-    { name: "version", value: "NUMBER", summary: "Version to get; default the newest" },
-    JSON_SWITCH,
-    ...WHICH_SERVER,
+    catalogCommand(
+      "get",
+      "Print one document",
+      [CATALOG_PATH],
+      [{ name: "version", value: "NUMBER", summary: "Version to get; default the newest" }],
+    ),
+    catalogCommand("versions", "List the versions of a path", [CATALOG_PATH]),
   ],
   details: `Examples
   flow catalog
   flow catalog list --prefix etl/ --type agent
   flow catalog get etl/load --version 3 > load.yaml
   flow catalog versions etl/load --json`,
-  load: async () => (await import("../documents/catalog.ts")).showCatalog,
 };
 
-const CONTEXT: CliCommand = {
+const CONTEXT_NAME: CliArgument = { name: "name", summary: "Name of the context" };
+
+const contextCommand = commandsOf(async () => (await import("../server/context.ts")).CONTEXT_ACTIONS, [JSON_SWITCH]);
+
+const CONTEXT: CliCommandSet = {
   name: "context",
   summary: "Name the servers and gateways that commands call, and choose one",
-  arguments: [
-    { name: "action", summary: "What to do", choices: ["add", "use", "list", "remove"] },
-    { name: "name", summary: "Name of the context; not for list", optional: true },
+  commands: [
+    contextCommand(
+      "add",
+      "Add or replace a context",
+      [CONTEXT_NAME],
+      [
+        { name: "server", value: "URL", summary: "Address of the server, for add" },
+        { name: "gateway", value: "URL", summary: "Or of the gateway in front of it, where users log in, for add" },
+        { name: "token-file", value: "FILE", summary: "File with the token, for add; /dev/stdin reads it from a pipe" },
+      ],
+    ),
+    contextCommand("use", "Make commands call a context", [CONTEXT_NAME]),
+    contextCommand("list", "List the contexts"),
+    contextCommand("remove", "Remove a context", [CONTEXT_NAME]),
   ],
-  options: [
-    { name: "server", value: "URL", summary: "Address of the server, for add" },
-    { name: "gateway", value: "URL", summary: "Or of the gateway in front of it, where users log in, for add" },
-    { name: "token-file", value: "FILE", summary: "File with the token, for add; /dev/stdin reads it from a pipe" },
-    JSON_SWITCH,
-  ],
-  details: `Contexts stand in flow/contexts.json below your folder of settings (XDG_CONFIG_HOME, ~/.config), readable by you
-alone. FLOW_SERVER_URL and FLOW_SERVER_TOKEN win over them. The first one that is added is in use at once.
+  details: `Contexts are stored in flow/contexts.json in your settings folder (XDG_CONFIG_HOME, ~/.config), readable only by you.
+FLOW_SERVER_URL and FLOW_SERVER_TOKEN override them. The first context that is added is used at once.
 
-A context of a gateway is called with the session that 'flow login' opens: commands then do what its user may do.
+A context of a gateway uses the session that 'flow login' opens: commands may then do what its user may do.
 
 Examples
   flow context add prod --server https://flow.example.com --token-file token.txt
   flow context add team --gateway https://flow.example.com
   flow context use prod
   flow context list`,
-  load: async () => (await import("../server/context.ts")).manageContexts,
 };
 
-/** The commands of the service: `flow serve`, and those that call a server. */
-export const SERVER_COMMANDS: readonly CliCommand[] = [SERVE, REGISTER, CATALOG, CONTEXT];
+/** `flow serve`, and the commands that register documents and choose a server. */
+export const SERVER_COMMANDS: readonly CliEntry[] = [SERVE, REGISTER, CATALOG, CONTEXT];

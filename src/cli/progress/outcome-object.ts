@@ -4,7 +4,7 @@ import { boundedResult } from "../../language/views/bounded-result.ts";
 import type { ResultStore } from "../../ports/result-store.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
-import { wholeResult } from "./result-json.ts";
+import { wholeResult } from "./result.ts";
 import type { ExecutionRow } from "./run-model.ts";
 
 /** What `flow run --json` prints (language document, section 11). */

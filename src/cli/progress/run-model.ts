@@ -174,7 +174,15 @@ function stepEnded(row: StepRow): void {
 function stepRow(execution: ExecutionRow, name: string): StepRow {
   const known = execution.byName.get(name);
   if (known !== undefined) return known;
-  const row: StepRow = {
+  const row = newRow(execution, name);
+  execution.byName.set(name, row);
+  execution.steps.push(row);
+  return row;
+}
+
+/** A row for a step of which nothing has happened yet; not among the execution's rows yet. */
+export function newRow(execution: ExecutionRow, name: string): StepRow {
+  return {
     name,
     execution,
     state: stepState(execution.state, name),
@@ -188,7 +196,4 @@ function stepRow(execution: ExecutionRow, name: string): StepRow {
     childrenEnded: 0,
     lastChild: undefined,
   };
-  execution.byName.set(name, row);
-  execution.steps.push(row);
-  return row;
 }

@@ -2,7 +2,7 @@ import { emptyState, type StepState, stepState } from "../../engine/state/state.
 import type { ExecutionAnswer, StepAnswer } from "../../schema/api/executions.ts";
 import { setOwn } from "../../schema/words/json.ts";
 import { TASK_ERROR_KINDS, type TaskError } from "../../schema/words/outcome.ts";
-import type { ExecutionRow, StepRow } from "./run-model.ts";
+import { type ExecutionRow, newRow } from "./run-model.ts";
 
 /**
  * An execution as a server's answer tells it, in the form in which runs are drawn: what the answer has not (results, arcs, the
@@ -22,7 +22,7 @@ export function rowOfExecution(answer: ExecutionAnswer): ExecutionRow {
     // What is still to come is not drawn, as in a run that is watched, and what was never reached is counted below.
     if (step.started_at === null && (step.status === "PENDING" || isUnreached(step))) continue;
     setOwn(state.steps, step.name, stateOf(step, stepState(state, step.name)));
-    const row = rowOf(step, execution);
+    const row = { ...newRow(execution, step.name), attempts: step.attempts };
     execution.steps.push(row);
     execution.byName.set(step.name, row);
   }
@@ -46,23 +46,6 @@ function stateOf(step: StepAnswer, fresh: StepState): StepState {
     run: isRunning ? { stepRunId: "", input: {}, from: null, loop: null, ended: null } : null,
     error: step.error == null ? null : taskError(step.error),
     loop: step.loop ?? null,
-  };
-}
-
-function rowOf(step: StepAnswer, execution: ExecutionRow): StepRow {
-  return {
-    name: step.name,
-    execution,
-    state: stepState(execution.state, step.name),
-    stepRunId: "",
-    attempts: step.attempts,
-    retry: undefined,
-    waits: undefined,
-    progress: undefined,
-    skipped: undefined,
-    children: new Set(),
-    childrenEnded: 0,
-    lastChild: undefined,
   };
 }
 

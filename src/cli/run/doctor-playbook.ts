@@ -14,7 +14,7 @@ import { runPlaybook } from "./run.ts";
  * playbooks are, its severity counts; else a run that completed has repaired what it was written for.
  */
 export async function runRepair(input: CliInput): Promise<Outcome> {
-  const file = input.arguments[2] ?? "";
+  const file = input.arguments[0] ?? "";
   const outcome = (severity: Severity, data: JsonObject): Outcome => {
     return { action: "repair_run_playbook", severity, generated_at: new Date().toISOString(), data: { file, ...data } };
   };

@@ -1,14 +1,14 @@
 import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { filesRead, readInputs } from "../documents/inputs.ts";
-import { checkTarget } from "../documents/target-step.ts";
+import { checkTarget } from "../documents/named-playbook.ts";
 import { hasTree } from "../progress/open-progress.ts";
 import { executeOnServer } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
 import { createRecorder } from "../watch/record.ts";
 import { resolvePlaybook } from "../watch/server-playbook.ts";
-import { pageAddress, watchOnServer } from "../watch/server-watch.ts";
 import { writeWarnings } from "../watch/summary.ts";
+import { pageAddress, watchOnServer } from "../watch/watch.ts";
 import { createWatch } from "../watch/watched-run.ts";
 
 /**

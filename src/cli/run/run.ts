@@ -1,6 +1,14 @@
-import { loadConfig } from "../../platform/config/config.ts";
-import type { CliInput } from "../command-line/command.ts";
-import { chooseRuntime } from "./choose-runtime.ts";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import * as v from "valibot";
+import { type Config, loadConfig } from "../../platform/config/config.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { HealthAnswer } from "../../schema/words/wire.ts";
+import { type CliInput, type CliIo, textOption } from "../command-line/command.ts";
+import { readResource } from "../server/catalog-api.ts";
+import { callServer } from "../server/client.ts";
+import { DEFAULT_ORIGIN, type ServerTarget, serverTarget } from "../server/target.ts";
+import { cleanText } from "../terminal/text.ts";
 
 /**
  * `flow run`: one playbook from its document to its outcome, in this process or on a server. Gives the exit code; throws
@@ -16,4 +24,72 @@ export async function runPlaybook(input: CliInput): Promise<number> {
   }
   const { runOnServer } = await import("./run-server.ts");
   return await runOnServer(input, runtime.target);
+}
+
+/** Where a playbook runs. */
+type Runtime = { where: "local" } | { where: "server"; target: ServerTarget };
+
+/** Options that only a run on a server has. Who gives one means a server. */
+const SERVER_OPTIONS = ["server", "context", "version", "detach"] as const;
+/** Longest wait for a server that nobody named on this command line. */
+const HEALTH_MS = 3_000;
+
+/**
+ * Decides where `flow run` runs (`--runtime`). `auto`, the default, is a server when an option of one was given, or when one
+ * is set (FLOW_SERVER_URL, a context in use) that answers, and that has the playbook unless it is a file here; else this
+ * process, which is what it always is as long as no server is set.
+ *
+ * Throws `FlowError` USAGE for options that exclude each other, and what `serverTarget` throws.
+ */
+async function chooseRuntime(input: CliInput, config: Config): Promise<Runtime> {
+  const { options, io } = input;
+  const runtime = textOption(options, "runtime") ?? "auto";
+  const given = SERVER_OPTIONS.filter((name) => options[name] !== undefined).map((name) => `--${name}`);
+  const credentials = options["credentials"] === undefined ? [] : ["--credentials"];
+  if (runtime === "local") {
+    if (given.length > 0) throw excluded("--runtime local", given);
+    return { where: "local" };
+  }
+  if (runtime === "server" || given.length > 0) {
+    // The credentials of a server stay there; a file of them is not sent around.
+    if (credentials.length > 0) throw excluded(given[0] ?? "--runtime server", credentials);
+    return { where: "server", target: await serverTarget(input, config) };
+  }
+  if (credentials.length > 0) return { where: "local" };
+  const target = await serverTarget(input, config);
+  if (target.origin === DEFAULT_ORIGIN) return { where: "local" };
+  const problem = await unavailableReason(target, input.arguments[0] ?? "", io);
+  if (problem === undefined) return { where: "server", target };
+  io.stderr.write(`${cleanText(problem)}\n`);
+  return { where: "local" };
+}
+
+function excluded(one: string, others: readonly string[]): FlowError {
+  return new FlowError("USAGE", `${one} and ${others.join(", ")} exclude each other; which one is meant?`);
+}
+
+/** As the local runtime finds it: with or without its ending. */
+async function isFile(word: string, { folder }: CliIo): Promise<boolean> {
+  const all = ["", ".yaml", ".yml"].map((ending) => stat(resolve(folder, word + ending)).catch(() => undefined));
+  return (await Promise.all(all)).some((found) => found?.isFile() === true);
+}
+
+/** Undefined: the server is there and can run it. */
+async function unavailableReason(target: ServerTarget, word: string, io: CliIo): Promise<string | undefined> {
+  try {
+    if (await isFile(word, io)) await readHealth(target, io.signal);
+    else await readResource(target, word, undefined, io.signal);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    if (error.code === "NOT_FOUND")
+      return `${target.url} (${target.origin}) has no entry '${word}': looking for it here`;
+    if (error.code === "SERVER_UNREACHABLE") return `warning: running in this process: ${error.message}`;
+    throw error;
+  }
+}
+
+function readHealth(target: ServerTarget, signal: AbortSignal): Promise<unknown> {
+  const answer = v.looseObject(HealthAnswer.entries);
+  return callServer(target, { method: "GET", path: "/api/health", answer, signal, timeoutMs: HEALTH_MS });
 }

@@ -7,31 +7,16 @@ import {
   DeletedCredential,
 } from "../../schema/api/credentials.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
+import { type CliAction, type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
 import { callServer } from "../server/client.ts";
+import { paginate } from "../server/paginate.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, jsonText, plural } from "../terminal/text.ts";
 import { readCredentialContent } from "./credential-content.ts";
 
-/** `flow credentials list|get|set|delete`: the credentials of a server. Data are shown where that is asked for and confirmed. */
-export async function manageCredentials(input: CliInput): Promise<number> {
-  const [action = "list", name, ...fields] = input.arguments;
-  if (fields.length > 0 && action !== "set") {
-    throw new FlowError("USAGE", `'flow credentials ${action}' does not take '${fields[0]}'; fields are of 'set'`);
-  }
-  if (action === "list") {
-    if (name !== undefined)
-      throw new FlowError("USAGE", `'flow credentials list' takes no name; did you mean --search ${name}?`);
-    return await list(await serverOf(input), input);
-  }
-  if (name === undefined) throw new FlowError("USAGE", `'flow credentials ${action}' needs the name of a credential`);
-  if (action === "get") return await get(await serverOf(input), name, input);
-  if (action === "delete") return await remove(await serverOf(input), name, input);
-  // What is wrong with it is told before any server is asked.
-  const content = await readCredentialContent(input, name, fields);
-  return await set(await serverOf(input), content, input);
-}
+/** `flow credentials …`: the credentials of a server. Data are shown only on request, after a confirmation. */
+export const CREDENTIAL_ACTIONS = { list, get, set, delete: remove } satisfies Record<string, CliAction>;
 
 function serverOf(input: CliInput): Promise<ServerTarget> {
   return serverTarget(input, loadConfig(input.io.environment));
@@ -39,7 +24,9 @@ function serverOf(input: CliInput): Promise<ServerTarget> {
 
 const PAGE = "500";
 
-async function list(target: ServerTarget, { options, io }: CliInput): Promise<number> {
+async function list(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const target = await serverOf(input);
   const query = new URLSearchParams({ limit: PAGE });
   for (const [option, parameter] of [
     ["type", "type"],
@@ -49,14 +36,12 @@ async function list(target: ServerTarget, { options, io }: CliInput): Promise<nu
     const value = Array.isArray(options[option]) ? options[option][0] : textOption(options, option);
     if (value !== undefined) query.set(parameter, value);
   }
-  const items: CredentialRecord[] = [];
-  for (let more: string | null = ""; more !== null; ) {
-    if (more !== "") query.set("cursor", more);
+  const items = await paginate(async (cursor) => {
+    if (cursor !== undefined) query.set("cursor", cursor);
     const path = `/api/credentials?${query}`;
     const page = await callServer(target, { method: "GET", path, answer: CredentialsAnswer, signal: io.signal });
-    for (const item of page.items) items.push(item);
-    more = page.next_cursor;
-  }
+    return { items: page.items, next: page.next_cursor };
+  });
   if (options["json"] === true) return print(io, { items });
   writeTable(
     io.stdout,
@@ -73,7 +58,10 @@ async function list(target: ServerTarget, { options, io }: CliInput): Promise<nu
   return EXIT.ok;
 }
 
-async function get(target: ServerTarget, name: string, { options, io }: CliInput): Promise<number> {
+async function get(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const [name = ""] = input.arguments;
+  const target = await serverOf(input);
   const withData = options["include-data"] === true;
   if (withData) await confirm(io, name, options["yes"] === true);
   const path = `/api/credentials/${encodeURIComponent(name)}${withData ? "?include_data=true" : ""}`;
@@ -91,7 +79,7 @@ async function get(target: ServerTarget, name: string, { options, io }: CliInput
   return EXIT.ok;
 }
 
-/** Throws `FlowError` USAGE where nobody can be asked, CANCELLED where somebody says no. */
+/** Throws `FlowError` USAGE without a terminal to ask at, CANCELLED if the answer is no. */
 async function confirm(io: CliIo, name: string, isConfirmed: boolean): Promise<void> {
   io.stderr.write(`The data of '${cleanText(name)}' will be shown in CLEAR TEXT; the server's audit log records it.\n`);
   if (isConfirmed) return;
@@ -108,7 +96,12 @@ async function confirm(io: CliIo, name: string, isConfirmed: boolean): Promise<v
   }
 }
 
-async function set(target: ServerTarget, body: unknown, { options, io }: CliInput): Promise<number> {
+async function set(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const [name = "", ...fields] = input.arguments;
+  // Problems of the data are reported before any server is called.
+  const body = await readCredentialContent(input, name, fields);
+  const target = await serverOf(input);
   const request = {
     method: "POST" as const,
     path: "/api/credentials",
@@ -122,11 +115,14 @@ async function set(target: ServerTarget, body: unknown, { options, io }: CliInpu
   return EXIT.ok;
 }
 
-async function remove(target: ServerTarget, name: string, { options, io }: CliInput): Promise<number> {
+async function remove(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const [name = ""] = input.arguments;
+  const target = await serverOf(input);
   const path = `/api/credentials/${encodeURIComponent(name)}`;
   const answer = await callServer(target, { method: "DELETE", path, answer: DeletedCredential, signal: io.signal });
   if (options["json"] === true) return print(io, answer);
-  io.stdout.write(`Credential '${cleanText(name)}' is gone from ${target.url}\n`);
+  io.stdout.write(`Credential '${cleanText(name)}' was deleted from ${target.url}\n`);
   return EXIT.ok;
 }
 

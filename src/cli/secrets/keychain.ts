@@ -1,38 +1,28 @@
 import { loadConfig } from "../../platform/config/config.ts";
 import type { KeychainItem } from "../../schema/api/keychain.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
+import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { readResource } from "../server/catalog-api.ts";
 import { deleteKeychainEntry, listKeychain } from "../server/keychain-api.ts";
+import { paginate } from "../server/paginate.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { writeTable } from "../terminal/table.ts";
 import { formatCount, jsonText, plural } from "../terminal/text.ts";
 import { resolveExecutionId } from "../watch/execution-id.ts";
 
-/** `flow keychain list|delete`: what a server has cached for a playbook, and taking it away. Never the data. */
-export async function manageKeychain(input: CliInput): Promise<number> {
-  const [action = "", playbook = "", name, ...rest] = input.arguments;
-  if (action === "list" && name !== undefined) throw new FlowError("USAGE", "'flow keychain list' takes one playbook");
-  if (action === "delete" && name === undefined) {
-    throw new FlowError("USAGE", "'flow keychain delete' needs the name of the entry behind the playbook");
-  }
-  if (rest.length > 0) throw new FlowError("USAGE", `'flow keychain ${action}' takes no '${rest[0]}'`);
-  const place = name === undefined ? undefined : entryRef(input, name);
-  const target = await serverTarget(input, loadConfig(input.io.environment));
-  const execution = place?.query.get("execution_id") ?? undefined;
-  if (execution !== undefined)
-    place?.query.set("execution_id", await resolveExecutionId(execution, target, input.io.signal));
-  const catalogId = await catalogIdOf(target, playbook, input);
-  return place === undefined ? await list(target, catalogId, input) : await remove(target, catalogId, place, input);
-}
+/** `flow keychain …`: what a server has cached for the keychain of a playbook. */
+export const KEYCHAIN_ACTIONS = { list, delete: remove } satisfies Record<string, CliAction>;
 
-async function list(target: ServerTarget, catalogId: string, { options, io }: CliInput): Promise<number> {
-  const entries: KeychainItem[] = [];
-  for (let more: string | null = ""; more !== null; ) {
-    const page = await listKeychain(target, catalogId, more, io.signal);
-    for (const entry of page.entries) entries.push(entry);
-    more = page.next_cursor;
-  }
+/** `flow keychain list`: what a server has cached for a playbook, without the data. */
+async function list(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const [playbook = ""] = input.arguments;
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const catalogId = await catalogIdOf(target, playbook, input);
+  const entries = await paginate(async (cursor) => {
+    const page = await listKeychain(target, catalogId, cursor ?? "", io.signal);
+    return { items: page.entries, next: page.next_cursor };
+  });
   if (options["json"] === true) {
     io.stdout.write(`${jsonText({ catalog_id: Number(catalogId), entries })}\n`);
     return EXIT.ok;
@@ -95,18 +85,20 @@ function entryRef({ options }: CliInput, name: string): EntryRef {
   return { name, query };
 }
 
-async function remove(
-  target: ServerTarget,
-  catalogId: string,
-  place: EntryRef,
-  { options, io }: CliInput,
-): Promise<number> {
-  const answer = await deleteKeychainEntry(target, catalogId, place, io.signal);
+/** `flow keychain delete`: deletes one entry; it need not exist. */
+async function remove(input: CliInput): Promise<number> {
+  const { options, io } = input;
+  const [playbook = "", name = ""] = input.arguments;
+  const entry = entryRef(input, name);
+  const target = await serverTarget(input, loadConfig(io.environment));
+  const execution = entry.query.get("execution_id");
+  if (execution !== null) entry.query.set("execution_id", await resolveExecutionId(execution, target, io.signal));
+  const answer = await deleteKeychainEntry(target, await catalogIdOf(target, playbook, input), entry, io.signal);
   io.stdout.write(options["json"] === true ? `${jsonText(answer)}\n` : `${answer.message}\n`);
   return EXIT.ok;
 }
 
-/** The word itself where it is a number, else the id of the newest version of the path, or of the one that is asked for. */
+/** The word itself if it is a catalog id, else the id of the requested or newest version of the path. */
 async function catalogIdOf(target: ServerTarget, playbook: string, { options, io }: CliInput): Promise<string> {
   const version = textOption(options, "version");
   if (/^[1-9]\d{0,15}$/.test(playbook)) {

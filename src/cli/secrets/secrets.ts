@@ -11,7 +11,7 @@ const PASSES_MAX = 3;
 const ROUND_MS = 60_000;
 
 /** `flow secrets rotate`: encrypts with the current key what older ones have encrypted, while the service works. */
-export async function manageSecrets(input: CliInput): Promise<number> {
+export async function rotateSecrets(input: CliInput): Promise<number> {
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
   const isQuiet = options["json"] === true;

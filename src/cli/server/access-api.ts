@@ -1,17 +1,25 @@
+import { loadConfig } from "../../platform/config/config.ts";
 import { CanAnswer, MeAnswer } from "../../schema/api/auth.ts";
 import { PermissionsAnswer, PlaybookRuleItem, RoleItem, RolesAnswer } from "../../schema/api/roles.ts";
 import { DoneAnswer, RevokeAnswer, UserItem, UsersAnswer } from "../../schema/api/users.ts";
 import type { AccessAction } from "../../schema/rules/access-rules.ts";
+import type { CliInput } from "../command-line/command.ts";
 import { callServer } from "./client.ts";
 import { paginate } from "./paginate.ts";
-import type { ServerTarget } from "./target.ts";
+import { type ServerTarget, serverTarget } from "./target.ts";
 
 /* The calls about users, roles and what they may do, one function each; they throw as `callServer` does. */
 
-/** Where to ask, and until when. */
+/** The server to call, and the signal that ends the call. */
 export interface ApiContext {
   target: ServerTarget;
   signal: AbortSignal;
+}
+
+/** The server that a command line means. Throws as `serverTarget` does. */
+export async function openApi(input: CliInput): Promise<ApiContext> {
+  const { environment, signal } = input.io;
+  return { target: await serverTarget(input, loadConfig(environment)), signal };
 }
 
 /** Who the caller is. */

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { nearest } from "../../language/words/nearest.ts";
 import { parseServerUrl } from "../../platform/config/address.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
-import { type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
+import { type CliAction, type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
 import { cleanText } from "../terminal/text.ts";
 import {
   type Contexts,
@@ -15,19 +15,13 @@ import {
   writeContexts,
 } from "./contexts.ts";
 
-/** `flow context add|use|list|remove`: the servers and gateways that commands call, by name. Tokens are never printed. */
-export async function manageContexts(input: CliInput): Promise<number> {
-  const [action, name] = input.arguments;
-  const contexts = await readContexts(input.io);
-  if (action === "list") return list(input, contexts);
-  if (name === undefined) throw new FlowError("USAGE", `'flow context ${action}' needs the context's name`);
-  if (action === "add") return await add(input, contexts, name);
-  requireContext(contexts, name);
-  if (action === "use") return await save(input.io, { ...contexts, current: name }, `Commands now call '${name}'`);
-  return await remove(input.io, contexts, name);
-}
+/** `flow context …`: names for the servers and gateways that commands call. */
+export const CONTEXT_ACTIONS = { add, use, list, remove } satisfies Record<string, CliAction>;
 
-async function add(input: CliInput, contexts: Contexts, name: string): Promise<number> {
+/** `flow context add`: names a server or gateway. Tokens are never printed. */
+async function add(input: CliInput): Promise<number> {
+  const [name = ""] = input.arguments;
+  const contexts = await readContexts(input.io);
   checkName(name);
   const context = await contextOf(input);
   const isFirst = Object.keys(contexts.contexts).length === 0;
@@ -39,10 +33,17 @@ async function add(input: CliInput, contexts: Contexts, name: string): Promise<n
   return await save(input.io, used ? { ...all, current: name } : all, message);
 }
 
+/** `flow context use`: makes commands call a context. */
+async function use({ arguments: [name = ""], io }: CliInput): Promise<number> {
+  const contexts = await readContexts(io);
+  requireContext(contexts, name);
+  return await save(io, { ...contexts, current: name }, `Commands now call '${name}'`);
+}
+
 /** Throws `FlowError` USAGE for a name that a context cannot have. */
 export function checkName(name: string): void {
   if (/^[A-Za-z0-9][\w.-]{0,62}$/.test(name)) return;
-  throw new FlowError("USAGE", `A context's name is of letters, digits, '.', '_' and '-', got '${name}'`);
+  throw new FlowError("USAGE", `A context's name consists of letters, digits, '.', '_' and '-'; got '${name}'`);
 }
 
 async function contextOf({ options, io }: CliInput): Promise<NamedContext> {
@@ -80,15 +81,20 @@ async function readToken(file: string, given: string): Promise<string> {
   throw new FlowError("INVALID_INPUT", `--token-file ${given} must hold the token alone, in visible ASCII characters`);
 }
 
-async function remove(io: CliIo, contexts: Contexts, name: string): Promise<number> {
+/** `flow context remove`: forgets a context and its token or session. */
+async function remove({ arguments: [name = ""], io }: CliInput): Promise<number> {
+  const contexts = await readContexts(io);
+  requireContext(contexts, name);
   const { [name]: _, ...others } = contexts.contexts;
   const { current, ...rest } = contexts;
   const kept = { ...rest, contexts: others };
-  if (current === undefined || current === name) return await save(io, kept, `Context '${name}' is gone`);
-  return await save(io, { ...kept, current }, `Context '${name}' is gone`);
+  const isInUse = current === undefined || current === name;
+  return await save(io, isInUse ? kept : { ...kept, current }, `Context '${name}' was removed`);
 }
 
-function list({ options, io }: CliInput, { current, contexts }: Contexts): number {
+/** `flow context list`: every context without its secrets. */
+async function list({ options, io }: CliInput): Promise<number> {
+  const { current, contexts } = await readContexts(io);
   const items = Object.entries(contexts).map(([name, context]) => itemOf(name, context, name === current));
   if (options["json"] === true) {
     io.stdout.write(`${JSON.stringify({ contexts: items, file: contextsFile(io) }, null, 2)}\n`);

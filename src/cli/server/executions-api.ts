@@ -4,11 +4,12 @@ import * as v from "valibot";
 import type { ResultStore } from "../../ports/result-store.ts";
 import { type EventAnswer as EventAnswerSchema, EventsAnswer } from "../../schema/api/events.ts";
 import { CancelAnswer, ExecuteAnswer, ExecutionAnswer, ExecutionsAnswer } from "../../schema/api/executions.ts";
-import { PoolsAnswer } from "../../schema/api/workers.ts";
+import { type PoolItem, PoolsAnswer } from "../../schema/api/workers.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import { callServer } from "./client.ts";
+import { paginate } from "./paginate.ts";
 import type { ServerTarget } from "./target.ts";
 
 /* The calls about executions and workers (interface specification, Execution), one function each. */
@@ -124,9 +125,14 @@ export function cancelExecution(
   return callServer(target, { method: "POST", path, body, answer: CancelAnswer, signal });
 }
 
-/** One page of the workers that a server knows. */
-export function listWorkers(target: ServerTarget, query: URLSearchParams, signal: AbortSignal) {
-  return callServer(target, { method: "GET", path: `/api/worker/pools?${query}`, answer: PoolsAnswer, signal });
+/** Every worker that a server knows. */
+export function listWorkers(target: ServerTarget, signal: AbortSignal): Promise<PoolItem[]> {
+  return paginate(async (cursor) => {
+    const query = new URLSearchParams({ limit: String(PAGE), ...(cursor !== undefined && { cursor }) });
+    const path = `/api/worker/pools?${query}`;
+    const page = await callServer(target, { method: "GET", path, answer: PoolsAnswer, signal });
+    return { items: page.items, next: page.next_cursor };
+  });
 }
 
 /** The results that a server keeps. */

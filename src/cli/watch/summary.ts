@@ -7,7 +7,7 @@ import { type CliIo, type CliValues, EXIT } from "../command-line/command.ts";
 import { failureLines, type RunLocation } from "../progress/failure-report.ts";
 import { firstLine } from "../progress/lines.ts";
 import { outcomeObject } from "../progress/outcome-object.ts";
-import { resultText } from "../progress/result-text.ts";
+import { resultText } from "../progress/result.ts";
 import type { ExecutionRow, RunModel, Unattended } from "../progress/run-model.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, formatDuration, jsonText, plural } from "../terminal/text.ts";

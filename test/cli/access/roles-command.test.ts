@@ -60,7 +60,7 @@ test("a role is made, allows paths, is narrowed, and each change counts for its 
 
   await ok("roles", "allow", "team-etl", "etl/pay", "--modify");
   const denied = await ok("roles", "deny", "team-etl", "etl/pay", "etl/hr/*");
-  assert.equal(denied, "The role 'team-etl' allows etl/pay, etl/hr/* no more (2 permissions narrowed)\n");
+  assert.equal(denied, "The role 'team-etl' no longer allows etl/pay, etl/hr/* (2 permissions narrowed)\n");
   for (const [action, path] of [
     ["execute", "etl/pay"],
     ["modify", "etl/pay"],
@@ -70,7 +70,7 @@ test("a role is made, allows paths, is narrowed, and each change counts for its 
     assert.equal(await can(action, path), false, `${action} ${path}`);
   assert.equal(await can("execute", "etl/load"), true);
   const again = await ok("roles", "deny", "team-etl", "etl/pay");
-  assert.equal(again, "The role 'team-etl' allows nothing of it as it is\n");
+  assert.equal(again, "The role 'team-etl' already denies this\n");
 
   const { playbooks } = JSON.parse(await ok("roles", "show", "team-etl", "--json")) as {
     playbooks: { permission_id: string; deny_pattern: string }[];
@@ -80,9 +80,9 @@ test("a role is made, allows paths, is narrowed, and each change counts for its 
     "etl/pay\netl/hr/*",
   ]);
   const ids = playbooks.map(({ permission_id }) => permission_id);
-  assert.equal(await ok("roles", "disallow", "team-etl", ...ids), "The role 'team-etl' has lost 2 permissions\n");
+  assert.equal(await ok("roles", "disallow", "team-etl", ...ids), "2 permissions removed from the role 'team-etl'\n");
   assert.equal(await can("execute", "etl/load"), false);
-  assert.match(await ok("roles", "delete", "team-etl"), /is gone, also from its users/);
+  assert.match(await ok("roles", "delete", "team-etl"), /was deleted and taken from its users/);
   assert.equal((await run("roles", "show", "team-etl")).code, 2);
 });
 
@@ -90,7 +90,7 @@ test("a denial leaves permissions on single other paths alone", async (t) => {
   const { ok } = await setup(t);
   await ok("roles", "create", "single");
   await ok("roles", "allow", "single", "etl/a", "--view");
-  assert.match(await ok("roles", "deny", "single", "etl/b"), /allows nothing of it as it is/);
+  assert.match(await ok("roles", "deny", "single", "etl/b"), /already denies this/);
   assert.match(await ok("roles", "deny", "single", "etl/*"), /1 permission narrowed/);
 });
 
@@ -104,11 +104,11 @@ test("a role that is deactivated gives nothing until it is activated again", asy
   assert.equal(await can(), 0);
   assert.match(await ok("roles", "deactivate", "night"), /gives nothing until it is activated again/);
   assert.equal(await can(), 1);
-  assert.match(await ok("roles", "activate", "night"), /gives what it says again/);
+  assert.match(await ok("roles", "activate", "night"), /is active again/);
   assert.equal(await can(), 0);
 });
 
-test("permissions beside playbooks are given and taken, and those that were there stay", async (t) => {
+test("permissions besides playbooks are given and taken, and the others stay", async (t) => {
   const { run, ok } = await setup(t);
   await ok("roles", "create", "clerk");
   assert.match(
@@ -124,7 +124,7 @@ test("permissions beside playbooks are given and taken, and those that were ther
   assert.deepEqual([never.code, never.stderr], [2, "flow: The role 'clerk' does not give 'manage_users'\n"]);
   assert.equal(
     await ok("roles", "take", "clerk", "view_audit"),
-    "The role 'clerk' gives no permission beside playbooks\n",
+    "The role 'clerk' gives no permission besides playbooks\n",
   );
   const unknown = await run("roles", "give", "clerk", "manage_everything");
   assert.equal(unknown.code, 2);
@@ -139,14 +139,17 @@ test("the role admin stays as it is", async (t) => {
 });
 
 for (const [args, said] of [
-  [["roles", "show"], /'flow roles show' needs the role/],
-  [["roles", "list", "a"], /'flow roles list' takes no 'a'/],
-  [["roles", "show", "a", "b"], /'flow roles show' takes no 'b'/],
-  [["roles", "allow", "viewer"], /'flow roles allow' needs the pattern/],
-  [["roles", "allow", "viewer", "etl/**"], /needs what is allowed: --execute, --view, --modify/],
-  [["roles", "give", "viewer"], /'flow roles give' needs the permission/],
-  [["roles", "deny", "viewer", "a", "--view"], /--view goes with 'flow roles allow'/],
-  [["roles", "show", "viewer", "--description", "x"], /--description goes with 'flow roles create'/],
+  [["roles", "show"], /'flow roles show' needs <role>: name of the role/],
+  [["roles", "list", "a"], /'flow roles list' does not take 'a'/],
+  [["roles", "show", "a", "b"], /'flow roles show' does not take 'b'/],
+  [["roles", "allow", "viewer"], /'flow roles allow' needs <pattern>…/],
+  [["roles", "allow", "viewer", "etl/**"], /needs at least one of --execute, --view and --modify/],
+  [["roles", "give", "viewer"], /'flow roles give' needs <permission>…/],
+  [
+    ["roles", "deny", "viewer", "a", "--view"],
+    /'flow roles deny' does not take --view; it goes with 'flow roles allow'/,
+  ],
+  [["roles", "show", "viewer", "--description", "x"], /does not take --description; it goes with 'flow roles create'/],
   [["roles", "show", "nobody"], /There is no role 'nobody'/],
   [["roles", "create", "No Role"], /must be of small letters, digits/],
   [["roles", "disallow", "viewer", "999999999"], /has no permission 999999999/],

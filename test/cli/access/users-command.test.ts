@@ -21,17 +21,17 @@ test("a user is added with roles, given others, deactivated, let in again and de
   assert.match(added.stdout, /^Ada@Example\.com is user \d+ and has the role viewer$/m);
   // Addresses are compared whatever the letters' case.
   const granted = await run("users", "grant", "ada@example.com", "analyst", "developer");
-  assert.equal(granted.stdout, "Ada@Example.com has the roles analyst, developer, viewer now\n");
+  assert.equal(granted.stdout, "Ada@Example.com now has the roles analyst, developer, viewer\n");
   const revoked = await run("users", "revoke", "ada@example.com", "viewer", "developer");
-  assert.equal(revoked.stdout, "Ada@Example.com has the role analyst now\n");
+  assert.equal(revoked.stdout, "Ada@Example.com now has the role analyst\n");
   const off = await run("users", "deactivate", "ada@example.com");
-  assert.equal(off.stdout, "Ada@Example.com is logged out, and may not log in\n");
+  assert.equal(off.stdout, "Ada@Example.com is logged out and may not log in\n");
   const listed = await run("users", "list", "--status", "inactive");
   assert.deepEqual(cells(listed.stdout).at(-1)?.slice(1), ["Ada@Example.com", "Ada Lovelace", "inactive", "analyst"]);
   assert.equal(listed.stderr, `1 user at ${url}\n`);
   assert.equal((await run("users", "activate", "ada@example.com")).stdout, "Ada@Example.com may log in\n");
   const gone = await run("users", "delete", "ada@example.com");
-  assert.equal(gone.stdout, "ada@example.com is gone, with sessions and roles\n");
+  assert.equal(gone.stdout, "ada@example.com was deleted, with sessions and roles\n");
   const none = await run("users", "show", "ada@example.com");
   assert.deepEqual([none.code, none.stdout, none.stderr], [2, "", "flow: There is no user ada@example.com\n"]);
 });
@@ -44,7 +44,7 @@ test("a user is shown with who gave them what, by address or id, and as the API 
     assert.equal(code, 0, stderr);
     assert.match(stdout, new RegExp(`^user: +${userId}$`, "m"));
     assert.match(stdout, /^status: +active$/m);
-    assert.match(stdout, /^vouched for by: +nobody yet: has not logged in$/m);
+    assert.match(stdout, /^identity from: +none yet: has not logged in$/m);
     assert.match(stdout, /^last login: +never$/m);
     assert.match(stdout, /^role: +analyst, by the operator, \d{4}-/m);
   }
@@ -103,12 +103,12 @@ test("whoami at a server is the operator", async (t) => {
 });
 
 for (const [args, said] of [
-  [["users", "list", "ada"], /takes no user; did you mean --search ada\?/],
-  [["users", "show"], /'flow users show' needs the user: an address, or an id/],
-  [["users", "show", "a@b", "c"], /'flow users show' takes no 'c'/],
-  [["users", "grant", "a@b"], /needs the role: 'flow roles' shows which there are/],
-  [["users", "show", "a@b", "--role", "viewer"], /--role goes with 'flow users list'/],
-  [["users", "grnat", "a@b"], /did you mean 'grant'\?/],
+  [["users", "list", "ada"], /'flow users list' does not take 'ada'; did you mean --search ada\?/],
+  [["users", "show"], /'flow users show' needs <user>: email address or id/],
+  [["users", "show", "a@b", "c"], /'flow users show' does not take 'c'/],
+  [["users", "grant", "a@b"], /'flow users grant' needs <role>…: roles to give; see 'flow roles'/],
+  [["users", "show", "a@b", "--role", "viewer"], /does not take --role; it goes with 'flow users list'/],
+  [["users", "grnat", "a@b"], /Did you mean 'flow users grant'\?/],
   [["users", "grant", "ada@example.com", "nothing"], /There is no (user|role)/],
   [["can", "delete", "etl/load"], /action must be one of execute, view, modify/],
   [["can", "execute"], /'flow can' needs <path>/],

@@ -4,6 +4,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { optionsOf } from "../../../src/cli/command-line/command.ts";
+import { entryHelp } from "../../../src/cli/command-line/help.ts";
 import { COMMANDS } from "../../../src/cli/commands.ts";
 import { flow, folderWith, MAIN } from "../../support/service/cli-process.ts";
 
@@ -22,11 +24,36 @@ test("--help lists every command, with examples and where the documentation is",
 test("help of a command is the same by 'flow help <command>', --help and -h, and names every option", async (t) => {
   const folder = await folderWith(t, {});
   const byName = await flow(folder, ["help", "run"]);
-  const run = COMMANDS.find((command) => command.name === "run");
-  for (const { name } of run?.options ?? []) assert.ok(byName.stdout.includes(`--${name}`), name);
+  const run = COMMANDS.filter((command) => command.name === "run");
+  for (const { name } of run.flatMap(optionsOf)) assert.ok(byName.stdout.includes(`--${name}`), name);
   for (const line of byName.stdout.split("\n")) assert.ok(line.length <= 120, line);
   assert.equal((await flow(folder, ["run", "--help"])).stdout, byName.stdout);
   assert.equal((await flow(folder, ["run", "x.yaml", "-h"])).stdout, byName.stdout);
+});
+
+test("a set of commands explains itself and each of its commands", async (t) => {
+  const folder = await folderWith(t, {});
+  const set = await flow(folder, ["users", "--help"]);
+  assert.match(set.stdout, /^Usage: flow users \[command\] \[options\]$/m);
+  assert.match(set.stdout, /^ {2}list +List users \(default\)$/m);
+  assert.match(set.stdout, /^ {2}grant <user> <role>… +Give roles$/m);
+  const one = await flow(folder, ["users", "add", "--help"]);
+  assert.match(one.stdout, /^Usage: flow users add <email> \[role\]… \[options\]$/m);
+  assert.doesNotMatch(one.stdout, /--search/);
+  assert.equal((await flow(folder, ["help", "users", "add"])).stdout, one.stdout);
+  const nested = await flow(folder, ["help", "doctor", "repair", "run-playbook"]);
+  assert.match(nested.stdout, /^Usage: flow doctor repair run-playbook <file> \[options\]$/m);
+  const unknown = await flow(folder, ["help", "users", "ad"]);
+  assert.equal(unknown.code, 2);
+  assert.match(unknown.stderr, /no command 'users ad'\. Did you mean 'flow users add'\?/);
+});
+
+test("explanations wrap within their column on a narrow terminal", () => {
+  for (const entry of COMMANDS) {
+    const text = entryHelp(entry, entry.name, { columns: 80 });
+    const [head = ""] = text.split(entry.details ?? "\u0000");
+    for (const line of head.split("\n").slice(1)) assert.ok(line.length <= 80, line);
+  }
 });
 
 test("--version prints the version alone", async (t) => {
@@ -72,6 +99,10 @@ test("the bash completion is valid and offers commands, options, choices and fil
   assert.deepEqual(await offered("run", "dem"), ["demo.yaml"]);
   assert.deepEqual(await offered("run", "--record", "dem"), ["demo.yaml"]);
   assert.deepEqual(await offered("help", "comp"), ["completion"]);
+  assert.deepEqual(await offered("users", "gr"), ["grant"]);
+  assert.deepEqual(await offered("users", "add", "--na"), ["--name"]);
+  assert.deepEqual(await offered("doctor", "repair", "run"), ["run-playbook"]);
+  assert.deepEqual(await offered("doctor", "repair", "run-playbook", "dem"), ["demo.yaml"]);
 });
 
 for (const shell of ["zsh", "fish"]) {
@@ -81,7 +112,7 @@ for (const shell of ["zsh", "fish"]) {
     assert.equal(code, 0);
     for (const command of COMMANDS) {
       assert.ok(stdout.includes(command.name));
-      for (const option of command.options) assert.match(stdout, new RegExp(`(--|-l )${option.name}\\b`));
+      for (const option of optionsOf(command)) assert.match(stdout, new RegExp(`(--|-l )${option.name}\\b`));
     }
     await writeFile(join(folder, "script"), stdout);
     await exec(shell, ["-n", join(folder, "script")]).catch((error: NodeJS.ErrnoException) => {

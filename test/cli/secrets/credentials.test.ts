@@ -116,7 +116,7 @@ for (const [what, args, message] of [
   ["a name that is a number", ["set", "12", "--type", "custom", "k=v"], /name: must be no number/],
   ["a file that is not there", ["set", "a", "--file", "no.json"], /Cannot read no\.json/],
   ["a file that is no JSON", ["set", "a", "--file", "no.txt"], /--file no\.txt is not JSON/],
-  ["no name", ["get"], /needs the name of a credential/],
+  ["no name", ["get"], /'flow credentials get' needs <name>/],
   ["a name for list", ["list", "x"], /did you mean --search x/],
   ["fields for get", ["get", "a", "b=c"], /does not take 'b=c'/],
 ] as const) {
@@ -158,7 +158,7 @@ test("list filters, and delete deletes; what is unknown is exit code 2", async (
   assert.deepEqual(await names("--type", "custom", "--search", "find"), ["find-me"]);
   assert.deepEqual(await names("--type", "broker", "--search", "find"), []);
   const gone = await run("delete", "find-me");
-  assert.match(gone.stdout, /^Credential 'find-me' is gone/);
+  assert.match(gone.stdout, /^Credential 'find-me' was deleted/);
   const again = await run("delete", "find-me");
   assert.equal(again.code, 2);
   assert.match(again.stderr, /There is no credential 'find-me'/);

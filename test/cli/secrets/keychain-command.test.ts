@@ -92,11 +92,11 @@ test("keychain delete takes an entry of its scope away, and says when there was 
 test("words that make no sense are refused with what would, before anything is asked", async (t) => {
   const run = await setup(t);
   for (const [words, message] of [
-    [["keychain"], /action/],
+    [["keychain"], /'flow keychain' needs a command: list, delete/],
     [["keychain", "show", "x"], /list/],
     [["keychain", "list"], /playbook/],
-    [["keychain", "list", "x", "y"], /takes one playbook/],
-    [["keychain", "delete", "x"], /needs the name/],
+    [["keychain", "list", "x", "y"], /'flow keychain list' does not take 'y'/],
+    [["keychain", "delete", "x"], /'flow keychain delete' needs <entry>/],
     [["keychain", "delete", "x", "y", "z"], /z/],
     [["keychain", "delete", "x", "y", "--scope", "local"], /--execution/],
     [["keychain", "delete", "x", "y", "--execution", "5"], /--scope/],

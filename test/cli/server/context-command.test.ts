@@ -66,8 +66,8 @@ test("a file that is not one of ours is told without what is in it", async (t) =
 });
 
 for (const [what, args, said] of [
-  ["a name that is none", ["add", "a b", "--server", "http://h"], /name is of letters, digits/],
-  ["the name __proto__", ["add", "__proto__", "--server", "http://h"], /name is of letters, digits/],
+  ["a name that is none", ["add", "a b", "--server", "http://h"], /name consists of letters, digits/],
+  ["the name __proto__", ["add", "__proto__", "--server", "http://h"], /name consists of letters, digits/],
   ["an address with a password", ["add", "a", "--server", "http://u:canary@h"], /without user, password/],
   ["an address that is none", ["add", "a", "--server", "h"], /--server must be an http or https address/],
   [

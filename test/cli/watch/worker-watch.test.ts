@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { watchForWorkers } from "../../../src/cli/watch/worker-watch.ts";
+import { watchForWorkers } from "../../../src/cli/watch/wait-reason.ts";
 import { startHttpServer } from "../../support/servers/http-server.ts";
 import { begun, started, watchedRun } from "../watched-run.ts";
 

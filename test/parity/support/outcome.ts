@@ -1,5 +1,5 @@
 import { createFold } from "../../../src/cli/progress/fold-events.ts";
-import { wholeResult } from "../../../src/cli/progress/result-json.ts";
+import { wholeResult } from "../../../src/cli/progress/result.ts";
 import { resultOf } from "../../../src/engine/state/results.ts";
 import { type ExecutionState, knownStep } from "../../../src/engine/state/state.ts";
 import { boundedResult } from "../../../src/language/views/bounded-result.ts";

@@ -5,15 +5,15 @@ import { type CliIo, type CliValues, EXIT } from "../command-line/command.ts";
 import { serverLocation } from "../progress/failure-report.ts";
 import { openProgress } from "../progress/open-progress.ts";
 import type { RunModel } from "../progress/run-model.ts";
-import { cancelExecution, isTransient, listExecutions, serverResults } from "../server/executions-api.ts";
+import { cancelExecution, eventPages, isTransient, listExecutions, serverResults } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { plural } from "../terminal/text.ts";
 import { connectionText } from "./follow.ts";
-import { recordChildren } from "./record-children.ts";
+import type { Recorder } from "./record.ts";
 import { prepareOutcome } from "./summary.ts";
+import { watchForWorkers } from "./wait-reason.ts";
 import { watchExecution } from "./watch-execution.ts";
 import { runWatched, type Watch } from "./watched-run.ts";
-import { watchForWorkers } from "./worker-watch.ts";
 
 /** An execution that is watched to its end. */
 export interface ServerRun {
@@ -80,6 +80,28 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
     },
     run.cancelOnStop,
   );
+}
+
+/** Sub-playbooks that one call lists. */
+const CHILDREN_PAGE = "500";
+
+/** Adds the events of all sub-playbooks, at any depth, to the record of an execution that has ended. */
+async function recordChildren(
+  target: ServerTarget,
+  executionId: string,
+  recorder: Recorder,
+  signal: AbortSignal,
+): Promise<void> {
+  const query = new URLSearchParams({ parent_execution_id: executionId, limit: CHILDREN_PAGE });
+  for (;;) {
+    const { executions, next_cursor } = await listExecutions(target, query, signal);
+    for (const child of executions) {
+      for await (const records of eventPages(target, child.execution_id, 0, signal)) recorder.write(records);
+      await recordChildren(target, child.execution_id, recorder, signal);
+    }
+    if (next_cursor === null) return;
+    query.set("cursor", next_cursor);
+  }
 }
 
 /** Where a browser shows an execution: servers and gateways have the page beside their API. */

@@ -1,7 +1,8 @@
 import { boundedResult, tasksManifest } from "../../language/views/bounded-result.ts";
-import { isInline, mergedFields } from "../../schema/rules/whole-result.ts";
+import type { ResultStore } from "../../ports/result-store.ts";
+import { isInline, loading, mergedFields, wholeResult as whole } from "../../schema/rules/whole-result.ts";
 import type { Json } from "../../schema/words/json.ts";
-import type { StoredResult } from "../../schema/words/result.ts";
+import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
 import { cleanText, fitText, formatCount } from "../terminal/text.ts";
 
 /** Lines of a result that are printed for people. */
@@ -50,4 +51,20 @@ function cut(text: string): { lines: string[]; isCut: boolean } {
   const all = text.split("\n");
   const lines = all.slice(0, LINES_MAX).map((line) => fitText(cleanText(line), LINE_COLUMNS_MAX));
   return { lines, isCut: all.length > LINES_MAX || all.some((line) => line.length > LINE_COLUMNS_MAX) };
+}
+
+/**
+ * The whole result, loaded where it is stored by reference. A sensitive result stays a reference: it belongs in the store,
+ * not in a terminal or a build log. Throws `FlowError` REFERENCE_NOT_AVAILABLE.
+ */
+export async function wholeResult(stored: StoredResult, store: ResultStore): Promise<Json> {
+  return await loading(
+    whole(stored, (ref) => !isSensitive(ref)),
+    (ref) => store.load(ref),
+  );
+}
+
+/** A sensitive result is stored with a reference that shows nothing of its payload, not even its size. */
+function isSensitive(ref: ResultRef): boolean {
+  return ref.preview.truncated && ref.preview.bytes === 0;
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { wholeResult } from "../../../src/cli/progress/result-json.ts";
-import { resultText } from "../../../src/cli/progress/result-text.ts";
+import { resultText, wholeResult } from "../../../src/cli/progress/result.ts";
 import { boundedResult, tasksManifest } from "../../../src/language/views/bounded-result.ts";
 import { createLocalResults } from "../../../src/local/results.ts";
 import { loading, wholeManifest } from "../../../src/schema/rules/whole-result.ts";
