@@ -200,7 +200,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: "Look before running", commands: [VALIDATE, PLAN, SCHEMA] },
   { title: "Serve", commands: SERVER_COMMANDS },
   { title: "Look at a server", commands: [...EXECUTION_COMMANDS, ...DOCTOR_COMMANDS] },
-  { title: "Log in, and say who may what", commands: ACCESS_COMMANDS },
+  { title: "Log in, and manage access", commands: ACCESS_COMMANDS },
   { title: "Keep secrets", commands: SECRET_COMMANDS },
   { title: "Set up", commands: [CONFIG, COMPLETION, VERSION, HELP] },
 ];

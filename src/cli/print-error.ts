@@ -3,7 +3,7 @@ import { type ErrorCode, FlowError, messageOf } from "../schema/words/errors.ts"
 import { type CliIo, EXIT } from "./command-line/command.ts";
 import { cleanText } from "./terminal/text.ts";
 
-/** What the caller got wrong: the document, the command line, a file, a setting. All else failed while running. */
+/** Errors in the input: the document, the command line, a file, a setting. All others are failures of the run. */
 const CALLER_ERRORS: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
   "INVALID_PLAYBOOK",
@@ -16,7 +16,7 @@ const CALLER_ERRORS: ReadonlySet<ErrorCode> = new Set([
   "TEMPLATE_BUDGET",
 ]);
 
-/** Codes that say more than their message does. */
+/** Codes that are printed because they add to the message. */
 const CODES_SHOWN: ReadonlySet<ErrorCode> = new Set([
   "TEMPLATE_ERROR",
   "TEMPLATE_BUDGET",
@@ -24,11 +24,11 @@ const CODES_SHOWN: ReadonlySet<ErrorCode> = new Set([
   "REFERENCE_NOT_AVAILABLE",
 ]);
 
-/** Tells what went wrong on standard error and gives the exit code. A stack is shown only with FLOW_DEBUG=1. */
+/** Prints an error on standard error and returns the exit code. A stack is shown only with FLOW_DEBUG=1. */
 export function printError(error: unknown, io: CliIo): number {
   if (error instanceof FlowError) {
     io.stderr.write(`flow: ${multiline(error.message)}${CODES_SHOWN.has(error.code) ? ` (${error.code})` : ""}\n`);
-    // Errors only: the warnings of a document that cannot run can wait.
+    // Errors only: warnings do not keep the document from running.
     for (const diagnostic of errorsOf(error)) io.stderr.write(`${cleanText(formatDiagnostic(diagnostic))}\n`);
   } else {
     io.stderr.write(`flow: unexpected error: ${multiline(messageOf(error))}\n`);

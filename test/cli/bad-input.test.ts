@@ -78,7 +78,7 @@ const CASES: readonly [what: string, args: readonly string[], said: RegExp][] = 
   ],
   ["a file to register that is missing", ["register", "none.yaml"], /Cannot read none\.yaml/],
   ["a folder to register without documents", ["register", "folder"], /no playbook .* in or below folder/],
-  ["two servers", ["register", "good.yaml", "--server", "http://h", "--context", "a"], /which one is meant/],
+  ["two servers", ["register", "good.yaml", "--server", "http://h", "--context", "a"], /give only one/],
   ["a server that is no address", ["catalog", "--server", "h:1"], /--server must be an http or https address/],
   ["a context that does not exist", ["catalog", "--context", "prod"], /There is no context 'prod'/],
   ["an entry without its path", ["catalog", "get"], /'flow catalog get' needs <path>/],
@@ -99,7 +99,7 @@ const CASES: readonly [what: string, args: readonly string[], said: RegExp][] = 
 ];
 
 for (const [what, args, said] of CASES) {
-  test(`${what} is told in one message, with exit code 2 and no stack trace`, async (t) => {
+  test(`${what} is reported in one message, with exit code 2 and no stack trace`, async (t) => {
     const folder = await folderWith(t, {
       "good.yaml": GOOD,
       "good.test.yaml": "tests: [{name: runs}]\n",

@@ -22,7 +22,7 @@ async function setup(t: TestContext, files: Record<string, string>, url = server
   return { folder, run: (...args: string[]) => flow(folder, args, environment) };
 }
 
-test("a refused document is told at its places, with exit code 2, and the others are registered", async (t) => {
+test("a refused document's problems are listed with places and exit code 2, and the others are registered", async (t) => {
   const { run } = await setup(t, {
     "a.yaml": playbook("refused/a"),
     "b.yaml": BAD,
@@ -109,7 +109,7 @@ test("the catalog is listed beyond one page, by prefix and by kind, and as JSON"
   assert.match(agents.stderr, /^1 path at /);
 });
 
-test("an entry is printed as it was registered, of any version, and an unknown one is told", async (t) => {
+test("an entry of any version is printed as it was registered, and an unknown one is reported", async (t) => {
   const { run } = await setup(t, {
     "one.yaml": playbook("shown/ü b", "one"),
     "two.yaml": playbook("shown/ü b", "two"),
@@ -133,7 +133,7 @@ test("an entry is printed as it was registered, of any version, and an unknown o
   assert.match(version.stderr, /version: must be a version number, or latest/);
 });
 
-test("a server that cannot be reached is told with its address, where that came from, and what to do", async (t) => {
+test("an unreachable server is reported with its address, its origin and what to do", async (t) => {
   const { run } = await setup(t, { "a.yaml": playbook("a") }, `http://127.0.0.1:${await closedPort()}`);
   for (const args of [["register", "a.yaml"], ["catalog"]]) {
     const { code, stdout, stderr } = await run(...args);

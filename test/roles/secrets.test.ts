@@ -119,7 +119,7 @@ test("two processes rotate through two servers while credentials are read: no re
   isOver = true;
   for (const done of await Promise.all(reads)) assert.ok(done > 0);
   for (const { code, stderr } of ends) assert.equal(code, 0, stderr);
-  assert.ok(ends.some(({ stdout }) => /secrets? encrypted anew|Nothing is left/.test(stdout)));
+  assert.ok(ends.some(({ stdout }) => /secrets? re-encrypted|Nothing to do/.test(stdout)));
   const sql = postgres(database, { max: 1, onnotice: () => undefined });
   const [left] = await sql<{ keys: string[] }[]>`
     select array_agg(distinct split_part(data_encrypted, '.', 2)) as keys from flow.credential`;

@@ -40,7 +40,7 @@ const LOGIN: CliCommand = {
     JSON_SWITCH,
   ],
   details: `The gateway exchanges the token for a session, which is kept in the context, readable by you alone, and never printed.
-Commands that call this context then do what you may do there: 'flow can' tells.
+Commands that use this context may then do what you may do there: see 'flow can'.
 
 With FLOW_IDP_CLIENT_ID and no token, the provider is asked itself: flow prints an address, opens nothing, and waits
 five minutes for the browser to come back to http://127.0.0.1:PORT/callback (authorization code with PKCE). The client
@@ -49,7 +49,7 @@ must be registered there as a public one with this redirect address, and be one 
 With --json one object: {gateway, context, user: {user_id, email, display_name, roles}, expires_at}.
 
 Exit codes
-  0 logged in   1 refused, or somebody cannot be reached   2 the command line was not understood   130 interrupted
+  0 logged in   1 refused, or not reachable   2 invalid command line   130 interrupted
 
 Examples
   flow login --gateway https://flow.example.com --id-token-file token.txt

@@ -6,21 +6,21 @@ import { checkName } from "../server/context.ts";
 import { type Contexts, contextNamed, type GatewayContext, readContexts } from "../server/contexts.ts";
 import type { ServerTarget } from "../server/target.ts";
 
-/** The gateway that somebody logs in at, or out of, and the context that remembers it. */
+/** The gateway to log in at or out of, and its context. */
 export interface LoginTarget {
   name: string;
   context: GatewayContext;
-  /** All that there are, as they were read. */
+  /** All contexts, as read from the file. */
   contexts: Contexts;
   /** For calls that the gateway answers itself; without a token. */
   target: ServerTarget;
 }
 
 /**
- * Which gateway is meant: `--gateway`, else `--context`, else the context in use. The context of `--gateway` is that of
- * `--context`, else one that has the gateway already, else one that is named after its host.
+ * Chooses the gateway: `--gateway`, else `--context`, else the context in use. The context of `--gateway` is that of
+ * `--context`, else one that already has the gateway, else one named after its host.
  *
- * Throws `FlowError` USAGE or NOT_FOUND where there is none, and what reading the contexts throws.
+ * Throws `FlowError` USAGE or NOT_FOUND if no gateway is named, and what reading the contexts throws.
  */
 export async function loginTarget({ options, io }: CliInput): Promise<LoginTarget> {
   const contexts = await readContexts(io);
@@ -41,13 +41,13 @@ export async function loginTarget({ options, io }: CliInput): Promise<LoginTarge
   const context = gatewayOf(contexts, name);
   if (name !== undefined && context !== undefined) return targetOf(contexts, name, context, `context '${name}'`);
   if (named !== undefined && contextNamed(contexts, named) === undefined) {
-    throw new FlowError("NOT_FOUND", `There is no context '${named}'. 'flow context list' shows what there is`);
+    throw new FlowError("NOT_FOUND", `There is no context '${named}'. 'flow context list' lists them`);
   }
   const why = name === undefined ? "there is no context in use" : `context '${name}' is a server, which knows no users`;
-  throw new FlowError("USAGE", `At which gateway? ${capital(why)}: name one with --gateway URL`);
+  throw new FlowError("USAGE", `No gateway is selected: ${why}. Name one with --gateway URL`);
 }
 
-/** What the caller is told where the login will not count, because the environment names a server. */
+/** The warning that a login has no effect because the environment names a server. */
 export function environmentOverride({ serverUrl }: Config): string | undefined {
   if (serverUrl === undefined) return undefined;
   return "FLOW_SERVER_URL is set and wins over the context in use: commands call that server unless --context is given";
@@ -69,8 +69,4 @@ function nameFor(contexts: Contexts, address: string): string {
   const name = /^[A-Za-z0-9][\w.-]{0,62}$/.test(hostname) ? hostname : "gateway";
   if (contextNamed(contexts, name) === undefined) return name;
   throw new FlowError("USAGE", `There is a context '${name}' for another address: name this one with --context NAME`);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -72,7 +72,7 @@ async function obtainIdToken(input: CliInput, config: Config, { context }: Login
   const file = textOption(options, "id-token-file");
   const knownDomain = textOption(options, "domain") ?? context.domain;
   if (given !== undefined && file !== undefined) {
-    throw new FlowError("USAGE", "--id-token and --id-token-file were both given; which one is meant?");
+    throw new FlowError("USAGE", "--id-token and --id-token-file were both given; give only one");
   }
   if (given !== undefined || file !== undefined) {
     const what = given === undefined ? "--id-token-file" : "--id-token";
@@ -85,7 +85,10 @@ async function obtainIdToken(input: CliInput, config: Config, { context }: Login
   if (clientId === undefined) throw new FlowError("USAGE", HOW_TO_LOG_IN);
   const issuer = textOption(options, "issuer") ?? (knownDomain === undefined ? undefined : `https://${knownDomain}`);
   if (issuer === undefined) {
-    throw new FlowError("USAGE", "At which identity provider? --domain NAME is its domain, as the gateway allows it");
+    throw new FlowError(
+      "USAGE",
+      "No identity provider is selected: --domain NAME names its domain, as the gateway allows it",
+    );
   }
   const port = textOption(options, "port");
   const token = await logInAtProvider(

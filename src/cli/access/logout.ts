@@ -13,7 +13,7 @@ export async function logOut(input: CliInput): Promise<number> {
   const place = await loginTarget(input);
   const { session } = place.context;
   if (session === undefined) {
-    io.stderr.write(`Nobody is logged in at ${place.context.gateway}.\n`);
+    io.stderr.write(`There is no session at ${place.context.gateway}.\n`);
     return EXIT.ok;
   }
   const isLocal = options["local"] === true;

@@ -24,11 +24,11 @@ export async function startRedirect(expected: ExpectedRedirect): Promise<Loopbac
   const code = new Promise<string>((...settle) => {
     [resolve, reject] = settle;
   });
-  // Who waits for it may have gone meanwhile.
+  // The caller may have stopped waiting.
   code.catch(() => {});
   const server = createServer((request, response) => {
     const outcome = outcomeOf(request, expected);
-    // The page has its answer before the wait ends, and with it this server.
+    // The browser gets its answer before the wait, and with it this server, ends.
     response.once("close", () => {
       if ("code" in outcome) resolve(outcome.code);
       else if ("refused" in outcome) reject(new FlowError("UNAUTHENTICATED", outcome.refused));
@@ -61,7 +61,7 @@ type Outcome = { code: string } | { refused: string } | { status: 400 | 404; tex
 function outcomeOf({ method, url = "/" }: IncomingMessage, { state, issuer }: ExpectedRedirect): Outcome {
   const { pathname, searchParams } = new URL(url, "http://127.0.0.1");
   if (method !== "GET" || pathname !== "/callback") return { status: 404, text: "There is nothing here." };
-  // Any page can send a browser here; without this login's state it is none of ours, and the wait goes on.
+  // Any page can send a browser here; without this login's state it is not ours, and the wait continues.
   if (searchParams.get("state") !== state) return { status: 400, text: "This is not the login that flow waits for." };
   const from = searchParams.get("iss");
   if (from !== null && from !== issuer) return { status: 400, text: "This answer is of another provider." };

@@ -7,7 +7,7 @@ import { cleanText } from "../terminal/text.ts";
 import { readIdToken } from "./id-token.ts";
 import { type LoopbackRedirect, startRedirect } from "./loopback-redirect.ts";
 
-/** The provider at which somebody logs in. */
+/** The identity provider to log in at. */
 export interface ProviderLogin {
   /** `https://login.example.com`, without a slash at its end. */
   issuer: string;
@@ -17,7 +17,7 @@ export interface ProviderLogin {
   port: number;
 }
 
-/** Longest wait for somebody who types a password and looks for a telephone. */
+/** Longest wait for the user: time for a password and a second factor. */
 const LOGIN_MS = 300_000;
 const FETCH_MS = 10_000;
 
@@ -37,7 +37,7 @@ type Discovery = v.InferOutput<typeof Discovery>;
  */
 export async function logInAtProvider(login: ProviderLogin, io: CliIo): Promise<string> {
   const provider = await discover(login.issuer, io.signal);
-  // 256 bits each. The verifier is what nobody has who only sees the address or the answer.
+  // 256 bits each. An observer of the address or the answer does not learn the verifier.
   const [state, nonce, verifier] = [random(), random(), random()];
   const redirect = await startRedirect({ port: login.port, state, issuer: provider.issuer });
   try {
@@ -77,8 +77,11 @@ async function waitForCode(redirect: LoopbackRedirect, signal: AbortSignal): Pro
 }
 
 function waitEnded(signal: AbortSignal): FlowError {
-  if (signal.aborted) return new FlowError("CANCELLED", "nobody logged in");
-  return new FlowError("TIMEOUT", `Nobody came back from the provider within ${LOGIN_MS / 60_000} minutes: try again`);
+  if (signal.aborted) return new FlowError("CANCELLED", "login was interrupted");
+  return new FlowError(
+    "TIMEOUT",
+    `The browser did not come back from the provider within ${LOGIN_MS / 60_000} minutes: try again`,
+  );
 }
 
 /** The provider's addresses, by OpenID Connect Discovery 1.0. */
@@ -136,7 +139,7 @@ async function fetchJson(url: string, init: RequestInit, signal: AbortSignal): P
     const answer = await fetch(url, { ...init, headers, redirect: "error", signal: limited });
     return { ok: answer.ok, body: await answer.json() };
   } catch (cause) {
-    if (signal.aborted) throw new FlowError("CANCELLED", "nobody logged in", { cause });
+    if (signal.aborted) throw new FlowError("CANCELLED", "login was interrupted", { cause });
     const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause.message : messageOf(cause);
     throw new FlowError("UNAVAILABLE", `The identity provider does not answer at ${url}: ${why}`, { cause });
   }

@@ -40,7 +40,7 @@ interface CliEntryBase {
 export interface CliCommand extends CliEntryBase {
   arguments: readonly CliArgument[];
   options: readonly CliOption[];
-  /** Option that a surplus word was probably meant for, for the error message. */
+  /** Option suggested for a surplus word, in the error message. */
   surplusOption?: string;
   /** Loads the code that runs it. Loaded only then, so that `flow --help` and short runs stay quick. */
   load(): Promise<CliAction>;

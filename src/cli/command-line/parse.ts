@@ -70,7 +70,7 @@ export function descend(
   return next === undefined ? { found: entry, path, rest: [...words] } : descend(next, `${path} ${next.name}`, rest);
 }
 
-/** Without a word that names a command of the set, its default is not meant: the whole set is explained. */
+/** `flow users --help` explains the whole set, not its default command. */
 function helpFor(entry: CliEntry, words: readonly string[]): ParsedLine {
   if (words.length === 0) return { help: entry, path: entry.name };
   const { found, path } = descend(entry, entry.name, words);

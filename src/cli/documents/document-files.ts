@@ -4,7 +4,7 @@ import { readBytes } from "../../local/catalog.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 
 /**
- * The documents that are meant: a file as it is, a folder as the playbooks and MCP resources below it, each once. Throws
+ * The files of documents that a command line names: a file itself, a folder's playbooks and MCP resources, each once. Throws
  * `FlowError` NOT_FOUND for a folder without any, and the signal's reason when it aborts: a large folder takes seconds.
  */
 export async function documentFiles(
@@ -55,7 +55,7 @@ async function playbooksBelow(folder: string, signal: AbortSignal): Promise<stri
   return files;
 }
 
-/** Folders hold other YAML too (compose files, CI): a playbook is what says so, or has a workflow. */
+/** Folders hold other YAML too (compose files, CI): a playbook states its kind, or has a workflow. */
 async function isPlaybook(file: string): Promise<boolean> {
   return MARK.test(Buffer.from(await readBytes(file)).toString("utf8"));
 }

@@ -12,7 +12,7 @@ interface Source {
 
 /**
  * The playbook that a command line names: a file, or the `metadata.path` of a document below the folder. Throws `FlowError`
- * USAGE for a folder, NOT_FOUND with the nearest name for what is not there, and what the source throws.
+ * USAGE for a folder, NOT_FOUND with the nearest existing name, and what the source throws.
  */
 export async function loadNamed(source: Source, target: string, { folder, signal }: CliIo): Promise<LocalPlaybook> {
   const path = resolve(folder, target);
@@ -21,7 +21,7 @@ export async function loadNamed(source: Source, target: string, { folder, signal
     const hint = `Name one playbook in it; 'flow validate ${target}' checks all of them`;
     throw new FlowError("USAGE", `${target} is a folder. ${hint}`);
   }
-  // What is called like a file is meant as one: no search of all folders below for a document with that path.
+  // A name with a file's ending means a file: all folders below are not searched for a document of that path.
   if (found === undefined && /\.ya?ml$/.test(target)) {
     const names = await readdir(dirname(path)).catch(() => []);
     const near = nearest(basename(path), names);

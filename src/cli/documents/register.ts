@@ -10,15 +10,15 @@ import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { cleanText, plural } from "../terminal/text.ts";
 import { documentFiles } from "./document-files.ts";
 
-/** What became of one file. */
+/** The result for one file. */
 type Outcome = { file: string; answer: RegisterAnswer } | { file: string; refusal: FlowError };
 
-/** Refusals that are about one document: the others are tried all the same. */
+/** Errors about one document: the others are still tried. */
 const ABOUT_THE_DOCUMENT: ReadonlySet<string> = new Set(["INVALID_PLAYBOOK", "INVALID_INPUT", "TOO_LARGE"]);
 
 /**
- * `flow register`: each document becomes the newest version of its path. A document that is refused does not keep the
- * others from being registered; exit code 2 says that there was one.
+ * `flow register`: each document becomes the newest version of its path. A refused document does not stop the others; it
+ * makes the exit code 2.
  */
 export async function registerFiles(input: CliInput): Promise<number> {
   const { arguments: targets, options, io } = input;
@@ -76,7 +76,7 @@ export async function sendDocument(
   });
 }
 
-/** Sent as JSON, bytes that are no text would silently become other characters. */
+/** In JSON, bytes that are not UTF-8 would silently become other characters. */
 function decode(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

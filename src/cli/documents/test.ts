@@ -40,7 +40,7 @@ export async function runTests({ arguments: targets, options, io }: CliInput): P
   return outcomes.some(({ tests }) => tests.some(({ failures }) => failures.length > 0)) ? EXIT.failed : EXIT.ok;
 }
 
-/** Runs the tests of one document, one after the other; with a style, tells each as it ends. */
+/** Runs the tests of one document, one after the other; with a style, prints each as it ends. */
 async function runSuite(suite: Suite, tools: RealTools, io: CliIo, style: Style | undefined): Promise<SuiteOutcome> {
   const { file, playbook, findChild } = suite;
   const outcome: SuiteOutcome = { file, tests: [] };

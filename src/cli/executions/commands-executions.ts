@@ -97,7 +97,7 @@ const LOGS: CliCommand = {
   options: [
     LAST,
     { name: "step", value: "STEP", summary: "Only what the tasks of this step wrote, without sub-playbooks" },
-    { name: "follow", short: "f", summary: "Print lines as they are told, until the execution has ended" },
+    { name: "follow", short: "f", summary: "Print lines as they arrive, until the execution has ended" },
     { name: "json", summary: "Print each line as one line of JSON" },
     ...WHICH_SERVER,
     NO_COLOR,
@@ -118,11 +118,11 @@ const CANCEL: CliCommand = {
   arguments: [EXECUTION],
   options: [
     LAST,
-    { name: "reason", value: "TEXT", summary: "Why, for whoever looks at it later" },
+    { name: "reason", value: "TEXT", summary: "Why; it is kept with the execution" },
     { name: "no-cascade", summary: "Leave its sub-playbooks running" },
     ...SERVER_OPTIONS,
   ],
-  details: `Its open commands are cancelled and running tools are told to stop. One that has ended stays as it is; that is no error.
+  details: `Its open commands are cancelled and running tools are stopped. Cancelling an ended execution changes nothing and is no error.
 
 Examples
   flow cancel 7211 --reason "wrong day"

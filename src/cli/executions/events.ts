@@ -29,20 +29,20 @@ export async function showEvents(input: CliInput): Promise<number> {
   if (options["follow"] === true) return await follow(target, id, after, printer, input);
   const type = textOption(options, "type");
   const next = await listEvents(target, id, { after, limit, ...(type !== undefined && { type }) }, printer, io);
-  if (next !== undefined) io.stderr.write(`there are more: --after ${next} goes on, --all prints the whole log\n`);
+  if (next !== undefined) io.stderr.write(`there are more: --after ${next} continues, --all prints the whole log\n`);
   return EXIT.ok;
 }
 
 interface Printer {
   print(records: readonly EventRecord[]): void;
-  /** False when who reads has seen enough: `flow events … | head`. */
+  /** False after the reader closed the pipe: `flow events … | head`. */
   isRead(): boolean;
 }
 
 function createPrinter(options: CliValues, io: CliIo): Printer {
   const style = styleFor(io.stdout, io, options["no-color"] === true);
   let isRead = true;
-  // That it is no error is known to who started this command; here it is an end.
+  // A closed pipe ends the output; it is not an error.
   io.stdout.once("error", () => {
     isRead = false;
   });
@@ -62,7 +62,7 @@ function afterOf(options: CliValues): number {
   throw new FlowError("USAGE", `--after takes the id of an event, as the first column shows it; got '${text}'`);
 }
 
-/** Gives the last event that was printed, when there may be more. */
+/** Returns the id of the last printed event if there may be more. */
 async function listEvents(
   target: ServerTarget,
   id: string,
@@ -91,7 +91,7 @@ async function follow(
   { options, io }: CliInput,
 ): Promise<number> {
   const type = textOption(options, "type");
-  // A server that was never there is not waited for.
+  // Fails at once if the server cannot be reached at the start.
   await readExecution(target, id, io.signal);
   const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(connectionText(why))}\n`);
   try {
@@ -101,7 +101,7 @@ async function follow(
     }
     return EXIT.ok;
   } catch (error) {
-    // Ctrl-C is the way to end it.
+    // Ctrl-C ends it.
     if (io.signal.aborted) return EXIT.cancelled;
     throw error;
   }
@@ -110,7 +110,7 @@ async function follow(
 /** Columns of the event's type: that of the longest common one. */
 const TYPE_WIDTH = 20;
 
-/** `id  time  type  node  more`, on one line whatever the event holds. */
+/** `id  time  type  node  more`, always one line. */
 export function eventLine(record: EventRecord, style: Style): string {
   const { event_id, created_at, event_type, node_id, node_name, node_type } = record;
   const node = node_type === "task" ? `${node_id}/${node_name}` : node_id;
@@ -122,7 +122,7 @@ export function eventLine(record: EventRecord, style: Style): string {
 
 function paintOf(type: string, style: Style): (text: string) => string {
   if (type.endsWith(".failed") || type.endsWith(".error")) return style.bad;
-  // How the service wrote the others is for those who look for it.
+  // Batch events are about the service, not the run.
   return type.startsWith("batch.") ? style.dim : style.strong;
 }
 

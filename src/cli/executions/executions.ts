@@ -81,7 +81,7 @@ const WIDE: TableLayout = {
   },
 };
 
-/** How far a run is says something while it goes on. */
+/** Progress is shown only for open executions. */
 export function isOpen({ ended_at }: Pick<ExecutionItem, "ended_at">): boolean {
   return ended_at === null;
 }

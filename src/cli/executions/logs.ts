@@ -29,7 +29,7 @@ export async function showLogs(input: CliInput): Promise<number> {
     log.end();
     return EXIT.ok;
   }
-  // A server that was never there is not waited for.
+  // Fails at once if the server cannot be reached at the start.
   await readExecution(target, id, io.signal);
   try {
     const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(connectionText(why))}\n`);
@@ -37,7 +37,7 @@ export async function showLogs(input: CliInput): Promise<number> {
     log.end();
     return EXIT.ok;
   } catch (error) {
-    // Ctrl-C is the way to end it.
+    // Ctrl-C ends it.
     if (io.signal.aborted) return EXIT.cancelled;
     throw error;
   }
@@ -52,9 +52,9 @@ interface Source {
 /** Where lines are printed. */
 interface Log {
   print(source: Source, lines: readonly TaskLine[]): void;
-  /** False when who reads has seen enough: `flow logs … | head`. */
+  /** False after the reader closed the pipe: `flow logs … | head`. */
   isRead(): boolean;
-  /** Says so where nothing was written. */
+  /** Prints a note if no task wrote anything. */
   end(): void;
 }
 
@@ -63,7 +63,7 @@ function openLog({ options, io }: CliInput): Log {
   const isJson = options["json"] === true;
   let isRead = true;
   let count = 0;
-  // That it is no error is known to who started this command; here it is an end.
+  // A closed pipe ends the output; it is not an error.
   io.stdout.once("error", () => {
     isRead = false;
   });
@@ -85,7 +85,7 @@ function openLog({ options, io }: CliInput): Log {
   };
 }
 
-/** A step of the execution that was asked for: what a sub-playbook's steps are called is another matter. */
+/** `--step` selects a step of the named execution, not of its sub-playbooks. */
 function isWanted(step: string, above: readonly string[], options: CliValues): boolean {
   const stepName = textOption(options, "step");
   return stepName === undefined || (above.length === 0 && step === stepName);
@@ -97,7 +97,7 @@ interface Reading {
   signal: AbortSignal;
 }
 
-/** Prints what there is: an execution's own lines first, then each sub-playbook's, in the order in which they began. */
+/** Prints the stored lines: first the execution's own, then each sub-playbook's, in order of their start. */
 async function readLog(source: Source, reading: Reading): Promise<void> {
   const { target, log, signal } = reading;
   const lines = createTaskLines();
@@ -111,7 +111,7 @@ async function readLog(source: Source, reading: Reading): Promise<void> {
   }
 }
 
-/** Prints lines as they are told, those of sub-playbooks that go on at the same time among them. */
+/** Prints lines as they arrive, mixed with those of running sub-playbooks. */
 async function followLog(
   source: Source,
   reading: Reading & { onAway?: (why: string | undefined) => void },
@@ -123,7 +123,7 @@ async function followLog(
   const running = new Set<Promise<void>>();
   const follow = (child: Source) => {
     known.add(child.id);
-    // What goes wrong with one is passed over: the others' lines are wanted all the same.
+    // Errors with one sub-playbook are ignored, so that the others' lines still appear.
     const following = followLog(child, { target, log, signal: reading.signal })
       .catch(() => undefined)
       .finally(() => running.delete(following));
@@ -152,7 +152,7 @@ async function followLog(
     over.abort();
     await looking;
     await Promise.all(running);
-    // Those that began and ended between two looks, or were too many.
+    // Those that began and ended between two looks, or exceeded the limit.
     for await (const child of childrenOf(source, reading)) if (!known.has(child.id)) await readLog(child, reading);
   } finally {
     over.abort();
@@ -186,7 +186,7 @@ function linesOf(records: readonly EventRecord[], lines: ReturnType<typeof creat
   return records.flatMap((record) => lines.take(record));
 }
 
-/** `step  text`, with the iteration and, where it has another name, the task; on one line whatever the task wrote. */
+/** `step  text`, with the iteration and, where it has another name, the task; always one line. */
 export function lineText({ step, task, iteration, text, missing }: TaskLine, style: Style): string {
   const index = iteration === undefined ? "" : `[${iteration}]`;
   const place = `${cleanText(step)}${index}${task === step ? "" : `/${cleanText(task)}`}`;

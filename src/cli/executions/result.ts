@@ -13,7 +13,7 @@ import { jsonText } from "../terminal/text.ts";
 /** Longest payload that is printed on a terminal. */
 const TERMINAL_BYTES_MAX = 1_048_576;
 
-/** What is told of a payload that has arrived. */
+/** Size and checksum of a received payload. */
 interface ReceivedPayload {
   bytes: number;
   sha256: string;
@@ -47,7 +47,7 @@ export async function getResult(input: CliInput): Promise<number> {
   return EXIT.ok;
 }
 
-/** A terminal is for reading: what it would choke on, or obey, is not sent there. */
+/** Only text goes to a terminal, without characters that it would obey. */
 async function toTerminal(payload: OpenPayload, contentType: string, { io }: CliInput): Promise<void> {
   if (!isJson(contentType) && !contentType.startsWith("text/")) throw notForTerminal(`it is ${contentType}, no text`);
   const { text } = await toText(payload, TERMINAL_BYTES_MAX);
@@ -58,7 +58,7 @@ async function toTerminal(payload: OpenPayload, contentType: string, { io }: Cli
 /** What moves the cursor, sets the title, or turns the direction of writing. */
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
-/** As fast as whoever reads takes it; one who has seen enough ends it. */
+/** Writes at the reader's speed; a reader that closes the pipe ends it. */
 async function toPipe(payload: OpenPayload, { io }: CliInput): Promise<void> {
   let isRead = true;
   io.stdout.once("error", () => {
@@ -66,7 +66,7 @@ async function toPipe(payload: OpenPayload, { io }: CliInput): Promise<void> {
   });
   await receive(payload, async (part) => {
     if (isRead && !io.stdout.write(part)) {
-      // An error ends the wait as the rest does: whose fault it is, is told where all output comes from.
+      // An error ends the wait too; `main.ts` reports errors of standard output.
       await Promise.race([once(io.stdout, "drain"), once(io.stdout, "close")]).catch(() => undefined);
     }
     return isRead;
@@ -85,7 +85,7 @@ async function toText(payload: OpenPayload, bytesMax: number): Promise<ReceivedP
   return { ...received, text: Buffer.concat(parts).toString("utf8") };
 }
 
-/** Beside its place until it is whole. */
+/** Written beside its place and renamed when complete. */
 async function toFile(payload: OpenPayload, file: string): Promise<ReceivedPayload> {
   const part = `${file}.part`;
   let handle: FileHandle | undefined;
@@ -114,7 +114,7 @@ async function toFile(payload: OpenPayload, file: string): Promise<ReceivedPaylo
   }
 }
 
-/** Gives each part to `take` until that says no more; compares the checksum that the server has told, where it has one. */
+/** Gives each part to `take` until it returns false; compares the checksum with the server's, if it sent one. */
 async function receive(payload: OpenPayload, take: (part: Uint8Array) => Promise<boolean>): Promise<ReceivedPayload> {
   const hash = createHash("sha256");
   let bytes = 0;

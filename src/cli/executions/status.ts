@@ -46,7 +46,7 @@ export async function showStatus(input: CliInput): Promise<number> {
   return EXIT.ok;
 }
 
-/** For the lines of its steps. A status without them is better than none. */
+/** The document, for the lines of its steps; optional for a status. */
 async function documentOf(
   target: ServerTarget,
   { path, version }: ExecutionAnswer,
@@ -61,7 +61,7 @@ async function documentOf(
   }
 }
 
-/** For the reason why work waits. A status without it is better than none. */
+/** The workers, for the reasons why commands wait; optional for a status. */
 async function workersFor(
   { commands = [] }: ExecutionAnswer,
   target: ServerTarget,
@@ -116,7 +116,7 @@ function headLines(execution: ExecutionAnswer, style: Style): string[] {
   return lines;
 }
 
-/** What is under way now, and what it waits for. */
+/** The open commands, and what they wait for. */
 function openLines(
   { commands = [], next_retry: retry }: ExecutionAnswer,
   { now, workers, style }: StatusContext,
@@ -155,10 +155,10 @@ function retryText({ step, task, iteration, at, run, error }: NextRetryAnswer, n
   return `${cleanText(step)}${which}  ${place}attempt ${run} ${when}${why}`;
 }
 
-/** What else is known of an execution that is open. */
+/** What the lines about an open execution need. */
 interface StatusContext {
   now: number;
-  /** Undefined: nobody knows, or nothing waits for one. */
+  /** Undefined if unknown, or if nothing waits for a worker. */
   workers: readonly PoolItem[] | undefined;
   style: Style;
 }

@@ -66,8 +66,8 @@ const REGISTER: CliCommand = {
     { name: "strict", summary: "Refuse a document that has warnings" },
     ...SERVER_OPTIONS,
   ],
-  details: `A document that is refused is told with every problem and its place, and does not keep the others from being
-registered. One whose text is that of the newest version makes none. With --json one object: {registered: […], refused: […]}.
+  details: `All problems of a refused document are listed with their places; the other documents are still registered. A document whose
+text equals the newest version makes no new one. With --json one object: {registered: […], refused: […]}.
 
 Exit codes
   0 all registered   1 the server cannot be reached or failed   2 a document was refused, or cannot be read

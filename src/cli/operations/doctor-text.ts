@@ -5,7 +5,7 @@ import { type Style, styleFor } from "../terminal/style.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { cleanText, formatAgo, formatCount, plural } from "../terminal/text.ts";
 
-/** What `detect` found; of older servers too. */
+/** What `detect` found, also from older servers. */
 const Detection = v.looseObject({
   findings: v.array(Finding),
   checks: v.exactOptional(v.array(v.string())),
@@ -26,7 +26,7 @@ const Reachability = v.looseObject({
   ),
 });
 
-/** Prints an outcome for people; false where it is one that only JSON tells. */
+/** Prints an outcome for people; returns false for one without a text form. */
 export function writeOutcome({ data }: Outcome, io: CliIo): boolean {
   const style = styleFor(io.stdout, io, false);
   const detected = v.safeParse(Detection, data);
@@ -71,7 +71,7 @@ function writeFindings(
 const HEADINGS = ["#", "LEVEL", "SINCE", "WHAT"];
 const LEVEL_COLUMN = HEADINGS.indexOf("LEVEL");
 
-/** What the table has cut, and what to do about it. */
+/** A finding in full: the table may cut its text. */
 function writeFinding(number: number, finding: Finding, style: Style, write: (line: string) => void): void {
   const { what, why_it_matters: why, what_to_do: todo, command, execution_ids: ids = [] } = finding;
   write("");

@@ -8,10 +8,10 @@ import { type CliInput, type CliIo, EXIT, textOption } from "../command-line/com
 import { PLAIN, styleFor } from "../terminal/style.ts";
 import { cleanText } from "../terminal/text.ts";
 
-/** `flow serve`: a role until SIGINT or SIGTERM, which is its ordinary end. Standard output says where it is, the log is on standard error. */
+/** `flow serve`: runs a role until SIGINT or SIGTERM. Its address goes to standard output, its log to standard error. */
 export async function runServe({ options, io }: CliInput): Promise<number> {
   const logFormat = textOption(options, "log-format");
-  // The worker of the role `all` is a process of its own, which is told by its environment.
+  // The worker of the role `all` is a separate process, configured by its environment.
   const config = loadConfig({ ...io.environment, ...(logFormat !== undefined && { FLOW_LOG_FORMAT: logFormat }) });
   const role = ROLES.find((name) => name === textOption(options, "role")) ?? "all";
   const host = textOption(options, "host");
@@ -51,7 +51,7 @@ function readyLine(ready: Ready): string {
   return `flow is ready at ${ready.url}, data: ${cleanText(ready.data)}${gateway}\n${pageLine(ready)}`;
 }
 
-/** Where a person looks: a server that listens on every address is on this machine too. */
+/** The page's address; a server that listens on all addresses is reachable on this machine. */
 function pageLine({
   url,
   publicUrl,

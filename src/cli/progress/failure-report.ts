@@ -116,7 +116,7 @@ export function serverLocation(executionId: string): RunLocation {
   return {
     credentials: "the server's, not those of this machine",
     more: `'flow events ${executionId}' lists every event`,
-    moreOf: (childId) => `'flow status ${childId}' tells of the sub-playbook`,
+    moreOf: (childId) => `'flow status ${childId}' shows the sub-playbook`,
   };
 }
 

@@ -7,12 +7,12 @@ import { progressText } from "./text.ts";
 
 /** Shortest time between two lines about one loop. */
 const LOOP_LINE_MS = 1_000;
-/** Longest time without one while it goes on; of a task that tells how far it is the shortest between two. */
+/** Longest time without a line about a running loop; also the shortest time between two lines about a task's progress. */
 const SILENCE_MS = 10_000;
 
 /**
  * Progress for pipes and logs: one line for each thing that happened, nothing redrawn, no escape sequences. The steps of
- * sub-playbooks that a loop calls are left out unless `verbose`; their failures are told.
+ * sub-playbooks that a loop calls are left out unless `verbose`; their failures are printed.
  */
 export function createLineProgress(model: RunModel, verbose: boolean, write: (line: string) => void): Progress {
   const reported = new WeakMap<StepRow, LoopReport>();
@@ -36,7 +36,7 @@ export function createLineProgress(model: RunModel, verbose: boolean, write: (li
   };
 }
 
-/** What stands on the screen between a Ctrl-C and the end. */
+/** Shown between Ctrl-C and the end. */
 export const CANCELLING = "cancelling: waiting for tools to stop; Ctrl-C again leaves at once";
 
 function isWithinLoop(execution: ExecutionRow): boolean {
@@ -109,7 +109,7 @@ export function firstLine(message: string): string {
   return cleanText(message.trimStart().split("\n", 1)[0] ?? "");
 }
 
-/** What was last told of a loop. */
+/** The last line about a loop. */
 interface LoopReport {
   stepRunId: string;
   at: number;
@@ -133,17 +133,17 @@ function loopLine(
     if (silentMs < LOOP_LINE_MS || (share === last.share && silentMs < SILENCE_MS)) return undefined;
   }
   reported.set(row, { stepRunId: row.stepRunId, at: event.at, share });
-  // The first iteration is no news: the step has just been told to have started.
+  // The first iteration prints nothing: the step's start was just printed.
   return last?.stepRunId === row.stepRunId ? `${nameOf(execution, event.step)}: ${loopProgress(loop)}` : undefined;
 }
 
-/** What was last told of a task that goes on. */
+/** The last line about a running task. */
 interface ProgressReport {
   stepRunId: string;
   at: number;
 }
 
-/** How far a task is, of one step at most every ten seconds: an hour's work is no wall of lines. */
+/** A task's progress, at most every ten seconds for each step. */
 function taskLine(
   execution: ExecutionRow,
   event: FlowEvent,
@@ -169,7 +169,7 @@ function failures(loop: LoopCounters): string {
   return loop.failed === 0 ? "" : ` (${formatCount(loop.failed)} failed)`;
 }
 
-/** What `--verbose` adds: tasks, iterations and the arcs taken. */
+/** The lines that `--verbose` adds: tasks, iterations and taken arcs. */
 export function detailLine(execution: ExecutionRow, event: FlowEvent): string | undefined {
   switch (event.type) {
     case "task.done": {

@@ -4,9 +4,9 @@ import { own } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 
 /*
- * What people are shown of a run and its sub-playbooks, kept up to date event by event. Each event costs the same however
- * long the run: counters are read from the engine's state when somebody looks, and of the sub-playbooks of a step that
- * ended only the last is kept, so that a loop that calls a million of them needs no more memory than one.
+ * What is displayed of a run and its sub-playbooks, updated event by event. Each event costs the same however long the run is:
+ * counters are read from the engine's state at drawing time, and of a step's ended sub-playbooks only the last is kept, so a
+ * loop that calls a million of them needs no more memory than one.
  */
 
 /** One execution: the run itself or a sub-playbook. */
@@ -29,24 +29,24 @@ export interface StepRow {
   state: StepState;
   /** Its current or last run. */
   stepRunId: string;
-  /** The highest number of runs that one of its tasks needed in the step's last run; 0 when none has ended. */
+  /** The highest number of runs that one of its tasks needed in the step's last run; 0 before the first task ended. */
   attempts: number;
   /** A task that failed and is about to run again, by its policy. */
   retry: { task: string; run: number; error: TaskError | undefined; at: number | undefined } | undefined;
-  /** Why no worker has a command of it; it counts as long as none has. */
+  /** Why a command of it has no worker; valid until a worker claims it. */
   waits: { commandId: string; text: string } | undefined;
-  /** How far a task is that runs now; of a loop's iterations none is kept. */
+  /** Progress of the running task; not kept for iterations of a loop. */
   progress: { task: string; numbers: ProgressNumbers } | undefined;
   skipped: "when" | "admission" | "unreached" | "cancelled" | undefined;
   /** Sub-playbooks that run now. */
   children: Set<ExecutionRow>;
   /** How many have ended. */
   childrenEnded: number;
-  /** The last that ended; one that failed stays, so that its cause can be told. */
+  /** The last that ended; a failed one is kept, so that its cause can be shown. */
   lastChild: ExecutionRow | undefined;
 }
 
-/** Sub-playbooks that went on when the step that called them had completed, and did not end well. */
+/** Sub-playbooks that outlived the completed step that called them, and failed or were cancelled. */
 export interface Unattended {
   failed: number;
   cancelled: number;
@@ -59,9 +59,9 @@ export interface RunModel {
   root(): ExecutionRow | undefined;
   /** The execution of an id while it runs. */
   execution(id: string): ExecutionRow | undefined;
-  /** What nobody waited for and nobody would hear of. */
+  /** Failed or cancelled sub-playbooks that no step waited for. */
   unattended(): Readonly<Unattended>;
-  /** Takes in what has just been folded into `state`; gives the execution that it happened to. */
+  /** Applies events that were just folded into `state`; returns their execution. */
   observe(state: ExecutionState, events: readonly FlowEvent[]): ExecutionRow;
 }
 
@@ -140,7 +140,7 @@ function applyEvent(execution: ExecutionRow, event: FlowEvent): void {
   }
 }
 
-/** A command that belongs to a run which is known already (an iteration) starts nothing. */
+/** A command of a known step run (an iteration) starts nothing. */
 function stepStarted(execution: ExecutionRow, event: EventOf<"loop.started"> | EventOf<"command.issued">): void {
   const row = stepRow(execution, event.step);
   if (row.stepRunId === event.step_run_id) return;
@@ -180,7 +180,7 @@ function stepRow(execution: ExecutionRow, name: string): StepRow {
   return row;
 }
 
-/** A row for a step of which nothing has happened yet; not among the execution's rows yet. */
+/** A row for a step before its first event; not yet added to the execution. */
 export function newRow(execution: ExecutionRow, name: string): StepRow {
   return {
     name,

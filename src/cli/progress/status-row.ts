@@ -5,8 +5,8 @@ import { TASK_ERROR_KINDS, type TaskError } from "../../schema/words/outcome.ts"
 import { type ExecutionRow, newRow } from "./run-model.ts";
 
 /**
- * An execution as a server's answer tells it, in the form in which runs are drawn: what the answer has not (results, arcs, the
- * sub-playbooks) is empty. It costs the same however long the log is.
+ * An execution from a server's answer, in the model that runs are drawn from. Fields that the answer lacks (results, arcs,
+ * sub-playbooks) are empty. The cost does not depend on the length of the log.
  */
 export function rowOfExecution(answer: ExecutionAnswer): ExecutionRow {
   const state = emptyState();

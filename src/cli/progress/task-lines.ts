@@ -8,7 +8,7 @@ export interface TaskLine {
   iteration?: number;
   /** Run of the task by its retry policy, from 1. */
   run: number;
-  /** When it was told, RFC 3339. */
+  /** When the event with it was written, RFC 3339. */
   at: string;
   /** Lines of the run before it. */
   number: number;
@@ -17,7 +17,7 @@ export interface TaskLine {
   missing?: number;
 }
 
-/** Joins what the events of an execution tell of its tasks' output: each line once, in order for each run. */
+/** Joins the task output in an execution's events: each line once, in order for each run. */
 export interface TaskLines {
   take(record: EventRecord): TaskLine[];
 }

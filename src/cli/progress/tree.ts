@@ -21,8 +21,8 @@ export interface TreeView {
 }
 
 /**
- * The steps of a run as lines, those of sub-playbooks beneath the step that called them. Where there is not room for all:
- * first what is beneath finished steps goes, then finished steps become one line from the top, then the end is cut.
+ * The steps of a run as lines, sub-playbooks below the step that called them. If they do not fit, it first drops what is below
+ * finished steps, then folds finished steps from the top into one line, then cuts the end.
  */
 export function treeLines(root: ExecutionRow, view: TreeView): string[] {
   const entries: Entry[] = [];
@@ -51,9 +51,9 @@ type RowKind = "running" | "completed" | "failed" | "cancelled" | "skipped" | "w
 interface Entry {
   depth: number;
   kind: RowKind;
-  /** Stands beneath a step that has ended: the first to go. */
+  /** Below a step that has ended: dropped first. */
   within: boolean;
-  /** What it says. Asked only of what there is room for: most of ten thousand steps are not drawn. */
+  /** Its text. Made only for lines that fit: most of ten thousand steps are not drawn. */
   words(): Words;
 }
 
@@ -149,15 +149,15 @@ function detailOf(row: StepRow, kind: RowKind, now: number): string {
   return parts.join("  ");
 }
 
-/** What was said of a command counts as long as no worker has it. */
+/** The reason is valid while the command has no worker. */
 function isWaiting({ waits, execution }: StepRow): boolean {
   return waits !== undefined && execution.state.commands[waits.commandId]?.worker === null;
 }
 
-/** A rate over less time says little. */
+/** Shortest time for a meaningful rate. */
 const PACE_MS = 2_000;
 
-/** How fast a loop goes, and how long what is left takes at that rate: `120/s`, `about 13m 05s left`. */
+/** A loop's rate, and the remaining time at that rate: `120/s`, `about 13m 05s left`. */
 function loopPace({ total, done }: LoopCounters, ranMs: number): string[] {
   if (ranMs < PACE_MS || done === 0) return [];
   const perSecond = (1_000 * done) / ranMs;
@@ -177,7 +177,7 @@ function fit(entries: readonly Entry[], lines: number): readonly Entry[] {
   return [...folded.slice(0, lines - 1), note(`… ${plural(rest, "more line")}`, { depth: 0, within: false })];
 }
 
-/** Makes one line of the first `count` entries that went well or were skipped. Failed ones stay in sight. */
+/** Folds the first `count` completed or skipped entries into one line. Failed ones stay visible. */
 function fold(entries: readonly Entry[], count: number): Entry[] {
   const kept: Entry[] = [];
   const folded = { completed: 0, skipped: 0 };

@@ -10,8 +10,8 @@ import type { CliInput } from "../command-line/command.ts";
 import { runPlaybook } from "./run.ts";
 
 /**
- * Runs a playbook in this process and tells of it as an outcome. Where its result is an outcome itself, as those of the bundled
- * playbooks are, its severity counts; else a run that completed has repaired what it was written for.
+ * Runs a playbook in this process and returns an outcome. If its result is itself an outcome, as for the bundled playbooks, its
+ * severity counts; otherwise a completed run counts as repaired.
  */
 export async function runRepair(input: CliInput): Promise<Outcome> {
   const file = input.arguments[0] ?? "";
@@ -37,7 +37,7 @@ async function playbookFile(file: string, folder: string): Promise<string> {
   return (await exists(bundled)) ? bundled : file;
 }
 
-/** The outcome object of `flow run --json`. Throws what keeps the run from beginning. */
+/** The outcome object of `flow run --json`. Throws if the run cannot start. */
 async function runHere({ options, io }: CliInput, file: string): Promise<JsonObject> {
   let printed = "";
   const stdout = new Writable({

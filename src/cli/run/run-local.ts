@@ -22,8 +22,8 @@ import { prepareOutcome, writeWarnings } from "../watch/summary.ts";
 import { createWatch, runWatched, type Watch } from "../watch/watched-run.ts";
 
 /**
- * Runs one playbook in this process, from its document to its outcome. Gives the exit code; throws `FlowError` for what
- * keeps the run from beginning.
+ * Runs one playbook in this process, from its document to its outcome. Returns the exit code; throws `FlowError` if the run
+ * cannot start.
  */
 export async function runLocally(input: CliInput, config: Config): Promise<number> {
   const { options, io } = input;
@@ -48,7 +48,7 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     return await runWatched(watch, io, async () => {
       await runtime.run(playbook, { input: inputs, ...(target !== undefined && { target }) }, io.signal);
       const print = await prepareOutcome(watch.model, { playbook, results: runtime.results }, options, io);
-      // Sub-playbooks that nobody waited for end before the process does.
+      // Waits for sub-playbooks that no step waited for.
       await runtime.close();
       return print;
     });
@@ -59,7 +59,7 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
   }
 }
 
-/** Throws where the run would come to a call of a playbook that is not there, whatever its values are. */
+/** Throws if the run is certain to call a playbook that does not exist. */
 async function checkChildren(runtime: LocalRuntime, { program, file }: LocalPlaybook, io: CliIo): Promise<void> {
   for (const { path, step, isCertain } of childCalls(program.playbook)) {
     if (!isCertain || path === program.playbook.path) continue;

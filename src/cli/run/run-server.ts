@@ -12,8 +12,8 @@ import { pageAddress, watchOnServer } from "../watch/watch.ts";
 import { createWatch } from "../watch/watched-run.ts";
 
 /**
- * Runs one playbook on a server and waits for its outcome, which is told as that of a local run. Gives the exit code; throws
- * `FlowError` for what keeps the run from beginning, and SERVER_UNREACHABLE when it goes on out of sight.
+ * Runs one playbook on a server, waits for its outcome and prints it like that of a local run. Returns the exit code. Throws
+ * `FlowError` if the run cannot start, and SERVER_UNREACHABLE when the connection is lost.
  */
 export async function runOnServer(input: CliInput, target: ServerTarget): Promise<number> {
   const { options, io } = input;
@@ -30,7 +30,7 @@ export async function runOnServer(input: CliInput, target: ServerTarget): Promis
   }
   const record = textOption(options, "record");
   if (record !== undefined) watch.recorder = createRecorder(record, io.folder, filesRead(file, options, io.folder));
-  // Interrupted while it is being started, it is to be cancelled and not forgotten: the answer is waited for.
+  // After an interrupt during the start, the answer is awaited, so that the execution can be cancelled.
   const { signal: patient } = new AbortController();
   const body = {
     catalog_id: catalogId,

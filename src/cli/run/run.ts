@@ -29,9 +29,9 @@ export async function runPlaybook(input: CliInput): Promise<number> {
 /** Where a playbook runs. */
 type Runtime = { where: "local" } | { where: "server"; target: ServerTarget };
 
-/** Options that only a run on a server has. Who gives one means a server. */
+/** Options that select a run on a server. */
 const SERVER_OPTIONS = ["server", "context", "version", "detach"] as const;
-/** Longest wait for a server that nobody named on this command line. */
+/** Longest wait for a server that the command line does not name. */
 const HEALTH_MS = 3_000;
 
 /**
@@ -65,7 +65,7 @@ async function chooseRuntime(input: CliInput, config: Config): Promise<Runtime> 
 }
 
 function excluded(one: string, others: readonly string[]): FlowError {
-  return new FlowError("USAGE", `${one} and ${others.join(", ")} exclude each other; which one is meant?`);
+  return new FlowError("USAGE", `${one} and ${others.join(", ")} exclude each other; give only one`);
 }
 
 /** As the local runtime finds it: with or without its ending. */

@@ -10,7 +10,7 @@ import { readTextOption } from "../terminal/text-file.ts";
 /**
  * What `flow credentials set` sends: the file's object, over it the options, over its data the fields of the command line.
  *
- * Throws `FlowError` USAGE, FILE_UNREADABLE, INVALID_INPUT, and INVALID_SECRET with every message; none holds a value.
+ * Throws `FlowError` USAGE, FILE_UNREADABLE, INVALID_INPUT, and INVALID_SECRET with all problems. No message contains a value.
  */
 export async function readCredentialContent(input: CliInput, name: string, fields: readonly string[]) {
   const { options, io } = input;

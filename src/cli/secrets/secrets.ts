@@ -5,9 +5,9 @@ import { callServer } from "../server/client.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { cleanText, formatCount, jsonText, plural } from "../terminal/text.ts";
 
-/** Passes over everything: a value that somebody else held at that moment is left out of one, and is there for the next. */
+/** Passes over all values: one that another process holds during a pass is left to the next. */
 const PASSES_MAX = 3;
-/** Longest time of one round: some hundred values. */
+/** Time limit of one call, which encrypts some hundred values. */
 const ROUND_MS = 60_000;
 
 /** `flow secrets rotate`: encrypts with the current key what older ones have encrypted, while the service works. */
@@ -56,12 +56,11 @@ function printSummary(io: CliIo, keyId: string, rotated: number, left: number, f
   for (const { resource, message } of failed) io.stderr.write(`${cleanText(resource)}: ${cleanText(message)}\n`);
   if (failed.length > 0)
     io.stderr.write(`${plural(failed.length, "secret")} could not be decrypted and stayed as they are\n`);
-  if (left > 0) io.stderr.write(`${plural(left, "secret")} are being changed by others at the moment; run it again\n`);
+  if (left > 0) io.stderr.write(`${plural(left, "secret")} are in use by other processes; run it again\n`);
   if (failed.length > 0 || left > 0) return;
-  if (rotated === 0)
-    io.stdout.write(`Nothing is left to do: every credential and keychain entry has the key '${keyId}'\n`);
+  if (rotated === 0) io.stdout.write(`Nothing to do: every credential and keychain entry has the key '${keyId}'\n`);
   else
     io.stdout.write(
-      `${plural(rotated, "secret")} encrypted anew: every credential and keychain entry has the key '${keyId}'\n`,
+      `${plural(rotated, "secret")} re-encrypted: every credential and keychain entry has the key '${keyId}'\n`,
     );
 }

@@ -4,10 +4,10 @@ import type { Json } from "../../schema/words/json.ts";
 import { ErrorBody } from "../../schema/words/wire.ts";
 import type { ServerTarget } from "./target.ts";
 
-/** Longest that one call may take unless it says otherwise. The longest there is writes a document. */
+/** Default time limit of a call. The slowest one writes a document. */
 const CALL_MS = 30_000;
 
-/** What to ask. */
+/** One call of the API. */
 export interface ServerRequest<S extends v.GenericSchema> {
   method: "GET" | "POST" | "PUT" | "DELETE";
   /** Below the server's address, its parts encoded. */
@@ -22,8 +22,8 @@ export interface ServerRequest<S extends v.GenericSchema> {
 }
 
 /**
- * Asks a server. Throws `FlowError`: with the code, message and detail of the server's own error; SERVER_UNREACHABLE when
- * there is none, or when what answers is none of ours; CANCELLED.
+ * Calls a server. Throws `FlowError`: with the code, message and detail of the server's own error; SERVER_UNREACHABLE when
+ * it cannot be reached or is not a flow server; CANCELLED.
  */
 export async function callServer<S extends v.GenericSchema>(
   target: ServerTarget,
@@ -43,7 +43,7 @@ export async function callServer<S extends v.GenericSchema>(
 }
 
 /**
- * Opens a stream of server-sent events and gives its bytes; whoever reads them sets the limits of time, by the signal.
+ * Opens a stream of server-sent events and yields its bytes. The reader sets time limits through the signal.
  * Throws as {@link callServer} does, while reading too.
  */
 export async function* openStream(
@@ -71,7 +71,7 @@ export interface OpenPayload {
 }
 
 /**
- * Opens an answer that is no JSON of the API but whatever was stored; whoever reads it ends it by the signal. Throws as
+ * Opens a stored payload, which may have any content type. The reader ends it through the signal. Throws as
  * {@link callServer} does.
  */
 export async function openPayload(
@@ -123,7 +123,7 @@ function pathAt({ gateway }: ServerTarget, path: string): string {
   return gateway === "passes" ? path.replace(/^\/api\//, "/flow/") : path;
 }
 
-/** What an answer that is not the expected one means. */
+/** The error for an answer that is not the expected one. */
 function unexpectedAnswer(
   target: ServerTarget,
   { method, path }: SentRequest,
@@ -141,12 +141,12 @@ function unexpectedAnswer(
 const ELSEWHERE = "'flow serve' starts one here; --server, FLOW_SERVER_URL or 'flow context use' choose another";
 const OTHER_GATEWAY = "--context, or 'flow login --gateway URL', choose another";
 
-/** What is wrong with the server, for somebody who waits for it and not for another one. */
+/** Why the server cannot be reached, without the hint to choose another one: for a caller that waits for this one. */
 export function unreachableReason({ message }: FlowError): string {
   return message.replace(`. ${ELSEWHERE}`, "").replace(`. ${OTHER_GATEWAY}`, "");
 }
 
-/** What an exchange that was not completed means. */
+/** The error for a request without a complete answer. */
 function exchangeFailed(target: ServerTarget, cause: unknown, signal: AbortSignal, timeoutMs = CALL_MS): FlowError {
   if (signal.aborted) {
     if (signal.reason instanceof FlowError && signal.reason.code !== "CANCELLED") return signal.reason;

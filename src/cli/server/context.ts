@@ -132,7 +132,7 @@ function contextNote(context: NamedContext, now: number): string {
 function requireContext(contexts: Contexts, name: string): void {
   if (contextNamed(contexts, name) !== undefined) return;
   const near = nearest(name, Object.keys(contexts.contexts));
-  const hint = near === undefined ? "'flow context list' shows what there is" : `Did you mean '${near}'?`;
+  const hint = near === undefined ? "'flow context list' lists them" : `Did you mean '${near}'?`;
   throw new FlowError("NOT_FOUND", `There is no context '${name}'. ${hint}`);
 }
 

@@ -24,7 +24,7 @@ export interface ContextSession {
   token: string;
   /** Who logged in. */
   email: string;
-  /** When it ends whatever happens, RFC 3339 in UTC. */
+  /** Its absolute end, RFC 3339 in UTC. */
   expiresAt: string;
 }
 
@@ -37,7 +37,7 @@ export interface Contexts {
   contexts: Record<string, NamedContext>;
 }
 
-/** What can stand in a header: anything else would be quoted in the error that says so. */
+/** Characters allowed in a header; the error for any other would quote the token. */
 const Token = v.pipe(v.string(), v.regex(/^[\x21-\x7e]+$/));
 
 const ContextsFile = v.object({
@@ -74,7 +74,7 @@ export function contextsFile({ environment }: CliIo): string {
 }
 
 /**
- * Reads the contexts; none when there is no file. Throws `FlowError` FILE_UNREADABLE, or INVALID_SETTING for a file that is
+ * Reads the contexts; empty without a file. Throws `FlowError` FILE_UNREADABLE, or INVALID_SETTING for a file that is
  * not one of ours, or that others may read although it can hold tokens.
  */
 export async function readContexts(io: CliIo): Promise<Contexts> {

@@ -17,11 +17,11 @@ export interface ServerTarget {
 }
 
 const DEFAULT_URL = "http://127.0.0.1:8082";
-/** {@link ServerTarget.origin} where nothing says which server is meant. */
+/** {@link ServerTarget.origin} if nothing names a server. */
 export const DEFAULT_ORIGIN = "the default";
 
 /**
- * Which server is meant: `--server`, `--context`, `FLOW_SERVER_URL`, the context in use, this machine; the first that is
+ * Chooses the server: `--server`, `--context`, `FLOW_SERVER_URL`, the context in use, this machine; the first that is
  * given. The token is FLOW_SERVER_TOKEN, else that of the context; a context's token is never sent to another address. A
  * context that is a gateway is called with its session and nothing else: it knows no operator.
  *
@@ -31,7 +31,7 @@ export async function serverTarget({ options, io }: CliInput, config: Config): P
   const server = textOption(options, "server");
   const named = textOption(options, "context");
   if (server !== undefined && named !== undefined) {
-    throw new FlowError("USAGE", "--server and --context were both given; which one is meant?");
+    throw new FlowError("USAGE", "--server and --context were both given; give only one");
   }
   const contexts = await readContexts(io);
   const chosen = chosenOf(contexts, config, server, named);
@@ -55,7 +55,7 @@ function chosenOf(
   if (named !== undefined) {
     const context = contextNamed(contexts, named);
     if (context !== undefined) return { ...addressOf(context), context, origin: `context '${named}'` };
-    throw new FlowError("NOT_FOUND", `There is no context '${named}'. 'flow context list' shows what there is`);
+    throw new FlowError("NOT_FOUND", `There is no context '${named}'. 'flow context list' lists them`);
   }
   if (serverUrl !== undefined) return { url: serverUrl, origin: "FLOW_SERVER_URL" };
   const inUse = contextNamed(contexts, contexts.current);

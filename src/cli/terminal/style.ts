@@ -1,6 +1,6 @@
 import type { CliIo } from "../command-line/command.ts";
 
-/** Colours by what they are for. Each takes plain text; without colours they give it back unchanged. */
+/** Colours by purpose. Each takes plain text; without colours it returns the text unchanged. */
 export interface Style {
   good(text: string): string;
   bad(text: string): string;
@@ -10,7 +10,7 @@ export interface Style {
   strong(text: string): string;
 }
 
-/** Colours for a stream: none when it is no terminal, when TERM is dumb, or when NO_COLOR or `--no-color` ask so. */
+/** Colours for a stream: off if it is not a terminal, if TERM is dumb, or with NO_COLOR or `--no-color`. */
 export function styleFor(stream: { isTTY?: boolean }, io: CliIo, noColor: boolean): Style {
   const { environment } = io;
   const refused = noColor || (environment["NO_COLOR"] ?? "") !== "" || environment["TERM"] === "dumb";

@@ -3,9 +3,9 @@ import { printableJson } from "../../platform/telemetry/printable.ts";
 import { maskSealed } from "../../schema/words/sealed.ts";
 
 /**
- * One line of text that is safe to print: escape sequences are gone, and control characters are spaces. A document, a
- * service or a tool can put anything into a name or a message; none of it may move the cursor, set the title, or turn the
- * direction of writing, so that a line reads as another one. What is sealed in it is `[secret]`.
+ * One line of text that is safe to print: without escape sequences, and with spaces for control characters. Names and messages
+ * come from documents, services and tools; they must not move the cursor, set the title, or change the writing direction.
+ * Sealed values become `[secret]`.
  */
 export function cleanText(text: string): string {
   const shown = maskSealed(text);
@@ -17,9 +17,8 @@ const PLAIN = /^[\u0020-\u007e]*$/;
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
- * JSON as text, with two spaces of indentation, whose characters are all safe to print: what `JSON.stringify` leaves as it
- * is and a terminal obeys (C1 control characters, for one) is escaped. It reads back as the same value, but for what is sealed
- * in it: that is `[secret]`.
+ * JSON as text, indented by two spaces and safe to print: it escapes characters that `JSON.stringify` leaves and terminals obey,
+ * such as C1 control characters. It parses to the same value, except that sealed values become `[secret]`.
  */
 export function jsonText(value: unknown): string {
   return safeJson(JSON.stringify(value, null, 2));
@@ -34,7 +33,7 @@ function safeJson(json: string): string {
   return printableJson(maskSealed(json));
 }
 
-/** Columns that a line takes on a terminal: wide characters (East Asian, emoji) take two, combining ones none. */
+/** Columns that a line takes on a terminal: wide characters (East Asian, emoji) take two, combining ones zero. */
 export function textWidth(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;

@@ -3,16 +3,16 @@ import type { CliInput } from "../command-line/command.ts";
 import { listExecutions, readExecution } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 
-/** Digits of an id that no execution has yet fewer of. */
+/** Every id has at least this many digits. */
 const FULL_ID_DIGITS = 15;
-/** Executions that are told of when a start is that of several. */
+/** Executions listed in the error for an ambiguous prefix. */
 const LISTED_MAX = 5;
 
 /**
- * The id of the execution that a word names: the whole id, or its start where no other one begins so. A word that is the start
- * of none is given back as it is, so that whoever asks for it is told that there is none.
+ * The id of the execution that a word names: a whole id, or an unambiguous prefix. A prefix without a match is returned as
+ * it is, so that the next call reports NOT_FOUND.
  *
- * Throws `FlowError` USAGE for a word that is no number or the start of several, and as `callServer` does.
+ * Throws `FlowError` USAGE for a word that is not a number or an ambiguous prefix, and as `callServer` does.
  */
 export async function resolveExecutionId(word: string, target: ServerTarget, signal: AbortSignal): Promise<string> {
   if (!/^[1-9]\d{0,15}$/.test(word)) {
@@ -44,15 +44,15 @@ async function exists(id: string, target: ServerTarget, signal: AbortSignal): Pr
 }
 
 /**
- * The execution that a command line names: by its id or the start of it, or with `--last` the one that was started last and that no other called.
- * Throws `FlowError` USAGE, NOT_FOUND when there is none yet, and as `callServer` does.
+ * The execution that a command line names: by its id or a prefix, or with `--last` the newest one that is not a sub-playbook.
+ * Throws `FlowError` USAGE, NOT_FOUND on an empty server, and as `callServer` does.
  */
 export async function executionArgument(input: CliInput, target: ServerTarget): Promise<string> {
   const { arguments: words, options, io } = input;
   const [word] = words;
   const isLast = options["last"] === true;
   if (word !== undefined && isLast) {
-    throw new FlowError("USAGE", `${word} and --last exclude each other; which one is meant?`);
+    throw new FlowError("USAGE", `${word} and --last exclude each other; give only one`);
   }
   if (word !== undefined) return await resolveExecutionId(word, target, io.signal);
   if (!isLast) {
@@ -66,5 +66,5 @@ export async function executionArgument(input: CliInput, target: ServerTarget): 
   throw new FlowError("NOT_FOUND", `There is no execution at ${target.url} yet; 'flow run' starts one`);
 }
 
-/** Executions among which the last one is looked for: it may have called many others since. */
+/** Newest executions searched for `--last`: it may have called many others since. */
 const SEARCHED_MAX = 500;

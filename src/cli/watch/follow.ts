@@ -10,19 +10,19 @@ import type { ServerTarget } from "../server/target.ts";
 
 /** Limits of time, in milliseconds. */
 export const FOLLOW_MS = {
-  /** A stream over a log that is not empty has something to say at once. What says nothing gathers it: a proxy. */
+  /** A stream over a log that is not empty sends at once. If nothing arrives, a proxy buffers it. */
   first: 5_000,
-  /** The server says something every 15 s. */
+  /** The server sends something at least every 15 s. */
   silence: 40_000,
-  /** Between two looks at the log where streams do not come through. */
+  /** Between two reads of the log if streams do not get through. */
   poll: 1_000,
   /** Longest pause between two attempts to reach the server. */
   pauseMax: 5_000,
-  /** How long a stream that said nothing is left alone. */
+  /** Time without streams after a silent one. */
   streamRest: 60_000,
-  /** A server that is away for less is not worth a word: it restarts. */
+  /** A shorter absence is not reported: the server restarts. */
   notice: 2_000,
-  /** A server that is away for longer is not waited for. */
+  /** Longest wait for a server that is away. */
   away: 600_000,
 };
 
@@ -37,12 +37,12 @@ export interface FollowOptions {
   ms?: typeof FOLLOW_MS;
 }
 
-/** What is said of a server that has gone, and that has come back. */
+/** The message for a server that is away, or, without a reason, back again. */
 export function connectionText(why: string | undefined): string {
   return why === undefined ? "The server is there again" : `${why}; trying again`;
 }
 
-/** True for an event after which nothing new begins. What a cancelled execution leaves open is closed in the same write. */
+/** True for an event that ends an execution. The server closes what a cancellation leaves open in the same write. */
 export function isEnd({ event_type }: EventRecord): boolean {
   return (
     event_type === "playbook.completed" || event_type === "playbook.failed" || event_type === "execution.cancelled"
@@ -69,7 +69,7 @@ export async function* followEvents(
         if (yield* newEvents(source, fromStream(source), connection.reachable)) return;
       } catch (error) {
         if (signal.aborted) throw error;
-        // Whatever is wrong with the stream, the log tells whether it is wrong with the execution or the server.
+        // The log, read next, shows whether the stream, the execution or the server has the problem.
         if (error instanceof FlowError && error.code === "TIMEOUT") streamFrom = performance.now() + ms.streamRest;
       }
     }
@@ -94,7 +94,7 @@ interface Source {
   last: number;
 }
 
-/** Gives what was not given before; true when the execution has ended, whose last events are given then, too. */
+/** Yields events that were not yielded before; returns true when the execution has ended and its last event was yielded. */
 async function* newEvents(
   source: Source,
   batches: AsyncIterable<EventRecord[] | "end">,
@@ -106,7 +106,7 @@ async function* newEvents(
     const records = batch.filter((record) => record.event_id > source.last);
     const last = records.at(-1)?.event_id ?? source.last;
     const isOver = records.some(isEnd);
-    // Nothing counts as given before all of it is there: a connection that breaks here is taken up again before it.
+    // `last` moves only after everything has arrived: a connection that breaks here resumes before this batch.
     if (isOver) {
       for await (const rest of eventPages(source.target, source.executionId, last, source.signal))
         records.push(...rest);
@@ -155,7 +155,7 @@ function readRecord(data: string): EventRecord {
 async function* fromLog(source: Source): AsyncGenerator<EventRecord[] | "end"> {
   const begin = source.last;
   yield* eventPages(source.target, source.executionId, source.last, source.signal);
-  // The end may have been given before: to whom follows from there on, the log alone never tells it.
+  // With `after` at or behind the last event, the log has no end event to give.
   if (source.last !== begin || begin === 0) return;
   const { status } = await readExecution(source.target, source.executionId, source.signal);
   if (status !== "COMPLETED" && status !== "FAILED" && status !== "CANCELLED") return;
@@ -164,7 +164,7 @@ async function* fromLog(source: Source): AsyncGenerator<EventRecord[] | "end"> {
   yield "end";
 }
 
-/** Whether the server is there, and how long to wait before it is asked again. */
+/** Tracks whether the server answers, and how long to wait before the next attempt. */
 function trackConnection({ onAway }: FollowOptions, ms: typeof FOLLOW_MS) {
   let since: number | undefined;
   let isReported = false;
@@ -177,7 +177,7 @@ function trackConnection({ onAway }: FollowOptions, ms: typeof FOLLOW_MS) {
       isReported = false;
       pause = ms.poll;
     },
-    /** Throws what waiting does not cure, and what has lasted too long. */
+    /** Throws errors that waiting does not cure, and any after the longest absence. */
     unreachable(error: unknown) {
       if (!isTransient(error) || !(error instanceof FlowError)) throw error;
       const now = performance.now();

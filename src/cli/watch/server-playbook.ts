@@ -27,7 +27,7 @@ export interface ServerPlaybook {
 
 /**
  * The playbook that a command line names, on a server: a file, which is registered there unless its text is that of the
- * newest version; else a path of the catalog. What was registered is told on standard error unless `quiet`.
+ * newest version; else a path of the catalog. Prints what was registered on standard error unless `quiet`.
  *
  * Throws `FlowError` USAGE, NOT_FOUND, INVALID_PLAYBOOK with the problems at their places, and as `callServer` does.
  */
@@ -42,7 +42,7 @@ export async function resolvePlaybook(
     const hint = "Leave --version out to run the file, or name its path in the catalog";
     throw new FlowError("USAGE", `--version is of what is registered, and ${word} is a file. ${hint}`);
   }
-  // What is called like a file is meant as one; this tells what is there instead.
+  // A name with a file's ending means a file; this throws the error for a missing one.
   if (/\.ya?ml$/.test(word)) await loadNamed(createFileCatalog(), word, io);
   try {
     return await fromCatalog(target, word, version, io.signal);
@@ -52,7 +52,7 @@ export async function resolvePlaybook(
       if (await isFile(word + ending, io)) return await registerFile(target, word + ending, quiet, io);
     }
     const hint = "'flow catalog' lists what is registered there, 'flow register' adds to it";
-    throw new FlowError("NOT_FOUND", `${error.message} at ${target.url}, and no file of that name here. ${hint}`);
+    throw new FlowError("NOT_FOUND", `${error.message} at ${target.url}, and there is no such file here. ${hint}`);
   }
 }
 
@@ -61,7 +61,7 @@ async function isFile(word: string, { folder }: CliIo): Promise<boolean> {
 }
 
 async function registerFile(target: ServerTarget, word: string, quiet: boolean, io: CliIo): Promise<ServerPlaybook> {
-  // Its problems are told here, without a way to the server.
+  // Reports the document's problems before the server is called.
   const document = await loadNamed(createFileCatalog(), word, io);
   const file = resolve(io.folder, word);
   const answer = await sendDocument(target, file, { ifChanged: true }, io.signal).catch((error: unknown) => {

@@ -24,7 +24,7 @@ export function writeWarnings(warnings: readonly Diagnostic[], io: CliIo): void 
   if (rest > 0) io.stderr.write(`and ${plural(rest, "more warning")}; 'flow validate' lists all\n`);
 }
 
-/** What a run's outcome is told with. */
+/** What printing an outcome needs. */
 export interface RunSource {
   /** Undefined where this version of flow cannot read it. */
   playbook: LocalPlaybook | undefined;
@@ -34,9 +34,8 @@ export interface RunSource {
 }
 
 /**
- * Gathers what is to be said of a run that has ended, while its results can still be loaded. The function that it gives
- * prints it and gives the exit code: the result to standard output (with `--json` the whole outcome), how it went to
- * standard error.
+ * Prepares the outcome of a run that has ended, while its results can still be loaded. The returned function prints it and
+ * returns the exit code: the result on standard output (with `--json` the whole outcome), the summary on standard error.
  */
 export async function prepareOutcome(
   model: RunModel,
@@ -55,7 +54,7 @@ export async function prepareOutcome(
     for (const line of unattendedLines(unattended)) io.stderr.write(`${line}\n`);
     if (json !== undefined) io.stdout.write(json);
     else if (status === "COMPLETED") writeResult(run, style, io);
-    // The run was over and its sub-playbooks were not: Ctrl-C took the rest of the work.
+    // The run had ended, but Ctrl-C cancelled its remaining sub-playbooks.
     if (status === "COMPLETED") return io.signal.aborted && unattended.cancelled > 0 ? EXIT.cancelled : EXIT.ok;
     return status === "CANCELLED" ? EXIT.cancelled : EXIT.failed;
   };
@@ -76,7 +75,7 @@ function summaryLines(run: ExecutionRow, { playbook, place }: RunSource, style: 
   ];
 }
 
-/** The outcome says nothing of what nobody waited for; people want to know all the same. */
+/** Sub-playbooks that no step waited for: not part of the outcome, but people want to know of failures. */
 function unattendedLines({ failed, cancelled, last }: Readonly<Unattended>): string[] {
   if (last === undefined) return [];
   const counts = [failed > 0 ? `${failed} failed` : "", cancelled > 0 ? `${cancelled} cancelled` : ""];
@@ -84,7 +83,7 @@ function unattendedLines({ failed, cancelled, last }: Readonly<Unattended>): str
   const cause = error === null ? "" : `: ${firstLine(error.message)}`;
   const which = `${cleanText(path)}, execution ${executionId}, ${status}${cause}`;
   return [
-    `warning: of the sub-playbooks that nobody waited for, ${counts.filter(Boolean).join(", ")}; the last: ${which}`,
+    `warning: of the sub-playbooks that no step waited for, ${counts.filter(Boolean).join(", ")}; the last: ${which}`,
   ];
 }
 

@@ -5,18 +5,18 @@ import type { RunModel } from "../progress/run-model.ts";
 import { listWorkers, readExecution } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 
-/** What of a worker decides whether it takes a command. */
+/** The fields that decide whether a worker takes a command. */
 type Worker = Pick<PoolItem, "status" | "capabilities" | "labels" | "running" | "capacity">;
 
 /** Why no worker has a command yet. */
 export interface WaitReason {
   /** `no worker that is ready has the label gpu=true`. */
   text: string;
-  /** Nothing will change by itself: somebody has to start a worker. */
+  /** Nothing will change by itself: a worker has to be started. */
   isStuck: boolean;
 }
 
-/** Why a command that no worker has waits, judged by the workers that there are. */
+/** Why a command without a worker waits, judged by the known workers. */
 export function waitReason(
   { kinds = [], labels = {} }: Pick<OpenCommandAnswer, "kinds" | "labels">,
   workers: readonly Worker[],
@@ -38,12 +38,12 @@ export function waitReason(
   return { text: isFull ? "every worker that could take it is full" : "a worker is about to take it", isStuck: false };
 }
 
-/** How long work may wait for a worker before somebody who waits with it wants to know why. */
+/** Time between two checks; work that waits through two of them is explained. */
 const WORKER_MS = 2_500;
 
 /**
- * Looks, while an execution goes on, why steps of it wait for a worker: their rows say so (`StepRow.waits`), and what will not
- * change by itself is reported once. Ends when the signal is aborted. Never throws.
+ * Finds out why steps of a running execution wait for a worker: sets the reason in their rows (`StepRow.waits`), and reports
+ * each reason once if it will not pass by itself. Ends when the signal is aborted. Never throws.
  */
 export async function watchForWorkers(
   target: ServerTarget,
@@ -59,7 +59,7 @@ export async function watchForWorkers(
       const root = model.root();
       if (root === undefined) continue;
       const open = Object.entries(root.state.commands).filter(([, { worker }]) => worker === null);
-      // Twice in a row: what has just been issued is about to be claimed.
+      // Twice in a row: a new command is usually claimed within milliseconds.
       const isLong = open.some(([id]) => waited.has(id));
       waited = new Set(open.map(([id]) => id));
       if (!isLong) continue;
@@ -76,6 +76,6 @@ export async function watchForWorkers(
       }
     }
   } catch {
-    // It was about a hint.
+    // Only a hint is lost.
   }
 }

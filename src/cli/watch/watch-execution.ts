@@ -11,12 +11,12 @@ import { followEvents, isEnd } from "./follow.ts";
 
 /** Time between two looks for sub-playbooks that run. */
 const LOOK_MS = 1_000;
-/** Sub-playbooks that are watched while they run, at a time: a terminal shows no more. */
+/** Sub-playbooks watched at a time: a terminal shows no more. */
 const CHILDREN_MAX = 8;
-/** Longest wait for what a sub-playbook that has ended did, before its caller is shown to go on. */
+/** Longest wait for the events of an ended sub-playbook before its caller's next event is shown. */
 const CHILD_MS = 5_000;
 
-/** What is to be watched, and who is told. */
+/** What to watch, and the callbacks. */
 export interface WatchOptions {
   target: ServerTarget;
   executionId: string;
@@ -55,7 +55,7 @@ export async function watchExecution(options: WatchOptions): Promise<void> {
   }
 }
 
-/** Folds records one after another; before each, what the sub-playbook did that it tells of. */
+/** Folds records one after another. Before the end of a call it folds the sub-playbook's events. */
 async function foldRecords(
   records: readonly EventRecord[],
   fold: EventFold,
@@ -65,7 +65,7 @@ async function foldRecords(
   for (const [index, record] of records.entries()) {
     const child = endedChild(record);
     if (child !== undefined) await catchUp(child);
-    // What a cancellation closes stands behind it, in the same write: for who looks on it is one change.
+    // A cancellation and the events that close what it leaves open are one write: show them as one change.
     const isLast = isEnd(record);
     const events = (isLast ? records.slice(index) : [record]).flatMap((one) => fold.take(one) ?? []);
     if (events.length > 0) observe(fold.state, events);
@@ -88,13 +88,13 @@ function idIn(value: unknown, key: string): string | undefined {
 }
 
 interface Children {
-  /** Resolves when all that the sub-playbook did was told, or it takes too long. Never throws. */
+  /** Resolves when the sub-playbook's events were observed, or after a time limit. Never throws. */
   catchUp(id: string): Promise<void>;
   /** Looks for sub-playbooks that run below an execution, until the signal is aborted. Never throws. */
   lookFor(rootId: string): Promise<void>;
 }
 
-/** Sub-playbooks are watched for the picture alone: what goes wrong with them is passed over. */
+/** Sub-playbooks are watched only for display: errors with them are ignored. */
 function createChildren(target: ServerTarget, observe: WatchOptions["observe"], signal: AbortSignal): Children {
   const watched = new Map<string, Promise<void>>();
   const running = new Set<string>();
@@ -106,7 +106,7 @@ function createChildren(target: ServerTarget, observe: WatchOptions["observe"], 
       for await (const records of followEvents(target, id, { signal }))
         await foldRecords(records, fold, observe, catchUp);
     } catch {
-      // It stays in the picture as it was.
+      // Its last known state stays on display.
     } finally {
       running.delete(id);
     }

@@ -15,21 +15,21 @@ import { watchForWorkers } from "./wait-reason.ts";
 import { watchExecution } from "./watch-execution.ts";
 import { runWatched, type Watch } from "./watched-run.ts";
 
-/** An execution that is watched to its end. */
+/** The execution to watch. */
 export interface ServerRun {
   target: ServerTarget;
   executionId: string;
-  /** Undefined where it cannot be read: the steps are shown all the same. */
+  /** Undefined if it cannot be read; the steps are shown anyway. */
   document: LocalPlaybook | undefined;
-  /** When it was started by this clock, milliseconds since 1970; undefined when somebody else did. */
+  /** When this process started it, milliseconds since 1970; undefined if another one did. */
   startedAt: number | undefined;
   /** Ctrl-C cancels it; else it leaves it running. */
   cancelOnStop: boolean;
 }
 
 /**
- * Watches an execution on a server to its end and tells its outcome, with the exit codes of a local run. Throws `FlowError`
- * SERVER_UNREACHABLE when it goes on out of sight, and what the server refuses.
+ * Watches an execution on a server to its end and prints its outcome, with the exit codes of a local run. Throws `FlowError`
+ * SERVER_UNREACHABLE when the connection is lost, and the server's errors.
  */
 export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, io: CliIo): Promise<number> {
   const { target, executionId, document } = run;
@@ -110,13 +110,13 @@ export function pageAddress({ url }: ServerTarget, executionId: string): string 
 }
 
 function stopWatching(executionId: string, io: CliIo): number {
-  io.stderr.write(`Execution ${executionId} goes on; 'flow cancel ${executionId}' ends it\n`);
+  io.stderr.write(`Execution ${executionId} keeps running; 'flow cancel ${executionId}' cancels it\n`);
   return EXIT.cancelled;
 }
 
 /**
- * The clock that durations are shown by: events have the server's times, and two machines may be minutes apart. The
- * execution began when this one had asked for it.
+ * The clock for durations. Events carry the server's times, and two clocks may be minutes apart: the start of the execution
+ * is taken to be when this process requested it.
  */
 function serverClock(model: RunModel, { startedAt }: ServerRun): () => number {
   return () => {
@@ -145,7 +145,7 @@ async function cancel({ target, executionId }: ServerRun, io: CliIo): Promise<vo
       return;
     } catch (error) {
       if (!isTransient(error) || attempt === CANCEL_ATTEMPTS) {
-        const hint = `It goes on; try again with 'flow cancel ${executionId}'`;
+        const hint = `It keeps running; try again with 'flow cancel ${executionId}'`;
         const message = `Execution ${executionId} could not be cancelled: ${messageOf(error)}. ${hint}`;
         throw new FlowError(error instanceof FlowError ? error.code : "INTERNAL", message, { cause: error });
       }
@@ -154,7 +154,7 @@ async function cancel({ target, executionId }: ServerRun, io: CliIo): Promise<vo
   }
 }
 
-/** Sub-playbooks that nobody waits for belong to the server: it goes on with them, and this command does not wait. */
+/** The server continues sub-playbooks that no step waits for; this command does not wait for them. */
 async function stillRunning(
   { target, executionId, document }: ServerRun,
   signal: AbortSignal,
@@ -163,13 +163,13 @@ async function stillRunning(
   const query = new URLSearchParams({ parent_execution_id: executionId, status: "RUNNING", limit: "100" });
   const { executions } = await listExecutions(target, query, signal).catch(() => ({ executions: [] }));
   if (executions.length === 0) return undefined;
-  const what = `${plural(executions.length, "sub-playbook")} that nobody waits for go on`;
+  const what = `${plural(executions.length, "sub-playbook")} that no step waits for keep running`;
   return `${what}: 'flow executions --parent ${executionId}' shows them`;
 }
 
 function connectionLost(error: unknown, executionId: string): unknown {
   if (!(error instanceof FlowError) || !isTransient(error)) return error;
-  const hint = `It goes on without this command: 'flow status ${executionId}' tells of it`;
+  const hint = `It keeps running on the server: 'flow status ${executionId}' shows it`;
   return new FlowError(error.code, `Lost sight of execution ${executionId}: ${error.message}. ${hint}`, {
     cause: error,
   });

@@ -4,22 +4,22 @@ import { createRunModel, type RunModel } from "../progress/run-model.ts";
 import { cleanText } from "../terminal/text.ts";
 import type { Recorder } from "./record.ts";
 
-/** Everybody who looks on while a run goes on. */
+/** What observes a run. */
 export interface Watch {
   model: RunModel;
   progress: Progress;
   recorder: Recorder | undefined;
 }
 
-/** Nobody looks on yet. */
+/** An empty model, without progress or recorder. */
 export function createWatch(): Watch {
   return { model: createRunModel(), progress: NO_PROGRESS, recorder: undefined };
 }
 
 /**
- * Carries out a run that is watched, and puts the terminal and the event log in order after it, however it ends. `run`
- * resolves when the run is over, with the function that prints its outcome and gives the exit code. Ctrl-C is told to cancel it
- * unless it only ends the watching.
+ * Performs a watched run, and restores the terminal and completes the event log however it ends. `run` resolves at the end of
+ * the run with a function that prints the outcome and returns the exit code. With `cancelOnStop` the progress shows that
+ * Ctrl-C cancels the run; otherwise Ctrl-C only ends the watching.
  */
 export async function runWatched(
   watch: Watch,
@@ -32,7 +32,7 @@ export async function runWatched(
     return watch.recorder?.close();
   };
   const cancelling = () => watch.progress.cancelling();
-  // The second Ctrl-C leaves without coming back here: the cursor is to be shown and the log to be complete all the same.
+  // The second Ctrl-C exits without returning here: the exit handler shows the cursor and completes the log.
   process.once("exit", putInOrder);
   if (cancelOnStop) io.signal.addEventListener("abort", cancelling, { once: true });
   try {

@@ -72,7 +72,7 @@ test("a second login takes the context in use, and its gateway", async (t) => {
   assert.equal(gateway.requests.filter(({ url }) => url === "/api/auth/login").length, 2);
 });
 
-test("FLOW_SERVER_URL, which wins over a context, is told at the login that will not count", async (t) => {
+test("a login warns that FLOW_SERVER_URL overrides its context", async (t) => {
   const { gateway, run } = await setup(t);
   const args = ["login", "--gateway", gateway.origin, "--id-token-file", "token.txt"];
   const { code, stderr } = await run(args, { FLOW_SERVER_URL: "http://127.0.0.1:9" });
@@ -80,7 +80,7 @@ test("FLOW_SERVER_URL, which wins over a context, is told at the login that will
   assert.match(stderr, /^warning: FLOW_SERVER_URL is set and wins over the context in use/);
 });
 
-test("a session that is over is told with what to do; what a role may not do is told as the gateway tells it", async (t) => {
+test("an expired session is reported with what to do; a missing permission with the gateway's message", async (t) => {
   const { gateway, run, logIn } = await setup(t);
   await logIn();
   gateway.answers.set("GET /flow/catalog?limit=500", new FlowError("FORBIDDEN", "Role viewer may not see it"));
@@ -100,7 +100,7 @@ test("a logout ends the session at the gateway and forgets it here; once more is
   assert.equal(gateway.sessions.size, 0);
   assert.deepEqual(await contexts(), { "127.0.0.1": { gateway: gateway.origin, domain: "idp.example" } });
   const again = await run(["logout"]);
-  assert.deepEqual([again.code, again.stderr], [0, `Nobody is logged in at ${gateway.origin}.\n`]);
+  assert.deepEqual([again.code, again.stderr], [0, `There is no session at ${gateway.origin}.\n`]);
   assert.match((await run(["context", "list"])).stdout, /\(gateway; not logged in\)$/m);
 });
 
@@ -135,7 +135,7 @@ test("another gateway under the same host's name is not taken for the first one"
 });
 
 for (const [what, args, code, said] of [
-  ["no gateway", ["--id-token-file", "token.txt"], 2, /At which gateway\? There is no context in use: name one/],
+  ["no gateway", ["--id-token-file", "token.txt"], 2, /No gateway is selected: there is no context in use\. Name one/],
   ["a context that is missing", ["--context", "prod"], 2, /There is no context 'prod'/],
   ["no token", ["--gateway", "URL"], 2, /'flow login' needs an ID token.*--id-token-file FILE.*FLOW_IDP_CLIENT_ID/s],
   ["two tokens", ["--gateway", "URL", "--id-token", "a", "--id-token-file", "b"], 2, /were both given/],
@@ -160,7 +160,7 @@ for (const [what, args, code, said] of [
   });
 }
 
-test("an answer that is no session is not kept, and nothing of it is told", async (t) => {
+test("an answer that is not a session is not kept and not printed", async (t) => {
   const { gateway, file, logIn } = await setup(t);
   for (const odd of [
     { session_token: "c4nary\nx: y" },
@@ -177,7 +177,7 @@ test("an answer that is no session is not kept, and nothing of it is told", asyn
   await assert.rejects(stat(file));
 });
 
-test("a token in the file that cannot be sent is refused without being told", async (t) => {
+test("a token in the file that cannot be sent is refused without being printed", async (t) => {
   const { file, run, logIn } = await setup(t);
   await logIn();
   await writeFile(file, (await readFile(file, "utf8")).replace(SESSION, "c4nary\\nx"));
@@ -192,7 +192,7 @@ test("a login needs a gateway, and says so where the context in use is a server"
   await run(["context", "add", "prod", "--server", "http://127.0.0.1:9"]);
   const { code, stderr } = await run(["login", "--id-token-file", "token.txt"]);
   assert.equal(code, 2);
-  assert.match(stderr, /Context 'prod' is a server, which knows no users/);
+  assert.match(stderr, /context 'prod' is a server, which knows no users/);
 });
 
 test("a context is a server or a gateway, and a gateway takes no token of an operator", async (t) => {

@@ -42,7 +42,7 @@ test("a login in a browser brings the provider's ID token to the gateway", async
   assert.equal(idp_domain, "idp.example");
 });
 
-test("what comes back without this login's state, or from another provider, is not taken, and the wait goes on", async (t) => {
+test("an answer without this login's state, or from another provider, is refused, and the wait continues", async (t) => {
   const provider = await startProvider(t);
   const { gateway, login } = await setup(t, provider.issuer);
   const address = await addressOf(login);
@@ -75,7 +75,7 @@ test("a forged code with the right state is refused by the provider, and nothing
   assert.equal(gateway.requests.length, 0);
 });
 
-test("a person who refuses is told so on the command line too", async (t) => {
+test("a login refused in the browser is reported on the command line", async (t) => {
   const provider = await startProvider(t);
   provider.visitor = undefined;
   const { login } = await setup(t, provider.issuer);
@@ -92,10 +92,10 @@ test("Ctrl-C ends the wait for a browser", async (t) => {
   login.interrupt();
   const { code, stderr } = await login.ended;
   assert.equal(code, 130);
-  assert.match(stderr, /flow: nobody logged in$/m);
+  assert.match(stderr, /flow: login was interrupted$/m);
 });
 
-test("a port that is taken is told", async (t) => {
+test("a port in use is reported", async (t) => {
   const provider = await startProvider(t);
   const taken = await startHttpServer(() => {});
   t.after(() => taken.close());

@@ -131,7 +131,7 @@ test("permissions besides playbooks are given and taken, and the others stay", a
   assert.match(unknown.stderr, /There is no permission 'manage_everything'; there are .*manage_users/);
 });
 
-test("the role admin stays as it is", async (t) => {
+test("the role admin cannot be changed", async (t) => {
   const { run } = await setup(t);
   const { code, stderr } = await run("roles", "deny", "admin", "etl/**");
   assert.equal(code, 1);
@@ -154,7 +154,7 @@ for (const [args, said] of [
   [["roles", "create", "No Role"], /must be of small letters, digits/],
   [["roles", "disallow", "viewer", "999999999"], /has no permission 999999999/],
 ] as const) {
-  test(`flow ${args.join(" ")} is refused with what would help`, async (t) => {
+  test(`flow ${args.join(" ")} is refused with a helpful message`, async (t) => {
     const { run } = await setup(t);
     const { code, stdout, stderr } = await run(...args);
     assert.deepEqual([code, stdout], [2, ""]);

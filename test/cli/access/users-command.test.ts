@@ -36,7 +36,7 @@ test("a user is added with roles, given others, deactivated, let in again and de
   assert.deepEqual([none.code, none.stdout, none.stderr], [2, "", "flow: There is no user ada@example.com\n"]);
 });
 
-test("a user is shown with who gave them what, by address or id, and as the API has it with --json", async (t) => {
+test("a user is shown with roles and who granted them, by address or id, and as the API's answer with --json", async (t) => {
   const run = await commands(t);
   const { userId, email } = await addUser(api.database, { roles: ["analyst"] });
   for (const word of [email, String(userId)]) {
@@ -52,7 +52,7 @@ test("a user is shown with who gave them what, by address or id, and as the API 
   assert.deepEqual([user["user_id"], user["email"], user["is_active"]], [userId, email, true]);
 });
 
-test("a list has every page, and only whom its options ask for", async (t) => {
+test("a list has every page, and only the users that its options select", async (t) => {
   const run = await commands(t);
   const { sql } = api.database;
   await sql`
@@ -113,7 +113,7 @@ for (const [args, said] of [
   [["can", "delete", "etl/load"], /action must be one of execute, view, modify/],
   [["can", "execute"], /'flow can' needs <path>/],
 ] as const) {
-  test(`flow ${args.join(" ")} is refused with what would help`, async (t) => {
+  test(`flow ${args.join(" ")} is refused with a helpful message`, async (t) => {
     const run = await commands(t);
     const { code, stdout, stderr } = await run(...args);
     assert.deepEqual([code, stdout], [2, ""]);

@@ -75,7 +75,7 @@ test("a reader that has seen enough is no error", async (t) => {
   assert.deepEqual([stdout, stderr], ["0\n", ""]);
 });
 
-test("config tells each setting's value and where it comes from", async (t) => {
+test("config prints each setting's value and its source", async (t) => {
   const { stdout } = await flow(await folderWith(t, {}), ["config", "--json"], { FLOW_LOCAL_CAPACITY: "8" });
   const { settings } = JSON.parse(stdout) as { settings: { name: string; value: string; source: string }[] };
   const capacity = settings.find((setting) => setting.name === "FLOW_LOCAL_CAPACITY");

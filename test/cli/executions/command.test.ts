@@ -183,7 +183,7 @@ test("status --watch follows an execution to its end; Ctrl-C leaves it running",
   left.process.kill("SIGINT");
   const { code: leaving, stderr } = await left.ended;
   assert.equal(leaving, 130);
-  assert.match(stderr, new RegExp(`^Execution ${id} goes on; 'flow cancel ${id}' ends it$`, "m"));
+  assert.match(stderr, new RegExp(`^Execution ${id} keeps running; 'flow cancel ${id}' cancels it$`, "m"));
   assert.doesNotMatch(stderr, /cancelling/);
   assert.equal(
     server.requests.some(({ url }) => url.endsWith("/cancel")),
@@ -205,7 +205,7 @@ test("events prints the log, a part of it, and what comes until the end", async 
   const first = await run("events", id, "--limit", "2");
   assert.equal(first.stdout.split("\n").length, 3);
   assert.match(first.stdout, /^\d+ {2}\d{4}-\S+ {2}playbook\.initialized {2}waiting\n/);
-  assert.match(first.stderr, /^there are more: --after \d+ goes on/);
+  assert.match(first.stderr, /^there are more: --after \d+ continues/);
   await writeFile(join(folder, "go"), "");
   const { code, stdout } = await following.ended;
   assert.equal(code, 0);
@@ -277,7 +277,7 @@ const WORKER = {
   created_at: "2026-01-31T12:00:00.000Z",
 };
 
-test("workers lists who is there, safely, and says what it means when nobody is", async (t) => {
+test("workers lists the workers safely, and explains an empty list", async (t) => {
   let items: unknown[] = [WORKER];
   const server = await startHttpServer((_request, response) => {
     response.end(JSON.stringify({ items, next_cursor: null }));
@@ -310,7 +310,7 @@ for (const [args, said] of [
   [["cancel", "7"], /There is no execution 7/],
   [["status", "--last"], /There is no execution at http.* yet/],
 ] as const) {
-  test(`flow ${args.join(" ")} is told what is wrong, with exit code 2`, async (t) => {
+  test(`flow ${args.join(" ")} reports what is wrong, with exit code 2`, async (t) => {
     const { run } = await setup(t);
     const { code, stdout, stderr } = await run(...args);
     assert.deepEqual([code, stdout], [2, ""], stderr);

@@ -87,7 +87,7 @@ test("with -o it goes to a file, which has its name only when it is whole", asyn
   assert.match(nowhere.stderr, /Cannot write .*no\/such\/folder\/rows\.json/);
 });
 
-test("--json tells what it is, with the payload or the file", async (t) => {
+test("--json prints the metadata with the payload or the file", async (t) => {
   const { call, folder } = await setup(t);
   const text = '{"rows": [1, 2]}';
   const ref = await stored(text);
@@ -115,7 +115,7 @@ test("a terminal gets text that is short, without what it would obey; the rest o
   assert.equal((await call(rude)).stdout, "a\u001b[2Jb\n", "a pipe gets what is there");
 });
 
-test("a reference that leads nowhere is told with the server's words", async (t) => {
+test("an unknown reference is reported with the server's message", async (t) => {
   const { run } = await setup(t);
   const { code, stderr } = await run("result", "get", "noetl://execution/1/step/a/task/a/run/1");
   assert.notEqual(code, 0);

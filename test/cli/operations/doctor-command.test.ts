@@ -193,7 +193,7 @@ const BUNDLED: Readonly<Record<string, string>> = {
   trigger_command_reaper: "trigger",
 };
 
-test("each bundled playbook explains itself when its action is unknown, and then calls nobody", async (t) => {
+test("each bundled playbook explains itself when its action is unknown, and makes no call", async (t) => {
   const files = readdirSync(join(ROOT, "playbooks/doctor")).filter((name) => name.endsWith(".yaml"));
   assert.deepEqual(
     files.sort(),

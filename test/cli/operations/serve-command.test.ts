@@ -90,7 +90,7 @@ test("two servers on one database share its catalog, and both start at the same 
   assert.doesNotMatch(listed.stderr, /postgres:postgres/);
 });
 
-test("a port that is taken is told with what to do, and nothing is left running", async (t) => {
+test("a port in use is reported with what to do, and nothing is left running", async (t) => {
   const folder = await folderWith(t, {});
   const { url: databaseUrl } = await createTestDatabase();
   const server = await startServe(t, folder, ownDatabase(databaseUrl));
@@ -153,7 +153,7 @@ test("--log-format pretty writes short lines, of the worker too, and keeps its o
   assert.doesNotMatch(stderr, /a document was registered/);
 });
 
-test("a database that is not there is waited for, told with its address and without its password", async (t) => {
+test("an unreachable database is awaited, and reported with its address and without its password", async (t) => {
   const folder = await folderWith(t, {});
   const environment = { HOME: folder, ...ownDatabase("postgres://flow:canary@127.0.0.1:1/flow") };
   const server = startFlow(folder, ["serve", "--port", "0"], environment);
@@ -220,7 +220,7 @@ test("FLOW_AUTH_DISABLED=true is warned about at every start", async (t) => {
   await server.untilStderr("whoever reaches 0.0.0.0 may do anything");
 });
 
-test("a server that is told to stop while it starts stops", async (t) => {
+test("a server stops when it is interrupted while it starts", async (t) => {
   const folder = await folderWith(t, {});
   const server = startFlow(folder, ["serve", "--port", "0"], { HOME: folder });
   await server.untilStderr("PostgreSQL");

@@ -45,7 +45,7 @@ test("a code that says more than its kind has the hint of the code", () => {
   assert.match(next ?? "", /check the credential/);
 });
 
-test("a code called like a method of the host language (an exception's class may be) is told as any other", () => {
+test("an error code named like a method of the host language is printed like any other", () => {
   const [, , cause, next] = linesOf({ kind: "client_error", code: "constructor" });
   assert.equal(cause, "  cause   it broke (client_error, constructor)");
   assert.match(next ?? "", /--verbose shows every task/);

@@ -38,7 +38,7 @@ test("each thing that happens is one line", () => {
   ]);
 });
 
-test("a loop is told of at each tenth, at most once a second, and after ten seconds of silence", () => {
+test("a loop's progress is printed at each tenth, at most once a second, and after ten seconds of silence", () => {
   const { run, lines } = setup();
   run.happen("1", begun("1", "demo", 0), loopStarted("many", 0, 100), iterationsIssued("many", 0, 0, 100));
   // How many iterations have ended by when.
@@ -62,7 +62,7 @@ test("a loop is told of at each tenth, at most once a second, and after ten seco
   ]);
 });
 
-test("how far a task is is told at once, then after ten seconds of silence", () => {
+test("a task's progress is printed at once, then after ten seconds of silence", () => {
   const { run, lines } = setup();
   run.happen("1", begun("1", "demo", 0), started("copy", 0));
   for (const second of [0.5, 2, 4, 6, 8, 10, 12, 14]) {
@@ -87,7 +87,7 @@ test("the steps of a sub-playbook are named with the way to them", () => {
   assert.deepEqual(lines.slice(2), ["call › inner: started", "call › inner: completed in 5ms"]);
 });
 
-test("of the sub-playbooks of a loop only failures are told, unless everything is wanted", () => {
+test("of a loop's sub-playbooks only failures are printed, unless --verbose is given", () => {
   for (const verbose of [false, true]) {
     const { run, lines } = setup(verbose);
     run.happen("1", begun("1", "demo", 0), loopStarted("each", 0, 2), iterationsIssued("each", 0, 0, 2));

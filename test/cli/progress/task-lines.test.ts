@@ -28,7 +28,7 @@ function printed(...records: EventRecord[]): string[] {
   return records.flatMap((one) => lines.take(one)).map((line) => lineText(line, PLAIN));
 }
 
-test("lines that were told while a task ran are not repeated at its end", () => {
+test("lines that arrived while a task ran are not repeated at its end", () => {
   const told = printed(
     progress({ lines: ["a", "b"] }),
     progress({ lines: ["c"], from: 2 }),

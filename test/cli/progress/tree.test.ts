@@ -21,7 +21,7 @@ import {
   watchedRun,
 } from "../watched-run.ts";
 
-test("steps stand in the order of their start with mark, name, duration and what there is to say", () => {
+test("steps are listed in order of their start with mark, name, duration and details", () => {
   const run = watchedRun();
   run.happen("1", begun("1", "demo", 0), started("start", 0), completed("start", 12), skipped("never", 12));
   run.happen("1", started("fetch", 12), retried("fetch", 500, 1, "connection refused\nsecond line"));

@@ -128,7 +128,7 @@ test("a failing run exits with 1 and names step, task, attempt, line and cause",
   assert.match(stderr, /^work │ broken$/m, "what the tool wrote is shown");
 });
 
-test("a failure of a sub-playbook is told with the step and task within it", async (t) => {
+test("a failure of a sub-playbook is reported with its step and task", async (t) => {
   const caller = PARENT.replace("child", "failing");
   const folder = await folderWith(t, { "parent.yaml": caller, "failing.yaml": FAILING });
   const { code, stdout, stderr } = await flow(folder, ["run", "parent.yaml", "--json"]);
@@ -251,18 +251,18 @@ async function readRecords(file: string): Promise<Record<string, unknown>[]> {
 
 const ASYNC_PARENT = playbookText("parent", "  - step: call\n    tool: {kind: playbook, path: child, mode: async}\n");
 
-test("a sub-playbook that nobody waited for and that failed is told, with --quiet too", async (t) => {
+test("the failure of a sub-playbook that no step waited for is reported, with --quiet too", async (t) => {
   const child = playbookText("child", '  - step: work\n    tool: {kind: shell, cmd: "sleep 0.2; exit 3"}\n');
   const folder = await folderWith(t, { "parent.yaml": ASYNC_PARENT, "child.yaml": child });
   const { code, stderr } = await flow(folder, ["run", "parent.yaml", "--quiet"]);
   assert.equal(code, 0, "the run itself went well");
   assert.match(
     stderr,
-    /^warning: .*nobody waited for, 1 failed; the last: child, execution \d+, FAILED: .*exited with 3/m,
+    /^warning: .*no step waited for, 1 failed; the last: child, execution \d+, FAILED: .*exited with 3/m,
   );
 });
 
-test("Ctrl-C after the run, while a sub-playbook goes on that nobody waits for, exits with 130 and says so", async (t) => {
+test("Ctrl-C after the run, while a sub-playbook that no step waits for keeps running, exits with 130 and says so", async (t) => {
   const child = playbookText("child", '  - step: work\n    tool: {kind: shell, cmd: "echo ready; exec sleep 600"}\n');
   const folder = await folderWith(t, { "parent.yaml": ASYNC_PARENT, "child.yaml": child });
   const run = startFlow(folder, ["run", "parent.yaml"]);
@@ -271,7 +271,7 @@ test("Ctrl-C after the run, while a sub-playbook goes on that nobody waits for, 
   const { code, stderr } = await run.ended;
   assert.equal(code, 130, stderr);
   assert.match(stderr, /✓ parent COMPLETED/);
-  assert.match(stderr, /nobody waited for, 1 cancelled; the last: child/);
+  assert.match(stderr, /no step waited for, 1 cancelled; the last: child/);
 });
 
 test("an interpreter that is not there is a setting to correct, not a credential", async (t) => {
@@ -283,7 +283,7 @@ test("an interpreter that is not there is a setting to correct, not a credential
   assert.doesNotMatch(stderr, /credential/i);
 });
 
-test("a credential that is not there is told with the ways to give it", async (t) => {
+test("a missing credential is reported with the ways to give it", async (t) => {
   const call = playbookText("call", '  - step: work\n    tool: {kind: http, url: "http://127.0.0.1:1", auth: none}\n');
   const folder = await folderWith(t, { "call.yaml": call });
   const { stderr } = await flow(folder, ["run", "call.yaml"]);

@@ -81,7 +81,7 @@ test("a file is registered and executed on the server; the outcome is that of a 
   assert.match(changed.stderr, /^hello\.yaml was registered as hello version 2$/m);
 });
 
-test("a failed execution exits with 1 and is told with step, task, line and cause", async (t) => {
+test("a failed execution exits with 1 and is reported with step, task, line and cause", async (t) => {
   const { run } = await setup(t, { "failing.yaml": FAILING });
   const { code, stdout, stderr } = await run("failing.yaml", "--json");
   assert.equal(code, 1);
@@ -92,7 +92,7 @@ test("a failed execution exits with 1 and is told with step, task, line and caus
   assert.match(stderr, /^ {2}next {4}'flow events \d+' lists every event$/m);
 });
 
-test("the failure of a sub-playbook is told with the step and task within it, and recorded with it", async (t) => {
+test("the failure of a sub-playbook is reported with its step and task, and recorded", async (t) => {
   const { folder, run } = await setup(t, { "parent.yaml": PARENT, "failing.yaml": FAILING });
   await run("failing.yaml", "--detach");
   const { code, stderr } = await run("parent.yaml", "--record", "events.jsonl");
@@ -140,7 +140,7 @@ test("Ctrl-C cancels the execution on the server and waits for its end", async (
   assert.deepEqual(bodies(`/api/executions/${id}/cancel`), [{ reason: "interrupted by SIGINT" }]);
 });
 
-test("an execution that cannot be cancelled is told to go on, with how to try again", async (t) => {
+test("an execution that cannot be cancelled is reported as running, with how to try again", async (t) => {
   const { folder, start, server } = await setup(t, {});
   await writeFile(join(folder, "waiting.yaml"), waiting(folder));
   server.faults.cancelStatus = 503;
@@ -221,7 +221,7 @@ test("a context in use makes runs go to its server, until --runtime local", asyn
   assert.equal(server.logs.size, 1);
 });
 
-test("a path that the server does not have is looked for here, and neither is told", async (t) => {
+test("a path unknown to the server is looked for here; a path unknown to both is reported", async (t) => {
   const { run } = await setup(t, { "some-file.yaml": HELLO });
   const found = await run("hello");
   assert.equal(found.code, 0, found.stderr);
@@ -230,7 +230,7 @@ test("a path that the server does not have is looked for here, and neither is to
   assert.equal(asked.code, 2);
   assert.match(
     asked.stderr,
-    /There is no catalog entry 'hello' at http:.*, and no file of that name here\. 'flow catalog'/,
+    /There is no catalog entry 'hello' at http:.*, and there is no such file here\. 'flow catalog'/,
   );
 });
 

@@ -89,7 +89,7 @@ test("keychain delete takes an entry of its scope away, and says when there was 
   assert.equal((JSON.parse(stdout) as { status: string }).status, "success");
 });
 
-test("words that make no sense are refused with what would, before anything is asked", async (t) => {
+test("wrong words are refused with what is expected, before any call", async (t) => {
   const run = await setup(t);
   for (const [words, message] of [
     [["keychain"], /'flow keychain' needs a command: list, delete/],
@@ -111,7 +111,7 @@ test("words that make no sense are refused with what would, before anything is a
   }
 });
 
-test("a playbook that is not there is told", async (t) => {
+test("an unknown playbook is reported", async (t) => {
   const run = await setup(t);
   for (const playbook of ["no/such", "77"]) {
     const { code, stderr } = await run("keychain", "list", playbook);
@@ -120,7 +120,7 @@ test("a playbook that is not there is told", async (t) => {
   }
 });
 
-test("times are told in their largest unit", () => {
+test("times are shown in their largest unit", () => {
   const words = (seconds: number) => expiryWords(1_000_000 + seconds * 1_000, 1_000_000);
   assert.deepEqual([0, 0.9, 1, 59, 60, -60, 3_599, 3_600, 86_399, 86_400, -200_000].map(words), [
     ...["now", "now", "in 1 second", "in 59 seconds", "in 1 minute", "1 minute ago", "in 59 minutes", "in 1 hour"],

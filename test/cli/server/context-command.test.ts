@@ -53,7 +53,7 @@ test("a file that others can read is refused", async (t) => {
   assert.match(stderr, /can be read by others and may hold tokens: chmod 600/);
 });
 
-test("a file that is not one of ours is told without what is in it", async (t) => {
+test("a file of another format is reported without its content", async (t) => {
   const { file, run } = await setup(t);
   await run("add", "prod", "--server", "https://flow.example.com");
   for (const text of ["canary", '{"contexts": {"a": "canary"}}']) {

@@ -36,7 +36,7 @@ test("a table that fits is not cut, nor one that is not for a terminal", () => {
   });
 });
 
-test("a column keeps enough to be told from others, and the next one is cut then", () => {
+test("a column keeps its least width, and then the next one is cut", () => {
   const shown = lines(["A", "B"], [["a".repeat(30), "b".repeat(30)]], { columns: 30, shrink: ["A", "B"] });
   assert.deepEqual(shown[1], `${"a".repeat(9)}…  ${"b".repeat(17)}…`);
 });

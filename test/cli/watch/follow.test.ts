@@ -73,7 +73,7 @@ async function idsOf(batches: AsyncIterable<EventRecord[]>): Promise<number[]> {
 
 const frame = (record: EventRecord) => `id: ${record.event_id}\ndata: ${JSON.stringify(record)}\n\n`;
 
-test("a stream that breaks off is taken up again behind the last event, and none is given twice", async (t) => {
+test("a broken stream resumes after the last event, and no event is yielded twice", async (t) => {
   const asked: unknown[] = [];
   const { follow } = await setup(t, {
     // The log lags behind, so that the stream alone can tell.
@@ -136,7 +136,7 @@ test("the end is noticed from behind it, by the stream and by the log", async (t
   assert.deepEqual(await idsOf(logged.follow(4)), []);
 });
 
-test("a server that is away is waited for, and told of once when it goes and once when it is back", async (t) => {
+test("an unreachable server is awaited, and reported once when it goes away and once when it is back", async (t) => {
   let calls = 0;
   const news: unknown[] = [];
   const { follow } = await setup(t, {

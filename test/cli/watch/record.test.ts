@@ -23,7 +23,7 @@ test("every event can be read back from its line", async (t) => {
   assert.equal(records.at(-1)?.event_id, 3_000);
 });
 
-test("a disk that is full ends the log, not the run, and is told at the end", () => {
+test("a full disk ends the log, not the run, and is reported at the end", () => {
   const recorder = createRecorder("/dev/full", "/");
   const state = { ...emptyState(), executionId: "7", path: "demo" };
   for (let round = 0; round < 2_000; round += 1) recorder.observe(state, [started("a", 1)]);

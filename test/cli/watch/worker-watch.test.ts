@@ -48,7 +48,7 @@ async function setup(t: TestContext, status: string, labels: Record<string, stri
   return { run, said, asked, watching, stop };
 }
 
-test("work that waits without a worker that is ready is told once, and its step says so", async (t) => {
+test("work that waits without a ready worker is reported once, and its step shows the reason", async (t) => {
   const { run, said, asked, watching, stop } = await setup(t, "offline");
   await asked;
   stop.abort();
@@ -67,7 +67,7 @@ test("the label that no worker has is named", async (t) => {
   assert.match(said[0] ?? "", /^7 waits: no worker that is ready has the label gpu=true at http:/);
 });
 
-test("nothing is told while a worker is ready, and the watch ends when it is stopped", async (t) => {
+test("nothing is reported while a worker is ready, and the watch ends when it is stopped", async (t) => {
   const { said, asked, watching, stop } = await setup(t, "ready");
   await asked;
   stop.abort();
