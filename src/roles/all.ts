@@ -47,7 +47,7 @@ export async function startAll(deps: AllDeps): Promise<RunningAll> {
   return { ...server, gatewayUrl: url };
 }
 
-/** Without providers nobody could log in: then it would only take a port. */
+/** Without providers logins are impossible: it would only take a port. */
 export function isGatewayWanted(config: Config): boolean {
   return config.idpDomains.length > 0 || config.idpProviders.size > 0 || config.authBypass;
 }

@@ -18,7 +18,7 @@ export interface StartToCheck {
 
 /**
  * Looks at the settings and the addresses of every role that is about to be started, before any of them makes or opens
- * anything: whoever has mistyped one is told so at once, and finds no half-made database afterwards.
+ * anything: a typing error is reported at once, and no half-made database is left behind.
  *
  * Throws `FlowError` INVALID_SETTING, and FILE_UNREADABLE for a file of credentials that cannot be read.
  */

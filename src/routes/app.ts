@@ -136,7 +136,7 @@ export interface AppDeps {
   loopback: boolean;
   /** The address behind a reverse proxy, by which it may be reached then too. */
   publicAddress?: PublicAddress | undefined;
-  /** Aborted when the server begins to stop: whoever waits for something is answered. */
+  /** Aborted when the server begins to stop: ends all waiting requests with an answer. */
   stopping: AbortSignal;
   /** The browser's page; undefined where the installation has none. */
   gui?: GuiFiles | undefined;

@@ -1,6 +1,6 @@
 import { FlowError } from "../schema/words/errors.ts";
 
-/** The refusal of a call about an execution that there is not. */
+/** NOT_FOUND error for an unknown execution. */
 export function unknownExecution(executionId: string): FlowError {
   return new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
 }

@@ -1,6 +1,6 @@
 import { FlowError } from "../schema/words/errors.ts";
 
-/** A page's key as callers see it: opaque, so that nobody builds on what is in it. */
+/** A page's key as callers see it: opaque, so that callers do not rely on its content. */
 export function encodeCursor(key: string | number): string {
   return Buffer.from(JSON.stringify(key)).toString("base64url");
 }

@@ -16,8 +16,8 @@ for (const mode of ["session", "transaction"] as const) {
     const server = await stand.server({ FLOW_DATABASE_URL: pooled });
     const other = await stand.server({ FLOW_DATABASE_URL: pooled, FLOW_DATABASE_DIRECT_URL: url });
     assert.match(server.log(), /is reached through a pooler/);
-    assert.match(server.log(), /nobody hears of changed sessions/);
-    assert.doesNotMatch(other.log(), /nobody hears of changed sessions/);
+    assert.match(server.log(), /notices of changed sessions do not pass a pooler/);
+    assert.doesNotMatch(other.log(), /notices of changed sessions do not pass a pooler/);
     const client = await stand.client(server, other);
     await stand.worker(server, "one");
     await stand.worker(other, "two");

@@ -125,7 +125,7 @@ test("the last administrator can neither be locked out nor lose the role, and it
   ] as const) {
     await confirm(page, button, action);
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("alert").getByText("is the last one who may manage users").waitFor();
+    await dialog.getByRole("alert").getByText("is the last user who may manage users").waitFor();
     await dialog.getByRole("button", { name: "Close" }).click();
   }
   await page.reload();

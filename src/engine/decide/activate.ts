@@ -11,14 +11,14 @@ import { endStep } from "./boundary.ts";
 import { guardScope, render } from "./scope.ts";
 
 /**
- * Iterations of one loop that may be open at a time when it does not say. Parallel loops are "all at once" for whoever
- * writes them; a million commands at once would only make the queue long.
+ * Iterations of one loop that may be open at a time when it does not say. To its author a parallel loop is
+ * "all at once"; a million commands at once would only make the queue long.
  */
 export const OPEN_ITERATIONS_MAX = 1_000;
 
 /**
  * Starts what may start: every waiting step whose live upstreams are all resolved. A forward arc waits while any step that
- * runs or waits can still reach its target; a back arc waits for nobody. A step that runs already keeps its token.
+ * runs or waits can still reach its target; a back arc never waits. A step that runs already keeps its token.
  */
 export function startReady(state: ExecutionState, program: Program, env: EngineEnv): FlowEvent[] {
   if (state.failure !== null) return [];

@@ -67,7 +67,7 @@ export function continueAdvance(progress: Advance, state: ExecutionState, progra
   }
 }
 
-/** What is sensitive as a whole is sealed as a whole, by whoever stores it. */
+/** A result that is sensitive as a whole is sealed as a whole, by the store. */
 function sealedWrite({ value, keeping }: StoreWrite, { sealing }: EngineEnv): Json {
   return sealing === undefined || keeping?.sensitive === true ? value : sealing.value(value);
 }

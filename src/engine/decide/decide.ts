@@ -183,8 +183,8 @@ function completed(state: ExecutionState, program: Program, env: EngineEnv): Flo
 }
 
 /**
- * Ends every open command and every running step, for a run that is cancelled or out of time. Of a run that is cancelled, a step
- * that nobody had begun with did not fail: the log says that it was skipped, as the API does.
+ * Ends every open command and every running step, for a run that is cancelled or out of time. When a run is cancelled, a step
+ * that had not begun did not fail: the log says that it was skipped, as the API does.
  */
 function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv): FlowEvent[] {
   const at = env.now;

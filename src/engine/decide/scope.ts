@@ -40,7 +40,7 @@ function* stepsWithResult(state: ExecutionState): Iterable<string> {
   for (const name of Object.keys(state.steps)) if (knownStep(state, name)?.result != null) yield name;
 }
 
-/** What a step's own inputs are: those of the arc, then its `input`, rendered when somebody first asks for them. */
+/** What a step's own inputs are: those of the arc, then its `input`, rendered at their first use. */
 export function stepInput(
   step: ProgramStep,
   arcInput: JsonObject,

@@ -7,7 +7,7 @@ import type { Program } from "../program/program.ts";
 import { render } from "./scope.ts";
 
 /**
- * `executor.spec.timeout` in milliseconds; undefined: none. Whoever runs the execution ends it then with
+ * `executor.spec.timeout` in milliseconds; undefined: none. The runtime ends the execution then with
  * `workflow.failed` and {@link outOfTime}. Throws `FlowError`: the execution cannot begin; and `ReferenceNeeded` as decisions do.
  */
 export function timeLimit(program: Program, workload: JsonObject, env: EngineEnv): number | undefined {

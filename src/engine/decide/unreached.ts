@@ -50,7 +50,7 @@ function reachableSteps(state: ExecutionState, program: Program): Set<number> {
   return alive;
 }
 
-/** The final step, where there is one that has not run and nobody asked to stop earlier. */
+/** The final step, if the run has no target. */
 export function finalStep(state: ExecutionState, program: Program): ProgramStep | undefined {
   const name = program.playbook.executor.finalStep;
   if (name === undefined || state.target !== null) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Work that may be interrupted: after each piece it yields, and whoever drives it may do something else before the next one. A
- * server that did it at once would answer nobody meanwhile.
+ * Work that may be interrupted: after each piece it yields, and its driver may do something else before the next one. A
+ * server that did it at once would answer no calls meanwhile.
  */
 export type Pieces<T> = Generator<undefined, T, undefined>;
 

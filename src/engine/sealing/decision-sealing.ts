@@ -71,7 +71,7 @@ export function sealedDecisions(
       sealer = asked;
       return asked;
     }
-    // Whoever waits for it hears why it failed.
+    // Everyone who waits for it gets the reason of the failure.
     asked.catch(() => undefined);
     throw new ValueNeeded("the keys of sealed values", async () => {
       sealer = await asked;

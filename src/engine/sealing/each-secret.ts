@@ -2,9 +2,9 @@ import { isJsonObject, type Json, own } from "../../schema/words/json.ts";
 import { SECRET_CHARS_MIN } from "./secret-index.ts";
 import { basicVariant } from "./secret-variants.ts";
 
-/** What of a value is a secret. */
+/** Which parts of a value are secrets. */
 export interface Noting {
-  /** Shorter texts and numbers are none. Default 4, which is also the least. */
+  /** Values shorter than this are not treated as secrets. Default and minimum: 4. */
   charsMin?: number;
   /** It comes from a sensitive result. */
   isSensitive?: true;

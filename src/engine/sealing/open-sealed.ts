@@ -4,8 +4,8 @@ import { mapJson, someJson } from "./map-json.ts";
 import type { Secrets } from "./secrets.ts";
 
 /**
- * What of a sensitive result is a secret. Shorter texts are not sealed where a later step reports them. The result itself is
- * never told; but words such as `ok` and `granted` stand in many results, and arcs are to see them.
+ * Shortest text of a sensitive result that counts as a secret. Shorter ones are not sealed where a later step reports them. The
+ * result itself is always sealed; but words such as `ok` and `granted` occur in many results, and arcs must be able to read them.
  */
 export const SENSITIVE = { charsMin: 8, isSensitive: true } as const;
 
@@ -15,7 +15,7 @@ export function mayBeSealed(value: Json): boolean {
 }
 
 /**
- * The value with everything sealed in it opened, and noted: it is a secret of whoever opens it. What does not open stays, or is
+ * The value with everything sealed in it opened, and noted: it becomes a secret of the command that opens it. What does not open stays, or is
  * what `lost` makes of the text that it stands in, where that is given and says that it should have opened.
  */
 export function openSealed(

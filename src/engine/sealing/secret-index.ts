@@ -4,7 +4,7 @@
  */
 export type SecretKind = "text" | "number" | "word";
 
-/** Who looks: people, from whom all is hidden, or a value that is passed on, in which what is short is nobody's secret. */
+/** The use: text for people, in which every secret is hidden, or a value that is passed on, in which short texts are no secrets. */
 export type Looking = "shown" | "passed";
 
 /** Texts that are looked for all at once. */

@@ -183,7 +183,7 @@ function retryOf({ task, run, error }: EventOf<"task.done">, at: string): Retry 
   return { task, run, at, error: { code: error.code, message: error.message.slice(0, RETRY_MESSAGE_CHARS_MAX) } };
 }
 
-/** The run that was waited for is under way. */
+/** The awaited run has begun. */
 function runGoesOn(state: ExecutionState, event: EventOf<"task.progress">): ExecutionState {
   const retries = openCommand(state, event.command_id)?.retries;
   const iteration = event.iteration ?? 0;
@@ -251,8 +251,8 @@ function stepFailed(state: ExecutionState, event: EventOf<"step.failed">): Execu
 }
 
 /**
- * Of a run that was cancelled, a step that nobody had begun with did not fail; one that was stopped says so in its error. Logs of
- * before say `step.failed` of both.
+ * When a run is cancelled, a step that had not begun did not fail; a step that was stopped says so in its error. Older logs have
+ * `step.failed` for both.
  */
 function endOfFailed(state: ExecutionState, step: string): "FAILED" | "SKIPPED" {
   return state.status === "CANCELLED" && stepState(state, step).attempts === 0 ? "SKIPPED" : "FAILED";

@@ -15,7 +15,7 @@ import type { TraceRef } from "../../schema/words/trace.ts";
 export type ExecutionStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
 /**
  * `PENDING → RUNNING → COMPLETED | FAILED`, or SKIPPED; a loop-back arc starts it again. When the execution is cancelled, a
- * step that runs is FAILED with an error of kind `cancelled`, and one whose work nobody has begun is SKIPPED.
+ * step that runs is FAILED with an error of kind `cancelled`, and one whose work has not begun is SKIPPED.
  */
 export type StepStatus = "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "SKIPPED";
 

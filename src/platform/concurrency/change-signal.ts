@@ -1,4 +1,4 @@
-/** Waits for a change that somebody tells of, without missing one that came between two waits. */
+/** Waits for a signalled change, without missing one that came between two waits. */
 export interface Waiter {
   /**
    * Ends with the next change (at once when there was one since the last wait), after `ms`, or when `signal` is aborted. True

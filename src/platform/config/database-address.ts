@@ -119,7 +119,7 @@ function portOf(text: string | undefined, refuse: Refuse): number {
     : refuse("has a port that is no number up to 65535");
 }
 
-/** An authority is named to be believed, and nobody else: with it the certificate is looked at, as with libpq. */
+/** With a named authority the certificate is verified against it alone, as libpq does. */
 function sslModeOf(text: string | undefined, rootCertificate: string | undefined, refuse: Refuse): SslMode {
   const mode = SSL_MODES.find((one) => one === text?.toLowerCase());
   if (text !== undefined && mode === undefined) refuse(`has an sslmode that is none of ${SSL_MODES.join(", ")}`);

@@ -94,7 +94,7 @@ function list(text: string): string[] {
     .filter((part) => part !== "");
 }
 
-/** The origin as browsers send it. A wildcard would let every page act in the name of whoever is logged in. */
+/** The origin as browsers send it. A wildcard would let every page act as the logged-in user. */
 function parseOrigin(text: string): string {
   const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   const isOrigin = url !== undefined && url.href === `${url.origin}/` && !url.hostname.includes("*");

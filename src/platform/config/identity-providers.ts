@@ -20,7 +20,7 @@ export const IDP_SETTINGS = {
   idpDomains: setting({
     name: "FLOW_IDP_DOMAINS",
     meaning: "Domains of identity providers that people may log in with, comma-separated; found by OpenID discovery",
-    default: "none: nobody logs in",
+    default: "none: no logins",
     parse: (text) => Object.freeze((text ?? "").split(",").flatMap(parseDomain)),
   }),
   idpAudience: setting({
@@ -91,7 +91,7 @@ function parseProviders(text: string): ReadonlyMap<string, IdpSettings> {
   );
 }
 
-/** Whoever can change the keys on their way can log in as anybody. */
+/** An attacker who can change the keys in transit can log in as any user. */
 function isSafe(address: string): boolean {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   return url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));

@@ -54,7 +54,7 @@ export const SERVICE_SETTINGS = {
   ),
   reaperPendingRetryMs: secondsSetting(
     "FLOW_COMMAND_REAPER_PENDING_RETRY_SECONDS",
-    "Age after which a command that nobody claimed is offered again",
+    "Age after which an unclaimed command is offered again",
     60,
   ),
   reaperMaxPerRun: countSetting("FLOW_COMMAND_REAPER_MAX_PER_RUN", "Most commands that one sweep offers again", 100),

@@ -25,7 +25,8 @@ export const TRACING_SETTINGS = {
   }),
   traceRatio: setting({
     name: "OTEL_TRACES_SAMPLER_ARG",
-    meaning: "Share, 0 to 1, of the executions that begin a trace; whoever calls with a traceparent decides for itself",
+    meaning:
+      "Share, 0 to 1, of the executions that begin a trace; a caller that sends a traceparent decides for itself",
     default: "1",
     parse: (text) => ratio(text ?? "1"),
   }),

@@ -6,7 +6,7 @@ export const CALLBACK_CREDENTIAL = "gateway_callback";
 
 /**
  * The token of callbacks to the gateway. It is made of the operator's token, which server and gateway both have, so that there
- * is no further secret to hand out; and nobody who sees it learns that one. Without tokens the service is open to its machine.
+ * is no further secret to hand out, and it does not reveal the token it is derived from. Without tokens the service is open to its machine.
  */
 export function callbackToken(serverToken: Secret | undefined): Secret {
   const key = serverToken?.reveal() ?? "";

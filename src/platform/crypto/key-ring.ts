@@ -66,7 +66,9 @@ export function createKeyRing(keys: readonly [NamedKey, ...NamedKey[]]): KeyRing
       const key = wrappingKey(keyId);
       const dataKey = open(key, Buffer.from(wrapped, "base64url"), wrapBound(keyId, bound));
       if (dataKey?.length !== KEY_BYTES) {
-        throw damaged(`the key named '${keyId}' is another one, or the text was changed or belongs to another row`);
+        throw damaged(
+          `the key named '${keyId}' differs from the one used then, or the text was changed or belongs to another row`,
+        );
       }
       const plain = open(dataKey, Buffer.from(data, "base64url"), bound);
       dataKey.fill(0);

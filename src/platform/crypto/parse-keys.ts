@@ -11,7 +11,7 @@ const HOW = "make one with: openssl rand -base64 32";
  * out. The first one encrypts. `place` is what they were read from.
  *
  * Throws `FlowError` INVALID_SETTING with every problem, none of which holds a key: none at all, a form that is not that one, a
- * key that is too short or too long, one that nobody drew at random, an id or a key that stands there twice.
+ * key that is too short or too long, one that was clearly not drawn at random, an id or a key that stands there twice.
  */
 export function parseKeys(text: string, place: string): [NamedKey, ...NamedKey[]] {
   const entries = text

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 
-/** 256 random bits: what nobody guesses. */
+/** 256 random bits, which cannot be guessed. */
 const TOKEN_BYTES = 32;
 
 /** A token of a new session, in base64url. */

@@ -8,7 +8,7 @@ const FORWARDED_MAX = 20;
 
 /**
  * Whose call it is, as far as it is known: the connection's other end, or where that is a trusted proxy, the last address of
- * X-Forwarded-For that is none. What stands before it may be anyone's invention.
+ * X-Forwarded-For that is no address. Entries before it may be forged.
  */
 export function clientAddress(
   remote: string | undefined,

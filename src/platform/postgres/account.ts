@@ -7,7 +7,7 @@ const NAME = "postgres";
 
 /**
  * The user that the embedded PostgreSQL runs as. It refuses to run as root, so root gets the system user `postgres`, made
- * when there is none; everybody else runs it as themselves: undefined.
+ * when there is none. Other users run it as themselves: undefined.
  *
  * Throws `FlowError` UNAVAILABLE when the user cannot be made.
  */

@@ -15,7 +15,7 @@ export const AUTH_NAME = `${SERVICE_NAME}_auth`;
 /** Comment on an account of a database that this program made for the playbooks of logins. */
 export const AUTH_NOTE = "flow: logins and access control, schema auth alone";
 
-/** Who may connect: the two roles, by password, from this machine. Nobody else, the superuser included. */
+/** Who may connect: the two roles, by password, from this machine. No other role, not even the superuser. */
 const SERVICE_ACCESS = `host all ${SERVICE_NAME} 127.0.0.1/32 scram-sha-256\n`;
 const AUTH_ACCESS = `host ${SERVICE_NAME} ${AUTH_NAME} 127.0.0.1/32 scram-sha-256\n`;
 

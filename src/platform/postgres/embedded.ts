@@ -101,7 +101,7 @@ async function isUsed(sql: postgres.Sql): Promise<boolean> {
   const connections = sql`select from pg_stat_activity where application_name = ${APPLICATION_NAME} limit 1`;
   return connections.then(
     ({ length }) => length > 0,
-    // It is gone already, or in no state to answer: nobody uses it.
+    // It has ended, or cannot answer: it is not in use.
     () => false,
   );
 }

@@ -20,7 +20,7 @@ export interface PostgresPlace {
 
 /** Where root keeps what the system user cannot reach below a home folder that is closed to others. */
 const SYSTEM_FOLDER = "/var/lib/flow";
-/** Everybody may pass, nobody may look around: the server runs as another user than root. */
+/** Traversable but not listable: the server runs as another user than root. */
 const PASS_ONLY = 0o711;
 const OWNER_ONLY = 0o700;
 

@@ -2,7 +2,7 @@ import type { Json } from "../../schema/words/json.ts";
 
 /*
  * PostgreSQL's text form of arrays: `{1,NULL,"a,\"b"}`, nested by braces. The driver's own reader cannot tell NULL from
- * the text "NULL", and needs a query on each new connection whose failure ends the process: nobody waits for it.
+ * the text "NULL", and needs a query on each new connection whose failure ends the process, because its promise is not awaited.
  */
 
 /**

@@ -11,7 +11,7 @@ const FIRST_MS = 1_000;
 const LAST_MS = 30_000;
 
 /**
- * Starts the server of a place again whenever it has died, on the same port: whoever uses it knows no other. Of several processes that
+ * Starts the server of a place again whenever it has died, on the same port, which its users keep using. Of several processes that
  * use it one does so. The function that is returned ends it.
  */
 export function keepRunning(place: PostgresPlace, port: number, log: (line: string) => void): () => Promise<void> {

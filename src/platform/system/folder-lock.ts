@@ -28,7 +28,7 @@ export async function withFolderLock<T>(folder: string, work: () => Promise<T>):
   }
 }
 
-/** The file appears with its content in it: nobody reads an empty one and takes its owner for dead. */
+/** The file appears with its content in it: no reader finds an empty one and takes its owner for dead. */
 async function tryLock(file: string, mine: string): Promise<boolean> {
   const draft = `${file}.${mine.replace(" ", ".")}`;
   await writeFile(draft, mine, { mode: 0o600 });

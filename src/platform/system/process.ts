@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { runProgram } from "./run-program.ts";
 
-/** True when a process has this id, whoever it belongs to. */
+/** True when a process with this id exists, of any user. */
 export function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0) return false;
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it is there, and belongs to somebody else.
+    // EPERM: it exists, and belongs to another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

@@ -6,14 +6,14 @@ export interface TraceContext {
   traceId: string;
   /** 16 hexadecimal digits. */
   spanId: string;
-  /** Somebody keeps the spans of this trace. */
+  /** The trace is sampled: its spans are kept. */
   sampled: boolean;
 }
 
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
 /**
- * The context of a `traceparent` header; undefined for one that is none: whoever sends nonsense begins no trace. Versions
+ * The context of a `traceparent` header; undefined for an invalid one, which begins no trace. Versions
  * after 00 may have further fields, which are left out.
  */
 export function parseTraceparent(header: string | undefined): TraceContext | undefined {
@@ -28,13 +28,13 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
 }
 
-/** A trace that nobody has begun yet. */
+/** A new trace. */
 export function newTraceId(): string {
   return randomBytes(16).toString("hex");
 }
 
 /**
- * The id of the span of a thing that has an id: an execution, a claim, a run of a task. So whoever knows the thing knows its
+ * The id of the span of a thing that has an id: an execution, a claim, a run of a task. So every process that knows the thing knows its
  * span, and no process need keep one open: the execution may end on another server than the one where it began.
  */
 export function spanIdOf(...names: readonly (string | number)[]): string {

@@ -1,9 +1,9 @@
 import type { Sql } from "postgres";
 
 /**
- * Which database a connection reaches, whatever its address says, in words that are true of no other one: its name with the
- * moment at which the server was started, and with the cluster's number, which standbys share, where that may be asked. Two
- * connections reach one database when they have a word in common.
+ * Identifiers of the database behind a connection, whatever its address: its name with the server's start time, and with the
+ * cluster's number (which standbys share) where that may be read. Two connections reach the same database if they have an
+ * identifier in common.
  */
 export async function databaseIdentity(sql: Sql): Promise<string[]> {
   const [row] = await sql<{ started: string; mayAsk: boolean }[]>`

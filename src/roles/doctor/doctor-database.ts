@@ -44,7 +44,7 @@ function wayText({ pooled, version }: DatabaseWay): string {
   return `PostgreSQL ${version}, ${pooled ? "through a pooler" : "directly"}`;
 }
 
-/** A pool tries again for ever; whoever asks whether it is there wants to know. */
+/** A pool retries for ever; this check must end. */
 async function ping({ sql }: Database, address: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -34,11 +34,11 @@ export async function startDoctor(deps: DoctorRoleDeps): Promise<{ url: string }
   const token = config.doctorToken ?? config.serverToken;
   const loopback = isLoopback(host);
   if (token === undefined && !loopback) {
-    const why = `Refused to listen on ${host} without a token: whoever reaches the doctor could have it connect anywhere`;
+    const why = `Refused to listen on ${host} without a token: everyone who can reach the doctor could make it connect anywhere`;
     if (!config.authDisabled) {
       throw new FlowError("INVALID_SETTING", `${why}. Set FLOW_DOCTOR_TOKEN, or FLOW_AUTH_DISABLED=true`);
     }
-    logger.warn({}, `FLOW_AUTH_DISABLED=true: whoever reaches ${host} may use the doctor`);
+    logger.warn({}, `FLOW_AUTH_DISABLED=true: everyone who can reach ${host} may use the doctor`);
   }
   const home = deps.server ?? { url: config.serverUrl ?? SERVER_URL, token: config.serverToken };
   const doctor = await openDoctor(config, home, folder);
@@ -57,6 +57,6 @@ export async function startDoctor(deps: DoctorRoleDeps): Promise<{ url: string }
     { host, port },
   );
   lifecycle.add("the HTTP server", () => listener.close());
-  lifecycle.add("whoever waits", () => stopping.abort());
+  lifecycle.add("waiting requests", () => stopping.abort());
   return { url: listener.url };
 }

@@ -4,18 +4,18 @@ import type { Logger } from "../../platform/telemetry/logger.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
 /**
- * Refuses settings that would leave a gateway open, and says in the log what nobody can do with the others. Throws `FlowError`
+ * Refuses settings that would leave a gateway open, and logs what does not work with the others. Throws `FlowError`
  * INVALID_SETTING that lists every reason.
  */
 export function checkGateway(config: Config, host: string, logger: Logger): void {
   const problems = gatewayProblems(config, host);
   if (problems.length > 0) throw new FlowError("INVALID_SETTING", problems.join("\n"));
   if (config.authBypass) {
-    const what = `whoever reaches ${host} acts as the operator, and no login is asked for`;
+    const what = `everyone who can reach ${host} acts as the operator, without a login`;
     logger.warn({}, `GATEWAY_AUTH_BYPASS=true: AUTHENTICATION IS OFF, ${what}. Never use it where others work`);
   }
   if (config.idpDomains.length === 0 && config.idpProviders.size === 0 && !config.authBypass)
-    logger.warn({}, "nobody can log in: set FLOW_IDP_DOMAINS and FLOW_IDP_AUDIENCE, or FLOW_IDP_CONFIG");
+    logger.warn({}, "no logins are possible: set FLOW_IDP_DOMAINS and FLOW_IDP_AUDIENCE, or FLOW_IDP_CONFIG");
   if (config.corsOrigins === undefined && config.gatewayPublicUrl === undefined && config.publicUrl === undefined)
     logger.warn({}, "no page but the gateway's own may call: set CORS_ALLOWED_ORIGINS for pages elsewhere");
 }
@@ -28,7 +28,7 @@ export function gatewayProblems(config: Config, host: string): string[] {
   if (idpDomains.length > 0 && idpAudience === undefined)
     problems.push("FLOW_IDP_DOMAINS needs FLOW_IDP_AUDIENCE: else tokens of any application would log in here");
   if (authBypass && !isLoopback(host) && !authBypassAnywhere) {
-    const why = `GATEWAY_AUTH_BYPASS=true on ${host}: whoever reaches it could run anything`;
+    const why = `GATEWAY_AUTH_BYPASS=true on ${host}: everyone who can reach it could run anything`;
     problems.push(`${why}. Take it away, listen on 127.0.0.1, or set FLOW_GATEWAY_AUTH_BYPASS_ANYWHERE=true`);
   }
   if (isOpen && serverToken === undefined && !authBypass) {

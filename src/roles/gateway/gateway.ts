@@ -37,7 +37,7 @@ export interface GatewayDeps {
   /** The server, where it runs in this process; else FLOW_BASE_URL, FLOW_SERVER_URL or this machine's. */
   serverUrl?: string;
   logger: Logger;
-  /** Every part that was started is added to it; whoever made it stops it, also when this throws. */
+  /** Every started part is added to it; its owner stops it, also when this throws. */
   lifecycle: Lifecycle;
   /** Aborted when the process is to stop. */
   signal: AbortSignal;

@@ -20,7 +20,7 @@ export interface GatewayServer {
 /** What a {@link GatewayServer} is made of. */
 export interface GatewayServerDeps {
   calls: ServerConnection;
-  /** For what waits long, so that it holds nobody up. */
+  /** For long waits, so that they delay no other call. */
   waits: ServerConnection;
   /** Catalog path of the login's playbook. */
   playbook: string;
@@ -45,7 +45,7 @@ export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
         const hint = "a server registers it when it starts; see its log";
         throw new FlowError(
           "UNAVAILABLE",
-          `Nobody can log in: the playbook '${playbook}' is not in the catalog; ${hint}`,
+          `No logins are possible: the playbook '${playbook}' is not in the catalog; ${hint}`,
         );
       }
       if (isUsedKey(reply, idempotencyKey))
@@ -70,7 +70,7 @@ export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
     },
     async revoke(tokenSha256) {
       const body = JSON.stringify({ token_sha256: tokenSha256 });
-      // In the user's own name: so it stands in the audit log, and nobody ends another's.
+      // In the user's own name, for the audit log, and so that no user can end another's session.
       const session = { tokenSha256, address: undefined };
       const reply = await calls.call({ ...asked, method: "POST", path: "/api/auth/sessions/revoke", body, session });
       if (reply.status === 401) throw invalidSession();
@@ -88,7 +88,7 @@ export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
 
 const ENDS = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 
-/** What the server answered. Throws its refusal; one of this gateway's own token is nobody's fault who calls. */
+/** The server's answer. Throws its refusal; a refusal of this gateway's own token is not the caller's fault. */
 function accepted(reply: ServerReply): unknown {
   if (reply.status < 300) return reply.body;
   if (reply.status !== 401 && reply.status !== 403) throw refusal(reply);

@@ -3,7 +3,7 @@ import type { Config } from "../../platform/config/config.ts";
 import { isLoopback } from "../../platform/http/loopback.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 
-/** On loopback nobody shares out calls: whoever presses Ctrl-C need not wait. */
+/** On loopback there is no load balancer, and Ctrl-C need not wait. */
 const DEFAULT_MS = 2_000;
 
 /** How long calls are still answered by a listener on this address. */
@@ -24,7 +24,7 @@ export interface LameDuckDeps {
 
 /**
  * Lets callers go elsewhere before a process stops. From the signal on its health should say `stopping`; every answer ends its
- * connection; the listener stays for a while, in which whoever shares out calls hears of it and nobody meets a closed door. Add it
+ * connection; the listener stays open for a while, in which load balancers notice and no call meets a closed port. Add it
  * after all that answers.
  */
 export function openLameDuck({ signal, lameDuckMs, lifecycle, listeners }: LameDuckDeps): void {
@@ -38,7 +38,7 @@ export function openLameDuck({ signal, lameDuckMs, lifecycle, listeners }: LameD
   lifecycle.add(
     "the last callers",
     async () => {
-      // Stopped for another reason, such as a start that failed: nobody calls yet.
+      // Stopped for another reason, such as a failed start: there are no calls yet.
       if (leftAt !== undefined) await sleep(Math.max(0, leftAt + lameDuckMs - performance.now()));
     },
     lameDuckMs + 1_000,

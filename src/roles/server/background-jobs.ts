@@ -35,7 +35,7 @@ export interface UpkeepDeps {
 
 /** A server that takes this long to work out what follows from a batch is taken for dead, and another one does it too. */
 const BATCH_IDLE_MS = 5_000;
-/** Time between two looks for commands that nobody told of: what is given back at another server is taken within a second. */
+/** Interval of the search for ready commands whose notice was lost: what another server gives back is taken within a second. */
 const POLL_MS = 700;
 /** Time between two looks at what is watched here, where no broker tells: an end there is heard here some 20 ms later. */
 const ELSEWHERE_MS = 25;
@@ -50,7 +50,7 @@ const SESSION_DAYS = 30;
 export const RETENTION_INTERVAL_MS = 300_000;
 
 /**
- * Runs what nobody asks for: commands and batches that another process left, deadlines, the reaper, partitions of the log,
+ * Starts the background jobs: commands and batches that another process left, deadlines, the reaper, partitions of the log,
  * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
  */
 export function startUpkeep(deps: UpkeepDeps): void {

@@ -14,7 +14,7 @@ type GivenSettings = Pick<Config, "credentialsFile" | "environment">;
 
 /**
  * Registers the credentials of `FLOW_CREDENTIALS_FILE` and of `FLOW_CREDENTIAL_<NAME>` that are absent; what is there already
- * stays as it is, whoever changed it since. Throws `FlowError` INVALID_SETTING with every credential that cannot be one, and
+ * stays as it is, even if it was changed since. Throws `FlowError` INVALID_SETTING with every credential that cannot be one, and
  * registers none then; FILE_UNREADABLE.
  */
 export async function registerGivenCredentials(

@@ -49,7 +49,7 @@ export async function findDatabase(deps: FindDatabaseDeps): Promise<FoundDatabas
     told(way),
   );
   if (sessionUrl === undefined) {
-    const what = "nobody hears of changed sessions through a pooler: gateways ask for each one";
+    const what = "notices of changed sessions do not pass a pooler: gateways ask for each session";
     logger.info({}, `${what}. FLOW_DATABASE_DIRECT_URL names the way past it`);
   }
   const options = { pooled: way.pooled, prepare };

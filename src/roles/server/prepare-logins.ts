@@ -112,7 +112,7 @@ function addressOf(databaseUrl: string): DatabaseAddress {
 
 function warnOfAccount(account: LoginCredential, config: LoginConfig, logger: Logger): void {
   if (account !== "refused" && account !== "foreign") return;
-  const what = "Nobody can log in: the credential pg_auth is missing, and";
+  const what = "No logins are possible: the credential pg_auth is missing, and";
   const hand = "Make one by hand and store it, see docs/access.md";
   const why = {
     embedded:

@@ -103,7 +103,7 @@ async function look(store: PayloadStore, logger: Logger): Promise<void> {
     await store.check?.();
   } catch (error) {
     if (error instanceof FlowError && error.code === "NOT_STORED") throw invalid(error.message, error);
-    // It may start after us. Whoever stores meanwhile is told, and tries again.
+    // It may start after us. Calls that store something meanwhile get an error and retry.
     logger.warn({ err: error, store: store.kind }, "a store of results does not answer yet");
   }
 }

@@ -41,7 +41,7 @@ export interface ServerDeps {
   logger: Logger;
   /** Aborted when the process is to stop. */
   signal: AbortSignal;
-  /** Every part that was started is added to it; whoever made it stops it, also when this throws. */
+  /** Every started part is added to it; its owner stops it, also when this throws. */
   lifecycle: Lifecycle;
 }
 
@@ -66,8 +66,8 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   const { config, host, port, logger, lifecycle, signal } = deps;
   const tokens = { server: config.serverToken, worker: config.workerToken };
   checkAccess(config, host);
-  if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: whoever reaches ${host} may do anything`);
-  // Before anything is touched: whoever has no key for a database of their own is told so at once.
+  if (config.authDisabled) logger.warn({}, `FLOW_AUTH_DISABLED=true: everyone who can reach ${host} may do anything`);
+  // Before anything else: a missing key for an external database is reported at once.
   const keyFolder = config.databaseUrl === undefined ? resolve(deps.folder, config.home) : undefined;
   const keys = await openKeyRing({ ...config, keyFolder, log: (line) => logger.info({}, line) });
   const found = await findDatabase(deps);
@@ -84,7 +84,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   );
   await awaiting(() => registerGivenCredentials(config, service.credentials, logger));
   await awaiting(() => warnOfUnknownKeys(database, keys, logger));
-  // What the server registers by itself, before it listens, is nobody's news.
+  // What the server registers itself, before it listens, is not announced.
   let level: "debug" | "info" = "debug";
   const catalog = createCatalog({
     database,
@@ -131,13 +131,13 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   );
   lifecycle.add("the HTTP server", () => listener.close());
   // Who waits for something is answered, so that the HTTP server can end.
-  lifecycle.add("whoever waits", () => stopping.abort());
+  lifecycle.add("waiting requests", () => stopping.abort());
   openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
   return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined };
 }
 
 /**
- * Whoever can reach the port can run anything that playbooks can. So an open server stays on this machine. Throws `FlowError`
+ * Everyone who can reach the port can run anything that playbooks can. So a server without tokens listens on loopback only. Throws `FlowError`
  * INVALID_SETTING.
  */
 export function checkAccess(config: Config, host: string): void {
@@ -146,18 +146,18 @@ export function checkAccess(config: Config, host: string): void {
   };
   const { serverToken, workerToken, authDisabled } = config;
   if (serverToken === undefined && workerToken !== undefined)
-    refuse("FLOW_WORKER_TOKEN is set without FLOW_SERVER_TOKEN: nobody could operate the server. Set both");
+    refuse("FLOW_WORKER_TOKEN is set without FLOW_SERVER_TOKEN: the server would have no operator. Set both");
   if (serverToken !== undefined && serverToken.reveal() === workerToken?.reveal())
     refuse("FLOW_SERVER_TOKEN and FLOW_WORKER_TOKEN are the same: workers would be operators. Choose two");
   if (serverToken !== undefined && authDisabled)
     refuse("FLOW_AUTH_DISABLED=true and FLOW_SERVER_TOKEN contradict each other. Take one of them away");
   if (serverToken === undefined && !authDisabled && !isLoopback(host)) {
-    const why = `Refused to listen on ${host} without tokens: whoever reaches it could run anything`;
-    refuse(`${why}. Set FLOW_SERVER_TOKEN, or FLOW_AUTH_DISABLED=true where nobody else can reach it`);
+    const why = `Refused to listen on ${host} without tokens: everyone who can reach it could run anything`;
+    refuse(`${why}. Set FLOW_SERVER_TOKEN, or FLOW_AUTH_DISABLED=true if no one else can reach it`);
   }
 }
 
-/** A key that was taken away too soon is missed now, not when a playbook needs the secret. */
+/** A key that was removed too soon is reported now, not when a playbook needs the secret. */
 async function warnOfUnknownKeys(database: Database, keys: KeyRing, logger: Logger): Promise<void> {
   for (const { keyId, count } of await countUnknownKeys(database, keys.ids)) {
     const what = `${count} secrets in the database are encrypted with the key '${keyId}', which this server does not have`;
@@ -165,14 +165,14 @@ async function warnOfUnknownKeys(database: Database, keys: KeyRing, logger: Logg
   }
 }
 
-/** For anybody: where the database is stays in the log. */
+/** For callers: the database's address is only in the log. */
 const DEGRADED = {
   status: "degraded",
   why: "The database cannot be reached; calls are answered 503 until it is back",
 } as const;
 const STOPPING = { status: "stopping", why: "This server was told to stop; call another one" } as const;
 
-/** Over the way past a pooler, where there is one: a migration may take long, and holds a lock. */
+/** Over the direct address, if a pooler is used: a migration may take long, and holds a lock. */
 async function prepareSchema(database: Database, { url, sessionUrl }: FoundDatabase, logger: Logger): Promise<void> {
   const direct = sessionUrl === undefined || sessionUrl === url ? undefined : openDatabase(sessionUrl);
   try {

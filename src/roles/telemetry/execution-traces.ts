@@ -32,13 +32,13 @@ export function createExecutionTraces({
         if (random() >= ratio) return undefined;
         return { context: formatTraceparent({ traceId: newTraceId(), spanId, sampled: true }) };
       }
-      // Nobody keeps it: handing it on as it is costs nothing.
+      // It is not sampled: passing it on unchanged costs nothing.
       if (!caller.sampled) return { context: formatTraceparent(caller) };
       return { context: formatTraceparent({ ...caller, spanId }), parent: caller.spanId };
     },
     ended({ trace, executionId, path, status, startedAt, endedAt, error }) {
       const context = parseTraceparent(trace?.context);
-      // Begun where nobody traced: the context is the caller's own.
+      // Started without a trace of ours: the context is the caller's own.
       if (context === undefined || !context.sampled || context.spanId !== spanIdOf(executionId)) return;
       tracing.end({
         traceId: context.traceId,

@@ -50,7 +50,7 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
     isReady = resolve;
     isUnusable = reject;
   });
-  // Whoever starts it may stop it before it waits for this.
+  // Its parent may stop it before it waits for this.
   ready.catch(() => undefined);
 
   const start = () => {

@@ -35,7 +35,7 @@ export interface WorkerRoleDeps {
   /** Version of the program. */
   version: string;
   logger: Logger;
-  /** Every part that was started is added to it; whoever made it stops it. */
+  /** Every started part is added to it; its owner stops it. */
   lifecycle: Lifecycle;
 }
 

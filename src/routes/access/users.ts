@@ -154,7 +154,7 @@ function userIn(c: Context) {
   return userOf(c.req.param("user") ?? "");
 }
 
-/** A user by what a caller calls them. What is neither an id nor an address is nobody's: `FlowError` NOT_FOUND. */
+/** A user by what a caller calls them. Throws `FlowError` NOT_FOUND for text that is neither an id nor an address. */
 export function userOf(text: string) {
   const parsed = v.safeParse(UserInAddress, text);
   if (parsed.success) return parsed.output;

@@ -81,7 +81,7 @@ const VALIDATE = contract({
   path: "/api/catalog/validate",
   summary: "What registering a document would say of it, with lines and columns; nothing is written",
   access: "worker",
-  // It looks at nothing but the text: whoever may log in may ask.
+  // It reads only the text, so every logged-in user may call it.
   user: "session",
   body: ValidateBody,
   answer: ValidateAnswer,

@@ -109,7 +109,7 @@ export function credentialRoutes(credentials: Credentials) {
       c.header("cache-control", "no-store");
       const { include_data, execution_id } = c.req.valid("query");
       if (include_data !== "true") return c.json(recordOf(await credentials.find(identifier)));
-      // Whoever may store a credential gives it to playbooks; what is in it is for workers and operators alone.
+      // A user who may store a credential gives it to playbooks; only workers and operators read its content.
       if (c.var.role === "user") throw new FlowError("FORBIDDEN", "No user is shown the data of a credential");
       const { record, data } = await credentials.read(identifier, callerOf(c, READ), {
         ...(execution_id !== undefined && { executionId: execution_id }),

@@ -20,7 +20,7 @@ import { TOOLS } from "./tools.ts";
 export interface DoctorAppDeps {
   doctor: Doctor;
   logger: Logger;
-  /** Callers must have it; undefined: nobody is asked. */
+  /** Callers must send it; undefined: no authentication. */
   token: Secret | undefined;
   /** It listens on loopback: names and pages from elsewhere are refused. */
   loopback: boolean;
@@ -88,7 +88,7 @@ function noSuchRoute(c: Context): never {
 }
 
 /**
- * Lets callers with the token in, and everybody to `open`. Without a token nobody is asked: then the doctor listens on
+ * Lets callers with the token in, and everybody to `open`. Without a token there is no authentication: then the doctor listens on
  * loopback only. Looking is guarded too: a caller may name a server and a database that the doctor is to connect to.
  */
 function tokenGuard(token: Secret | undefined, open: string): MiddlewareHandler<RouteEnvironment> {

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { DOCTOR_TOOLS, DoctorAsked, type DoctorToolName } from "../../schema/api/doctor.ts";
 import type { Json } from "../../schema/words/json.ts";
 
-/** What a tool of the doctor is, for whoever chooses among them. */
+/** Description of a doctor's tool, for the model or person that chooses one. */
 export interface DoctorTool {
   name: DoctorToolName;
   description: string;

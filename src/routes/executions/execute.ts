@@ -84,7 +84,7 @@ function keyOwner(c: Context<RouteEnvironment>): string {
   return user === undefined ? c.get("role") : `user:${user.userId}`;
 }
 
-/** One request instead of two for whoever starts an execution and wants its result. */
+/** Waits for the result: one request instead of two. */
 async function untilEnd(
   c: Context,
   executions: Pick<Executions, "outcome">,

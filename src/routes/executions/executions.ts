@@ -197,7 +197,10 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       const id = executionId(c);
       const { reason = "Cancelled by request", cascade = true } = c.req.valid("json");
       if (c.get("role") === "worker" && !(await executions.isChild(id))) {
-        throw new FlowError("FORBIDDEN", `A worker cancels what another execution has called, and nobody called ${id}`);
+        throw new FlowError(
+          "FORBIDDEN",
+          `A worker can cancel only executions that another one called, and ${id} was not called by one`,
+        );
       }
       const { status, children } = await executions.cancel(id, { reason, cascade });
       return c.json({ execution_id: id, status, children_cancelled: children } satisfies CancelAnswer);

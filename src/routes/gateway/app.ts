@@ -25,7 +25,7 @@ export interface GatewayAppDeps {
   logger: Logger;
   metrics: RequestMetrics;
   newRequestId(): string;
-  /** The process was told to stop: whoever shares out calls is to send it none. */
+  /** The process is stopping: load balancers must send it no more calls. */
   isLeaving(): boolean;
 }
 

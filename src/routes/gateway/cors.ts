@@ -9,7 +9,7 @@ export interface OriginRules {
   allowed: readonly string[];
   /** Hosts that may be asked for, where the gateway listens on loopback; undefined: any. */
   hosts: ReadonlySet<string> | undefined;
-  /** Nobody is asked who they are: then a page from elsewhere may not call at all. */
+  /** No authentication: then pages of other origins may not call at all. */
   bypass: boolean;
 }
 
@@ -40,7 +40,7 @@ const PREFLIGHT_SECONDS = "600";
  */
 export function origins({ allowed, hosts, bypass }: OriginRules): MiddlewareHandler<GatewayEnvironment> {
   const known = new Set(allowed);
-  // Where nobody is asked who they are and any name may be asked for, a page elsewhere could be led here by its own name.
+  // Without authentication and with any host name accepted, a foreign page could reach this server under its own name (DNS rebinding).
   const isTrusted = !bypass || hosts !== undefined;
   return async (c, next) => {
     // Always: what is the answer for one page must not be taken from a cache for another.

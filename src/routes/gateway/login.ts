@@ -28,7 +28,7 @@ export interface LoginRouteDeps {
   revoke(tokenSha256: string): Promise<void>;
   /** Whether the session's user may do something with a path. Throws `FlowError` UNAUTHENTICATED for no session. */
   isAllowed(tokenSha256: string, asked: { action: string; path: string }): Promise<boolean>;
-  /** GATEWAY_AUTH_BYPASS: whoever has no session is told that they may do everything, as they may. */
+  /** GATEWAY_AUTH_BYPASS: callers without a session are answered as administrators, which they are. */
   bypass: boolean;
   /** What stands before each path of the gateway, or `/`: the cookie is sent nowhere else. */
   cookiePath: string;
@@ -41,7 +41,7 @@ type ListedProvider = { domain: string; name: string } & (
   | { problem: string }
 );
 
-/** Whom a gateway that asks nobody takes its callers for. */
+/** The user that a gateway without logins assumes for every caller. */
 const NOBODY = { user_id: 0, email: "nobody@localhost", display_name: "Nobody: logins are bypassed", roles: ["admin"] };
 
 /** Login, logout, and what a session is worth (interface specification, Gateway). */
@@ -128,7 +128,7 @@ function refuseForeignRedirect(c: Context, redirectUri: string): void {
   throw new FlowError("FORBIDDEN", `'redirect_uri' must be of the page that calls, ${origin.slice(0, 200)}`);
 }
 
-/** A page that logs a visitor in as somebody else would see what the visitor then does. */
+/** A page that logged a visitor in as another user would see what the visitor then does. */
 function refuseUnknownOrigin(c: Context<GatewayEnvironment>): void {
   const origin = c.req.header("origin");
   if (origin !== undefined && c.var.isAllowedOrigin !== true) throw unknownOrigin(origin);

@@ -17,7 +17,7 @@ export interface ProxyDeps {
     path: string;
     headers: Readonly<Record<string, string>>;
     body: Uint8Array | AsyncIterable<Uint8Array> | undefined;
-    /** Its answer may be silent for as long as somebody waits for it. */
+    /** Its answer may be silent for as long as the caller waits. */
     mayBeSilent: boolean;
     signal: AbortSignal;
   }): Promise<{ status: number; headers: Readonly<Record<string, string | string[] | undefined>>; body: Readable }>;

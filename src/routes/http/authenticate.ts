@@ -11,7 +11,7 @@ import { admitUser } from "./authorize-user.ts";
 import type { RouteContract, TokenRole } from "./contract.ts";
 import { type RouteEnvironment, routeOf } from "./request-context.ts";
 
-/** Whose token is what. Without a server token nobody is asked: the server listens on loopback only, or was told to. */
+/** Whose token is what. Without a server token there is no authentication: the server listens on loopback only, or was configured so. */
 export interface Tokens {
   server: Secret | undefined;
   worker: Secret | undefined;
@@ -27,8 +27,8 @@ export interface AccessParts {
 
 /**
  * Asks who calls and whether the contract of the route lets them. Denies by default: what has no contract, or no route at
- * all, is for operators, so that nobody learns without a token which routes exist. Who is refused a route that is audited
- * stands in the audit log.
+ * all, is for operators, so that callers without a token cannot learn which routes exist. Refused calls of
+ * audited routes are recorded in the audit log.
  *
  * A gateway calls with the operator's token and says whose session it is (`x-flow-session`, the SHA-256 of the session's token
  * in hex): then the caller is that user and nothing more, decided anew with each call.
@@ -87,13 +87,13 @@ async function admitSession(
 const SESSION_OF_OTHERS = "A session (x-flow-session) is believed with the operator's token alone";
 const SESSION_OVER = "There is no such session: it has ended, was revoked, or its user is not active. Log in again";
 
-/** The client's address as a gateway tells it; nothing that is none. */
+/** The client's address as a gateway reports it; undefined when it is no address. */
 function addressOf(c: Context<RouteEnvironment>): string | undefined {
   const address = c.req.header("x-flow-address");
   return address !== undefined && isIP(address) !== 0 ? address : undefined;
 }
 
-/** Undefined for a caller without a token, or with one that is nobody's. */
+/** Undefined for a caller without a token, or with an unknown one. */
 function authenticator(tokens: Tokens): (authorization: string | undefined) => TokenRole | undefined {
   if (tokens.server === undefined) return () => "operator";
   const operator = tokenDigest(tokens.server.reveal());

@@ -17,9 +17,9 @@ export interface UserAccessDeps {
 type UserContext = Context<RouteEnvironment>;
 
 /**
- * Lets a user call a route, or throws `FlowError` FORBIDDEN, or NOT_FOUND for an id of nothing. Gives what is to be called
- * after the handler: it throws where a handler has not asked for what its contract leaves to it, so that nothing is answered
- * that nobody decided on.
+ * Lets a user call a route, or throws `FlowError` FORBIDDEN, or NOT_FOUND for an id of nothing. Returns a check to
+ * run after the handler: it throws if the handler has not made the permission check that its contract leaves to it, so that no call
+ * is answered without a decision.
  */
 export async function admitUser(
   c: UserContext,

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 
-/** For how long somebody listens to the answer of a request. */
+/** A signal that aborts when the client disconnects. */
 export interface Listening {
   /** Aborted when the client has left, or the server stops. */
   signal: AbortSignal;

@@ -2,7 +2,7 @@ import type * as v from "valibot";
 import type { AccessAction, Permission } from "../../schema/rules/access-rules.ts";
 import type { SubjectOf } from "./subject.ts";
 
-/** What a caller's token makes them: nobody that is known, a worker, or an operator, who may do everything. */
+/** What a caller's token makes them: unknown, a worker, or an operator, who may do everything. */
 export type TokenRole = "anonymous" | "worker" | "operator";
 
 /** Who calls. A user calls through a gateway, which has the operator's token and says whose session it is. */
@@ -21,7 +21,7 @@ export type UserNeeds =
 
 /**
  * What a route is: where it stands, who may call it, what it takes and answers. Routes validate by it, the table of
- * permissions is made of it, and so is `/api/openapi.json`. A route without one answers nobody.
+ * permissions is made of it, and so is `/api/openapi.json`. A route without one refuses every call.
  */
 export interface RouteContract {
   method: "get" | "post" | "put" | "delete";
@@ -48,8 +48,8 @@ export interface RouteContract {
   /** Default `application/json`. */
   contentType?: string;
   /**
-   * What a call is in the audit log: `credential.read` on `credential/:identifier`, parameters of the path filled in. Whoever is
-   * refused here stands there too; the rest is told by the use case.
+   * What a call is in the audit log: `credential.read` on `credential/:identifier`, parameters of the path filled in. Refused
+   * calls are recorded too; the use case records the rest.
    */
   audit?: { action: string; resource: string };
   /** Statuses of refusals, besides those that every route has. */

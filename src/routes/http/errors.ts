@@ -46,7 +46,7 @@ function retryAfterSeconds({ code, detail }: FlowError): number | undefined {
 
 /** The answer to an address that is no route. */
 export function noSuchRoute(c: Context): never {
-  throw new FlowError("NOT_FOUND", `There is no ${c.req.method} ${c.req.path}; /api/openapi.json lists what there is`);
+  throw new FlowError("NOT_FOUND", `There is no ${c.req.method} ${c.req.path}; /api/openapi.json lists all routes`);
 }
 
 function tell(error: unknown, unavailable: (error: unknown) => FlowError | undefined): FlowError {

@@ -6,7 +6,7 @@ import type { RouteEnvironment } from "./request-context.ts";
 
 /**
  * For a server that listens on loopback: only names of this machine may be asked for, and only its own pages may ask.
- * Otherwise any page in the browser of whoever runs this could have its own name resolve to 127.0.0.1 (DNS rebinding) and
+ * Otherwise any page in the browser of this machine's user could have its own name resolve to 127.0.0.1 (DNS rebinding) and
  * register and run playbooks. `own`: the address by which a reverse proxy on this machine is reached, where callers have to
  * say who they are.
  */

@@ -2,8 +2,8 @@ import type { Context } from "hono";
 import { maskSealed } from "../../schema/words/sealed.ts";
 
 /**
- * Answers with JSON for people: `[secret]` where something is sealed. What is sealed can be read by nobody who lacks the key;
- * the mask says what it is instead of showing a long text that means nothing.
+ * Answers with JSON for people: `[secret]` where something is sealed. Sealed text is unreadable without
+ * the key; the mask is shorter and says what it is.
  */
 export function maskedJson(c: Context, answer: object): Response {
   return c.body(maskSealed(JSON.stringify(answer)), 200, { "content-type": "application/json" });
@@ -12,7 +12,7 @@ export function maskedJson(c: Context, answer: object): Response {
 const BEGIN = Buffer.from("[sealed:");
 const MASK = Buffer.from("[secret]");
 
-/** The same for a payload as it passes, in memory that does not grow with it. Its length is known at its end alone. */
+/** The same for a streamed payload, in constant memory. Its length is known only at its end. */
 export async function* maskedParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held: Buffer = Buffer.alloc(0);
   let isInside = false;
@@ -25,7 +25,7 @@ export async function* maskedParts(parts: AsyncIterable<Uint8Array>): AsyncGener
   if (!isInside && held.length > 0) yield held;
 }
 
-/** What can be told of the text, what may be the begin of something sealed, and whether its end is within something sealed. */
+/** The masked text, the rest that may begin a sealed text, and whether the end lies within a sealed text. */
 function masked(text: Buffer, within: boolean): [done: Buffer, held: Buffer, isInside: boolean] {
   const done: Buffer[] = [];
   let at = 0;

@@ -1,14 +1,14 @@
 /** What {@link whileAllowed} asks. */
 export interface Recheck {
-  /** Grows when somebody's rights may have changed. */
+  /** Grows when a user's rights may have changed. */
   version(): number;
-  /** What it was before the caller was let in. */
+  /** Its value before the caller was admitted. */
   since: number;
-  /** Throws `FlowError` UNAUTHENTICATED or FORBIDDEN where the caller may no longer see what they are shown. */
+  /** Throws `FlowError` UNAUTHENTICATED or FORBIDDEN when the caller may no longer see the answer. */
   again(): Promise<void>;
 }
 
-/** How long nobody is asked again though nothing was heard. */
+/** Longest time between two checks without a notice of a change. */
 const AGAIN_MS = 30_000;
 
 /**

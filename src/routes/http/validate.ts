@@ -30,7 +30,7 @@ export function queryOf<S extends v.GenericSchema>(
 }
 
 /**
- * The query by a schema, parsed once for a request: whoever decides on a call and the handler that answers it have the same
+ * The query by a schema, parsed once for a request: the permission check and the handler have the same
  * value. Throws `FlowError` INVALID_INPUT.
  */
 export function validQuery<S extends v.GenericSchema>(c: Context, schema: S): v.InferOutput<S> {

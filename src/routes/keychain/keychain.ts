@@ -53,7 +53,7 @@ const GET = contract({
 const SET = contract({
   method: "post",
   path: "/api/keychain/:catalog_id/:keychain_name",
-  summary: "Keeps a keychain entry, encrypted, or replaces it; ends the lease of whoever resolved it",
+  summary: "Keeps a keychain entry, encrypted, or replaces it; ends the lease of its resolver",
   access: "worker",
   audit: { action: "keychain.write", resource: ENTRY },
   body: KeychainSetBody,
@@ -86,7 +86,7 @@ const LEASE = contract({
 /** Contracts of {@link keychainRoutes}. The list comes first: its address could be read as that of an entry. */
 export const KEYCHAIN_CONTRACTS = [LIST, GET, SET, DELETE, LEASE];
 
-/** The keychain (interface specification, Keychain). `stopping`: whoever waits for a lease is answered. */
+/** The keychain (interface specification, Keychain). `stopping`: ends the waits for leases with an answer. */
 export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
   return new Hono<RouteEnvironment>()
     .get(LIST.path, queryOf(LIST.query), async (c) => {

@@ -52,7 +52,7 @@ export async function callTool(
     await tellProgress(parts, caller, call, room, extra, signal);
     const end = await parts.calls.end(call, signal);
     if (end !== undefined) return endedAnswer(await shownNow(room.recheck, caller, call), end);
-    // Without an answer: whoever can go on asks for the rest, here or elsewhere.
+    // No answer: a client that can resume requests the rest, here or at another server.
     if (left.aborted || room.point !== undefined) await room.leave();
     return leftAnswer(call);
   } finally {

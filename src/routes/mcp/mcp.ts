@@ -126,7 +126,7 @@ function rpcError(c: Context, status: 400 | 404 | 406, code: number, message: st
   return c.json({ jsonrpc: "2.0", error: { code, message }, id: null }, status);
 }
 
-/** What the server tells by itself: that the caller's tools are other ones. */
+/** Server-initiated notifications: the caller's tool list has changed. */
 async function openNotices(
   { agentChanges, stopping }: Pick<McpParts, "agentChanges" | "stopping">,
   c: Context<RouteEnvironment>,

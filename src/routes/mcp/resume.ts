@@ -27,7 +27,7 @@ export function eventIdOf({ requestId, progressToken, after }: ResumePoint): str
   return Buffer.from(JSON.stringify([requestId, progressToken ?? null, after])).toString("base64url");
 }
 
-/** The point of an event's id; undefined for one that is none of ours. */
+/** The point of an event's id; undefined for an id that is not ours. */
 export function resumePoint(eventId: string): ResumePoint | undefined {
   let value: unknown;
   try {
@@ -42,7 +42,7 @@ export function resumePoint(eventId: string): ResumePoint | undefined {
 }
 
 /**
- * The rest of the answer to a call, for a client whose connection broke off, or whose server is another one now. A call that was
+ * The rest of the answer to a call, for a client whose connection broke off, or that now reaches another server. A call that was
  * never begun, or that the caller may not make any more, is answered so: a client waits for nothing but an answer.
  */
 export async function resumeCall(

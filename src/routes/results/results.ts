@@ -92,8 +92,8 @@ export function resultRoutes(
 }
 
 /**
- * The bytes as they were stored: nothing is parsed, so nothing is written anew in another way. What they are was said by
- * whoever stored them, so a browser is told to keep them as a file, and to take them for nothing else.
+ * The bytes as they were stored: they are neither parsed nor serialised again. Their type was
+ * chosen by the caller who stored them, so a browser must save them as a file and not interpret them.
  */
 async function resolve(
   c: Context<RouteEnvironment>,
@@ -129,7 +129,7 @@ async function resolve(
   return parts === undefined ? c.body(null, status) : c.body(streamOf(parts), status);
 }
 
-/** What the answer is, whoever reads it. */
+/** Headers that do not depend on the reader. */
 function describe(c: Context, ref: string, contentType: string): void {
   c.header("content-type", contentType);
   c.header("content-disposition", `attachment; filename="${fileNameOf(ref, contentType)}"`);

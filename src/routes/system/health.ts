@@ -17,7 +17,7 @@ export const HEALTH_CONTRACTS = [HEALTH];
 /**
  * Health (interface specification, Health and metrics). It does not ask the database, and is 200 while that is away: an
  * orchestrator that restarts the server because of it makes the outage longer. `status` says so. A server that stops answers 503,
- * so that whoever shares calls out sends it none.
+ * so that load balancers send it no more calls.
  */
 export function healthRoutes(health: () => HealthAnswer) {
   return new Hono<RouteEnvironment>().get(HEALTH.path, (c) => {

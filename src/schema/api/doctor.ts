@@ -22,10 +22,10 @@ export const Finding = v.object({
   check: v.pipe(v.string(), v.description("Which check found it, for programs.")),
   level: v.picklist(["anomaly", "notice"]),
   what: v.pipe(v.string(), v.description("What is so, with names and numbers.")),
-  since: v.pipe(v.nullable(Timestamp), v.description("Since when; null where nobody knows.")),
+  since: v.pipe(v.nullable(Timestamp), v.description("Since when; null if unknown.")),
   why_it_matters: v.string(),
   what_to_do: v.string(),
-  command: v.pipe(v.nullable(v.string()), v.description("To be copied into a shell; null where there is none.")),
+  command: v.pipe(v.nullable(v.string()), v.description("A shell command to copy, or null.")),
   count: v.exactOptional(v.pipe(v.number(), v.description("How many there are of it."))),
   execution_ids: v.exactOptional(
     v.pipe(v.array(v.string()), v.description(`Executions that it is about, ${EXECUTIONS_NAMED_MAX} at most.`)),

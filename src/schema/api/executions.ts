@@ -345,7 +345,7 @@ export const CancelBody = v.object({
   cascade: v.exactOptional(v.pipe(v.boolean(), v.description("Children too; true by default."))),
 });
 
-/** Answer of a cancellation: the status afterwards, which is another one where the execution had ended before. */
+/** Answer of a cancellation: the status afterwards, which differs when the execution had ended before. */
 export const CancelAnswer = v.object({
   execution_id: IdText,
   status: v.picklist(EXECUTION_STATES),

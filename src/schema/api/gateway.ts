@@ -22,7 +22,7 @@ export type LoginBody = v.InferOutput<typeof LoginBody>;
 /** What a browser comes back with from its provider (OpenID Connect Core 1.0, section 3.1), and what it had kept. */
 export interface AuthorizationCode {
   code: string;
-  /** RFC 7636: what nobody has who only saw the code. */
+  /** RFC 7636: proof that the caller did more than intercept the code. */
   codeVerifier: string;
   redirectUri: string;
   /** The ID token must have it. */
@@ -46,7 +46,7 @@ export const ProvidersAnswer = v.object({
       name: v.string(),
       issuer: v.nullable(v.string()),
       client_id: v.nullable(v.string()),
-      authorization_endpoint: v.pipe(v.nullable(v.string()), v.description("null: nobody can log in there now.")),
+      authorization_endpoint: v.pipe(v.nullable(v.string()), v.description("null: logins with it do not work now.")),
       problem: v.pipe(v.nullable(v.string()), v.description("Why not.")),
     }),
   ),

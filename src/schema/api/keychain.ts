@@ -37,7 +37,7 @@ export function keychainTime(text: string): number | undefined {
   ];
   if (zone === "") return undefined;
   const ms = Date.parse(`${text.toUpperCase().replace(" ", "T")}${zone === undefined ? "Z" : ""}`);
-  // PostgreSQL has no year 0, and nobody means the years before the epoch.
+  // PostgreSQL has no year 0, and years before the epoch make no sense here.
   return ms >= 0 && ms <= Date.parse("9999-12-31T23:59:59.999Z") ? ms : undefined;
 }
 
@@ -240,7 +240,7 @@ export const KeychainLeaseBody = v.pipe(
     failed: v.exactOptional(
       v.pipe(
         storableText(LEASE_MESSAGE_MAX),
-        v.description("The holder could not do it: tells those who wait, and whoever asks in the next 5 s."),
+        v.description("The holder failed: the reason for those who wait, and for requests in the next 5 s."),
       ),
     ),
   }),

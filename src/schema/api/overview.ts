@@ -62,7 +62,7 @@ export const OverviewWorker = v.object({
 });
 export type OverviewWorker = v.InferOutput<typeof OverviewWorker>;
 
-/** Why commands wait. `soon`: for a moment only, and somebody has room. */
+/** Why commands wait. `soon`: only for a moment; a worker has room. */
 export const WAITING_REASONS = ["no_worker", "no_kind", "no_labels", "no_both", "busy", "unnoticed", "soon"] as const;
 
 /** Commands that ask for the same of a worker. */
@@ -99,7 +99,7 @@ const Executions = v.object({ running: Bounded, pending: Bounded, paused: Bounde
 /** One sweep of the reaper. */
 export const Sweep = v.object({
   at: Timestamp,
-  asked: v.pipe(v.boolean(), v.description("Somebody asked for it; else it was made by the clock.")),
+  asked: v.pipe(v.boolean(), v.description("It was requested; otherwise it ran on schedule.")),
   pending: count,
   worker: count,
   timeout: count,

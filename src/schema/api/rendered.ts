@@ -49,7 +49,7 @@ export type RenderedTask = v.InferOutput<typeof RenderedTask>;
 export const RenderedAnswer = v.object({
   command_id: IdText,
   step: v.string(),
-  attempt: v.pipe(count, v.description("0 while nobody has claimed it.")),
+  attempt: v.pipe(count, v.description("0 while it is unclaimed.")),
   iteration: v.exactOptional(count),
   tasks: v.pipe(v.array(RenderedTask), v.description("In their order; none of a cursor's claim.")),
 });

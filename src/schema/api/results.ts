@@ -45,7 +45,7 @@ export function storeNamed(text: string): ResultStoreName | "auto" | undefined {
 export const RESULT_COMPRESSIONS = ["gzip", "none"] as const;
 export type ResultCompression = (typeof RESULT_COMPRESSIONS)[number];
 
-/** Type of a payload where nobody says another one. */
+/** Default type of a payload. */
 export const JSON_TYPE = "application/json";
 
 /** A media type, perhaps with parameters: what may stand in an answer's head. */
@@ -127,7 +127,7 @@ export const ResolveQuery = v.object({
   ),
   sealed: v.exactOptional(SealedAsked),
   execution_id: v.exactOptional(
-    v.pipe(IdText, v.description("For workers: the execution that reads, in the name of whoever started it.")),
+    v.pipe(IdText, v.description("For workers: the execution that reads, in the name of the user who started it.")),
   ),
 });
 

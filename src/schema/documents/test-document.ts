@@ -4,7 +4,7 @@ import { TASK_ERROR_KINDS } from "../words/outcome.ts";
 
 /*
  * A test document, `*.test.yaml`: runs of one playbook with mocked tools, and what is expected of each. Maps are closed: a
- * misspelt expectation that nobody checks would be a test that proves nothing.
+ * misspelt expectation that was never checked would prove nothing.
  */
 
 /** A key that may be absent. Null is a value here: a mock may well answer null. */

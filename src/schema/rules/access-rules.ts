@@ -40,7 +40,7 @@ export interface PlaybookPermission extends PathRow, ActionFlags {
   role: string;
 }
 
-/** A decision, and what it rests on: for the audit log, and for whoever asks why. */
+/** A decision and its reason, for the audit log and for `flow can`. */
 export interface AccessDecision {
   allowed: boolean;
   /** The role and the row that allow it, or why nothing does. */

@@ -69,7 +69,7 @@ export interface CredentialField {
   required: boolean;
 }
 
-/** The fields that a type speaks of, for whoever asks a person for them; others are allowed. */
+/** The known fields of a type, for forms and prompts; other fields are allowed. */
 export function credentialFields(type: CredentialType): CredentialField[] {
   const { required = [], types = {} } = BUILT_IN[type];
   return Object.entries(types).map(([name, of]) => ({ name, type: of, required: required.includes(name) }));

@@ -8,7 +8,7 @@ const DEPTH_MAX = 32;
 /**
  * What is wrong with a value by a JSON Schema of an author: `arguments.city is required`. Understands `type`, `enum`, `const`,
  * `required`, `properties`, `additionalProperties`, `items`, and the limits of numbers, texts and lists. Everything else is
- * for whoever fills in the value; `pattern` too, since an author's regular expression could keep the process busy. Takes time
+ * a hint for the caller; `pattern` too, since an author's regular expression could keep the process busy. Takes time
  * in proportion to value and schema, compiles nothing, and never throws.
  */
 export function problemsBySchema(schema: JsonObject, value: Json, name: string): string[] {
@@ -94,7 +94,7 @@ function isOfType(type: string, value: Json): boolean {
   if (type === "null") return value === null;
   if (type === "array") return Array.isArray(value);
   if (type === "object") return isJsonObject(value);
-  // A type that is none is a mistake of the author's, and nothing that a caller could mend.
+  // An unknown type is the author's mistake; a caller could not correct it.
   return KNOWN.has(type) ? typeof value === type : true;
 }
 

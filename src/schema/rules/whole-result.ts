@@ -121,7 +121,7 @@ function* mergedIterations(
   return merge.value();
 }
 
-/** The pairs in a part of a loop. The engine wrote it (`loop.results.stored`); a part that somebody made up has none. */
+/** The pairs in a part of a loop. The engine wrote it (`loop.results.stored`); a forged part has none. */
 export function entriesOf(part: Json): LoopResult["tail"] {
   if (!Array.isArray(part)) return [];
   const isEntry = (entry: Json) => Array.isArray(entry) && typeof entry[0] === "number" && isJsonObject(entry[1]);

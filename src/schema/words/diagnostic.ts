@@ -24,7 +24,7 @@ export type Diagnostic = {
 /** The errors among the problems that an `INVALID_PLAYBOOK` carries as its detail; none for anything else. */
 export function errorsOf(error: unknown): Diagnostic[] {
   if (!(error instanceof FlowError) || error.code !== "INVALID_PLAYBOOK" || !Array.isArray(error.detail)) return [];
-  // Whoever raises this code puts the diagnostics there, as they are.
+  // The code that raises this error puts the diagnostics there, unchanged.
   const diagnostics = error.detail as unknown as Diagnostic[];
   return diagnostics.filter(({ severity }) => severity === "error");
 }

@@ -16,7 +16,7 @@ export type Write = [name: string, value: Json];
 export interface Fired {
   step: string;
   input: JsonObject;
-  /** The arc leads back to a step that comes before: it waits for nobody and runs its target again. */
+  /** The arc leads back to a step that comes before: it does not wait, and runs its target again. */
   back: boolean;
 }
 

@@ -34,7 +34,7 @@ export type Manifest = {
 };
 
 /**
- * The record of a list's result where some of it is stored: what each task gave, in order. It is made when somebody asks and is
+ * The record of a list's result where some of it is stored: what each task gave, in order. It is made on request and is
  * stored nowhere. What it comes to has the fields of all parts, later wins.
  */
 export type TasksManifest = {

@@ -12,7 +12,7 @@ const IdSchema = v.pipe(v.string(), v.regex(/^[1-9]\d{0,15}$/));
  */
 export const NoticeSchema = v.variant("kind", [
   v.object({
-    /** Commands that nobody has claimed yet. */
+    /** Unclaimed commands. */
     kind: v.literal("commands"),
     commandIds: v.pipe(v.array(IdSchema), v.minLength(1), v.maxLength(NOTICE_COMMANDS_MAX)),
   }),

@@ -46,7 +46,7 @@ export type FieldRef = {
  *
  * - `value`: inline JSON.
  * - `ref`: the payload, or the manifest of several, is in a store.
- * - `tasks`: a pipeline. Its value is the merge of its tasks' fields, computed when somebody reads it.
+ * - `tasks`: a pipeline. Its value is the merge of its tasks' fields, computed when it is read.
  * - `loop`: a loop. Its results are inline while small, else in parts.
  * - `runs`: several runs of a task, while it may run again: only within the worker that runs them.
  */

@@ -35,8 +35,8 @@ export interface Sealer {
   seal(value: string | number): string;
   /** A result that is a secret as a whole (`spec.result.sensitive`). */
   sealResult(json: string): string;
-  /** Undefined for what was sealed for another tree, or with a key that is gone, or by nobody: a text that only looks sealed. */
+  /** Undefined for what was sealed for another tree, or with a lost key, or not at all: a text that only looks sealed. */
   open(sealed: string): Opened | undefined;
-  /** The id of the key that a text was sealed with, where that is none of this sealer's; undefined: it has it, or nobody sealed that. */
+  /** The id of the key that a text was sealed with, if this sealer lacks it; undefined: it has the key, or the text is not sealed. */
   lostKeyOf(sealed: string): string | undefined;
 }

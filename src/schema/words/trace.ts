@@ -2,6 +2,6 @@
 export interface TraceRef {
   /** `traceparent` under which the execution's commands run. */
   context: string;
-  /** Span id of whoever called; present where the execution has a span of its own, which stands under that one. */
+  /** Span id of the caller; present if the execution has a span of its own, whose parent it is. */
   parent?: string;
 }

@@ -41,7 +41,7 @@ export function createAccess({ database, onFault }: AccessDeps): Access {
   return {
     async session(tokenSha256) {
       const found = await findSessionAccess(database, tokenSha256);
-      // Nobody waits for it: the worst that comes of losing it is an idle end that is a minute early.
+      // Not awaited: if it is lost, the session's idle end comes a minute early at worst.
       if (found?.isUntouched === true) void touchSession(database, found.sessionId).catch(onFault);
       return found;
     },
@@ -58,9 +58,9 @@ export interface Actor {
 }
 
 /**
- * Nobody gives, or takes from others, what they do not have themselves: otherwise whoever may manage users could make
- * themselves an administrator, or log in as one. Throws `FlowError` FORBIDDEN. It is about permissions; {@link checkRows} is
- * about playbooks.
+ * A user can give, or take from others, only permissions that they have: otherwise a manager of users could make
+ * themselves an administrator, or log in as one. Throws `FlowError` FORBIDDEN. {@link checkRows} is the same check for
+ * playbooks.
  */
 export function checkReach({ user }: Actor, permissions: readonly string[], what: string): void {
   if (user === undefined) return;
@@ -71,8 +71,8 @@ export function checkReach({ user }: Actor, permissions: readonly string[], what
 }
 
 /**
- * Nobody gives what rows allow that their own rows do not: a row, a role that has some, or a way to log in as somebody who has
- * such a role. Taking rows away takes none. Throws `FlowError` FORBIDDEN.
+ * A user can give only rows that their own rows cover: directly, by a role with rows, or by letting a person log in as a user
+ * with such a role. Taking rows away needs none. Throws `FlowError` FORBIDDEN.
  */
 export function checkRows({ user }: Actor, rows: readonly (PathRow & ActionFlags)[], what: string): void {
   if (user === undefined) return;

@@ -35,7 +35,7 @@ export interface Audit {
    * more than {@link NOTED_MAX} in a second the rest is counted in one row.
    */
   noted(entry: AuditEntry): void;
-  /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
+  /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
   list(filter: AuditFilter, page: PageAsked): Promise<Listed<AuditRow>>;
   /** Deletes rows that were kept for long enough; gives how many. */
   deleteOld(): Promise<number>;

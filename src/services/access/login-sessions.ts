@@ -16,7 +16,7 @@ export interface LoginSessions {
   /** Newest first. */
   list(filter: LoginSessionFilter, page: PageAsked): Promise<Listed<LoginSession>>;
   /**
-   * Ends a session, or all of a user, and gives how many. One that is none, or has ended, is no error: it cannot be used either
+   * Ends a session, or all of a user, and gives how many. An unknown or ended session is no error: it cannot be used either
    * way. A user without the permission manage_users ends their own alone.
    */
   revoke(key: LoginSessionKey, actor: Actor): Promise<number>;

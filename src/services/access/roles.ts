@@ -22,15 +22,15 @@ import { type Actor, checkReach, checkRows } from "./access.ts";
 import { audited } from "./audit.ts";
 
 /**
- * Roles, and what they give. What changes stands in the audit log, written with the change, and counts for the next call of each
- * user. A role that is none: `FlowError` NOT_FOUND; one that gives more than the actor has: FORBIDDEN.
+ * Roles, and what they give. Changes are recorded in the audit log, in the same transaction, and take effect with each user's
+ * next call. Throws `FlowError` NOT_FOUND for an unknown role, FORBIDDEN for a role that gives more than the actor has.
  */
 export interface Roles {
   list(page: PageAsked): Promise<Listed<RoleRow>>;
   find(name: string): Promise<RoleRow>;
   /** What roles can give beside playbooks. */
   permissions(page: PageAsked): Promise<Listed<PermissionRow>>;
-  /** Throws `FlowError` CONFLICT for a name that is taken, NOT_FOUND for a permission that is none. */
+  /** Throws `FlowError` CONFLICT for a name in use, NOT_FOUND for an unknown permission. */
   add(role: RoleChange & { name: string; playbooks: readonly NewPlaybookPermission[] }, actor: Actor): Promise<RoleRow>;
   /** Throws `FlowError` CONFLICT for {@link KEPT_ROLE}, which stays what it is. */
   change(name: string, change: RoleChange, actor: Actor): Promise<RoleRow>;
@@ -42,7 +42,7 @@ export interface Roles {
   disallow(name: string, permissionId: string, actor: Actor): Promise<void>;
 }
 
-/** Whoever has it may do everything: it can be given and taken, and not changed. */
+/** The role that allows everything: it can be given and taken, but not changed. */
 export const KEPT_ROLE = "admin";
 
 /** The roles of a database. */
@@ -97,7 +97,7 @@ export function createRoles({ database }: { database: Database }): Roles {
     },
     async change(name, change, actor) {
       await checkPermissions(database, change.permissions ?? [], actor);
-      // Switched on, it gives its rows to whoever has it.
+      // Switched on, it gives its rows to its users.
       const given = ({ isActive, playbooks }: RoleRow) => (change.isActive === true && !isActive ? playbooks : []);
       await changing(name, actor, ["role.update", detailOf(change)], (tx) => updateRole(tx, name, change), given);
       return await find(name);

@@ -4,7 +4,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 /** Changes since the last look: of these tokens (SHA-256, hex), or perhaps of all. */
 export type ChangedSessions = { tokens: string[] } | "all";
 
-/** Who wants to know when sessions end or give something else, so that nobody acts on what was remembered. */
+/** Subscribers to ended or changed sessions, so that no cache acts on old ones. */
 export interface SessionChanges extends SessionHearing {
   /**
    * What changes, from now on; `all` first, because what happened before is not known. Ends when `signal` is aborted, and when

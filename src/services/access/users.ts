@@ -25,19 +25,19 @@ import { type Actor, checkReach, checkRows } from "./access.ts";
 import { audited } from "./audit.ts";
 
 /**
- * People who may log in, and the roles that they have. What changes stands in the audit log, written with the change. A user
- * that is none: `FlowError` NOT_FOUND; one who may more than the actor: FORBIDDEN.
+ * People who may log in, and the roles that they have. Changes are recorded in the audit log, in the same transaction. Throws
+ * `FlowError` NOT_FOUND for an unknown user, FORBIDDEN if the target user has permissions that the actor lacks.
  */
 export interface Users {
   list(filter: UserFilter, page: PageAsked): Promise<Listed<UserRow>>;
   find(key: UserKey): Promise<UserRow>;
-  /** Throws `FlowError` CONFLICT for an address that is somebody's, NOT_FOUND for a role that is none. */
+  /** Throws `FlowError` CONFLICT for an address in use, NOT_FOUND for an unknown role. */
   add(user: { email: string; displayName: string; roles: readonly string[] }, actor: Actor): Promise<UserRow>;
-  /** Who is deactivated loses their sessions. Throws `FlowError` CONFLICT for an address, or for the last administrator. */
+  /** Deactivation ends the user's sessions. Throws `FlowError` CONFLICT for an address, or for the last administrator. */
   change(key: UserKey, change: UserChange, actor: Actor): Promise<UserRow>;
   /** With sessions and roles; what they did stays in the audit log. Throws `FlowError` CONFLICT for the last administrator. */
   remove(key: UserKey, actor: Actor): Promise<UserRow>;
-  /** Throws `FlowError` NOT_FOUND for a role that is none. */
+  /** Throws `FlowError` NOT_FOUND for an unknown role. */
   grant(key: UserKey, role: string, actor: Actor): Promise<UserRow>;
   /** One that they do not have is no error. Throws `FlowError` CONFLICT for the last administrator. */
   revoke(key: UserKey, role: string, actor: Actor): Promise<UserRow>;
@@ -51,8 +51,8 @@ export function createUsers({ database }: { database: Database }): Users {
     return user;
   };
   /**
-   * One change of a user that the actor may reach, and its row in the audit log, or neither. `opens`: somebody may log in by it
-   * who could not before.
+   * One change of a user that the actor may reach, and its row in the audit log, or neither. `opens`: it may let a person
+   * log in who could not before.
    */
   const changing = async (
     key: UserKey,
@@ -142,10 +142,10 @@ async function checkRoles(database: Database, names: readonly string[], actor: A
   }
 }
 
-/** Somebody stays who may manage users: without one, only an operator could give the permission again. */
+/** At least one user must keep the right to manage users: otherwise only an operator could give it again. */
 async function checkAdministrated(tx: Transaction, { email }: UserRow, held: readonly string[]): Promise<void> {
   if (!held.includes(ADMINISTRATES) || (await someoneHas(tx, ADMINISTRATES))) return;
-  const message = `${email} is the last one who may manage users. Give somebody else a role with ${ADMINISTRATES} first`;
+  const message = `${email} is the last user who may manage users. Give another user a role with ${ADMINISTRATES} first`;
   throw new FlowError("CONFLICT", message);
 }
 

@@ -62,7 +62,7 @@ export interface Listed<T> {
   nextCursor: string | null;
 }
 
-/** `limit` items from `cursor` on. Lists throw `FlowError` INVALID_INPUT for a cursor that is none of theirs. */
+/** `limit` items from `cursor` on. Lists throw `FlowError` INVALID_INPUT for a cursor of another list. */
 export interface PageAsked {
   limit: number;
   cursor?: string;

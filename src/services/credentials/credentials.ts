@@ -55,7 +55,7 @@ export interface Credentials {
   users: ReturnType<typeof listCredentialUsers>;
   /** Throws `FlowError` NOT_FOUND. */
   remove(name: string, caller: Caller): Promise<void>;
-  /** Keeps it if there is none of that name; false when there is one. Throws as {@link save} does. */
+  /** Stores it unless one of that name exists; false if it does. Throws as {@link save} does. */
   addAbsent(content: CredentialContent, caller: Caller): Promise<boolean>;
 }
 
@@ -133,7 +133,7 @@ async function read(
   use: CredentialUse,
 ) {
   const key = keyOf(identifier);
-  // Whoever asks the log for what happened to a credential asks by its name.
+  // The audit log is searched by a credential's name.
   const named = key.id === undefined ? undefined : await findCredential(database, key);
   const resource = resourceOf(named?.name ?? identifier);
   const row = await readCredential(database, key, audited(caller, "credential.read", resource));
@@ -210,8 +210,8 @@ export interface CredentialUse {
 
 /**
  * Throws `FlowError` FORBIDDEN when a credential is for some playbooks alone and the execution is none of theirs. `playbooks` of
- * its `meta` are their paths, as patterns: so the accounts of the service itself are not given to whoever may write a playbook.
- * A worker says for whom it asks; an operator who reads it for nobody may.
+ * its `meta` are their paths, as patterns: so the service's own accounts are not given to every author of a playbook.
+ * A worker names the execution it asks for; an operator need not.
  */
 export async function checkCredentialUse(
   database: Database,
@@ -222,7 +222,7 @@ export async function checkCredentialUse(
   const patterns = meta === null ? undefined : own(meta, "playbooks");
   if (patterns === undefined || patterns === null || (executionId === undefined && !isWorker)) return;
   const path = executionId === undefined ? undefined : await findPath(database, { executionId });
-  // What is written otherwise than as a list is for nobody, rather than for everybody.
+  // A malformed list allows no playbook, rather than every one.
   const allowed = Array.isArray(patterns) ? patterns.filter((pattern) => typeof pattern === "string") : [];
   if (path !== undefined && allowed.some((pattern) => matchesPattern(pattern, path))) return;
   const who = path === undefined ? "whoever asks without one of their executions" : `playbook '${path}'`;

@@ -21,12 +21,12 @@ export interface TransientValues {
   /** Throws `FlowError` NOT_FOUND where there is no such value. */
   get(executionId: string, key: string): Promise<ExecutionValue & { value: Json }>;
   /**
-   * Keeps a value, or replaces it. Throws `FlowError` NOT_FOUND for an execution that there is not, CONFLICT for one that has
+   * Stores or replaces a value. Throws `FlowError` NOT_FOUND for an unknown execution, CONFLICT for one that has
    * ended, TOO_LARGE.
    */
   put(executionId: string, key: string, value: Json, ttlMs?: number): Promise<ExecutionValue>;
   remove(executionId: string, key: string): Promise<void>;
-  /** By key. Throws `FlowError` NOT_FOUND for an execution that there is not. */
+  /** By key. Throws `FlowError` NOT_FOUND for an unknown execution. */
   list(executionId: string, page: PageAsked): Promise<Listed<ExecutionValueListed>>;
   /** Deletes what executions that ended a day ago, or are gone, have left; gives how many. To be called now and then. */
   sweep(): Promise<number>;

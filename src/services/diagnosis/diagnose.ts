@@ -13,11 +13,11 @@ import { checkBatches, checkExecutions, checkLeft, checkStale, checkWaiting, che
 /** What is looked at. */
 export interface DiagnoseDeps {
   database: Database;
-  /** Keys that a server has; undefined where nobody here knows them. */
+  /** Keys that a server has; undefined if unknown here. */
   keyIds: readonly string[] | undefined;
   /** Room where the embedded database's data is; undefined where it is not on this machine. */
   disk?: () => Promise<{ folder: string; freeBytes: number; totalBytes: number } | undefined>;
-  /** Whether the broker is connected; undefined where there is none. */
+  /** Whether the broker is connected; undefined without a broker. */
   brokerIsUp?: () => boolean;
   /** Instead of {@link DOCTOR_LIMITS}. */
   limits?: Partial<DoctorLimits>;
@@ -89,8 +89,8 @@ export function createDiagnosis(deps: DiagnoseDeps): (limits?: Partial<DoctorLim
 }
 
 /**
- * The diagnosis with a word on what it lacks: whoever goes by "nothing wrong" must not be told so where nobody looked. Throws
- * `FlowError` SCHEMA_MISMATCH where none of its work could be looked at.
+ * Adds a finding for skipped checks: "nothing wrong" must not be reported for what was not checked. Throws `FlowError`
+ * SCHEMA_MISMATCH if no work could be checked.
  */
 function complete(diagnosis: Diagnosis): Diagnosis {
   const { skipped } = diagnosis;
@@ -104,7 +104,7 @@ function complete(diagnosis: Diagnosis): Diagnosis {
     check: "skipped_checks",
     what: `${counted(skipped.length, "check")} could not be made: ${skipped.map(({ check }) => check).join(", ")}`,
     since: null,
-    why: "What they look for may be so, and nobody would know.",
+    why: "The problems that they look for would go unnoticed.",
     todo: "See in `skipped` why: a role that may not read, or a database that does not answer in time.",
   });
   return { ...diagnosis, findings: [...diagnosis.findings, missed] };

@@ -39,9 +39,9 @@ export interface DoctorDatabase {
 /** What the doctor is made of. */
 export interface DoctorDeps {
   now(): number;
-  /** The server of this address; without one, the doctor's own. Throws `FlowError` for an address that is none. */
+  /** The server of this address; without one, the doctor's own. Throws `FlowError` for an invalid address. */
   openServer(url: string | undefined): DoctorServer;
-  /** The database of this DSN, or the doctor's own; undefined where it has none. Throws `FlowError` for a DSN that is none. */
+  /** The database of this DSN, or the doctor's own; undefined where it has none. Throws `FlowError` for an invalid DSN. */
   openDatabase(dsn: string | undefined): DoctorDatabase | undefined;
   /** Resolves when the broker answers; undefined where the doctor knows of none. */
   pingBroker?: () => Promise<void>;
@@ -181,7 +181,7 @@ async function databaseBehind(server: DoctorServer, isUp: boolean, signal: Abort
 interface Target {
   target: "server" | "database" | "broker";
   address: string;
-  /** Null where nobody can know. */
+  /** Null if unknown. */
   reachable: boolean | null;
   ms: number;
   /** How it is reached, where that is known. */
@@ -230,7 +230,7 @@ function serverAway({ url }: DoctorServer, error: unknown): Finding {
     check: "server_unreachable",
     what: `The server does not answer: ${messageOf(error)}`,
     since: null,
-    why: "Nothing can be started or shown there, and its workers report to nobody.",
+    why: "Nothing can be started or shown there, and its workers cannot report.",
     todo: "Start it, or see in its log why it hangs. Other servers of the same database take over what it had.",
     command: `curl -sS ${url}/api/health`,
   });

@@ -17,7 +17,7 @@ import { type DoctorLimits, FINDINGS_MAX, ROWS_MAX } from "./limits.ts";
 const TRANSACTION_AGE_MAX = 1_000_000_000;
 /** Connections in use from which new ones will be missed soon. */
 const CONNECTIONS_SHARE = 0.9;
-/** Dead sessions from which nobody seems to delete them. */
+/** Number of expired sessions from which the clean-up seems to be missing. */
 const SESSIONS_LEFT_MAX = 1_000;
 
 /** Tables full of dead rows. */
@@ -58,7 +58,7 @@ const BLOCKERS: Readonly<Record<VacuumBlocker["kind"], { what: string; todo: str
       statement: (id) => `ROLLBACK PREPARED ${quoted(id)}`,
     },
     slot: {
-      what: "A replication slot that nobody reads keeps old rows:",
+      what: "A replication slot without a reader keeps old rows:",
       todo: "Start its reader, or drop the slot when that is gone for good.",
       statement: (id) => `SELECT pg_drop_replication_slot(${quoted(id)})`,
     },
@@ -137,7 +137,7 @@ export async function checkSessions(reading: Reading): Promise<CheckResult> {
         level: "notice",
         what: `${counted(endingSoon, "session")} of ${active} end${endingSoon === 1 ? "s" : ""} within the hour`,
         since: null,
-        why: "Whoever uses them has to log in again.",
+        why: "Their users have to log in again.",
         todo: "Nothing, unless a program uses one of them: it needs a token of its own.",
         count: endingSoon,
       }),

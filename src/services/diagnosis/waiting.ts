@@ -2,7 +2,7 @@ import type { SeenWorker, WaitingCommands } from "../../repositories/doctor/stuc
 import type { Finding } from "../../schema/api/doctor.ts";
 import { counted, finding, shellWord } from "./finding.ts";
 
-/** Why commands wait although somebody should have taken them. */
+/** Why commands wait longer than they should. */
 export type WaitingReason = "no_worker" | "no_kind" | "no_labels" | "no_both" | "busy" | "unnoticed";
 
 /**
@@ -31,7 +31,7 @@ export function isOutOfReach(reason: WaitingReason): boolean {
   return reason !== "busy" && reason !== "unnoticed";
 }
 
-/** Commands that nobody takes: why, and what helps. */
+/** Commands that no worker takes: the reason, and what helps. */
 export function waitingFindings(waiting: readonly WaitingCommands[], workers: readonly SeenWorker[]): Finding[] {
   return waiting.map((group) => {
     const reason = whyWaiting(group, workers);

@@ -19,7 +19,7 @@ import { isOutOfReach, waitingFindings, whyWaiting } from "./waiting.ts";
  * since when, and what gets it moving.
  */
 
-/** Commands that nobody takes. */
+/** Commands that no worker takes. */
 export async function checkWaiting(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
   const workers = await seenWorkers(reading, staleMs, ROWS_MAX);
   const asked = { staleMs: 0, rowsMax: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
@@ -47,7 +47,7 @@ export async function checkStale(reading: Reading, { staleMs, hardTimeoutMs }: D
           ...shared,
           check: "stale_commands",
           what: `The worker ${worker} is gone and holds ${has}`,
-          why: `Nobody works on what it holds: the executions stand still.${lease}`,
+          why: `No worker runs its commands: the executions stand still.${lease}`,
           todo: "See that another worker is ready, and have the commands offered to it.",
           command: sweep,
         })
@@ -63,7 +63,7 @@ export async function checkStale(reading: Reading, { staleMs, hardTimeoutMs }: D
   return { findings };
 }
 
-/** Workers that were not heard of. One that holds nothing is missed by nobody, and is only told. */
+/** Workers without a heartbeat. One without commands does no harm and is only a note. */
 export async function checkWorkers(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
   const workers = await seenWorkers(reading, staleMs, ROWS_MAX);
   const silent = workers.filter(({ status, isSilent }) => status !== "offline" && isSilent);
@@ -92,7 +92,7 @@ export async function checkExecutions(reading: Reading, { staleMs }: DoctorLimit
           check: "stuck_executions",
           what: `Execution ${executionId} of ${path} is ${status}, and nothing is open that could move it`,
           since,
-          why: "It will never end by itself, and whoever waits for it waits for ever.",
+          why: "It will never end by itself, and its callers wait for ever.",
           todo: "Keep its events for a report of this fault, cancel it, and start it again.",
           command: `flow events ${executionId} --json > ${executionId}.json; flow cancel ${executionId} --reason 'stuck'`,
           executionIds: [executionId],
@@ -113,7 +113,7 @@ export async function checkExecutions(reading: Reading, { staleMs }: DoctorLimit
   };
 }
 
-/** Batches that nobody works out. */
+/** Batches that no server decides. */
 export async function checkBatches(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
   const asked = { staleMs, limit: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
   const { count, since, executionIds } = await unprocessedBatches(reading, asked);
@@ -145,7 +145,7 @@ export async function checkLeft(reading: Reading): Promise<CheckResult> {
         check: "left_commands",
         what: `${counted(left.length, "command")} of executions that have ended ${left.length === 1 ? "is" : "are"} open`,
         since: first.endedAt,
-        why: "An end closes every command with it, in one statement: somebody changed rows by hand, or this is a fault.",
+        why: "An end closes every command with it, in one statement: rows were changed by hand, or this is a fault of flow.",
         todo: "Keep the events for a report. Reports of these commands are refused, so nothing comes of them.",
         command: `flow events ${first.executionId} --json > ${first.executionId}.json`,
         count: left.length,

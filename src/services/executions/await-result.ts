@@ -14,7 +14,7 @@ export interface ExecutionResult {
   executionId: string;
   path: string;
   status: ExecutionState["status"];
-  /** As it is stored; null while it runs, and where there is none. */
+  /** As stored; null while it runs, and without a result. */
   result: StoredResult | null;
   error: TaskError | null;
 }
@@ -27,7 +27,7 @@ export interface ResultAsked {
   step?: string;
 }
 
-/** Between two looks when nobody tells: another server moved the execution and its notice was lost. */
+/** Polling interval, in case another server moved the execution and its notice was lost. */
 const LOOK_MS = 1_000;
 
 /**

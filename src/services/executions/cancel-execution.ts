@@ -24,7 +24,7 @@ const PAGE = 100;
 
 /**
  * Cancels executions. The execution itself ends first, and so calls nothing more while those below it are looked for. May be
- * repeated: one that was cancelled before and still has open children, because somebody died half-way, is gone through again.
+ * repeated: one that was cancelled before and still has open children, because a server died half-way, is processed again.
  * Rejects with `FlowError` NOT_FOUND, UNAVAILABLE.
  */
 export function cancelExecutions(deps: {
@@ -49,7 +49,7 @@ export function cancelExecutions(deps: {
   };
 }
 
-/** Ends every open execution below one, also below those that have ended: what nobody waited for may go on there. */
+/** Ends every open execution below one, also below those that have ended: a child that was not awaited may go on there. */
 async function endBelow(
   database: Database,
   executionId: string,

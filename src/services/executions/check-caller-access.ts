@@ -10,8 +10,8 @@ export interface StarterDeps {
 }
 
 /**
- * What an execution calls runs in the name of the user who started it, and takes what they may do now: otherwise whoever may
- * register a playbook could run all that others may, by calling it. Rejects with `FlowError` FORBIDDEN, which stands in the
+ * A child runs in the name of the user who started its parent, with that user's present permissions: otherwise everyone who may
+ * register a playbook could run any other playbook by calling it. Rejects with `FlowError` FORBIDDEN, which is recorded in the
  * audit log.
  */
 export function checkStarter({

@@ -14,9 +14,9 @@ export interface ReadingDeps {
 }
 
 /**
- * What an execution reads by a reference it reads in the name of the user who started it: results of its own tree, and of what
- * they may view. Otherwise whoever may register a playbook could read all results, by one that reads them. Rejects with
- * `FlowError` REFERENCE_NOT_AVAILABLE, which stands in the audit log.
+ * An execution reads references in the name of the user who started it: results of its own tree, and of executions which that
+ * user may view. Otherwise everyone who may register a playbook could read all results. Rejects with `FlowError`
+ * REFERENCE_NOT_AVAILABLE, which is recorded in the audit log.
  */
 export function checkReading({
   database,

@@ -7,7 +7,7 @@ import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** Events read at a time: what a slow reader makes a server hold is one such page. */
 const PAGE = 100;
-/** Between two looks when nobody tells: another server moved the execution and its notice was lost. */
+/** Polling interval, in case another server moved the execution and its notice was lost. */
 const LOOK_MS = 1_000;
 
 /** From where on events are followed, and how much of each. */
@@ -18,7 +18,7 @@ const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.faile
 
 /**
  * An execution's events after `after`, in order, as they are written; ends with the last one that it has when it is over, which
- * its row names, or when the signal is aborted. Gives `idle` about once a second when there was none, so that whoever sends them on can say that it is
+ * its row names, or when the signal is aborted. Gives `idle` about once a second without events, so that the sender can show that it is
  * alive. It reads the next page only when the last one was taken.
  */
 export async function* followEvents(

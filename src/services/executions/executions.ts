@@ -63,7 +63,7 @@ export interface AskedResult extends ExecutionResult {
 export interface Executions {
   /** See {@link startExecutions}. */
   start(asked: StartAsked): Promise<Started>;
-  /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor that is none of this list. */
+  /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
   list(filter: ExecutionFilter & Visible, page: PageAsked): Promise<Listed<ExecutionRow>>;
   /** With `stepsAfter`, an event's id, the steps to which something happened after it: all of them where that is much. */
   detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
@@ -79,7 +79,7 @@ export interface Executions {
   outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
   cancel(executionId: string, asked: CancelAsked): Promise<Cancelled>;
-  /** The execution that was started under this idempotency key of a caller; undefined where there is none. */
+  /** The execution that was started under this idempotency key of a caller; undefined if there is none. */
   startedUnder(caller: string, key: string): Promise<string | undefined>;
   /** True for an execution that another one called. */
   isChild(executionId: string): Promise<boolean>;

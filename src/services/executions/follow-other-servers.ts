@@ -4,7 +4,7 @@ import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** Hears of what other servers did where no broker tells. */
 export interface Elsewhere {
-  /** One look at the executions that somebody watches here. */
+  /** Checks once the executions that are watched here. */
   look(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ const LOOKED_AT_MAX = 1_000;
 const PAUSE_MS = 0.1;
 
 /**
- * Without a broker nobody tells this server that another one has moved an execution. For those that somebody waits for here it
+ * Without a broker this server gets no notice when another one has moved an execution. For those with a waiting caller here it
  * asks the database, all of them with one statement over the primary key: nothing is written for it on the way of the work, as
  * notifications would be, and a server that is alone, or hears a broker, asks nothing.
  */

@@ -24,13 +24,13 @@ import type { Orchestrator } from "../orchestration/orchestrator.ts";
 /** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
 const CHILD_DEPTH_MAX = 64;
 
-/** What a caller wants to be run: a path, or an entry by its id. */
+/** What to run: a path, or an entry by its id. */
 export interface StartAsked {
   path?: string;
   catalogId?: string;
   /** Of the path; the newest by default. */
   version?: number;
-  /** What the entry must be. An agent is run only when it is called one. */
+  /** What the entry must be. An agent runs only if the caller asks for an agent. */
   resourceKind?: "playbook" | "agent";
   input: JsonObject;
   target?: string;
@@ -40,7 +40,7 @@ export interface StartAsked {
   /** W3C `traceparent` of the caller. */
   traceparent?: string;
   idempotency?: { caller: string; key: string; bodySha256: string };
-  /** Asked for the path before anything is looked up or started; refuses by throwing. Default: nobody is refused. */
+  /** Permission check of a path, before any lookup or start; refuses by throwing. Default: everything is permitted. */
   permit?(path: string): Promise<void>;
   /** The user in whose name it runs. What it calls does so too. */
   startedBy?: number;
@@ -51,7 +51,7 @@ export interface Started extends Omit<Executable, "kind"> {
   executionId: string;
   status: ExecutionStateName;
   duplicate: boolean;
-  /** What is to be said of its inputs, a sentence each. */
+  /** Warnings about its inputs, a sentence each. */
   warnings: string[];
 }
 
@@ -78,7 +78,7 @@ export function startExecutions(deps: {
   return async (given) => {
     const asked = given.path === undefined ? given : { ...given, path: plainPath(given.path) };
     const { parent, input, target, returnStep, traceparent, idempotency } = asked;
-    // Before it is looked up: who may not run it is not told whether it is there.
+    // Before the lookup: a refused caller must not learn whether it exists.
     if (asked.path !== undefined) await asked.permit?.(asked.path);
     const found = await findEntry(database, newestOf, asked);
     if (found !== undefined && found.path !== asked.path) await asked.permit?.(found.path);
@@ -114,7 +114,7 @@ export function startExecutions(deps: {
   };
 }
 
-/** Throws where the run would come to a call of a playbook that is not there, whatever its values are. */
+/** Throws if every run would call a playbook that does not exist. */
 async function checkChildren({ playbook }: Program, newestOf: NewestOf, asked: StartAsked): Promise<void> {
   const registered = async (paths: readonly string[]) => {
     const found = await Promise.all(paths.map((path) => newestOf(path)));
@@ -137,7 +137,7 @@ async function checkChildren({ playbook }: Program, newestOf: NewestOf, asked: S
   throw new FlowError("NOT_FOUND", `${message}. Register it, or correct the path`);
 }
 
-/** The top of the tree; a parent that is it need not be told twice. */
+/** The top of the tree; left out where the parent itself is the top. */
 function rootOf(parent: ParentRef, { rootExecutionId, rootCatalogId }: ParentRow): Partial<ParentRef> {
   const isTop = rootExecutionId === parent.execution_id;
   return { ...(!isTop && { root_execution_id: rootExecutionId }), root_catalog_id: rootCatalogId };

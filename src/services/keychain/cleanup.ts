@@ -14,7 +14,7 @@ export interface KeychainUpkeep {
   /** These executions have ended. Never throws; asks the database only when one of them owns entries. */
   ended(executionIds: readonly string[]): void;
   /**
-   * Deletes what executions that have ended left, whoever ended them, and what expired long ago; gives how many entries. To be
+   * Deletes the entries of ended executions, also of those that another server ended, and entries that expired long ago; gives how many entries. To be
    * called every few seconds.
    */
   sweep(): Promise<number>;
@@ -31,7 +31,7 @@ const EXPIRED_DAYS = 1;
 const UNUSED_DAYS = 30;
 
 /**
- * Deletion of what nobody may read any more. Executions without entries cost nothing at their end: this server knows which of
+ * Deletes entries that can no longer be read. Executions without entries cost nothing at their end: this server knows which of
  * its own have some, and the sweep begins at the entries, not at the executions.
  */
 export function createKeychainUpkeep({ database }: { database: Database }): KeychainUpkeep {

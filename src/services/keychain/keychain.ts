@@ -36,7 +36,7 @@ export interface Keychain {
   set(asked: KeychainAsked, setting: KeychainSetting, caller: Caller): Promise<KeychainSaved>;
   /** Deletes an entry; false when there was none. */
   remove(asked: KeychainAsked, caller: Caller): Promise<boolean>;
-  /** Entries of a catalog entry, never their data. Throws `FlowError` NOT_FOUND for one that there is not. */
+  /** Entries of a catalog entry, never their data. Throws `FlowError` NOT_FOUND for an unknown one. */
   list(catalogId: string, page: PageAsked): Promise<Listed<KeychainListed>>;
   /** See `KeychainStore.lease`; throws as {@link set} does. */
   lease(asked: KeychainAsked, ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;

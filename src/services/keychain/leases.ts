@@ -5,11 +5,11 @@ import type { LeaseAsked, LeaseOutcome } from "../../repositories/keychain/lease
 export interface KeychainLeases {
   /** See `KeychainStore.lease`; answered `held` too when the signal is aborted. */
   ask(cacheKey: string, ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;
-  /** This server has set the entry, or ended its lease: whoever waits for it looks again. */
+  /** This server has set the entry, or ended its lease: waiters check again. */
   changed(cacheKey: string): void;
 }
 
-/** Between two looks when nobody tells: another server ended the lease, or its holder died. */
+/** Polling interval, for changes without a signal: another server ended the lease, or its holder died. */
 const LOOK_MS = 250;
 
 /**
@@ -39,11 +39,11 @@ export function createKeychainLeases(
 
 interface Queue {
   join(ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;
-  /** Look at once. */
+  /** Poll at once. */
   look(): void;
 }
 
-/** One who waits. */
+/** A waiter for the lease. */
 interface Waiting {
   ask: LeaseAsk;
   /** On the monotonic clock: then it is told `held`. */
@@ -53,13 +53,13 @@ interface Waiting {
   fail(error: unknown): void;
 }
 
-/** Those who wait for one entry, first come first; `onEmpty` is called when none is left. */
+/** The waiters for one entry, in order of arrival; `onEmpty` is called when none is left. */
 function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmpty: () => void): Queue {
   const waiting = new Set<Waiting>();
   let wake = () => {};
   let isTold = false;
   let isRunning = false;
-  /** Until the next look is due, somebody's time is over, or {@link look} is called. */
+  /** Until the next poll is due, a waiter's time is over, or {@link look} is called. */
   const pause = async (lookAt: number) => {
     const next = Math.min(lookAt, ...[...waiting].map(({ until }) => until)) - performance.now();
     await new Promise<void>((resolve) => {
@@ -76,7 +76,7 @@ function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmp
     for (let lookAt = 0; waiting.size > 0; ) {
       if (!isTold && performance.now() < lookAt) {
         await pause(lookAt);
-        // Whoever came meanwhile has called for a look of its own first.
+        // A waiter that joined meanwhile has requested a poll; that comes first.
         if (!isTold) expire([...waiting]);
         continue;
       }
@@ -119,7 +119,7 @@ function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmp
   };
 }
 
-/** One look for the first in line, whose answer is news for everyone who was there when it began. */
+/** Polls once on behalf of the first waiter; the answer resolves all waiters that were queued when it started. */
 async function lookOnce(
   waiting: ReadonlySet<Waiting>,
   lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>,

@@ -22,7 +22,7 @@ export async function placeFor(database: Database, asked: KeychainAsked): Promis
   return { cacheKey: cacheKeyPrefix(scope, catalogId, name) + (owner?.executionId ?? ""), owner };
 }
 
-/** The key of an entry, whether it is there or not. An execution that there is not is the root of no other. */
+/** The key of an entry, which need not exist. An unknown execution is never a root. */
 export async function cacheKeyOf(database: Database, asked: KeychainAsked): Promise<string> {
   const { scope, catalogId, name } = asked;
   const owner = await ownerOf(database, asked);

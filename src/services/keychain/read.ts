@@ -17,10 +17,10 @@ export type KeychainEntry = { cacheKey: string } & (
   | { status: "not_found" }
 );
 
-/** What of an entry stays as it is when it is renewed. */
+/** The fields of an entry that a renewal keeps. */
 export type KeptByRenewal = Pick<KeychainRow, "credentialType" | "cacheType" | "schema">;
 
-/** One who reads. */
+/** A pending read. */
 interface Reader {
   prefix: string;
   scope: KeychainScope;

@@ -19,9 +19,9 @@ export interface Callbacks {
   /** Throws `FlowError` UNAVAILABLE when too many are waited for already. */
   expect(check?: (body: CallbackBody) => void): Expected;
   /**
-   * Hands a callback to whoever waits for it. Throws `FlowError` NOT_FOUND for a request that nobody made, that was answered, or
+   * Hands a callback to its waiting request. Throws `FlowError` NOT_FOUND for an unknown request, one that was answered, or
    * whose time is over; FORBIDDEN for one of another execution, which leaves the request open; and what its `check` throws,
-   * which is also the answer to whoever waits.
+   * which is also the answer to the waiting request.
    */
   take(body: CallbackBody): Promise<void>;
 }
@@ -78,10 +78,10 @@ export function createCallbacks(): Callbacks {
 
 function unknownRequest(): FlowError {
   const why = "it was answered already, its time is over, or another gateway has made it";
-  return new FlowError("NOT_FOUND", `Nobody waits for this request_id here: ${why}`);
+  return new FlowError("NOT_FOUND", `No request waits for this request_id here: ${why}`);
 }
 
-/* Node 20 has no Promise.withResolvers. A rejection that nobody has come for yet is none to report. */
+/* Node 20 has no Promise.withResolvers. A rejection before its handler is attached must not be reported as unhandled. */
 function deferred<T>() {
   let resolve: (value: T) => void = () => undefined;
   let reject: (error: unknown) => void = () => undefined;

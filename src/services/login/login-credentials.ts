@@ -31,7 +31,7 @@ export interface DatabaseAddress {
 
 /**
  * What became of a credential: `made` now, or made anew for another address; `kept`; an administrator's `own`, which is left
- * alone; or there is none, because the database has an account of that name which is not ours (`foreign`), or the service may
+ * alone; or no account, because the database has one of that name which is not ours (`foreign`), or the service may
  * make none (`refused`).
  */
 export type LoginCredential = "made" | "kept" | "own" | "foreign" | "refused";
@@ -42,7 +42,7 @@ export interface LoginCredentialsDeps {
   credentials: Pick<Credentials, "find" | "read" | "save">;
 }
 
-/** An account that somebody else has made for the playbooks of logins: the embedded PostgreSQL has one from the start. */
+/** An existing account for the playbooks of logins: the embedded PostgreSQL has one from the start. */
 export interface GivenAccount {
   user: string;
   password: string;
@@ -126,7 +126,7 @@ export async function ensureCallbackCredential(deps: LoginCredentialsDeps, token
   return "made";
 }
 
-/** The data of a credential that this program made; undefined where there is none, or it cannot be decrypted any more. */
+/** The data of a credential that this program made; undefined if it does not exist or can no longer be decrypted. */
 async function readManaged(
   { credentials }: LoginCredentialsDeps,
   name: string,

@@ -31,7 +31,7 @@ export interface LoginDeps {
   /** Names of providers that people may log in with. */
   isDomain(domain: string): boolean;
   limit: LoginLimit;
-  /** The ID token that the provider gives for a code. Throws FORBIDDEN for a domain that is none. */
+  /** The ID token that the provider gives for a code. Throws FORBIDDEN for an unknown domain. */
   exchange(domain: string, code: AuthorizationCode): Promise<string>;
   /** With `nonce` the token must have it. */
   verify(domain: string, token: string, nonce?: string): Promise<VerifiedIdentity>;
@@ -58,12 +58,12 @@ const WATCH_AFTER_MS = 500;
 
 /**
  * Logs people in: checks the ID token, has the login's playbook enter user and session, and waits for its callback. The callback
- * is only the signal: who has logged in is what the server then says of the session, so a forged one gives nobody anything.
+ * is only the signal: the server says afterwards whose session it is, so a forged callback gives nothing.
  * Throws `FlowError` RATE_LIMITED, FORBIDDEN, UNAUTHENTICATED, INVALID_LOGIN, TIMEOUT, UNAVAILABLE, SERVER_UNREACHABLE.
  */
 export function createLogin(deps: LoginDeps): (asked: LoginAsked) => Promise<LoggedIn> {
   return async ({ idpDomain, address, userAgent, ...proof }) => {
-    // Any text may be a domain: of those that are none there is one.
+    // Unknown domains share one counter: callers can send arbitrary text.
     const name = idpDomain.trim().toLowerCase();
     deps.limit(address ?? "", deps.isDomain(name) ? name : "");
     const idpToken = "code" in proof ? await deps.exchange(idpDomain, proof.code) : proof.idpToken;
@@ -112,7 +112,7 @@ async function started(deps: LoginDeps, input: LoginInput, idpToken: string): Pr
     return await deps.start(input, `login-${tokenSha256(signed)}`);
   } catch (error) {
     if (!(error instanceof FlowError) || error.code !== "CONFLICT") throw error;
-    const why = "The ID token is not believed: somebody has logged in with it before; get a new one from the provider";
+    const why = "The ID token was refused: it was used for a login before; get a new one from the provider";
     throw new FlowError("UNAUTHENTICATED", why, { cause: error });
   }
 }
@@ -132,7 +132,7 @@ async function answered(deps: LoginDeps, expected: Expected, executionId: string
     throw new FlowError("TIMEOUT", message);
   });
   const watched = watch(deps, executionId, signal);
-  // Whichever loses has nobody who listens to it.
+  // The promises that lose the race are not awaited.
   for (const other of [late, watched]) other.catch(() => undefined);
   try {
     return await Promise.race([expected.answer.then(refuseFailed), late, watched]);

@@ -31,7 +31,7 @@ export interface RetentionDeps {
   holder: string;
   /** Days that executions which have ended are kept (FLOW_RETENTION_DAYS). */
   days: number;
-  /** How long nobody else may do this work after this process has begun a part of it. */
+  /** Lease of this work, renewed with each part: no other process does it meanwhile. */
   leaseMs: number;
   /** Milliseconds after which every kind is looked at again, also while some are behind: the time between runs that are not. */
   intervalMs: number;
@@ -40,7 +40,7 @@ export interface RetentionDeps {
   onRemoved(removed: Removed): void;
   /** Told of a kind that could not be deleted; the next interval tries it again. */
   onFailed(error: unknown): void;
-  /** Rows that one statement looks at. Default 500: a few milliseconds, so that nobody waits for long. */
+  /** Rows that one statement looks at. Default 500: a few milliseconds, so that other statements wait only shortly. */
   rowsMax?: number;
   /** Batches that one statement deletes: nothing refers to them. Default 2,000: some 20 ms. */
   batchesMax?: number;
@@ -149,7 +149,7 @@ function sum(one: Removed, other: Removed): Removed {
   };
 }
 
-/** One kind of what goes; it asks before each round whether it may go on. Resolves to true when its rounds did not do. */
+/** Deletes one kind of expired rows in rounds; checks the lease before each round. Resolves to true when rows are left. */
 type Step = (removed: Removed, goesOn: () => Promise<boolean>) => Promise<boolean>;
 
 function createSteps(deps: RetentionDeps): Step[] {

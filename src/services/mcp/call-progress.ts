@@ -1,7 +1,7 @@
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { isJsonObject } from "../../schema/words/json.ts";
 
-/** How far an execution is, for whoever waits for it. */
+/** How far an execution is, for a waiting caller. */
 export interface CallProgress {
   /** Percent, with fractions: every one is larger than the one before. */
   progress: number;

@@ -38,7 +38,7 @@ export function runLifecycleAction({
 }: LifecycleDeps): (asked: LifecycleAsked) => Promise<LifecycleStarted> {
   return async ({ resource: name, action, permit, ...about }) => {
     const resource = await findResource(catalog, name);
-    // Who may not run what is there is not told what there is.
+    // Check permission before lookup, so that a refused caller cannot probe which resources exist.
     await permit(resource?.path ?? name);
     if (resource === undefined)
       throw new FlowError("NOT_FOUND", `There is no MCP resource '${name}' nor 'mcp/${name}'`);

@@ -56,7 +56,7 @@ export interface AgentCalls {
   begin(caller: AgentCaller, asked: CallAsked): Promise<BegunCall>;
   /**
    * The call that the caller began under this key, on whichever server. It may be overtaken by what asks for it, so that it is
-   * looked for again for some seconds, until `signal` is aborted; undefined where there is none.
+   * looked for again for some seconds, until `signal` is aborted; undefined if there is none.
    */
   find(caller: AgentCaller, key: string, signal: AbortSignal): Promise<BegunCall | undefined>;
   /** What happens in the execution of a call, to its end; `idle` about once a second when there was nothing. */
@@ -67,7 +67,7 @@ export interface AgentCalls {
   cancel(caller: AgentCaller, key: string, reason: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** One wait for an end. A longer one would cost nothing, and find out later that nobody told. */
+/** One wait for an end. A longer one would cost nothing, but notice a lost message later. */
 const WAIT_MS = 30_000;
 /** Waits between two looks for a call. */
 const LOOKS_MS = [50, 200, 750, 2_000] as const;
@@ -100,7 +100,7 @@ export function createAgentCalls(deps: {
     await caller.permit("execute", row.path);
     return { executionId, path: row.path, steps: steps.length, isShown: await isShown(caller, row.path) };
   };
-  /** Calls that begin here: whoever asks for one waits until it is written. */
+  /** Calls that begin here: a lookup of one waits until it is written. */
   const beginning = new Map<string, Promise<unknown>>();
   const find = async (caller: AgentCaller, key: string, signal: AbortSignal) => {
     await beginning.get(`${caller.id} ${key}`)?.catch(() => undefined);
@@ -156,7 +156,7 @@ export function callKey(session: string, requestId: string | number): string {
     .digest("hex");
 }
 
-/** Whoever sees it stands in the audit log. */
+/** Readers are recorded in the audit log. */
 async function isShown(caller: AgentCaller, path: string): Promise<boolean> {
   if (!caller.may("view", path)) return false;
   await caller.permit("view", path);

@@ -3,7 +3,7 @@ import { agentsMark } from "../../repositories/catalog/catalog-search.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
-/** Tells whoever listens that the agents are not what they were, on whichever server they were registered. */
+/** Notifies listeners when the set of agents has changed, on whichever server. */
 export interface AgentChanges {
   /**
    * `changed` after each change from now on, to the abort of `signal`; `idle` about once a second when there was none. Throws
@@ -12,14 +12,14 @@ export interface AgentChanges {
   follow(signal: AbortSignal): AsyncGenerator<"changed" | "idle">;
 }
 
-/** How often agents are looked at while somebody listens: one short statement. */
+/** Polling interval while there are listeners: one short statement. */
 const LOOK_MS = 2_000;
 /** Between two signs of life. */
 const IDLE_MS = 1_000;
 /** Those who listen hold a connection each. */
 const LISTENERS_MAX = 1_000;
 
-/** Looks at a database. Nothing runs while nobody listens. */
+/** Polls a database, only while there are listeners. */
 export function createAgentChanges({ database }: { database: Database }): AgentChanges {
   const listeners = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;

@@ -118,7 +118,7 @@ export const TOOL_NAME_MAX = 64;
 const SLASH = "__";
 /** Before the digest of a path that its name cannot say. A name that says its path never has three underscores in a row. */
 const DIGEST = "___";
-/** Characters of the digest, 64 bits: nobody finds a second path for a name that is taken. */
+/** Characters of the digest, 64 bits: a second path with the same name cannot be found. */
 const DIGEST_CHARS = 16;
 
 /**

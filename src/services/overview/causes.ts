@@ -80,7 +80,7 @@ function batchesPileUp({ batches }: Seen, { batchMs }: CauseLimits): Cause[] {
   ];
 }
 
-/** Workers that are silent and hold something: it waits for the end of their leases, then for somebody who hears of it. */
+/** Silent workers with claimed commands: these wait for the end of the leases, then for a new claim. */
 function goneWorkers({ workers }: Seen): Cause[] {
   const gone = (workers?.items ?? []).filter(({ status, running }) => isGone(status) && running > 0);
   if (gone.length === 0) return [];
@@ -92,7 +92,7 @@ function goneWorkers({ workers }: Seen): Cause[] {
       check: "stale_claims",
       what: `${counted(held, "command")} ${held === 1 ? "is" : "are"} held by ${gone.length === 1 ? "a worker that is" : "workers that are"} gone: ${names.join(", ")}${others}`,
       since: null,
-      why: "Nobody works on them, and their executions stand still until another worker takes them.",
+      why: "No worker runs them, and their executions stand still until another worker takes them.",
       todo: "A sweep offers them to the others at once; where a lease still runs they get them at its end.",
       command: "flow-doctor repair trigger-reaper",
       action: "sweep",
@@ -131,7 +131,7 @@ function waitingWork({ queue, workers }: Seen, { waitMs }: CauseLimits): Cause[]
       if (oldestMs < waitMs) return [];
       return cause({
         ...shared,
-        what: `Workers have room, and nobody takes what waits: ${waits}`,
+        what: `Workers have room, but waiting commands are not taken: ${waits}`,
         why: "Their notification was lost, or the server does not look for what it missed.",
         todo: "A sweep has them told again.",
         command: "flow-doctor repair trigger-reaper",

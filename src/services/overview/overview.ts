@@ -41,7 +41,7 @@ export interface OverviewDeps {
   now(): number;
 }
 
-/** Longest statement, and longest look at one part: somebody waits for the page. */
+/** Limit of one statement, and of one part: a person waits for the page. */
 const STATEMENT_MS = 2_000;
 const PART_MS = 4_000;
 /** Of so many newest batches it is told how many failed. */
@@ -138,7 +138,7 @@ async function brokerPart({ broker }: OverviewDeps): Promise<Overview["broker"]>
   return { kind: "nats", connected: broker.isUp(), latency_ms: latencyMs ?? null };
 }
 
-/** The driver waits for a connection as long as it takes, and whoever looks wants to know that it does. */
+/** The driver waits for a connection without a limit; the page must show that it waits. */
 async function inTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -6,7 +6,7 @@ import type { Reaper, SweepMade } from "../workers/reaper.ts";
 
 /* The parts of the overview, from what the database has. */
 
-/** A command is taken within milliseconds where somebody has room: until then nothing is amiss. */
+/** An idle worker claims within milliseconds; below this age a waiting command is normal. */
 const SOON_MS = 3_000;
 
 /** A worker as it is shown. */

@@ -14,7 +14,7 @@ export interface ResultsObserver {
   damaged(store: ResultStoreName, ref: string): void;
 }
 
-/** Tells nobody. */
+/** An observer that does nothing. */
 export const SILENT: ResultsObserver = {
   stored: () => undefined,
   read: () => undefined,

@@ -65,7 +65,7 @@ export interface ResultsDeps {
   /** Longest payload, bytes. */
   bytesMax: number;
   limits: TierLimits;
-  /** How long payloads are kept when nobody says. */
+  /** Default time to live of payloads. */
   ttlMs: number;
   now(): number;
   /** Whether a step of an open execution has ended; default: never. */

@@ -13,7 +13,7 @@ export interface TierLimits {
 /** The stores of a server: `kv` is always there, in the row of the result where it is no other store. */
 export type PayloadStores = ReadonlyMap<ResultStoreName, PayloadStore>;
 
-/** What makes a store be there that is not. */
+/** How to enable a missing store. */
 const MISSING: Readonly<Record<ResultStoreName, string>> = {
   kv: "",
   disk: "",
@@ -25,7 +25,7 @@ const MISSING: Readonly<Record<ResultStoreName, string>> = {
 /**
  * Where a payload may go, the first choice first (interface specification, Result storage): by its size with `auto`, else to
  * the store that is named. Tiers that are not there are left out; `disk` is the last resort of `auto`. Throws `FlowError`
- * INVALID_INPUT for a name that is none, NOT_STORED for a store that this server does not have or that holds no such payload.
+ * INVALID_INPUT for an unknown name, NOT_STORED for a store that this server does not have or that holds no such payload.
  */
 export function tiersFor(
   wanted: string,

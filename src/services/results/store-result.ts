@@ -59,7 +59,7 @@ export interface KeepDeps {
   remover: Pick<ResultRemover, "remove">;
 }
 
-/** A store must have a payload within this. Whoever cleans up waits three times as long. */
+/** A store must accept a payload within this time. The clean-up waits three times as long. */
 const WRITE_MS_MAX = WRITING_MS_MAX / 3;
 
 /**
@@ -165,7 +165,7 @@ async function whyNot(database: Database, { executionId, ref }: ResultRow, claim
 
 function notClaimed(ref: string, { attempt, commandId }: ClaimKey): FlowError {
   const what = `The result ${ref} was not stored: attempt ${attempt} of command ${commandId}`;
-  const why = "is not the present claim of a command of that execution. Drop the work: somebody else has it";
+  const why = "is not the present claim of a command of that execution. Drop the work: another worker has it";
   return new FlowError("CONFLICT", `${what} ${why}`);
 }
 

@@ -217,7 +217,7 @@ test("FLOW_AUTH_DISABLED=true is warned about at every start", async (t) => {
   const folder = await folderWith(t, {});
   const environment = { ...ownDatabase(databaseUrl), FLOW_AUTH_DISABLED: "true" };
   const server = await startServe(t, folder, environment, ["--host", "0.0.0.0"]);
-  await server.untilStderr("whoever reaches 0.0.0.0 may do anything");
+  await server.untilStderr("everyone who can reach 0.0.0.0 may do anything");
 });
 
 test("a server stops when it is interrupted while it starts", async (t) => {

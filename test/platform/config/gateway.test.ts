@@ -4,7 +4,7 @@ import { loadConfig } from "../../../src/platform/config/config.ts";
 import { callbackToken } from "../../../src/platform/crypto/callback-token.ts";
 import { createSecret } from "../../../src/platform/crypto/secret.ts";
 
-test("without settings nobody logs in, no page may call and nothing is bypassed", () => {
+test("without settings there are no logins, no page may call, and nothing is bypassed", () => {
   const config = loadConfig({});
   assert.deepEqual(
     [config.gatewayPort, config.gatewayInternalPort, config.gatewayServerUrl, config.gatewayPublicUrl],

@@ -199,7 +199,12 @@ test("what is no HTTP is 400 in the shape of every error", async (t) => {
 });
 
 for (const [what, settings, host, says] of [
-  ["bypass beyond this machine", { GATEWAY_AUTH_BYPASS: "true" }, "0.0.0.0", /whoever reaches it could run anything/],
+  [
+    "bypass beyond this machine",
+    { GATEWAY_AUTH_BYPASS: "true" },
+    "0.0.0.0",
+    /everyone who can reach it could run anything/,
+  ],
   ["domains without an audience", { FLOW_IDP_DOMAINS: "a.example" }, "127.0.0.1", /needs FLOW_IDP_AUDIENCE/],
   ["no token beyond this machine", { FLOW_SERVER_TOKEN: "" }, "0.0.0.0", /needs FLOW_SERVER_TOKEN/],
   [
@@ -220,9 +225,9 @@ test("bypass is told loudly, and a second setting allows it elsewhere", async (t
   assert.match(gateway.log(), /"level":"warn".*GATEWAY_AUTH_BYPASS=true: AUTHENTICATION IS OFF/);
 });
 
-test("a gateway that nobody can log in at, or that no page may call, says so", async (t) => {
+test("a gateway without possible logins, or without an allowed page, says so", async (t) => {
   const gateway = await startTestGateway(t, {});
-  assert.match(gateway.log(), /nobody can log in: set FLOW_IDP_DOMAINS/);
+  assert.match(gateway.log(), /no logins are possible: set FLOW_IDP_DOMAINS/);
   assert.match(gateway.log(), /no page but the gateway's own may call: set CORS_ALLOWED_ORIGINS/);
 });
 

@@ -45,7 +45,7 @@ test("a worker that dies is started again", async (t) => {
   assert.deepEqual(logged, ["the worker died (exit code 7) and is started again"]);
 });
 
-test("a worker that cannot use its settings is not started again, and whoever waits for it is told", async (t) => {
+test("a worker that cannot use its settings is not started again, and its waiting parent gets the error", async (t) => {
   const { worker, logged } = await startScript(t, "process.exit(2);");
   await assert.rejects(worker.ready, { code: "INVALID_SETTING" });
   await worker.stop();

@@ -177,7 +177,7 @@ test("a reference is about the execution whose it is", async () => {
   }
 });
 
-test("whoever waits for the end of what they start must be allowed to see it", async () => {
+test("a user who waits for the result of an execution must be allowed to see it", async () => {
   const runner = await member("execute");
   assert.equal((await call(runner, "POST", "/api/execute", { path: "team/a", wait_ms: 1 })).status, 403);
   assert.equal((await call(runner, "POST", "/api/execute", { path: "team/a" })).status, 200);

@@ -289,7 +289,7 @@ test("asks for a lease that cannot be are refused", async () => {
   assert.equal((await work.post("/api/keychain/77/bad/lease", { holder: "a", lease_ms: 1_000 })).status, 404);
 });
 
-test("whoever waits for a lease is answered when the client leaves", async () => {
+test("a wait for a lease ends when the client disconnects", async () => {
   const left = new AbortController();
   await work.post(`${path("held")}/lease`, { holder: "a", lease_ms: 60_000 });
   const init = { ...posted({ holder: "b", lease_ms: 1_000, wait_ms: 30_000 }), signal: left.signal };

@@ -201,6 +201,6 @@ test("a server of a database of your own makes no account until its settings spe
   await start({ FLOW_ADMIN_EMAILS: "root@example.com" });
   assert.match(
     said.slice(2).join("\n"),
-    /'api_integration\/idp\/login' stays as it is: it was edited\nNobody can log in/,
+    /'api_integration\/idp\/login' stays as it is: it was edited\nNo logins are possible/,
   );
 });

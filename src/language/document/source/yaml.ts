@@ -85,7 +85,7 @@ function compose(text: string, report: Report): [Parsed, Parsed | undefined] | u
 }
 
 /**
- * Errors that are made meanwhile have no stack, which nobody reads: the reader's own tell a place of the text. With one each,
+ * Errors that are made meanwhile have no stack, which is never read: the reader's own errors give a place in the text. With one each,
  * 400,000 of them take 5.4 s instead of 0.3 s.
  */
 function withoutStacks<Made>(make: () => Made): Made {

@@ -34,7 +34,7 @@ export function withoutSecrets<T extends Json>(value: T): T {
   return hide(withoutSealed(value)) as T;
 }
 
-/** A value with templates as it is written, without what somebody wrote into it as a password. */
+/** A value with its templates as written, without literal passwords. */
 export function maskedSource(source: Json): Json {
   return masked(source, "", [], looksSecret);
 }

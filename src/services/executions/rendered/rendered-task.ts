@@ -66,7 +66,7 @@ function join(prefix: string, path: string): string {
   return prefix === "" || path === "" || path.startsWith("[") ? prefix + path : `${prefix}.${path}`;
 }
 
-/** As it is written, without what somebody wrote under such a key as a password. */
+/** The source text, without values under keys such as `password`. */
 function keyed(key: string, source: Json): Json {
   return own(maskedSource({ [key]: source }) as JsonObject, key) as Json;
 }

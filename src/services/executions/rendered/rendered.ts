@@ -25,7 +25,7 @@ export interface RenderedDeps {
 /**
  * What the templates of a command came to, told from what it was issued with and from the results of its tasks in the log. One
  * row and 20,000 events are looked at, however long the log is: what comes later is told as unknown. Throws `FlowError` NOT_FOUND
- * for a command that is none of this execution, INVALID_INPUT for an iteration or an attempt that it does not have.
+ * for a command of another execution, INVALID_INPUT for an iteration or an attempt that it does not have.
  */
 export async function renderedValues(
   { database, programs }: RenderedDeps,
