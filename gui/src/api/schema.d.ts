@@ -678,7 +678,7 @@ export interface paths {
         get: operations["getApiKeychainCatalogIdKeychainName"];
         put?: never;
         /**
-         * Keeps a keychain entry, encrypted, or replaces it; ends the lease of whoever resolved it
+         * Keeps a keychain entry, encrypted, or replaces it; ends the lease of its resolver
          * @description For: worker, operator.
          */
         post: operations["postApiKeychainCatalogIdKeychainName"];
@@ -2968,7 +2968,7 @@ export interface operations {
                     "application/json": {
                         command_id: string;
                         step: string;
-                        /** @description 0 while nobody has claimed it. */
+                        /** @description 0 while it is unclaimed. */
                         attempt: number;
                         iteration?: number;
                         /** @description In their order; none of a cursor's claim. */
@@ -4777,7 +4777,7 @@ export interface operations {
                 ref: string;
                 /** @description true: as stored, secrets sealed, for workers. Else [secret] stands in their place. */
                 sealed?: "true" | "false";
-                /** @description For workers: the execution that reads, in the name of whoever started it. */
+                /** @description For workers: the execution that reads, in the name of the user who started it. */
                 execution_id?: string;
             };
             header?: never;
@@ -4875,7 +4875,7 @@ export interface operations {
                 ref: string;
                 /** @description true: as stored, secrets sealed, for workers. Else [secret] stands in their place. */
                 sealed?: "true" | "false";
-                /** @description For workers: the execution that reads, in the name of whoever started it. */
+                /** @description For workers: the execution that reads, in the name of the user who started it. */
                 execution_id?: string;
             };
             header?: never;
@@ -5508,7 +5508,7 @@ export interface operations {
                     lease_ms?: number;
                     /** @description Longest wait for another holder's end; 0 by default. */
                     wait_ms?: number;
-                    /** @description The holder could not do it: tells those who wait, and whoever asks in the next 5 s. */
+                    /** @description The holder failed: the reason for those who wait, and for requests in the next 5 s. */
                     failed?: string;
                 };
             };
@@ -7043,11 +7043,11 @@ export interface operations {
                             level: "anomaly" | "notice";
                             /** @description What is so, with names and numbers. */
                             what: string;
-                            /** @description Since when; null where nobody knows. */
+                            /** @description Since when; null if unknown. */
                             since: string | null;
                             why_it_matters: string;
                             what_to_do: string;
-                            /** @description To be copied into a shell; null where there is none. */
+                            /** @description A shell command to copy, or null. */
                             command: string | null;
                             /** @description How many there are of it. */
                             count?: number;
@@ -7151,11 +7151,11 @@ export interface operations {
                                 level: "anomaly" | "notice";
                                 /** @description What is so, with names and numbers. */
                                 what: string;
-                                /** @description Since when; null where nobody knows. */
+                                /** @description Since when; null if unknown. */
                                 since: string | null;
                                 why_it_matters: string;
                                 what_to_do: string;
-                                /** @description To be copied into a shell; null where there is none. */
+                                /** @description A shell command to copy, or null. */
                                 command: string | null;
                                 /** @description How many there are of it. */
                                 count?: number;
@@ -7264,7 +7264,7 @@ export interface operations {
                             /** @description The last sweep of the server that answers. */
                             last: {
                                 at: string;
-                                /** @description Somebody asked for it; else it was made by the clock. */
+                                /** @description It was requested; otherwise it ran on schedule. */
                                 asked: boolean;
                                 pending: number;
                                 worker: number;
@@ -7273,7 +7273,7 @@ export interface operations {
                             /** @description Its last sweeps that found something, the newest first. */
                             found: {
                                 at: string;
-                                /** @description Somebody asked for it; else it was made by the clock. */
+                                /** @description It was requested; otherwise it ran on schedule. */
                                 asked: boolean;
                                 pending: number;
                                 worker: number;
