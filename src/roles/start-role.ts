@@ -37,8 +37,8 @@ export type Ready =
   | { what: "doctor"; url: string };
 
 /**
- * Runs one role until it is told to stop, and returns when all of it has stopped, in the reverse order of starting: so it
- * does when starting fails half-way, or when it is told to stop while it starts. Throws what the role throws.
+ * Runs one role until it is stopped, and returns when all its parts have stopped, in the reverse order of starting; also if
+ * starting fails half-way or is interrupted. Throws what the role throws.
  */
 export async function serve(deps: ServeDeps): Promise<void> {
   const { role } = deps;

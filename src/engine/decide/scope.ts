@@ -125,7 +125,7 @@ function opened<T>(value: T, env: EngineEnv): T {
   return env.sealing === undefined ? value : env.sealing.open(value);
 }
 
-/** The results of steps, with that of the step that ends here: the state has a loop's only when its end is told. */
+/** The results of steps, with that of the step that ends here: the state has a loop's result only after its end was folded. */
 function withResult(steps: Names["steps"], name: string, result: StoredResult): Names["steps"] {
   return {
     get: (wanted) => (wanted === name ? result : steps.get(wanted)),

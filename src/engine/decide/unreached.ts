@@ -16,7 +16,7 @@ export function unreachedSteps(
 ): FlowEvent[] {
   if (state.failure !== null) return [];
   const targets = pendingTargets(state, program, ended.index);
-  // Most steps end with every target told to run: only where one was not, the graph is walked.
+  // Most steps end with a token for every target: the graph is walked only if one got none.
   if (targets.length === 0) return [];
   const alive = reachableSteps(state, program);
   const unreached = new Set(targets.filter((target) => !alive.has(target)));

@@ -18,7 +18,7 @@ const known = new WeakMap<Program, Known>();
 /**
  * Warnings about inputs that the workload does not have and nothing reads, with the name that was probably meant. Never an error:
  * inputs are merged over the workload whatever they are called. Where something reads all of them at once, or there is no workload
- * to compare with, only names that are nearly those of the workload are told.
+ * to compare with, only near misspellings of workload names are reported.
  */
 export function unknownInputs(program: Program, input: JsonObject): string[] {
   return atOnce(unknownInputsInPieces(program, input));

@@ -57,7 +57,7 @@ const OPENED_KEPT_MAX = 256;
 /**
  * Opens for decisions what workers sealed: texts as they are looked up, payloads that were sealed as a whole as they are loaded.
  * What the engine then writes into events, arguments and assignments above all, is sealed again text by text before the state
- * has it, so that nothing that is stored, told or handed to a worker holds a secret in the clear.
+ * has it, so that nothing that is stored, shown or given to a worker holds a secret in the clear.
  */
 export function sealedDecisions(
   store: { load(ref: string): Promise<Json> },

@@ -6,9 +6,9 @@ import { createSecretIndex, type Looking, SEALED_CHARS_MIN, type SecretIndex } f
 import { commonVariantsOf, variantsOf } from "./secret-variants.ts";
 
 /**
- * Texts that must not be told, by where they came from and not by what they look like: those of a command, or of an
- * execution's decisions. What passes on to other steps is sealed, what people read is hidden. What is sealed opens as exactly
- * what it was; keys of objects are never changed; and of fewer than eight characters a secret is only hidden, as a whole word.
+ * Secret texts, known by their origin and not by their look: those of a command, or of an
+ * execution's decisions. Secrets are sealed in values for other steps and hidden in text for people. A sealed text opens as
+ * exactly the original; keys of objects are never changed; a secret of fewer than eight characters is only hidden, as a whole word.
  */
 export interface Secrets {
   readonly isEmpty: boolean;

@@ -37,7 +37,7 @@ export interface ExecutionState {
   input: JsonObject;
   /** Variables set by `ctx`. */
   vars: JsonObject;
-  /** Steps that were told to run or were skipped, by name; one that is not here is PENDING. */
+  /** Steps that got a token or were skipped, by name; any other step is PENDING. */
   steps: Record<string, StepState>;
   /** How many steps were started for the first time: the last {@link StepState.order} given. */
   started: number;
@@ -86,7 +86,7 @@ export interface LoopCounters {
   failed: number;
 }
 
-/** A step was told to run, by one arc or by several. */
+/** A step's token: one or several arcs have fired into it. */
 export interface Token {
   input: JsonObject;
   /** The step that led here last. */
@@ -179,7 +179,7 @@ export interface OpenCommand {
   /** When it was issued. */
   issuedAt: number;
   startedAt: number | null;
-  /** The present claim has told that its work lasts. */
+  /** The present claim has reported `command.started`. */
   running?: true;
   /**
    * Iterations of a loop command; null outside loops. Those below `endedBelow` and those in `endedAbove` have ended: a

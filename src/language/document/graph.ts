@@ -24,7 +24,7 @@ export function checkGraph(playbook: Playbook, reading: Reading): void {
 
 /**
  * Names of the steps that a run may come to: from the entry step over arcs, and from the final step. Undefined when that
- * cannot be told, because a target that may be reached is a template, or the entry does not exist.
+ * cannot be known, because a target that may be reached is a template, or the entry does not exist.
  */
 export function reachableSteps(playbook: Playbook): ReadonlySet<string> | undefined {
   const steps = new Map(playbook.steps.map((step) => [step.name, step]));

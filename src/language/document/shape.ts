@@ -11,7 +11,7 @@ export function checkShape(root: Place, schema: v.GenericSchema, report: Report)
 }
 
 function reportIssue(issue: v.BaseIssue<unknown>, root: Place, report: Report): void {
-  // What a text must look like is told better by the rule that reads it (`wrong-api-version`).
+  // The required format of a text is better reported by the rule that reads it (`wrong-api-version`).
   if (issue.kind === "validation") return;
   const keys = (issue.path ?? []).map((item) => item.key as string | number);
   const missing = issue.received === "undefined" ? keys.at(-1) : undefined;

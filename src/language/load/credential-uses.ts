@@ -12,7 +12,7 @@ export interface CredentialUse {
 
 /** Values within each other that are looked at: what is deeper was refused when the document was registered. */
 const DEPTH_MAX = 200;
-/** Most uses of one document that are told. */
+/** Most uses of one document that are listed. */
 const USES_MAX = 1_000;
 
 /**

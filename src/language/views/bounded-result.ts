@@ -50,7 +50,7 @@ function knownFields(reference: ResultRef): JsonObject {
   return fields;
 }
 
-/** How much a sensitive result holds is not told. */
+/** The size of a sensitive result is not shown. */
 function isSensitive({ preview }: ResultRef): boolean {
   return preview.truncated && preview.bytes === 0;
 }

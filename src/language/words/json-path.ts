@@ -19,7 +19,7 @@ export function pathProblem(path: string): PathProblem | undefined {
     return undefined;
   } catch (error) {
     const at = (error as { token?: { index?: number } }).token?.index ?? 0;
-    // The package ends its messages with the path and the place, which are told otherwise here.
+    // The package ends its messages with the path and the place, which are reported differently here.
     return { at: Math.min(at, path.length), message: messageOf(error).replace(/ \('.*'?:\d+\)$/s, "") };
   }
 }

@@ -67,7 +67,7 @@ export const SERVICE_SETTINGS = {
   claimLeaseMs: secondsSetting("FLOW_COMMAND_CLAIM_LEASE_SECONDS", "How long a claim holds without a heartbeat", 120),
   lameDuckMs: setting({
     name: "FLOW_LAME_DUCK_SECONDS",
-    meaning: "How long a server or gateway that is told to stop still answers calls, so that callers go elsewhere",
+    meaning: "How long a stopping server or gateway still answers calls, so that callers go elsewhere",
     default: "2; on loopback 0",
     parse: (text) => (Number(text) === 0 ? 0 : milliseconds("FLOW_LAME_DUCK_SECONDS", text)),
   }),

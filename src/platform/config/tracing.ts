@@ -41,7 +41,7 @@ function endpoint(text: string): string {
 function headers(text: string | undefined): Secret | undefined {
   if (text === undefined) return undefined;
   for (const part of text.split(",")) {
-    // The text may hold a token: it is not told.
+    // The text may hold a token: it is not shown.
     if (!/^\s*[\w-]+\s*=/.test(part)) throw invalid("OTEL_EXPORTER_OTLP_HEADERS", "name=value, comma-separated");
   }
   return createSecret(text);

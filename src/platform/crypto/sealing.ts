@@ -21,7 +21,7 @@ interface Pair {
  *
  * The nonce is not random because equal texts must give equal tokens: a child that is started again after a crash is known by
  * the hash of its request, results are compared by their sha256, and lists of values are joined by equality. What it tells, that
- * two places of one tree hold the same secret, is told to nobody but those who read the database. Two different texts share a
+ * two places of one tree hold the same secret, is visible only to readers of the database. Two different texts share a
  * nonce with a chance of one in 2^96 per pair.
  */
 export function createSealer(keys: readonly [NamedKey, ...NamedKey[]]): Sealer {

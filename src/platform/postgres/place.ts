@@ -26,7 +26,7 @@ const OWNER_ONLY = 0o700;
 
 /**
  * Makes the folder and finds out where the rest goes. That is the folder itself, except for root in a folder like `/root`, which
- * no other user may enter: then data and programs are below `systemFolder` (`/var/lib/flow`), and `log` is told.
+ * no other user may enter: then data and programs are below `systemFolder` (`/var/lib/flow`), and `log` gets a line.
  *
  * Throws `FlowError` UNAVAILABLE when there is data in the folder and the way to it was closed since.
  */

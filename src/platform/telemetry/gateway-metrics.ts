@@ -5,7 +5,7 @@ import { type RequestMetrics, requestSeries } from "./request-metrics.ts";
 export interface GatewayMetrics extends RequestMetrics {
   /** A login ended: `ok`, or the code of its refusal. */
   loginEnded(outcome: string): void;
-  /** Who told whether a session is valid. */
+  /** Where the answer about a session came from. */
   sessionChecked(by: "memory" | "broker" | "server"): void;
   /** `GET /metrics` of the internal listener. */
   expose(): Promise<{ contentType: string; text: string }>;

@@ -29,7 +29,7 @@ type Paint = (code: number, text: string) => string;
 const RED = 31;
 const YELLOW = 33;
 const DIM = 2;
-/** Of the process or of the line itself, and told otherwise or not worth a place. */
+/** Fields that are shown elsewhere, or not at all. */
 const UNSAID: ReadonlySet<string> = new Set(["level", "time", "pid", "role", "msg", "err", "hostname"]);
 const VALUE_MAX = 80;
 

@@ -18,7 +18,7 @@ export interface LameDuckDeps {
   /** How long calls are still answered after that. */
   lameDuckMs: number;
   lifecycle: Lifecycle;
-  /** Who is told that every answer is the last one of its connection. */
+  /** The part that marks every answer as the last one of its connection. */
   listeners: readonly { leave(): void }[];
 }
 

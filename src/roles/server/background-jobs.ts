@@ -37,7 +37,7 @@ export interface UpkeepDeps {
 const BATCH_IDLE_MS = 5_000;
 /** Interval of the search for ready commands whose notice was lost: what another server gives back is taken within a second. */
 const POLL_MS = 700;
-/** Time between two looks at what is watched here, where no broker tells: an end there is heard here some 20 ms later. */
+/** Polling interval for the executions watched here, without a broker: an end elsewhere is noticed some 20 ms later. */
 const ELSEWHERE_MS = 25;
 const DAY_MS = 86_400_000;
 /** Time between two signs of life. */

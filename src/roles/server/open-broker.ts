@@ -23,7 +23,7 @@ export interface OpenBroker {
 
 /**
  * The broker of this process: NATS with `BROKER_URL`, else its own memory, which is enough for one server: others find by
- * polling what they were not told of. The NATS driver is loaded only where it is used.
+ * polling what they had no notice of. The NATS driver is loaded only where it is used.
  */
 export async function openBroker(
   config: Pick<Config, "brokerUrl">,

@@ -58,7 +58,7 @@ export interface RunningServer {
 
 /**
  * The role `server`: database, schema, API, in this order. Throws `FlowError` INVALID_SETTING for settings that do not go
- * together or an address that cannot be had, UNAVAILABLE, SCHEMA_MISMATCH, and CANCELLED when it is told to stop while it waits for
+ * together or an address that cannot be had, UNAVAILABLE, SCHEMA_MISMATCH, and CANCELLED when it is stopped while it waits for
  * the database.
  */
 export async function startServer(given: ServerDeps): Promise<RunningServer> {

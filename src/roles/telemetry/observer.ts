@@ -56,7 +56,7 @@ export function createObserver(deps: {
 /** Ids in one log line. */
 const LOGGED_MAX = 20;
 
-/** Failures told at `info` within a second; further ones go to `debug`, so that a storm of them does not drown the rest. */
+/** Failures logged at `info` within a second; further ones go to `debug`, so that a storm of them does not drown the rest. */
 const TOLD_PER_SECOND = 10;
 
 /**

@@ -13,7 +13,7 @@ export function openParentChannel(): ParentChannel | undefined {
   if (process.send === undefined) return undefined;
   const gone = new AbortController();
   process.once("disconnect", () => gone.abort(new Error("The process that started this one is gone")));
-  // A parent that dies while something is sent to it is told by `disconnect`.
+  // `disconnect` reports a parent that dies while something is sent to it.
   process.on("error", () => undefined);
   return {
     signal: gone.signal,

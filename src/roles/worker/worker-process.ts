@@ -9,7 +9,7 @@ export interface WorkerProcessParts {
   entry: string;
   environment: Readonly<NodeJS.ProcessEnv>;
   folder: string;
-  /** How long the worker may take to end when it is told to. */
+  /** How long the worker may take to stop. */
   stopMs: number;
   logger: Logger;
 }

@@ -52,7 +52,7 @@ const SERVER_URL = "http://127.0.0.1:8082";
 /** Connections for claims, reports, results and documents; and those on which children are waited for. */
 const CALL_CONNECTIONS = 16;
 const WAIT_CONNECTIONS = 256;
-/** How much longer than draining the stopping may take: leaving the pool, and tools that are told to stop. */
+/** How much longer than draining the stopping may take: leaving the pool, and stopping the tools. */
 const STOP_EXTRA_MS = 10_000;
 /** Time between two lines of counters, at level debug. */
 const SUMMARY_MS = 60_000;

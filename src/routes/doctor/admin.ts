@@ -15,7 +15,7 @@ const SWEEP = contract({
   path: "/api/admin/command_reaper/sweep",
   summary: "Publishes the notification of stranded commands again, now; changes no status",
   access: "operator",
-  // It starts nothing twice and ends nothing: who may see that work stands still may have it told again.
+  // It starts nothing twice and ends nothing: a caller who may see stalled work may have it announced again.
   user: { permission: "view_operations" },
   answer: SweepAnswer,
   audit: { action: "command_reaper.sweep", resource: "command_reaper" },

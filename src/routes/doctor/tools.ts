@@ -7,7 +7,7 @@ import type { Json } from "../../schema/words/json.ts";
 export interface DoctorTool {
   name: DoctorToolName;
   description: string;
-  /** It changes something, if only by telling again what was told before. */
+  /** It changes something, if only by repeating a notice. */
   changes: boolean;
   /** JSON Schema of its input. */
   inputSchema: { type: "object"; [key: string]: Json };

@@ -133,7 +133,7 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
       };
-      // Asked for one path, a user is told that they may not see it, instead of that there is nothing.
+      // For a single path a user gets FORBIDDEN instead of an empty list.
       if (filter.path !== undefined) await c.var.permit("view", filter.path);
       const visible = filter.path === undefined ? c.var.visible("view") : undefined;
       const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };

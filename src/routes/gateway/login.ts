@@ -103,7 +103,7 @@ export function loginRoutes(deps: LoginRouteDeps) {
 /** No script reads it, it travels over TLS alone (or within the machine), and not with what other sites send. */
 const COOKIE = { httpOnly: true, secure: true, sameSite: "Lax" } as const;
 
-/** The cookie of a login, and what is told of it to any page. */
+/** The cookie of a login, and the part of it that pages may read. */
 function logIn(c: Context, { sessionToken, user, expiresAt }: LoggedIn, deps: LoginRouteDeps): ExchangeAnswer {
   const maxAge = Math.max(0, Math.floor((expiresAt - deps.now()) / 1_000));
   setCookie(c, SESSION_COOKIE, sessionToken, { ...COOKIE, path: deps.cookiePath, maxAge });

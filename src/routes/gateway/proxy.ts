@@ -75,7 +75,7 @@ function decoded(pathname: string): string {
   }
 }
 
-/** In whose name the server is called. Never without a session, unless the gateway was told to. */
+/** The user in whose name the server is called. Never without a session, unless configured so. */
 function identity(c: Context<GatewayEnvironment>, { serverToken, bypass }: ProxyDeps): Record<string, string> {
   const operator = serverToken === undefined ? {} : { authorization: `Bearer ${serverToken.reveal()}` };
   if (bypass) return operator;

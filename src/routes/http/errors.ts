@@ -55,7 +55,7 @@ function tell(error: unknown, unavailable: (error: unknown) => FlowError | undef
 }
 
 /**
- * Faults whose message is told, as it holds no value: a key that is missing is named, as nothing but its setting helps; of a
+ * Faults whose message is shown, as it holds no value: a key that is missing is named, as nothing but its setting helps; of a
  * login the specification has the words.
  */
 const TOLD: ReadonlySet<string> = new Set(["ENCRYPTION", "INVALID_LOGIN"] satisfies ErrorCode[]);

@@ -102,13 +102,13 @@ function infinitePlace(root: unknown): string | undefined {
   return undefined;
 }
 
-/** Keys may be long, and a place is told to people. */
+/** Keys may be long, and places are shown to people. */
 const PLACE_CHARS_MAX = 200;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Counts brackets outside of texts. What is no JSON is told by the parser. */
+/** Counts brackets outside of texts. The parser reports invalid JSON. */
 function isDeep(body: Buffer): boolean {
   if (body.length <= DEPTH_MAX) return false;
   let depth = 0;

@@ -16,7 +16,7 @@ export interface RouteEnvironment {
     role: Role;
     /** The user, for role `user`. */
     user?: CallingUser;
-    /** The client's address, where a gateway has told it. */
+    /** The client's address, if a gateway reported it. */
     address?: string;
     /** What let a user call, for the audit log. */
     rule?: string;

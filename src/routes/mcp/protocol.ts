@@ -142,7 +142,7 @@ function reasonOf(said: string | undefined): string {
 const INVALID_PARAMS = -32_602;
 const INTERNAL_ERROR = -32_603;
 
-/** An error as a client is told of it. What has no code of ours may hold a statement: its message stays in the log. */
+/** An error as clients get it. An error without a code of ours may contain a statement: its message stays in the log. */
 export function told(
   error: unknown,
   c: Context<RouteEnvironment>,

@@ -13,7 +13,7 @@ export interface ToolAnswer {
   [key: string]: unknown;
 }
 
-/** A tool as clients are told of it (`Tool`). */
+/** A tool as clients see it (`Tool`). */
 export interface ShownTool {
   name: string;
   title: string;
@@ -24,7 +24,7 @@ export interface ShownTool {
   [key: string]: unknown;
 }
 
-/** How a tool is told. Results are never bare: which execution gave them is part of the answer. */
+/** How a tool is described. Results are never bare: which execution gave them is part of the answer. */
 export function shownTool({ name, title, description, annotations, ...tool }: AgentTool): ShownTool {
   const { inputSchema, resultSchema } = tool;
   return {

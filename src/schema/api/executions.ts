@@ -243,7 +243,7 @@ export const OpenCommandAnswer = v.object({
   status: v.exactOptional(
     v.pipe(
       v.picklist(["PENDING", "CLAIMED", "RUNNING"]),
-      v.description("PENDING while it waits for a worker; RUNNING once its worker has told that it lasts."),
+      v.description("PENDING while it waits for a worker; RUNNING once its worker has reported that it started."),
     ),
   ),
   step: v.string(),

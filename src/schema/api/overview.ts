@@ -7,7 +7,7 @@ import { Finding } from "./doctor.ts";
  * count goes further than {@link OVERVIEW_COUNT_MAX}, no list is complete by promise.
  */
 
-/** Counts end here: one more than this is told as this, with `more`. */
+/** Counts end here: a larger one is given as this, with `more`. */
 export const OVERVIEW_COUNT_MAX = 500;
 /** Workers that are listed, those that are busy first. */
 export const OVERVIEW_WORKERS_MAX = 200;

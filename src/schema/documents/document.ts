@@ -127,7 +127,7 @@ export const NextBody = map({
 
 const nextEntry = byShape(v.union([text, ArcBody, NextBranch]), (value) => {
   if (typeof value === "string") return text;
-  // The removed `case` is told by its own message.
+  // The removed `case` has its own message.
   if (hasKey(value, "case")) return anyMap;
   return isBranch(value) ? NextBranch : ArcBody;
 });

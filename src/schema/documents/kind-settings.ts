@@ -43,7 +43,7 @@ export const KIND_OPTIONS: Readonly<Record<string, Readonly<Record<string, reado
   },
 };
 
-/** HTTP methods that are usual. A server may know others, so that only a slip of one of these is told. */
+/** HTTP methods that are usual. A server may know others, so only a likely misspelling of one of these is reported. */
 export const HTTP_METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
 
 function sqlKeys(): string[] {

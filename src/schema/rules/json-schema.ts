@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, own } from "../words/json.ts";
 
-/** Most problems that are told: the first few are the ones to mend. */
+/** Most problems that are reported: the first few are the ones to fix. */
 const PROBLEMS_MAX = 20;
 /** Values within each other that are looked at. Arguments of a tool are flat; a schema cannot make this one go on for long. */
 const DEPTH_MAX = 32;
@@ -64,7 +64,7 @@ function wrongWith(schema: JsonObject, value: Json): string | undefined {
   return wrongSize(schema, value);
 }
 
-/** Lists of allowed values are told to people. */
+/** Lists of allowed values are shown to people. */
 const SHOWN_CHARS_MAX = 200;
 
 function wrongSize(schema: JsonObject, value: Json): string | undefined {

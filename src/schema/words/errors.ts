@@ -39,7 +39,7 @@ export const ERROR_STATUS = {
   FORBIDDEN: 403,
   /** Too many calls of this kind by one caller. `Retry-After` says when to ask again. */
   RATE_LIMITED: 429,
-  /** A login's playbook did not do what it is for. Its message is told. */
+  /** A login's playbook failed. Its message is shown. */
   INVALID_LOGIN: 500,
   /** A body that is longer than the server reads. */
   TOO_LARGE: 413,
@@ -73,7 +73,7 @@ export const ERROR_STATUS = {
   EGRESS_REFUSED: 403,
   /** The database's schema is not the one that this program works with, or could not be brought to it. */
   SCHEMA_MISMATCH: 500,
-  /** Something stored cannot be decrypted with the keys that the server has, or there are none. Its message is told. */
+  /** Something stored cannot be decrypted with the server's keys, or it has none. Its message is shown. */
   ENCRYPTION: 500,
   /** Data of a credential or keychain entry violate their schema. `detail` has `message` and every one of `errors`. */
   INVALID_SECRET: 400,

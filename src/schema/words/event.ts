@@ -59,7 +59,7 @@ export const PROGRESS_NUMBERS_MAX = 16;
  */
 export type TaskLog = {
   lines: string[];
-  /** In `task.progress`: lines of the run before the first of these, most of them told before. Absent: 0. */
+  /** In `task.progress`: lines of the run before the first of these, most of them reported before. Absent: 0. */
   from?: number;
   /**
    * In `task.done`: lines of the run that are not kept here, those before the first of these. Absent: 0. Of a task whose result

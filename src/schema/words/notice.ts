@@ -23,7 +23,7 @@ export const NoticeSchema = v.variant("kind", [
     lastEventId: IdSchema,
     /** It has ended. */
     ended: v.exactOptional(v.boolean()),
-    /** The server that wrote them: it has told its own watchers. */
+    /** The server that wrote them: it has notified its own watchers. */
     server: v.exactOptional(v.pipe(v.string(), v.maxLength(255))),
   }),
   v.object({

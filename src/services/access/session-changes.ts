@@ -20,13 +20,13 @@ export interface SessionChanges extends SessionHearing {
 const WAITING_MAX = 1_000;
 const IDLE_MS = 1_000;
 
-/** What one follower has not been told yet; `over` once this server has missed something. */
+/** Changes that one follower has not got yet; `over` once this server has missed something. */
 interface Follower {
   waiting: Set<string> | "all" | "over";
   wake(): void;
 }
 
-/** Changes of which nothing is heard yet. */
+/** An empty list of changes, not yet subscribed. */
 export function createSessionChanges(): SessionChanges {
   const followers = new Set<Follower>();
   let isHearing = false;

@@ -89,7 +89,7 @@ export interface Catalog {
   agents(page: PageAsked & Visible & { hidden?: boolean }): Promise<Listed<CatalogEntry>>;
 }
 
-/** The catalog that a database holds. `onRegistered` is told of every registration after it was committed. */
+/** The catalog that a database holds. `onRegistered` is called after each registration is committed. */
 export function createCatalog(deps: {
   database: Database;
   documents: Documents;

@@ -19,7 +19,7 @@ export interface Documents {
    * {@link read}.
    */
   registered(content: string, file: string): Promise<Loaded>;
-  /** Ends the thread. Who waits for it is told UNAVAILABLE. */
+  /** Ends the thread. Waiting calls fail with UNAVAILABLE. */
   close(): Promise<void>;
 }
 

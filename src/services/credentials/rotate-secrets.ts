@@ -37,7 +37,7 @@ export interface RotateDeps {
 
 /**
  * Encrypts with the current key what another key has encrypted, `limit` values a round, while all of it is read and written:
- * a value that was replaced meanwhile stays, and two processes may do it at once. What cannot be decrypted is told and passed
+ * a value that was replaced meanwhile stays, and two processes may do it at once. What cannot be decrypted is reported and passed
  * over. Throws `FlowError` INVALID_INPUT for an invalid cursor.
  */
 export function rotateSecrets(deps: RotateDeps) {

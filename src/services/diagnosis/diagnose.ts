@@ -50,7 +50,7 @@ const DISK_SHARE_MIN = 0.05;
 const DISK_BYTES_MIN = 1_073_741_824;
 
 /**
- * Makes every check. One that fails is told in `skipped`, which is a finding too, and the others go on; only a database that
+ * Makes every check. One that fails is listed in `skipped`, which is a finding too, and the others go on; only a database that
  * cannot be reached at all ends it: throws `FlowError` UNAVAILABLE then, and SCHEMA_MISMATCH where none of the work could be
  * looked at.
  */

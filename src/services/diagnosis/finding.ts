@@ -21,7 +21,7 @@ export interface FindingInput {
   executionIds?: readonly string[];
 }
 
-/** The finding as it is told. */
+/** The finding as reported. */
 export function finding(input: FindingInput): Finding {
   const { check, level = "anomaly", what, since, why, todo, command, count, executionIds } = input;
   return {

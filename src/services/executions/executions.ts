@@ -144,7 +144,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     },
     async detail(executionId, stepsAfter) {
       const row = await rowOf(executionId);
-      // In this order: the row's event is told as the one that this is of, so that what happens meanwhile is told again next time.
+      // In this order: the answer names the row's event, so that later changes are reported again next time.
       const changed = stepsAfter === undefined ? undefined : await changedSteps(database, executionId, stepsAfter);
       const view = await orchestrator.view(executionId, row.lastEventId);
       if (view === undefined) throw unknownExecution(executionId);

@@ -26,7 +26,7 @@ const OWNERS_MAX = 10_000;
 const ROWS_MAX = 500;
 /** Statements of one kind in one run; the next run goes on. */
 const ROUNDS_MAX = 20;
-/** An expired entry is still told to be so for a day, or a month after its last use where it can be renewed. */
+/** An expired entry is still reported as expired for a day, or a month after its last use where it can be renewed. */
 const EXPIRED_DAYS = 1;
 const UNUSED_DAYS = 30;
 
@@ -83,7 +83,7 @@ export function createKeychainUpkeep({ database }: { database: Database }): Keyc
     owned(executionId) {
       owners.add(executionId);
       if (owners.size <= OWNERS_MAX) return;
-      // Those that ended elsewhere are never told here: the oldest are mostly they.
+      // Executions that ended at another server are not announced here: the oldest are mostly those.
       const [oldest] = owners;
       if (oldest !== undefined) owners.delete(oldest);
     },

@@ -46,7 +46,7 @@ interface Queue {
 /** A waiter for the lease. */
 interface Waiting {
   ask: LeaseAsk;
-  /** On the monotonic clock: then it is told `held`. */
+  /** On the monotonic clock: then the answer is `held`. */
   until: number;
   signal: AbortSignal;
   answer(answer: LeaseAnswer): void;
@@ -84,7 +84,7 @@ function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmp
       try {
         lookAt = (await lookOnce(waiting, lookUp)) === "again" ? 0 : performance.now() + LOOK_MS;
       } catch (error) {
-        // The database is away: who waits is told, and asks again as after every such answer.
+        // The database is away: waiters get the error, and retry as after every such answer.
         for (const one of [...waiting]) one.fail(error);
       }
     }

@@ -21,7 +21,7 @@ import type { Credentials } from "../credentials/credentials.ts";
 const META: JsonObject = { managed_by: "flow", playbooks: ["api_integration/**"] };
 const SECRET_BYTES = 32;
 
-/** Where the service's database is, as tasks are told. */
+/** The address of the service's database, as tasks get it. */
 export interface DatabaseAddress {
   host: string;
   port: number;

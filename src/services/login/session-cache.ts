@@ -2,7 +2,7 @@ import type { ChangedSessions, SessionEntry } from "../../schema/api/gateway.ts"
 
 /** Tells which entries of a cache no change has come after. */
 export interface Freshness {
-  /** Changes are heard of from now on, or (`false`) not any more. */
+  /** Changes are received from now on, or (`false`) no longer. */
   hears(isHeard: boolean): void;
   isHeard(): boolean;
   changed(change: ChangedSessions): void;

@@ -10,14 +10,14 @@ import { createFreshness } from "./session-cache.ts";
 
 /**
  * Whether sessions are valid. The server's database is the truth. What it said is believed for a while, in memory and in the
- * broker's bucket `sessions`, as long as this gateway hears of every change; else the server is asked each time.
+ * broker's bucket `sessions`, as long as this gateway receives every change; otherwise from the server each time.
  */
 export interface Sessions {
   /** The session of this token's SHA-256, or undefined when it is none that is valid. Rejects with what the server's call says. */
   check(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
   /** Something changed: what is cached of it counts no more. */
   changed(change: ChangedSessions): void;
-  /** Changes are heard of from now on, or (`false`) not any more. */
+  /** Changes are received from now on, or (`false`) no longer. */
   hears(isHeard: boolean): void;
 }
 
@@ -29,7 +29,7 @@ export interface SessionsDeps {
   store: Pick<KeyValueStore, "get" | "put" | "delete"> | undefined;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Who told whether a session is valid. */
+  /** Where the answer about a session came from. */
   onChecked(by: "memory" | "broker" | "server"): void;
   /** The broker's store did not do what it was asked: it costs time, no truth. */
   onFault(error: unknown): void;
@@ -45,7 +45,7 @@ export const SESSION_AGE_MS = 60_000;
 /** Sessions in memory, some 500 bytes each. Of more than these the one that came longest ago is forgotten. */
 const ENTRIES_MAX = 50_000;
 
-/** Nothing is heard of and nothing is known yet. */
+/** Not yet subscribed, nothing known. */
 export function createSessions(deps: SessionsDeps): Sessions {
   const { store, now } = deps;
   const known = new Map<string, SessionEntry>();

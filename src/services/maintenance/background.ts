@@ -7,7 +7,7 @@ export interface BackgroundWork {
   name: string;
   /** Milliseconds between the end of one run and the beginning of the next; spread by a tenth. */
   intervalMs: number;
-  /** One run. What it throws is told and does not end the loop. */
+  /** One run. An error is logged and does not end the loop. */
   runOnce(): Promise<unknown> | unknown;
   /** Asked after a run: there is more to do, and the next one begins after {@link SOON_MS}. Default: never. */
   isBehind?(): boolean;

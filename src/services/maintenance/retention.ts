@@ -18,7 +18,7 @@ export interface Removed {
   /** Of deleted executions, and those past their own time. */
   results: number;
   batches: number;
-  /** Processes that were not heard of for a day. */
+  /** Processes without a sign of life for a day. */
   runtimes: number;
   partitions: string[];
 }

@@ -34,7 +34,7 @@ export function createCallProgress(stepsTotal: number): (event: EventRecord) => 
         begun.add(step);
         return told(`step '${step}' began`);
       case "task.progress":
-        // Who waits is told how far it is, and not what it writes.
+        // The caller gets its progress, not its output.
         return numbersOf(event) === "" ? undefined : told(`step '${step}': ${task} ${numbersOf(event)}`);
       case "step.completed":
       case "step.failed":
@@ -49,7 +49,7 @@ export function createCallProgress(stepsTotal: number): (event: EventRecord) => 
   };
 }
 
-/** The end itself is told by the answer: what comes after the last step has ended must still be more. */
+/** The answer reports the end: progress after the last step must still grow. */
 const BEFORE_END = 99;
 
 const WORDS = { "step.completed": "completed", "step.failed": "failed", "step.skipped": "was skipped" } as const;

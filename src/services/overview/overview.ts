@@ -44,14 +44,14 @@ export interface OverviewDeps {
 /** Limit of one statement, and of one part: a person waits for the page. */
 const STATEMENT_MS = 2_000;
 const PART_MS = 4_000;
-/** Of so many newest batches it is told how many failed. */
+/** Failed batches are counted among this many newest ones. */
 const BATCHES_LOOKED = 1_000;
 /** Servers that are named, and their silence after which they are not. */
 const SERVERS_MAX = 50;
 const SERVER_SILENT_MS = 120_000;
 
 /**
- * Why is nothing running, from what is so now. Each part is read for itself: one that cannot be read is null, and told in
+ * Why is nothing running, from what is so now. Each part is read separately: one that cannot be read is null, and listed in
  * `missing`. Never throws for a database that is away: that is an answer too.
  */
 export function createOverview(deps: OverviewDeps): () => Promise<Overview> {

@@ -3,7 +3,7 @@ import type { ResultStoreName } from "../../schema/api/results.ts";
 /** Why results went. */
 export type RemovalReason = "expired" | "scope" | "execution";
 
-/** What is told of stored results, for metrics and the log. Nothing here may throw. */
+/** Notifications about stored results, for metrics and the log. Nothing here may throw. */
 export interface ResultsObserver {
   stored(store: ResultStoreName, bytes: number): void;
   read(store: ResultStoreName, bytes: number): void;

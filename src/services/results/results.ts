@@ -123,7 +123,7 @@ export function createResults(deps: ResultsDeps): Results {
     },
     async read(ref) {
       const { found, executionId } = await find(ref);
-      // The engine asks in the middle of a step's end; only who stands outside can be told of it.
+      // The engine reads this in the middle of a step's end; only callers outside of it can get an error.
       const step = found.scope === "step" ? stepOfRef(ref) : undefined;
       if (step !== undefined && (await isStepOver(executionId, step)))
         throw notAvailable(ref, "its step has ended, and it ended with that");

@@ -24,7 +24,7 @@ export interface ResultEnds {
   tell(ended: Ended): void;
   /** Looks for results whose step, execution or root has ended; deletes at most some thousands. Gives how many. */
   sweep(): Promise<number>;
-  /** Resolves when what was told of is deleted. */
+  /** Resolves when everything announced so far is deleted. */
   idle(): Promise<void>;
   /** Ends with the statement under way. What is left is found by the next sweep, here or elsewhere. */
   close(): Promise<void>;

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, own, setOwn } from "../../../schema/words/json
 import type { StoredResult } from "../../../schema/words/result.ts";
 import { maskSealed, mayHoldSealed, SECRET_MASK } from "../../../schema/words/sealed.ts";
 
-/** What expressions get in place of a secret: nothing can be made of it, and nothing is told of it. */
+/** What expressions get in place of a secret: nothing can be derived from it, and nothing is shown of it. */
 export const HIDDEN: Json = new Withheld("secret") as unknown as Json;
 
 /** What expressions get in place of a value that is not known here, and what it waits for. */

@@ -75,7 +75,7 @@ function copy(from: JsonObject, to: JsonObject): void {
   for (const key of Object.keys(from)) setOwn(to, key, own(from, key));
 }
 
-/** Of what was replaced nothing is told. */
+/** Nothing is shown of a replaced value. */
 function without(found: Required<Omit<Rendered, "value">>, part: string): Required<Omit<Rendered, "value">> {
   const isOther = (path: string) => path !== part && !path.startsWith(`${part}.`) && !path.startsWith(`${part}[`);
   return {

@@ -23,8 +23,8 @@ export interface RenderedDeps {
 }
 
 /**
- * What the templates of a command came to, told from what it was issued with and from the results of its tasks in the log. One
- * row and 20,000 events are looked at, however long the log is: what comes later is told as unknown. Throws `FlowError` NOT_FOUND
+ * Rendered templates of a command, from the command as issued and from the results of its tasks in the log. One
+ * row and 20,000 events are looked at, however long the log is: what comes later is reported as unknown. Throws `FlowError` NOT_FOUND
  * for a command of another execution, INVALID_INPUT for an iteration or an attempt that it does not have.
  */
 export async function renderedValues(
