@@ -20,7 +20,7 @@ const age = (name: string, seconds: number) => api.database.sql`
   update flow.runtime set heartbeat_at = now() - ${seconds}::float8 * interval '1 second' where name = ${name}`;
 const checks = ({ verdict }: Overview) => verdict.causes.map(({ check }) => check);
 
-test("an empty installation without a worker is told to start one", async () => {
+test("an empty installation without a worker gets the advice to start one", async () => {
   const overview = await ask();
   assert.deepEqual(overview.missing, []);
   assert.equal(overview.verdict.level, "warn");
@@ -29,7 +29,7 @@ test("an empty installation without a worker is told to start one", async () => 
   assert.deepEqual(overview.queue, { waiting: { count: 0, more: false }, oldest_ms: null, groups: [] });
 });
 
-test("what waits for a worker is told with why, until one of its kind is there, and then what that runs", async () => {
+test("a waiting command is shown with its reason until a suitable worker exists, then as running there", async () => {
   const executionId = await work.execute("one");
   const alone = await ask();
   assert.deepEqual([alone.verdict.level, alone.queue?.groups[0]?.why], ["bad", "no_worker"]);
@@ -50,7 +50,7 @@ test("what waits for a worker is told with why, until one of its kind is there, 
   assert.deepEqual([runs?.execution_id, runs?.path, runs?.attempt], [executionId, "one", 1]);
 });
 
-test("a worker that is silent with work in its hands is told, with the sweep that helps", async () => {
+test("a silent worker with claimed commands is shown, with the sweep that helps", async () => {
   await age("right", 3_600);
   const overview = await ask();
   assert.ok(checks(overview).includes("stale_claims"), JSON.stringify(overview.verdict));
@@ -64,7 +64,7 @@ test("a worker that is silent with work in its hands is told, with the sweep tha
   await worker("right");
 });
 
-test("where the only worker is gone with work, a new one is asked for first", async () => {
+test("if the only worker is gone with claimed commands, the first advice is to start a new one", async () => {
   await api.database.sql`update flow.runtime set status = 'offline' where name in ('right', 'other')`;
   const overview = await ask();
   assert.deepEqual([overview.verdict.level, checks(overview)[0]], ["bad", "no_worker"]);
@@ -72,7 +72,7 @@ test("where the only worker is gone with work, a new one is asked for first", as
   await worker("right");
 });
 
-test("a full worker is told with its slots, and only when somebody waits for long", async () => {
+test("a full worker is shown with its slots, and only when a command waits for long", async () => {
   await work.execute("one");
   await api.database.sql`update flow.runtime set status = 'offline' where name = 'other'`;
   const now = await ask();

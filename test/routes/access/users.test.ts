@@ -60,7 +60,7 @@ test("a user is added, changed, given and taken roles, and deleted; all of it st
   );
 });
 
-test("what names nobody is 404, an address of somebody 409, nonsense 422", async () => {
+test("an unknown user is 404, an address in use 409, nonsense 422", async () => {
   const user = await addUser(api.database);
   for (const [method, path, body, status] of [
     ["GET", "/users/999999", undefined, 404],
@@ -115,7 +115,7 @@ test("users are listed in pages, and found by a part of their name, by role and 
   assert.deepEqual(await found("q=%25"), []);
 });
 
-test("nobody gives what they do not have: neither to others nor to themselves, nor by changing who has it", async () => {
+test("a user cannot give a permission they lack: to others, to themselves, or by changing who has it", async () => {
   const { user: boss, role } = await manager("manage_users", "manage_roles");
   const admin = await addUser(api.database, { roles: ["admin"] });
   const user = await addUser(api.database);
@@ -135,7 +135,7 @@ test("nobody gives what they do not have: neither to others nor to themselves, n
   assert.equal((await call(boss, "PUT", `/users/${user.userId}/roles/lesser`)).status, 200);
 });
 
-test("nobody gives a way to paths that their own rows do not cover: by a row, a role, an address or by letting in again", async () => {
+test("a user cannot give access to paths that their own rows do not cover: by a row, a role, an address or a reactivation", async () => {
   const { user: boss, role } = await manager("manage_users", "manage_roles");
   await allow(api.database, boss, [{ allow: "team/**", deny: "team/secret/**", can: ["view", "execute"] }]);
   const other = await addUser(api.database);
@@ -223,7 +223,7 @@ test("a role is added, changed and deleted; what it allows counts from the next 
   assert.equal((await call(admin, "GET", "/roles/reporting")).status, 404);
 });
 
-test("a permission on playbooks names paths and gives something; a permission that is none is refused", async () => {
+test("a permission on playbooks names paths and gives something; an unknown permission is refused", async () => {
   const rules = "/roles/viewer/playbooks";
   for (const [path, body, status] of [
     [rules, { can_view: true }, 422],
@@ -284,7 +284,7 @@ test("permissions are listed in pages by name, with what they mean", async () =>
   }
 });
 
-test("a page of permissions that is none is refused", async () => {
+test("an invalid page of permissions is refused", async () => {
   for (const query of ["limit=0", "limit=501", "limit=x", "cursor=x", "cursor=MQ"]) {
     assert.equal((await call(undefined, "GET", `/permissions?${query}`)).status, 422, query);
   }
@@ -341,7 +341,7 @@ test("the audit log is read in pages, newest first, by who, what, result and tim
   assert.equal((await call(auditor, "GET", "/users")).status, 403);
 });
 
-test("somebody stays who may manage users", async () => {
+test("the last user who may manage users cannot be removed", async () => {
   const { userId, email } = await addUser(api.database, { roles: ["admin"] });
   await api.database.sql`update auth.users set is_active = false where user_id <> ${userId}`;
   for (const [method, path, body] of [

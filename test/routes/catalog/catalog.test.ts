@@ -129,7 +129,7 @@ test("an invalid document is refused with every problem and its place, and nothi
   assert.equal((await get("/api/catalog/resource/bad/doc")).status, 404);
 });
 
-test("warnings do not keep a document out, and are told", async () => {
+test("a document with warnings is registered, and the answer lists them", async () => {
   const { status, body } = await register(playbook("reg/warned").replace("workload:", "colour: red\nworkload:"));
   assert.equal(status, 200);
   assert.deepEqual(
@@ -150,7 +150,7 @@ test("with strict a warning keeps a document out, and nothing is written", async
   assert.equal((await register(playbook("reg/strict"), { strict: true })).status, 200);
 });
 
-test("a call of a playbook that is not there is a warning, also with strict: it may be registered later", async () => {
+test("a call of a missing playbook is a warning, also with strict: it may be registered later", async () => {
   const calling = (path: string) =>
     playbook("reg/calls").replace(
       /workflow:[\s\S]*/,
@@ -247,7 +247,7 @@ test("versions are listed newest first, by pages", async () => {
   assert.equal(second.body["next_cursor"], null);
 });
 
-test("agents are listed with their document, an empty body and none are the same", async () => {
+test("agents are listed with their document; an empty body and no body are the same", async () => {
   await register(playbook("agents/shown", "a", ", agent: true, terminal: {workspace: ops}"));
   for (const init of [posted({}), { method: "POST" }, posted({ limit: 500 })]) {
     const response = await api.open.request("/api/catalog/agents/list", init);

@@ -71,7 +71,7 @@ test("PUT creates and replaces by the name in the address; another name in the b
   assert.match(String(body["error"]), /name: must be 'team\/pg & co' as in the address/);
 });
 
-test("one credential is read by name or id; its data only where they are asked for, and no cache may keep them", async () => {
+test("one credential is read by name or id; its data only on request, and without caching", async () => {
   const { body: record } = await save({ name: "read me", type: "sqldb", data: SQLDB });
   const byId = `/api/credentials/${String(record["id"])}`;
   for (const path of ["/api/credentials/read%20me", byId, `${byId}?include_data=false`]) {
@@ -85,7 +85,7 @@ test("one credential is read by name or id; its data only where they are asked f
   }
 });
 
-test("without a token, or with one of nobody, no data are given", async () => {
+test("without a token, or with an unknown one, no data are returned", async () => {
   await save({ name: "closed", type: "bearer", data: { token: CANARY } });
   for (const headers of [{}, { authorization: "Bearer wrong" }] as Record<string, string>[]) {
     const response = await api.guarded.request("/api/credentials/closed?include_data=true", { headers });
@@ -144,7 +144,7 @@ for (const [what, body] of [
   ["tags that are a text", { name: "a", type: "custom", data: {}, tags: "x" }],
   ["data that are too long", { name: "a", type: "custom", data: { a: CANARY.repeat(5_000) } }],
 ] as const) {
-  test(`${what}: 422, and no value of the data is told`, async () => {
+  test(`${what}: 422, and the answer contains no value of the data`, async () => {
     const { status, body: answer } = await save(body);
     assert.equal(status, 422, JSON.stringify(answer));
     assert.ok(!JSON.stringify(answer).includes(CANARY));
@@ -179,7 +179,7 @@ test("a credential is deleted by its name; one that is unknown is 404", async ()
   }
 });
 
-test("whoever is let in and whoever is refused stands in the audit log, with the rule, the address and the request", async () => {
+test("allowed and refused calls are recorded in the audit log, with the rule, the address and the request", async () => {
   await save({ name: "watched", type: "bearer", data: { token: CANARY } });
   const { headers } = await call("/api/credentials/watched?include_data=true", {}, "worker");
   await call("/api/credentials/watched", { method: "DELETE" }, "worker");
@@ -231,7 +231,7 @@ test("nothing of it ever stands in the log", async () => {
   assert.ok(!api.log().includes(CANARY));
 });
 
-test("a rotation by the route tells its numbers, to operators alone", async () => {
+test("the rotation route returns its numbers, to operators only", async () => {
   const { status, body } = await call("/api/admin/secrets/rotate", { method: "POST" });
   assert.equal(status, 200);
   assert.deepEqual(body, {

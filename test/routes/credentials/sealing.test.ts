@@ -34,7 +34,7 @@ async function claimOf(executionId: string): Promise<Claimed> {
   }
 }
 
-test("workers and operators get the keys of a tree, nobody else; each time stands in the audit log", async () => {
+test("only workers and operators get the keys of a tree; each read is recorded in the audit log", async () => {
   const id = await work.execute("two");
   const path = `/api/executions/${id}/sealing-key`;
   const asked = async (token?: string) =>
@@ -55,7 +55,7 @@ test("workers and operators get the keys of a tree, nobody else; each time stand
   assert.equal(headers.get("cache-control"), "no-store");
 });
 
-test("a child has its root's keys, another tree others; an execution that is none has none", async () => {
+test("a child has its root's keys, another tree has others; an unknown execution has none", async () => {
   const root = await work.execute("two");
   const child = await work.execute("two", { parent_execution_id: root, parent_step: "start" });
   const other = await work.execute("two");

@@ -48,7 +48,7 @@ test("it answers columns, rows, their number and the command, with values as the
   });
 });
 
-test("of several statements the last one's is answered; what changes rows tells how many", async () => {
+test("of several statements the answer is the last one's; a change of rows returns their number", async () => {
   const { body } = await run(
     "create table t (n int); insert into t select generate_series(1, 20); update t set n = n + 1",
   );
@@ -87,7 +87,7 @@ test("more rows than the limit are refused, also of a statement that would give 
   assert.equal((await run("select generate_series(1, 50)")).body["row_count"], 50);
 });
 
-test("a database that cannot be reached is told without a password", async () => {
+test("the error of an unreachable database contains no password", async () => {
   const port = await closedPort();
   await register(api, "away", { ...other, host: "127.0.0.1", port, password: "canary-password" });
   const { status, body } = await execute({ credential_name: "away", query: "select 1" });

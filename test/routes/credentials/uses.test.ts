@@ -26,7 +26,7 @@ workflow:
 const usesOf = (name: string) => `/api/credentials/${encodeURIComponent(name)}/uses`;
 const paths = (body: Body) => (body["items"] as Body[]).map(({ path }) => path);
 
-test("what names a credential is told by its newest version, with the places", async () => {
+test("uses of a credential are those of the newest versions, with their places", async () => {
   await register("uses/once", "pg_uses");
   await register("uses/once", "another");
   await register("uses/still", "another");
@@ -48,7 +48,7 @@ test("what names a credential is told by its newest version, with the places", a
   });
 });
 
-test("a name that is nowhere, that is part of another one, or that no text can be has no uses", async () => {
+test("an unused name, a part of another name and an impossible name have no uses", async () => {
   await register("uses/longer", "pg_uses_longer");
   for (const name of ["nowhere", "pg_use", "a\u0000b"]) {
     const { status, body } = await get(usesOf(name));
@@ -81,7 +81,7 @@ test("pages join without gap or repeat", async () => {
   );
 });
 
-test("whoever may look after credentials and not see a playbook is told that there is one more", async () => {
+test("a manager of credentials who may not view a playbook sees that there is one more use", async () => {
   const { sql } = api.database;
   const [role] = await sql<{ roleId: string }[]>`
     insert into auth.roles (name) values ('keeper') returning role_id as "roleId"`;

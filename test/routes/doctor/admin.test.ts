@@ -9,7 +9,7 @@ const work = workWith(api);
 await work.register("one", ONE_STEP);
 const executionId = await work.execute("one");
 
-test("a sweep tells what was published again, changes no status, and stands in the audit log", async () => {
+test("a sweep reports what was published again, changes no status, and is recorded in the audit log", async () => {
   const swept = await work.post("/api/admin/command_reaper/sweep");
   assert.equal(swept.status, 200);
   assert.deepEqual(swept.body, {
@@ -58,7 +58,7 @@ test("the diagnosis lists what was looked at and what is wrong", async () => {
   assert.equal((await ask("")).stale_seconds, 60);
 });
 
-test("a silence that is none is 422", async () => {
+test("an invalid silence is 422", async () => {
   for (const seconds of ["0", "-1", "x", "1e3", "999999999", ""]) {
     assert.equal((await work.get(`/api/admin/diagnosis?stale_seconds=${seconds}`)).status, 422, seconds);
   }

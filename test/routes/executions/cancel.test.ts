@@ -115,7 +115,7 @@ test("a child that starts at the moment in which its parent is cancelled is canc
   assert.equal(await statusOf(await child(root)), "CANCELLED");
 });
 
-test("of a cancelled run the log and the API tell the same of a step: skipped before it began, failed once it had", async () => {
+test("the log and the API of a cancelled run agree: a step is skipped before it began, failed afterwards", async () => {
   await work.register(
     "told-alike",
     `  - step: start

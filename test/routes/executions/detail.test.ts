@@ -76,7 +76,7 @@ before(async () => {
   await work.register("parent", `  - step: call\n    tool: { kind: playbook, path: get }\n`);
 });
 
-test("the arcs that were taken are told with how often, and those that were not are not", async () => {
+test("the taken arcs are listed with their counts, the others are not", async () => {
   const id = await work.execute("around");
   assert.deepEqual((await detail(id))["arcs"], []);
   let turns = 0;
@@ -92,7 +92,7 @@ test("the arcs that were taken are told with how often, and those that were not 
   ]);
 });
 
-test("a task that waits for its next run is told with its time and its cause until that run is over", async () => {
+test("a task that waits for a retry is shown with its time and cause until that run has ended", async () => {
   const id = await work.execute("get");
   assert.equal((await detail(id))["next_retry"], null);
   const command = await claimed(id, "w-retry");
@@ -106,7 +106,7 @@ test("a task that waits for its next run is told with its time and its cause unt
   assert.equal((await detail(id))["next_retry"], null);
 });
 
-test("of several iterations that wait the soonest is told; one whose time has come waits no more", async () => {
+test("of several waiting iterations the soonest is shown; one whose time has come no longer waits", async () => {
   const id = await work.execute("each");
   const command = await claimed(id, "w-each");
   const task = command.tool[0]?.label ?? "";
@@ -127,7 +127,7 @@ test("in an execution that is over no run is waited for", async () => {
   assert.equal((await detail(id))["next_retry"], null);
 });
 
-test("an open command tells since when it waits, and what its worker must be able to", async () => {
+test("an open command shows since when it waits, and what its worker must be able to do", async () => {
   const id = await work.execute("labelled");
   const [command = {}] = await commandsOf(id);
   assert.deepEqual(command["kinds"], ["sqldb", "http"]);
@@ -138,7 +138,7 @@ test("an open command tells since when it waits, and what its worker must be abl
   await work.post(`/api/executions/${id}/cancel`);
 });
 
-test("an open command tells whose it is and how far: waiting, claimed, running", async () => {
+test("an open command shows its worker and its state: waiting, claimed, running", async () => {
   const id = await work.execute("get");
   const told = async () => {
     const [command = {}] = await commandsOf(id);
@@ -157,7 +157,7 @@ test("an open command tells whose it is and how far: waiting, claimed, running",
   assert.deepEqual((await detail(id))["commands"], []);
 });
 
-test("a command that has called an execution tells which, while that is open", async () => {
+test("a command that has called an execution names it while that is open", async () => {
   const id = await work.execute("parent");
   const command = await claimed(id, "w-parent");
   assert.equal(Object.hasOwn((await commandsOf(id))[0] ?? {}, "children"), false);

@@ -53,7 +53,7 @@ async function marks(query: string): Promise<Body> {
 
 const idsOf = (events: unknown) => (events as Body[]).map(({ event_id }) => event_id);
 
-test("marks tell how many events there are and where each so many of them stand", async () => {
+test("marks give the number of events and the position of every n-th one", async () => {
   const { count, every, last_event_id, more, marks: marked } = await marks("every=100");
   assert.deepEqual([count, every, more], [all.length, 100, false]);
   assert.equal(last_event_id, all.at(-1)?.["event_id"]);
@@ -72,7 +72,7 @@ test("a page after a mark is the page of that number", async () => {
   assert.deepEqual(idsOf(body["events"]), idsOf(all.slice(400, 600)));
 });
 
-test("what is asked for is what is counted", async () => {
+test("marks count only the filtered events", async () => {
   for (const [query, isMeant] of [
     ["step=each", (event: Body) => event["node_id"] === "each"],
     ["event_type=command.claimed&worker=slow", (event: Body) => event["worker"] === "slow"],
@@ -126,7 +126,7 @@ test("counting goes on from where it was when the log has grown", async () => {
   assert.deepEqual([none["count"], none["marks"], none["last_event_id"]], [whole["count"], [], rest["last_event_id"]]);
 });
 
-test("an execution tells the newest event that it is of", async () => {
+test("an execution's answer names its newest event", async () => {
   const other = await work.execute("one");
   const { body } = await work.get(`/api/executions/${other}`);
   const { body: log } = await work.get(`/api/executions/${other}/events`);
@@ -134,7 +134,7 @@ test("an execution tells the newest event that it is of", async () => {
   await work.runToEnd(other);
 });
 
-test("who has an execution's steps is told those that changed since", async () => {
+test("a client with older steps gets those that changed since", async () => {
   await work.register("two", TWO_STEPS);
   const other = await work.execute("two");
   const path = `/api/executions/${other}`;

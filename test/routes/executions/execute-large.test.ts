@@ -39,7 +39,7 @@ async function meanwhile(send: () => Promise<Answer>): Promise<{ answer: Answer;
 
 const OTHERS_FIRST = [...Array.from({ length: CALLS }, () => "other"), "large"];
 
-test("while 5,000 steps are started for the first time, other calls are answered; it runs, and inputs nobody reads are told", async () => {
+test("while 5,000 steps are started for the first time, other calls are answered; it runs, with a warning about unused inputs", async () => {
   const { answer, order } = await meanwhile(() =>
     work.post("/api/execute", { path: "large/started", workload: { whom: "you" } }),
   );
@@ -74,7 +74,7 @@ test("two first starts at once run both", async () => {
   }
 });
 
-test("a large document that this version cannot run, or that is not there, starts nothing, and says so", async () => {
+test("a large document that is missing, or that this version cannot run, starts nothing and is reported", async () => {
   const count = async () => {
     const [row] = await api.database.sql<{ n: number }[]>`select count(*)::int as n from flow.execution`;
     return row?.n;

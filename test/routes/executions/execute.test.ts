@@ -59,7 +59,7 @@ test("what is not registered, or of another kind, is 404 with the text of the sp
   assert.equal(await count(), before);
 });
 
-test("a run that would come to a playbook that is not there is not started; one that may is", async () => {
+test("a run that would certainly call a missing playbook is refused; one that only may call it starts", async () => {
   const calling = (path: string, more = "") =>
     `  - { step: a, ${more}tool: { kind: playbook, path: ${path} } }\n  - { step: b, tool: { kind: noop } }\n`;
   await work.register("runs/calls", calling("runs/nowhere"));
@@ -158,7 +158,7 @@ test("inputs are kept as they are sent: order of keys, odd names and odd texts",
   assert.equal(JSON.stringify(given), JSON.stringify(workload));
 });
 
-test("the caller's trace is kept with the execution; what is none is left out", async () => {
+test("the caller's trace is kept with the execution; an invalid one is left out", async () => {
   const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
   for (const [header, trace] of [
     [traceparent, { context: traceparent }],

@@ -75,7 +75,7 @@ test("executions are listed by the first digits of their ids", async () => {
   assert.equal((await work.get("/api/executions?id_prefix=0x1")).status, 422);
 });
 
-test("who asks for what has changed hears of the steps that a failed run did not reach, once", async () => {
+test("a request for changed steps gets the steps that a failed run did not reach, once", async () => {
   const id = await work.execute("two");
   const { body: before } = await work.get(`/api/executions/${id}`);
   await work.post(`/api/executions/${id}/cancel`);
@@ -223,7 +223,7 @@ test("the result waits for the end, and says how far it is when the time is over
   assert.match(String(missing.body["error"]), /has no step 'none'; it has: start, end/);
 });
 
-test("an execution that there is not is 404 on every route, and so is what cannot be an id", async () => {
+test("an unknown execution is 404 on every route, and so is an impossible id", async () => {
   for (const id of ["4711", "abc", "0", "-1", "99999999999999999999", "1e3", "%00"]) {
     for (const [method, rest] of [
       ["GET", ""],

@@ -104,7 +104,7 @@ test("of a loop each iteration is shown, the first where none is named", async (
   assert.deepEqual([body["iteration"], url(body)], [2, "http://x.test/c/2"]);
 });
 
-test("a command that nobody has claimed is shown as it would be", async () => {
+test("an unclaimed command is shown as it would be", async () => {
   const id = await work.execute("team/each");
   const { body } = await work.get(`/api/executions/${id}`);
   const [{ command_id = "" } = {}] = body["commands"] as Claimed[];
@@ -112,7 +112,7 @@ test("a command that nobody has claimed is shown as it would be", async () => {
   assert.deepEqual([shown["attempt"], url(shown)], [0, "http://x.test/a/0"]);
 });
 
-test("what there is not is told: no command, another execution's, no such iteration or claim", async () => {
+test("an unknown command, another execution's command, an unknown iteration and an unknown claim are refused", async () => {
   const command = await begin("team/each", "w-not");
   const other = await begin("team/around", "w-not");
   for (const [path, status, says] of [

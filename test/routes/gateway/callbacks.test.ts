@@ -57,7 +57,7 @@ for (const [path, status] of [
   });
 }
 
-test("a callback is refused when nobody waits for it, when it was answered, and when it is of another execution", async () => {
+test("a callback is refused without a waiting login, after an answer, and from another execution", async () => {
   const { callbacks, post } = setup();
   const expected = callbacks.expect();
   expected.bind("7");

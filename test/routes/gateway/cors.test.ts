@@ -101,7 +101,7 @@ test("MCP is called by no page that may not, whatever it brings", async () => {
   assert.equal((await app.request("/mcp", init)).status, 401);
 });
 
-test("on loopback only names of this machine and the public one may be asked for", async () => {
+test("on loopback only host names of this machine and the public one are accepted", async () => {
   const { app } = testGateway({ hosts: new Set(["flow.example.com"]) });
   for (const [host, status] of [
     ["127.0.0.1:8090", 200],

@@ -54,14 +54,14 @@ for (const [what, body, headers, status] of [
   ["without a nonce", { ...BODY, nonce: undefined }, { origin: PAGE }, 422],
   ["without a code", { ...BODY, code: "" }, { origin: PAGE }, 422],
 ] as const) {
-  test(`an exchange ${what} is refused with ${status}, and nobody is asked`, async () => {
+  test(`an exchange ${what} is refused with ${status}, without a call to the provider`, async () => {
     const { app, asked } = setup();
     const response = await app.request("/api/auth/exchange", posted(body, headers));
     assert.deepEqual([response.status, response.headers.get("set-cookie"), asked.length], [status, null, 0]);
   });
 }
 
-test("the providers are told to anybody, without what only the gateway needs", async () => {
+test("the list of providers is public, without the fields that only the gateway needs", async () => {
   const provider = {
     domain: "idp.example",
     name: "Staff",

@@ -85,7 +85,7 @@ test("too many logins are 429 and say when to come again", async () => {
   assert.deepEqual([response.status, response.headers.get("retry-after")], [429, "7"]);
 });
 
-test("a session that is valid tells whose it is; one that is not is 401", async () => {
+test("a valid session returns its user; an invalid one is 401", async () => {
   const checked: string[] = [];
   const check = (sha256: string) => {
     checked.push(sha256);
@@ -103,7 +103,7 @@ test("a session that is valid tells whose it is; one that is not is 401", async 
   assert.equal(checked.length, 2);
 });
 
-test("access is asked for in the name of the session", async () => {
+test("access is checked in the name of the session's user", async () => {
   const asked: unknown[] = [];
   const isAllowed = (...args: unknown[]) => {
     asked.push(args);
@@ -132,7 +132,7 @@ test("a logout ends the session and takes the cookie away", async () => {
   );
 });
 
-test("a page that may not call logs nobody out, and a logout that failed leaves the cookie for another try", async () => {
+test("a page that may not call cannot log a user out, and a failed logout keeps the cookie for another try", async () => {
   const { app, revoked } = testGateway();
   const headers = { cookie: `session_token=${TOKEN}`, origin: EVIL };
   const refused = await app.request("/api/auth/logout", { method: "POST", headers });
@@ -146,7 +146,7 @@ test("a page that may not call logs nobody out, and a logout that failed leaves 
   assert.match(over.headers.get("set-cookie") ?? "", /^session_token=; Max-Age=0/);
 });
 
-test("with authentication bypassed everybody may everything and is nobody", async () => {
+test("with authentication bypassed every caller is an administrator without a name", async () => {
   const { app } = testGateway({ bypass: true });
   const session = (await (await app.request("/api/auth/session")).json()) as {
     valid: boolean;

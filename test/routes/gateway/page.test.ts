@@ -29,7 +29,7 @@ test("the page and its files are for everybody, under a policy that lets nothing
   assert.deepEqual(passed, []);
 });
 
-test("the page stands in nobody's way: the gateway's routes are what they were", async () => {
+test("the page does not hide any route of the gateway", async () => {
   const { app } = testGateway({ gui: GUI });
   for (const [path, status] of [
     ["/health", 200],
@@ -67,7 +67,7 @@ for (const [site, status] of [
   });
 }
 
-test("where nobody is asked who they are, a page is not believed to be the gateway's own but on this machine", async () => {
+test("without authentication, only a page on this machine counts as the gateway's own", async () => {
   const headers = { origin: EVIL, "sec-fetch-site": "same-origin" };
   const call = { method: "POST", headers };
   assert.equal((await testGateway({ bypass: true, gui: GUI }).app.request("/flow/execute", call)).status, 403);

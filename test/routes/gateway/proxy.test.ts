@@ -98,7 +98,7 @@ for (const headers of [
   });
 }
 
-test("the server's health is open as it is there, and is asked for in nobody's name", async () => {
+test("the server's health is open here too, and is requested without a user", async () => {
   const { app, passed } = testGateway({ answer: () => answerOf(200, {}, '{"status":"ok"}') });
   assert.deepEqual(await (await app.request("/flow/health")).json(), { status: "ok" });
   assert.deepEqual(passed[0]?.headers, {});
@@ -107,7 +107,7 @@ test("the server's health is open as it is there, and is asked for in nobody's n
   assert.equal((await app.request("/flow/health", { method: "POST" })).status, 401);
 });
 
-test("the gateway's own health asks nobody", async () => {
+test("the gateway's own health calls no server", async () => {
   const { app, passed } = testGateway();
   const response = await app.request("/health");
   assert.deepEqual([response.status, await response.text()], [200, "ok"]);
@@ -115,7 +115,7 @@ test("the gateway's own health asks nobody", async () => {
 });
 
 for (const query of ["include_data=true", "INCLUDE_DATA=1", "x=1&include%5Fdata=true", "include_data"]) {
-  test(`secrets are not asked for through the gateway: ?${query}`, async () => {
+  test(`secrets cannot be requested through the gateway: ?${query}`, async () => {
     const { app, passed } = testGateway();
     const response = await app.request(`/flow/credentials/pg?${query}`, withSession());
     assert.equal(response.status, 403);
@@ -203,7 +203,7 @@ test("a caller who leaves a stream ends it at the server", async () => {
   await closed;
 });
 
-test("an answer that breaks off is told as such while it can be", async () => {
+test("an answer that breaks off is reported while that is possible", async () => {
   const body = new Readable({
     read() {
       this.destroy(new Error("connection reset by canary"));
@@ -215,7 +215,7 @@ test("an answer that breaks off is told as such while it can be", async () => {
   assert.equal(((await response.json()) as ErrorAnswer).code, "SERVER_UNREACHABLE");
 });
 
-test("a server that does not answer is told in the shape of every error", async () => {
+test("an unreachable server is reported in the common format of errors", async () => {
   const { app } = testGateway({
     answer: () => Promise.reject(new FlowError("SERVER_UNREACHABLE", "The server behind the gateway does not answer")),
   });

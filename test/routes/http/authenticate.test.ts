@@ -138,7 +138,7 @@ for (const authorization of [
   TOKENS.operator,
   `Bearer ${TOKENS.operator.toUpperCase()}`,
 ]) {
-  test(`the header '${authorization}' is nobody's: 401, and 200 where no token is needed`, async () => {
+  test(`the header '${authorization}' is unknown: 401, and 200 where no token is needed`, async () => {
     const refused = await call("GET", "/api/catalog", authorization);
     assert.equal(refused.status, 401);
     assert.equal(refused.headers.get("www-authenticate"), "Bearer");
@@ -183,7 +183,7 @@ for (const method of ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"]) 
   });
 }
 
-test("a route that does not exist is 404 only for operators: nobody else learns what there is", async () => {
+test("an unknown route is 404 only for operators: other callers cannot probe routes", async () => {
   assert.equal((await call("GET", "/api/nothing", `Bearer ${TOKENS.operator}`)).status, 404);
   assert.equal((await call("GET", "/api/nothing", `Bearer ${TOKENS.worker}`)).status, 403);
 });

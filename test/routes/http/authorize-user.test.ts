@@ -64,14 +64,14 @@ for (const [what, options] of [
   ["past its end", { end: "now() - interval '1 second'" }],
   ["past its idle end", { idleEnd: "now() - interval '1 second'" }],
 ] as const) {
-  test(`a session that is ${what} is nobody's`, async () => {
+  test(`a session that is ${what} has no user`, async () => {
     const user = await addUser(api.database, { ...options, roles: ["admin"] });
     const { status, body } = await call(user, "GET", "/api/executions");
     assert.deepEqual([status, body["code"]], [401, "UNAUTHENTICATED"]);
   });
 }
 
-test("a token that nobody has, and what is no token, are nobody's", async () => {
+test("an unknown token and an invalid one have no user", async () => {
   for (const tokenSha256 of ["0".repeat(64), "", "x", "' or 1=1 --", "A".repeat(64)]) {
     const nobody = { userId: 0, email: "", token: "", tokenSha256 };
     assert.equal((await call(nobody, "GET", "/api/executions")).status, 401, tokenSha256);
@@ -183,7 +183,7 @@ test("a user who waits for the result of an execution must be allowed to see it"
   assert.equal((await call(runner, "POST", "/api/execute", { path: "team/a" })).status, 200);
 });
 
-test("users start executions of their own: a parent of somebody's is refused", async () => {
+test("users start top-level executions only: a parent is refused", async () => {
   const parent = { parent_execution_id: await start("team/b"), parent_step: "start" };
   const user = await member("execute", "view");
   assert.equal((await call(user, "POST", "/api/execute", { path: "team/a", ...parent })).status, 403);
@@ -294,7 +294,7 @@ test("the use of a session moves its idle end, no further than its end", async (
   }
 });
 
-test("can: what a user may is told with the rule; about others it takes manage_users, and an operator may ask about anyone", async () => {
+test("can: the answer names the rule; asking about others needs manage_users, and an operator may ask about anyone", async () => {
   const user = await member("view");
   const admin = await addUser(api.database, { roles: ["admin"] });
   const can = (who: TestUser | undefined, body: object) => call(who, "POST", "/api/auth/can", body);
@@ -310,7 +310,7 @@ test("can: what a user may is told with the rule; about others it takes manage_u
   assert.equal((await can(undefined, asked)).body["rule"], "the operator's token");
 });
 
-test("a stream ends for a user who may not see it any more, as soon as that is heard", async () => {
+test("a stream ends for a user who may no longer see it, as soon as the change arrives", async () => {
   const user = await member("view");
   const id = await start("team/a");
   const headers = { authorization: `Bearer ${TOKENS.operator}`, "x-flow-session": user.tokenSha256 };

@@ -5,7 +5,7 @@ import { isKnown, rangeAsked } from "../../../src/routes/http/byte-range.ts";
 const ETAG = '"abc"';
 const asked = (range: string | undefined, ifRange?: string) => rangeAsked(range, ifRange, { bytes: 100, etag: ETAG });
 
-test("one range of bytes is a part; what is none, or several, is everything", () => {
+test("one range of bytes gives a part; an invalid range, or several, give everything", () => {
   for (const [range, expected] of [
     ["bytes=0-0", { start: 0, end: 1 }],
     ["bytes=10-19", { start: 10, end: 20 }],
@@ -31,7 +31,7 @@ test("a range of another version is not given", () => {
   assert.equal(asked("bytes=0-0", "Wed, 21 Oct 2026 07:28:00 GMT"), "all");
 });
 
-test("nothing of an empty thing can be asked for in part", () => {
+test("an empty payload has no ranges", () => {
   assert.equal(rangeAsked("bytes=0-", undefined, { bytes: 0, etag: ETAG }), "none");
   assert.equal(rangeAsked("bytes=-1", undefined, { bytes: 0, etag: ETAG }), "none");
 });

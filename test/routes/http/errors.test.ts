@@ -151,7 +151,7 @@ test("a method that an address does not take is 405, and Allow names those that 
   }
 });
 
-test("an address that is no route is 404 by every method, and nobody learns without a token what there is", async () => {
+test("an unknown address is 404 by every method, and callers without a token cannot probe routes", async () => {
   const api = await buildApi(database);
   for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
     const { response, body } = await answer(api, "/api/none", { method });

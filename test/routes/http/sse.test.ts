@@ -31,7 +31,7 @@ test("items become events with id, name and data on one line each", async () => 
   );
 });
 
-test("an item is asked for when the one before was taken: a reader that does not read makes nothing grow", async () => {
+test("the next item is requested after the last was sent: a slow reader costs no memory", async () => {
   let given = 0;
   const response = await streaming(async function* () {
     for (;;) {
@@ -64,7 +64,7 @@ test("a stream without news says now and then that it is alive", async () => {
   }
 });
 
-test("a fault on the way is told without its words, a refusal of ours with them; then the stream ends", async () => {
+test("an internal error ends the stream without its message, a refusal with it", async () => {
   for (const [error, told] of [
     [new Error("select * from secret"), { error: "The server could not go on; connect again", code: "UNAVAILABLE" }],
     [new FlowError("NOT_FOUND", "gone"), { error: "gone", code: "NOT_FOUND" }],

@@ -49,7 +49,7 @@ test("setting and reading answer every field that is specified, the catalog's id
   });
 });
 
-test("what has expired or is not there is 200 with that status; the renewal comes only with auto_renew", async () => {
+test("an expired or missing entry is 200 with that status; renewal data come only with auto_renew", async () => {
   const past = new Date(Date.now() - 60_000).toISOString();
   const renew_config = { endpoint: "https://idp.example/token", data: { client_secret: "s" } };
   const shown = async (name: string) => (await work.get(path(name))).body;

@@ -56,7 +56,7 @@ test("agents are listed in their newest version, each with its visibility", asyn
   );
 });
 
-test("the newest version decides whether an agent is shown; hidden ones are listed when they are asked for", async () => {
+test("the newest version decides whether an agent is shown; hidden ones are listed on request", async () => {
   await register(agent("hidden/soon"));
   await register(agent("hidden/soon", ", terminal: { visible: false }"));
   await register(agent("hidden/once", ", terminal: { visible: false }"));
@@ -79,7 +79,7 @@ test("a hidden agent takes no place on a page", async () => {
   assert.deepEqual([paged, second["next_cursor"]], [names, null]);
 });
 
-test("a caller's access_token is sealed before anything is written, and shown to nobody", async () => {
+test("a caller's access_token is sealed before anything is written, and never shown", async () => {
   const token = "ya29.very-secret-token";
   const workload = { access_token: token, who: "me" };
   const key = { "idempotency-key": "sealed-1" };
@@ -97,7 +97,7 @@ test("a caller's access_token is sealed before anything is written, and shown to
   assert.match(JSON.stringify(rows), /\[sealed:/);
 });
 
-test("an action starts the resource's playbook, which is told the action and the server", async () => {
+test("an action starts the resource's playbook with the action and the server as inputs", async () => {
   for (const resource of ["demo", "mcp/demo"]) {
     const { status, body } = await work.post(`/api/mcp/mcp/${resource}/lifecycle/deploy`);
     assert.equal(status, 200, JSON.stringify(body));

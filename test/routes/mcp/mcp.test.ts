@@ -48,7 +48,7 @@ async function executions(path: string): Promise<Body[]> {
   return body["executions"] as Body[];
 }
 
-test("each visible agent is a tool, with its inputs as JSON Schema; playbooks and hidden agents are none", async () => {
+test("each visible agent is a tool, with its inputs as JSON Schema; playbooks and hidden agents are not listed", async () => {
   const client = await connectMcpClient(api.open);
   assert.deepEqual(client.getServerCapabilities(), { tools: { listChanged: true }, resources: {} });
   const { tools } = await client.listTools();
@@ -68,7 +68,7 @@ test("each visible agent is a tool, with its inputs as JSON Schema; playbooks an
   assert.deepEqual(declared?.annotations, { readOnlyHint: true });
 });
 
-test("a call runs the agent's playbook, tells how far it is, and gives the result as structured content", async () => {
+test("a call runs the agent's playbook, reports progress, and returns the result as structured content", async () => {
   const client = await connectMcpClient(api.open);
   const told: Progress[] = [];
   const call = { name: "ops__restart", arguments: { who: "me" } };
@@ -123,7 +123,7 @@ test("arguments that a declared schema refuses start nothing, and the model read
   assert.deepEqual(await executions("ops/declared"), []);
 });
 
-test("a tool that is none, a hidden agent and a playbook are unknown alike", async () => {
+test("an unknown tool, a hidden agent and a playbook are all unknown tools", async () => {
   const client = await connectMcpClient(api.open);
   for (const name of ["no__such", "ops__hidden", "ops__private", "ops__plain", "x", "", "ops___0123456789abcdef"]) {
     await assert.rejects(client.callTool({ name }), /There is no tool/, name);
@@ -198,7 +198,7 @@ function brokenOff({ body, status, headers }: Response): Response {
   return new Response(cut, { status, headers });
 }
 
-test("a client hears that an agent was registered", async () => {
+test("a client is notified of a new agent", async () => {
   let heard: (() => void) | undefined;
   const changed = new Promise<void>((resolve) => {
     heard = resolve;
@@ -243,7 +243,7 @@ test("what is sealed is shown as a mask, in results and in executions", async ()
   assert.deepEqual([shown.status, shown.result], ["COMPLETED", { step: "Bearer [secret]" }]);
 });
 
-test("executions are resources: one that is none is not found", async () => {
+test("executions are resources: an unknown one is not found", async () => {
   const client = await connectMcpClient(api.open);
   const { resourceTemplates } = await client.listResourceTemplates();
   assert.deepEqual(

@@ -155,7 +155,7 @@ test("an id of an event that no server has made is refused", async () => {
   }
 });
 
-test("a call outlives its server: a client that can goes on with it at another one, others are told its id", async () => {
+test("a call outlives its server: a client that can resume continues at another one, others get its id", async () => {
   const [first, second] = [await buildApi(api.database), await buildApi(api.database)];
   after(() => Promise.all([first.service.orchestrator.close(), second.service.orchestrator.close()]));
   const headers = { "mcp-session-id": randomUUID() };
@@ -214,7 +214,7 @@ test("what a role takes away counts from the next message on", async () => {
   assert.equal((await send(LIST, as(member1), api.guarded)).status, 401);
 });
 
-test("who may execute and not view is told that it has ended, and not what it gave", async () => {
+test("a user who may execute but not view gets the end without the result", async () => {
   const user = as(await member("execute"));
   const more = { _meta: { progressToken: 1 } };
   const response = send(call(1, "team__a", more), user, api.guarded);
@@ -241,7 +241,7 @@ test("a call that goes on while a role is taken away, or the session ends, does 
   assert.doesNotMatch(JSON.stringify([withoutRole, withoutSession]), /"secret"/);
 });
 
-test("a user hears that their tools are other ones when their roles are; a session that is over hears nothing more", async () => {
+test("a user is notified of changed tools when their roles change; an ended session gets nothing more", async () => {
   const user = await member("execute");
   const headers = { ...as(user), accept: "text/event-stream" };
   const reader = readEvents(await api.guarded.request("/mcp", { headers }));

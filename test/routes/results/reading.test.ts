@@ -75,7 +75,7 @@ test("a long payload streams whole, with its length, type, tag and a name that i
   assert.deepEqual([head.status, head.headers.get("content-length")], [200, String(text.length)]);
 });
 
-test("parts are given as asked for, of payloads in the row, on the disk, squeezed or not", async () => {
+test("ranges work for payloads in the row and on disk, compressed or not", async () => {
   const texts = [JSON.stringify("ab".repeat(2_000)), long()];
   for (const text of texts) {
     for (const compression of ["none", "gzip"]) {
@@ -99,7 +99,7 @@ test("parts are given as asked for, of payloads in the row, on the disk, squeeze
   }
 });
 
-test("a long payload that was altered is cut off before its end, is told of, and no part of it is given", async (t) => {
+test("an altered long payload is cut off before its end and reported, and no range of it is returned", async (t) => {
   // What the listener prints of an answer that broke off.
   t.mock.method(console, "error", () => undefined);
   const text = long();

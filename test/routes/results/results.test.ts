@@ -74,7 +74,7 @@ test("saving again replaces, from the database to a file and back, and leaves no
   }
 });
 
-test("a claim that was lost, or is none, stores nothing: 409", async () => {
+test("a lost or unknown claim stores nothing: 409", async () => {
   const command = await claimed();
   const other = await claimed();
   const long = JSON.stringify("z".repeat(1_500_000));

@@ -54,7 +54,7 @@ test("results end with their execution, in the row and on the disk; permanent on
   ]);
 });
 
-test("a read after the end is refused at once, also while nobody has deleted anything yet", async () => {
+test("a read after the end is refused at once, also before anything is deleted", async () => {
   const command = await claimed("two");
   const ref = refOf(command);
   await put(command, LONG, { scope: "execution" });

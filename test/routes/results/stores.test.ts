@@ -97,7 +97,7 @@ test("each payload goes where its size or its author wants it, is read from ther
   for (const ref of refs) assert.equal(await statusOf(ref), 404);
 });
 
-test("a store that there is none of is 422, one that is not configured is told of its settings", async () => {
+test("an unknown store is 422; the error of an unconfigured store names its settings", async () => {
   const command = await claimed("one");
   const unknown = await put(command, "1", { store: "drawer" });
   assert.deepEqual([unknown.status, unknown.body["code"]], [422, "INVALID_INPUT"]);
@@ -110,7 +110,7 @@ test("a store that there is none of is 422, one that is not configured is told o
   assert.match(String(body["error"]), /store 's3' is not configured here; set FLOW_S3_ENDPOINT/);
 });
 
-test("a payload that replaces another one takes its place at once, and the other goes", async () => {
+test("a replacing payload takes effect at once, and the old one is deleted", async () => {
   const command = await claimed("one");
   for (const [store, letter] of [
     ["s3", "a"],

@@ -97,7 +97,7 @@ test("one command is claimed by its id; while it is held it is 409 with Retry-Af
   }
 });
 
-test("a claim whose lease is over and whose worker is gone is given to another one, with a higher attempt", async () => {
+test("a command with an ended lease and a dead worker goes to another worker, with a higher attempt", async () => {
   await drain();
   const id = await work.execute("q/one");
   const [command] = commandsOf(await claim({ worker: "gone" }));

@@ -81,7 +81,7 @@ test("events of several executions travel in one batch, all of them written or n
   }
 });
 
-test("the execution may be said once for all events, or not at all: the command tells it", async () => {
+test("the execution may be given once for all events, or left out: the command determines it", async () => {
   const [first, second] = [await claimed(), await claimed()];
   const without = (command: Claimed) => endOf(command).map(({ execution_id: _, ...event }) => event);
   assert.equal((await batch({ worker: "w", execution_id: first.execution_id, events: without(first) })).status, 202);
@@ -100,7 +100,7 @@ test("a command of another execution is refused: the claim is compared with the 
   assert.equal(((body["detail"] as Body)["events"] as Body[])[0]?.["reason"], "unknown");
 });
 
-test("the same key with the same body is told again as a duplicate; with another body it is 422", async () => {
+test("the same key with the same body is answered as a duplicate; with another body it is 422", async () => {
   const command = await claimed();
   const headers = { "idempotency-key": "b-2" };
   const first = await batch({ worker: "w", events: endOf(command, 1) }, headers);
@@ -121,7 +121,7 @@ test("the same key with the same body is told again as a duplicate; with another
   assert.equal(stranger.status, 409);
 });
 
-test("every problem of every event is told at once, and nothing is written", async () => {
+test("every problem of every event is listed at once, and nothing is written", async () => {
   const command = await claimed();
   const [done, end] = endOf(command);
   const { attempt: _attempt, ...noAttempt } = end ?? {};
@@ -189,7 +189,7 @@ test("a body that does not say how long it is, is 413 as soon as it is too long"
   assert.ok(sent < 20_000, `${sent} bytes were read`);
 });
 
-test("a command of another worker is refused, and so is one that nobody has claimed", async () => {
+test("a command of another worker is refused, and so is an unclaimed one", async () => {
   const command = await claimed();
   const stranger = await batch({ worker: "x", events: endOf(command) });
   assert.equal(stranger.status, 409);
@@ -236,7 +236,7 @@ test("a single event is answered when what follows has been issued", async () =>
   );
 });
 
-test("a key that the envelope does not know is told as such", async () => {
+test("an unknown key of the envelope is named in the error", async () => {
   const [done] = endOf(await claimed());
   const { body } = await batch({ worker: "w", events: [{ ...done, result: { status: "ok", data: 1 } }] });
   assert.match(String(body["error"]), /result\.data: is not a known key$/);
@@ -257,7 +257,7 @@ test("a single event is answered with its id", async () => {
   assert.equal((await work.post("/api/events", { ...done, result: undefined })).status, 422);
 });
 
-test("the status and the stream of a batch that there is not are 404", async () => {
+test("the status and the stream of an unknown batch are 404", async () => {
   for (const path of ["4711/status", "4711/stream", "x/status", "0/stream"]) {
     const { status, body } = await work.get(`/api/events/batch/${path}`);
     assert.deepEqual([status, body["code"]], [404, "NOT_FOUND"]);

@@ -33,7 +33,7 @@ test("a heartbeat that waits is answered as soon as a command of its worker is c
   assert.deepEqual((await waiting).body, { status: "ok", cancel: [command.command_id], lost: [], lease_ms: 120_000 });
 });
 
-test("a command that was claimed after the heartbeat began is told too, and another worker hears nothing", async () => {
+test("a command claimed after the heartbeat began is reported too, and not to another worker", async () => {
   const waiting = beat({ name: "w", wait_ms: LONG_MS });
   const other = beat({ name: "v", wait_ms: 300 });
   await work.execute("p");
@@ -44,7 +44,7 @@ test("a command that was claimed after the heartbeat began is told too, and anot
   assert.deepEqual((await other).body["cancel"], []);
 });
 
-test("what is to stop already is told without a wait, and so is a heartbeat that does not wait", async () => {
+test("a command to stop is answered without a wait, and so is a heartbeat that does not wait", async () => {
   await work.execute("p");
   const [command] = await work.claim("w", 1);
   assert.ok(command);
@@ -55,7 +55,7 @@ test("what is to stop already is told without a wait, and so is a heartbeat that
   assert.deepEqual((await beat({ name: "w" })).body, { status: "ok", cancel: [], lost: [], lease_ms: 120_000 });
 });
 
-test("a worker that is not known is told so without a wait, and a wait that is too long is 422", async () => {
+test("an unknown worker is answered without a wait, and a wait that is too long is 422", async () => {
   assert.equal((await beat({ name: "nobody", wait_ms: LONG_MS })).status, 404);
   assert.equal((await beat({ name: "w", wait_ms: LONG_MS + 1 })).status, 422);
 });

@@ -74,7 +74,7 @@ test("a heartbeat renews the leases of what the worker runs, and of nothing else
   );
 });
 
-test("a heartbeat tells which commands to stop, and which are lost: another attempt has them", async () => {
+test("a heartbeat's answer lists the commands to stop and those lost to another attempt", async () => {
   await register("delta");
   const [cancelled, lost] = [await held("delta"), await held("delta")];
   await work.post(`/api/executions/${cancelled.execution_id}/cancel`);
@@ -130,7 +130,7 @@ test("the pool comes in pages, in the order of names", async () => {
   assert.ok(names.includes("alpha") && names.includes("iota"));
 });
 
-test("another process under the name has at once what the one before held, which is told that it was replaced", async () => {
+test("a new process with a worker's name takes over its commands at once, and the old one learns that it was replaced", async () => {
   const as = (instance: string) => register("kappa", { runtime: { instance } });
   await as("first");
   const command = await held("kappa");

@@ -115,7 +115,7 @@ test("large documents are answered in the order in which they came, each with it
   );
 });
 
-test("16 wait, and one more is told so", async () => {
+test("16 documents may wait; one more is refused", async () => {
   const busy = createDocuments();
   const large = padded(playbook(1), AT_ONCE_MAX + 1);
   const reading = Array.from({ length: 16 }, () => busy.read(large));
@@ -176,7 +176,7 @@ test("a thread that cannot begin is an error", async () => {
   await none.close();
 });
 
-test("closing tells who waits, and nothing large is read any more", async () => {
+test("closing fails the waiting calls, and no large document is read afterwards", async () => {
   const closing = createDocuments();
   const large = padded(playbook(1), AT_ONCE_MAX + 1);
   const told = Promise.all([1, 2].map(() => assert.rejects(closing.read(large), { code: "UNAVAILABLE" })));

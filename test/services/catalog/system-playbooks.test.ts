@@ -69,7 +69,7 @@ test("what an administrator has edited stays, with or without the first line, un
   assert.equal(await start("2.0.0", "second"), "registered");
 });
 
-test("a first line that tells of another text makes nobody's edit the program's", async () => {
+test("a first line of another text does not make an edit the program's own", async () => {
   const { catalog, start } = setup("system/forged");
   const [line = ""] = suppliedDocument(text("system/forged", "other"), "1.0.0").split("\n");
   await catalog.register({ content: `${line}\n${text("system/forged", "mine")}` });

@@ -35,7 +35,7 @@ async function told(name: string) {
   return rows.map(({ line }) => line);
 }
 
-test("a credential is created, read by name and by id, replaced under the same id, and deleted; the log tells all of it", async () => {
+test("a credential is created, read by name and by id, replaced under the same id, and deleted; the log records all of it", async () => {
   const credentials = setup();
   const { record, created } = await credentials.save({ ...basic("life"), tags: ["a", "a", "b"] }, OPERATOR);
   assert.deepEqual([created, record.tags, record.description], [true, ["a", "b"], null]);
@@ -59,7 +59,7 @@ test("a credential is created, read by name and by id, replaced under the same i
   ]);
 });
 
-test("neither the table nor the log holds the data, and what shows no data decrypts none", async () => {
+test("neither the table nor the log holds the data in the clear, and a list decrypts nothing", async () => {
   const credentials = setup();
   await credentials.save(basic("hidden"), OPERATOR);
   await credentials.find("hidden");
@@ -220,13 +220,13 @@ test("a credential for some playbooks is given to their executions alone, and re
   assert.equal(rows.length, 6);
 });
 
-test("an operator reads it for nobody, and for a playbook as little as that one may", async () => {
+test("an operator can read it directly, but for a playbook only if that playbook may", async () => {
   const { read } = await restricted("shown", { playbooks: ["system/**"] });
   assert.deepEqual((await read(OPERATOR)).data, { token: "canary" });
   await assert.rejects(read(OPERATOR, await execution("team/other")), { code: "FORBIDDEN" });
 });
 
-test("without a list every playbook is given it; with something that is no list none is", async () => {
+test("without a list every playbook gets it; with an invalid list none does", async () => {
   const id = await execution("team/any");
   for (const meta of [null, {}, { owner: "ops" }, { playbooks: null }]) {
     const { read } = await restricted("any", meta);

@@ -85,7 +85,7 @@ test("everything that an older key has encrypted has the current one afterwards,
   assert.equal(keys.decrypt(entry?.data ?? "", keychainBound("k7:1:global")).toString(), '{"n":7}');
 });
 
-test("when nothing is left to do nothing is done, and that is told", async () => {
+test("a finished rotation does nothing and says so", async () => {
   const { total, rotated, rounds } = await processWith(keyRing("k2", "k1")).rotateAll(10);
   assert.deepEqual([total, rotated, rounds], [0, 0, 2]);
 });
@@ -124,7 +124,7 @@ test("two processes rotate while credentials are read and replaced: no read fail
   }
 });
 
-test("what cannot be decrypted is told with its name and why, stays as it is, and holds up nothing", async () => {
+test("an undecryptable secret is reported with name and reason, stays unchanged, and does not stop the rotation", async () => {
   await fill(keyRing("k1"), 3);
   const lost = keyRing("lost").encrypt("{}", credentialBound("c2", "2"));
   await database.sql`update flow.credential set data_encrypted = ${lost} where name = 'c2'`;

@@ -166,7 +166,7 @@ for (const status of ["COMPLETED", "FAILED", "CANCELLED"] as const) {
   });
 }
 
-test("an unknown playbook or execution has no entry, and none is kept for it", async () => {
+test("an unknown playbook or execution has no entry, and none can be stored for it", async () => {
   const unknown = { ...entry("api"), catalogId: "77" };
   assert.equal((await bench.keychain.get(unknown, WORKER)).status, "not_found");
   await assert.rejects(bench.keychain.set(unknown, token(), WORKER), {

@@ -43,7 +43,7 @@ async function storm(holders: number, work: (at: KeychainBench, holder: string) 
   return { granted, told };
 }
 
-test("of 200 that ask at two servers one is granted, and all others hear that it was set", async () => {
+test("of 200 requests at two servers one gets the lease, and all others learn that the entry was set", async () => {
   const { granted, told } = await storm(200, (at) => set(at));
   assert.equal(granted.length, 1);
   assert.deepEqual([...new Set(told.map(({ status }) => status))], ["set"]);
@@ -51,7 +51,7 @@ test("of 200 that ask at two servers one is granted, and all others hear that it
   assert.equal((await here.keychain.get(entry("api"), WORKER)).status, "success");
 });
 
-test("of 200 that ask one is granted, and all others hear why it failed; so do those who ask soon after", async () => {
+test("of 200 requests one gets the lease, and all others get the reason of its failure; so do requests soon after", async () => {
   const { granted, told } = await storm(200, (at, holder) =>
     at.keychain.fail(entry("api"), holder, "the IdP said 500"),
   );
@@ -65,7 +65,7 @@ test("of 200 that ask one is granted, and all others hear why it failed; so do t
   assert.deepEqual(await ask(there, "later", { waitMs: 0 }), { status: "granted" });
 });
 
-test("an entry that expired is granted to one again, and one that is live to nobody", async () => {
+test("an expired entry gives one lease again, a live one none", async () => {
   await set(here);
   assert.deepEqual(await ask(here, "a"), { status: "set" });
   await here.age("api", 5);
@@ -75,7 +75,7 @@ test("an entry that expired is granted to one again, and one that is live to nob
   assert.deepEqual(await ask(here, "b"), { status: "set" });
 });
 
-test("who waits is told at once by its own server, and soon by another", async () => {
+test("a waiter is answered at once by its own server, and soon by another", async () => {
   await ask(here, "holder");
   const waiting = [ask(here, "a"), ask(here, "b"), ask(there, "c")];
   await set(here);
@@ -156,7 +156,7 @@ test("no lease is given for what could not be kept", async () => {
   assert.equal(row.rows, 0);
 });
 
-test("a holder that sets the entry while another one's statement waits for it leaves nothing to be granted", async () => {
+test("if the holder sets the entry while another statement waits, no lease is granted", async () => {
   // The statement has looked for a live entry, found none, and waits for the row of the lease that the holder is ending.
   const { sql } = here.database;
   await ask(here, "holder");
@@ -177,7 +177,7 @@ test("a holder that sets the entry while another one's statement waits for it le
   assert.deepEqual(await pending, { status: "set" });
 });
 
-test("200 that wait at one server are one look at a time, and a failing database tells them all", async () => {
+test("200 waiters at one server share one poll at a time, and all get a database error", async () => {
   let looks = 0;
   let most = 0;
   let under = 0;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createOwnNotices } from "../../../src/services/workers/own-notices.ts";
 
-test("what this process told is its echo once; the same again is news, as the reaper's is", () => {
+test("an id that this process published is filtered out once; a repeat, such as the reaper's, passes", () => {
   const ownNotices = createOwnNotices();
   ownNotices.published(["1", "2"]);
   assert.deepEqual(ownNotices.fromOthers(["1", "3"]), ["3"]);
