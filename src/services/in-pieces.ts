@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Pieces } from "../engine/program/pieces.ts";
 
-/** How long work goes on before other calls have their turn. One piece more may follow, so pieces are to be short. */
+/** How long work continues before other calls have their turn. One more piece may follow, so pieces must be short. */
 const TURN_MS = 5;
 
 /**

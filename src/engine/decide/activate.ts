@@ -118,7 +118,7 @@ function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: En
   return { ...base, ...items, max_in_flight: Math.min(window, OPEN_ITERATIONS_MAX) };
 }
 
-/** How often a loop runs, and how many at a time, stands in its events and wherever it is shown. */
+/** The number of a loop's iterations, in all and at a time, for its events and for display. */
 function refuseSecret(value: Json, what: string, step: string, { sealing }: EngineEnv): void {
   if (sealing?.isIn(value) !== true) return;
   throw new Error(

@@ -185,7 +185,7 @@ function evaluateArcs(
   return { fired, verdicts };
 }
 
-/** A condition that cannot be evaluated does not match; the reason stands in `next.evaluated`. */
+/** A condition that cannot be evaluated does not match; the reason is recorded in `next.evaluated`. */
 function judgeArc(arc: ProgramArc, scope: Scope, env: EngineEnv): { matched: boolean; error?: string } {
   if (arc.when === undefined) return { matched: true };
   try {

@@ -81,7 +81,7 @@ export function issueClaim(
   };
 }
 
-/** What the loop does about failures (language document, section 6): by default a parallel one goes on. */
+/** What the loop does about failures (language document, section 6): by default a parallel one continues. */
 export function onErrorOf(settings: Loop): NonNullable<Loop["onError"]> {
   return settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop");
 }

@@ -86,7 +86,7 @@ function verdictOf(
   }
 }
 
-/** Longest message and code that a rule may give: they stand in events and in the execution's row. */
+/** Longest message and code that a rule may give: they are kept in events and in the execution's row. */
 const MESSAGE_CHARS_MAX = 4_000;
 const CODE_CHARS_MAX = 200;
 

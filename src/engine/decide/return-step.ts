@@ -1,7 +1,7 @@
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Program } from "../program/program.ts";
 
-/** Throws `FlowError` NOT_FOUND when the step whose result is wanted (`return_step`) is none of the playbook's. */
+/** Throws `FlowError` NOT_FOUND when the playbook has no step named `return_step`. */
 export function checkReturnStep({ steps, playbook }: Program, name: string | undefined): void {
   if (name === undefined || steps.has(name)) return;
   const known = [...steps.keys()].join(", ");

@@ -23,7 +23,7 @@ export interface DecisionSealing {
   value(value: Json): Json;
   /** The value with `[secret]` for each, for messages. */
   hideIn(value: Json): Json;
-  /** A secret stands in it. */
+  /** It contains a secret. */
   isIn(value: Json): boolean;
 }
 
@@ -36,7 +36,7 @@ export interface SealedDecisions {
   payload(value: Json, isSensitive: boolean): Promise<string>;
   /**
    * The input of a start with its `access_token` sealed: callers of agents pass one to be used for them (interface
-   * specification, Execution), and it must not stand in the log.
+   * specification, Execution), and the log must not contain it.
    */
   input(given: JsonObject): Promise<JsonObject>;
 }

@@ -8,14 +8,14 @@ export interface Noting {
   charsMin?: number;
   /** It comes from a sensitive result. */
   isSensitive?: true;
-  /** Fields of these names are none, however deep. */
+  /** Fields with these names are never secrets, at any depth. */
   except?: RegExp;
-  /** Those among them that hold addresses: what stands in one as a password is a secret. */
+  /** Those among them that hold addresses: a password within an address is a secret. */
   addresses?: RegExp;
 }
 
 /**
- * Tells every text and number of `value` that is a secret, once for each place where it stands; `tell` answers whether it is
+ * Passes every secret text and number of `value` to `tell`, once for each place; `tell` returns whether it is
  * new. What is a secret by itself within a new one follows it.
  */
 export function eachSecret(value: Json, noting: Noting, tell: (secret: string, isNumber: boolean) => boolean): void {
@@ -69,7 +69,7 @@ function partsOf(text: string): Json[] {
   }
 }
 
-/** The password of an address, as it stands there and decoded. */
+/** The password of an address, as written there and decoded. */
 function passwordsOf(address: string): string[] {
   const password = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@]*?:([^\s/?#]+)@/i.exec(address)?.[1];
   return password === undefined ? [] : [password, decoded(password)];

@@ -24,7 +24,7 @@ export interface SecretIndex {
 export const SECRET_CHARS_MIN = 4;
 
 /**
- * Shorter secrets are not sealed in values: `demo` stands in many a text by chance, and an arc over `demographics` must see
+ * Shorter secrets are not sealed in values: `demo` occurs in many texts by chance, and an arc over `demographics` must see
  * that text.
  */
 export const SEALED_CHARS_MIN = 8;

@@ -1,6 +1,6 @@
 /*
  * The ways in which a secret is written by what it passes through: URLs, forms, JSON, headers, logs. They are looked for with
- * it. A text that was derived in another way, hashed or taken apart, is none of them.
+ * it. A text that was derived in another way, hashed or split, is not recognised.
  */
 
 /** Base64 of fewer characters is found where no secret is. */

@@ -20,7 +20,7 @@ export interface Secrets {
   hideCut(text: string): string;
   /** The value with `[secret]` in place of each. */
   hideIn(value: Json): Json;
-  /** One stands in the value that {@link seal} would seal. */
+  /** True if the value contains a secret that {@link seal} would seal. */
   isIn(value: Json): boolean;
   /** The value with each sealed, in its place within the text. */
   seal(value: Json, sealer: Pick<Sealer, "seal">): Json;

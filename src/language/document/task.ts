@@ -29,7 +29,7 @@ import {
   type Reading,
 } from "./source/reading.ts";
 
-/** A task as it stands in the document, before its keys are read. */
+/** A task as written in the document, before its keys are read. */
 export interface TaskDraft {
   label: string;
   /** Where the task stands: with its label, where that is the key above it. */
@@ -38,7 +38,7 @@ export interface TaskDraft {
   at: number;
   /** Its keys: those of its map, and those of `spec` that stand for task keys. */
   fields: ReadonlyMap<string, Place>;
-  /** True when not all of its keys stand in one map of the document. */
+  /** True when its keys are not all in one map of the document. */
   assembled: boolean;
   /** The task's own `spec`. */
   ownSpec?: Place | undefined;

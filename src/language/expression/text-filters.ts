@@ -118,7 +118,7 @@ export function replace(text: string, old: string, fresh: string, count: number,
   return text.replaceAll(old, (match) => (left-- > 0 ? fresh : match));
 }
 
-/** How often `part` stands in `text`, without overlaps; an empty part stands at every place. */
+/** How often `part` occurs in `text`, without overlaps; an empty part occurs at every place. */
 export function occurrences(text: string, part: string, run: Run): number {
   if (part === "") return text.length + 1;
   spendSearch(run.budget, text.length, part.length);

@@ -8,7 +8,7 @@ import { cursorOf, expect, expectEnd, expectName, readChoice, readOr, take } fro
 import type { Node } from "../expression/parsing/syntax.ts";
 import { nearest } from "../words/nearest.ts";
 
-/** Something in a text that was meant as a template and is none. */
+/** Something in a text that was meant as a template but is invalid. */
 export interface TextProblem {
   /** Offset in the text, in UTF-16 units from 0. */
   readonly offset: number;

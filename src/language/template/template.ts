@@ -159,7 +159,7 @@ function compileTextPart(source: string, path: Path, findings: Findings): Part {
   addNeeds(text, findings.needs);
   const { whole, blocks } = text;
   if (whole !== undefined) return (run) => toJson(run.whole(whole.evaluate(run)), run.budget);
-  // Nothing but marks that are none, or that do not parse.
+  // Only text that looks like a template mark, or that does not parse.
   if (blocks.every((block) => block.kind === "text")) {
     const fixed = blocks.map((block) => block.text).join("");
     return fixed === source ? undefined : () => fixed;

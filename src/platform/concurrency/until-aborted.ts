@@ -1,4 +1,4 @@
-/** The promise's value, or the signal's reason as soon as it aborts: what was asked for goes on, for others who wait for it. */
+/** The promise's value, or the signal's reason as soon as it aborts: the work itself continues, for others who wait for it. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let stop = () => {};

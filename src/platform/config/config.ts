@@ -253,7 +253,7 @@ function brokerUrl(name: string, text: string | undefined): Secret | undefined {
   throw new FlowError("INVALID_SETTING", `${name} must look like nats://user:password@host:4222, or begin with tls://`);
 }
 
-/** What cannot stand in an `Authorization` header would never match. */
+/** Text that is invalid in an `Authorization` header would never match. */
 function token(name: string, text: string | undefined): Secret | undefined {
   if (text === undefined) return undefined;
   if (/^[\x21-\x7e]+$/.test(text)) return createSecret(text);

@@ -80,7 +80,7 @@ function hosts(name: string, text: string): "all" | readonly string[] {
   );
 }
 
-/** What cannot stand in a header would fail each request. The text itself stays out of the message. */
+/** Text that is invalid in a header would fail each request. The text itself stays out of the message. */
 function headerToken(name: string, text: string): Secret {
   if (/^[\x21-\x7e]+$/.test(text)) return createSecret(text);
   throw new FlowError("INVALID_SETTING", `${name} must be of visible ASCII characters, without spaces`);

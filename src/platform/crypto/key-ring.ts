@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 import { FlowError } from "../../schema/words/errors.ts";
 
 /**
- * Encryption at rest: AES-256-GCM with a data key per record, wrapped by a named key. The name of the key stands in the text,
+ * Encryption at rest: AES-256-GCM with a data key per record, wrapped by a named key. The text contains the key's name,
  * so that several are in use while they are changed.
  */
 export interface KeyRing {

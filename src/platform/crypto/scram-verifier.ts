@@ -6,7 +6,7 @@ const SALT_BYTES = 16;
 
 /**
  * What PostgreSQL keeps of a password (SCRAM-SHA-256, RFC 5802 and 7677): it can be given instead of the password, which then
- * stands in no statement, no log and no view of the server. The password is plain ASCII; others would have to be normalised.
+ * appears in no statement, log or view of the server. The password is plain ASCII; others would have to be normalised.
  */
 export function scramVerifier(password: string, salt: Buffer = randomBytes(SALT_BYTES)): string {
   const salted = pbkdf2Sync(password, salt, ITERATIONS, 32, "sha256");

@@ -8,7 +8,7 @@ export interface Secret {
   toJSON(): string;
 }
 
-/** What stands in place of a secret. */
+/** The replacement for a secret. */
 export const MASK = "[secret]";
 
 /** Wraps a text. */

@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 /** An address, or a range of them: its first address, and how many of its bits count. */
 export type AddressRange = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Addresses of X-Forwarded-For that are looked at: more proxies than stand in a row anywhere. */
+/** Addresses of X-Forwarded-For that are read: more than any chain of proxies. */
 const FORWARDED_MAX = 20;
 
 /**

@@ -91,7 +91,7 @@ function batchSeries(registers: Registry[], queueDepth: () => number) {
 /** Seconds that commands wait and steps last: from a millisecond to an hour. */
 const WORK_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 3_600];
 
-/** What operators look at when work stands still: the claims, the age of the queue, the steps, the database, the reaper. */
+/** What operators look at when nothing moves: the claims, the age of the queue, the steps, the database, the reaper. */
 function workSeries(registers: Registry[]) {
   const histogram = (name: string, help: string, buckets: number[]) =>
     new Histogram({ name, help, buckets, registers });

@@ -13,7 +13,7 @@ const PING_MS = 10_000;
 /** Longest statement; each check has a shorter limit of its own. */
 const STATEMENT_MS = 10_000;
 
-/** The database of this DSN, opened with the first question. Throws `FlowError` INVALID_INPUT for what is none. */
+/** The database of this DSN, opened at its first use. Throws `FlowError` INVALID_INPUT for an invalid DSN. */
 export function openDoctorDatabase(dsn: string, deps: Omit<DiagnoseDeps, "database">): DoctorDatabase {
   const address = addressOf(dsn);
   const database = openDatabase(dsn, {

@@ -47,7 +47,7 @@ export interface Slowest {
 /** A client that takes longer holds a connection for nothing. Node looks each 30 s by itself. */
 const SLOWEST: Slowest = { headersMs: 10_000, requestMs: 30_000, lookMs: 2_000 };
 /**
- * A connection idles this long. What stands in front keeps its own for 60 s as a rule, and must be the one that closes: else it may
+ * A connection idles this long. Proxies usually keep theirs for 60 s, and must be the one that closes: else it may
  * send a call down a connection that ends at that moment.
  */
 const KEEP_ALIVE_MS = 75_000;

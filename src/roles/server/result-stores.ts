@@ -78,7 +78,7 @@ async function openCloudBucket({ config, folder }: StoreDeps) {
   return createBucketPayloads({ endpoint: cloudBucketEndpoint, bucket: cloudBucket, account, now: Date.now });
 }
 
-/** Half of a store's settings is none: it would be missed when the first large result comes. A sentence for each store. */
+/** Incomplete settings of stores, a sentence for each: otherwise the first large result would fail. */
 export function storeProblems(config: StoreConfig): string[] {
   const groups = [
     {

@@ -35,7 +35,7 @@ export const TOOLS: readonly DoctorTool[] = DOCTOR_TOOLS.map((name) => ({
 function schemaOf(name: DoctorToolName): DoctorTool["inputSchema"] {
   const schema =
     name === "repair_trigger_reaper" ? swept : name === "reachability" ? v.omit(asked, ["stale_seconds"]) : asked;
-  // What a rule of ours says stands in the description; JSON Schema has no word for it.
+  // Our own rules are in the description; JSON Schema cannot express them.
   const { $schema: _, ...rest } = toJsonSchema(schema, { errorMode: "ignore" });
   return { ...(rest as Record<string, Json>), type: "object" };
 }

@@ -53,7 +53,7 @@ export function proxyRoutes(deps: ProxyDeps) {
 /** The address as it came, so that it cannot mean something else behind this gateway than it does here. */
 function apiPath(c: Context): string {
   const { pathname, search, searchParams } = new URL(c.req.url);
-  // `/flow/../x` is none, however it came through the router; nor is what a proxy before the server could read as that.
+  // `/flow/../x` is invalid, however it passed the router; nor is what a proxy before the server could read as that.
   if (!pathname.startsWith("/flow/") || GOES_UP.test(decoded(pathname))) return noSuchRoute(c);
   for (const name of searchParams.keys()) {
     if (name.trim().toLowerCase() !== "include_data") continue;

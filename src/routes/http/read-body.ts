@@ -57,7 +57,7 @@ function brokenOff(cause: unknown): FlowError {
 }
 
 /**
- * The JSON value of a body. Throws `FlowError` INVALID_INPUT for what is none, is nested too deep, or has a number that would
+ * The JSON value of a body. Throws `FlowError` INVALID_INPUT for invalid JSON, or if it is nested too deep, or has a number that would
  * become another value.
  */
 export function parseJson(body: Buffer): unknown {

@@ -22,7 +22,7 @@ export interface RouteEnvironment {
     rule?: string;
     /** Throws `FlowError` FORBIDDEN for a user whose roles do not allow this on this path; others may. Audited. */
     permit(action: AccessAction, path: string): Promise<void>;
-    /** For a user: what a stream asks before it goes on. */
+    /** For a user: the check that a stream repeats before it continues. */
     recheck?: Recheck;
     /** Which paths of a list the caller may do this with; undefined: all. */
     visible(action: AccessAction): readonly PathRule[] | undefined;

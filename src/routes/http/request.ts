@@ -38,7 +38,7 @@ export function requests(deps: {
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /**
- * Refuses a body that says it is too long for its route, before anyone asks who sends it. One that does not say (chunked) is
+ * Refuses a body that says it is too long for its route, before authentication. One that does not say (chunked) is
  * counted while it is read, which only happens for callers who may call the route.
  */
 export function bodyLimit(bytesMaxOf: (route: string | undefined) => number): MiddlewareHandler {

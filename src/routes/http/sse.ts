@@ -11,7 +11,7 @@ export interface ServerSentEvent {
   data: unknown;
 }
 
-/** A stream that says nothing for longer than this is taken for dead by what stands in between. */
+/** Proxies may take a stream that is silent for longer than this for dead. */
 const HEARTBEAT_MS = 15_000;
 
 /**

@@ -117,7 +117,7 @@ async function resolve(
     throw new FlowError("RANGE_NOT_SATISFIABLE", message);
   }
   const { start, end } = asked === "all" ? { start: 0, end: bytes } : asked;
-  // Nothing is opened for a caller who wants the head alone. Where opening fails, nothing was said of a body yet.
+  // A HEAD request opens nothing. If opening fails, no header about a body has been sent yet.
   const isHead = c.req.raw.method === "HEAD";
   const parts = isHead ? undefined : await found.open(asked === "all" ? undefined : asked);
   if (asked !== "all") c.header("content-range", `bytes ${start}-${end - 1}/${bytes}`);

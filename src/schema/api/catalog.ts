@@ -36,7 +36,7 @@ export const RegisterBody = v.object({
   ),
 });
 
-/** One problem of a document, without the name of its file and its severity: the list it stands in says that. */
+/** One problem of a document, without the name of its file and its severity: its list says that. */
 export const DocumentProblem = v.object({
   line: v.number(),
   column: v.number(),

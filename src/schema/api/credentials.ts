@@ -25,7 +25,7 @@ const NAME_MAX = 255;
 const DATA_CHARS_MAX = 65_536;
 const META_CHARS_MAX = 16_384;
 
-/** A name stands in addresses beside ids: a number would be taken for one, and `.` and `..` never arrive. */
+/** Names and ids are used in the same addresses: a number would be taken for one, and `.` and `..` never arrive. */
 const isName = (text: string) =>
   isStorable(text) && text === text.trim() && !/\p{Cc}/u.test(text) && !/^(\d+|\.|\.\.)$/.test(text);
 

@@ -7,7 +7,7 @@ import { currentRef } from "./results.ts";
 
 /*
  * Events as workers send them (interface specification, Event batches): the fields of an event record that a worker knows.
- * What stands in here was made by another process, perhaps by another program: `fromInput` gives an event that is safe to
+ * Events come from another process, perhaps from another program: `fromInput` gives an event that is safe to
  * fold, or says what is wrong with it.
  */
 
@@ -124,7 +124,7 @@ function toEnvelope(fields: JsonObject, context: JsonObject): JsonObject {
 }
 
 /**
- * The event, or a text that says why it is none. `now` (milliseconds since 1970) stands in for a missing time, and bounds a
+ * The event, or the reason why it is invalid. `now` (milliseconds since 1970) replaces a missing time, and bounds a
  * given one. What only the execution's state can supply may still be absent: `step` is empty then, and a command's end has no
  * `tasks`. Only known fields are taken over: whatever else a body holds can become no part of an event.
  */

@@ -27,7 +27,7 @@ export type Cause = v.InferOutput<typeof Cause>;
 
 /** The answer in one sentence. */
 export const Verdict = v.object({
-  level: v.pipe(v.picklist(["good", "warn", "bad"]), v.description("`bad`: something stands still.")),
+  level: v.pipe(v.picklist(["good", "warn", "bad"]), v.description("`bad`: something is stuck.")),
   what: v.string(),
   causes: v.pipe(v.array(Cause), v.description("The one to mend first stands first.")),
 });

@@ -48,7 +48,7 @@ export type ResultCompression = (typeof RESULT_COMPRESSIONS)[number];
 /** Default type of a payload. */
 export const JSON_TYPE = "application/json";
 
-/** A media type, perhaps with parameters: what may stand in an answer's head. */
+/** A media type, perhaps with parameters, that is valid in a header. */
 const ContentType = v.pipe(
   v.string(),
   v.maxLength(200),
@@ -110,7 +110,7 @@ export type SaveResultAnswer = v.InferOutput<typeof SaveResultAnswer>;
 /** A worker wants values as they are stored: it opens what is sealed in them itself. */
 export const SealedAsked = v.pipe(
   v.picklist(["true", "false"]),
-  v.description("true: as stored, secrets sealed, for workers. Else [secret] stands in their place."),
+  v.description("true: as stored, secrets sealed, for workers. Otherwise they are replaced by [secret]."),
 );
 
 /** A whole ResultRef has its extracted fields and its preview beside the reference. */

@@ -38,7 +38,7 @@ export const UsersQuery = v.object({
   ...PageQuery.entries,
   q: v.exactOptional(v.pipe(storableText(200), v.description("A part of the address or the name."))),
   is_active: v.exactOptional(Flag),
-  role: v.exactOptional(v.pipe(RoleName, v.description("Only who has this role."))),
+  role: v.exactOptional(v.pipe(RoleName, v.description("Only users with this role."))),
 });
 
 /** Answer of `GET /api/auth/users`. */
@@ -83,7 +83,7 @@ export const SessionItem = v.object({
   session_id: IdText,
   user_id: UserId,
   email: v.string(),
-  is_live: v.pipe(v.boolean(), v.description("Neither revoked nor over, of a user who is active.")),
+  is_live: v.pipe(v.boolean(), v.description("Neither revoked nor expired, of an active user.")),
   created_at: Timestamp,
   last_seen_at: Timestamp,
   idle_expires_at: Timestamp,

@@ -25,7 +25,7 @@ export interface CommandLoop {
   from: number;
   /** The items of iterations `from`, `from + 1`, … */
   items: Json[];
-  /** How many the whole loop has; undefined while a cursor goes on. */
+  /** How many the whole loop has; undefined while a cursor may claim more. */
   total?: number;
   /** How many of this command's iterations may run at a time. */
   max_in_flight: number;

@@ -23,7 +23,7 @@ export const ERROR_STATUS = {
   NOT_FOUND: 404,
   /** The address is there, and takes other methods: `Allow` and `detail.allow` say which. */
   METHOD_NOT_ALLOWED: 405,
-  /** A stored result that should be there is not, or its checksum differs. */
+  /** A stored result is missing, or its checksum differs. */
   REFERENCE_NOT_AVAILABLE: 404,
   /** A result could not be stored: no room, or no place to write to. */
   NOT_STORED: 507,

@@ -141,8 +141,8 @@ export interface EventBodies {
     log?: TaskLog;
   };
   /**
-   * How far a task is that goes on, and what it has written since the last of these. It tells people and decides nothing; of a
-   * task that is short there is none.
+   * Progress of a running task, and its new output since the last event of this type. For people; it decides nothing. A
+   * short task has none.
    */
   "task.progress": CommandRef & {
     task: string;

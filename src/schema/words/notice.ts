@@ -1,6 +1,6 @@
 import * as v from "valibot";
 
-/** Longest list of commands in one notice; who has more publishes several. A thousand ids are about 20 KB of JSON. */
+/** Longest list of commands in one notice; more are split over several notices. A thousand ids are about 20 KB of JSON. */
 export const NOTICE_COMMANDS_MAX = 1_000;
 
 /* A positive integer below 2^53, as text. */

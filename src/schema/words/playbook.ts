@@ -49,7 +49,7 @@ export const KIND_ALIASES: Readonly<Record<string, string>> = {
   script_job: "job",
 };
 
-/** Where something stands in the document's text; both count from 1. */
+/** A place in the document's text; both count from 1. */
 export interface Position {
   line: number;
   column: number;

@@ -1,4 +1,4 @@
-/** Where an execution stands in a distributed trace; all of it in the forms of W3C Trace Context. */
+/** An execution's place in a distributed trace, in the formats of W3C Trace Context. */
 export interface TraceRef {
   /** `traceparent` under which the execution's commands run. */
   context: string;

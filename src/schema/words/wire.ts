@@ -22,7 +22,7 @@ export const JsonObjectValue = v.pipe(
   v.metadata({ type: "object" }),
 );
 
-/** PostgreSQL holds no U+0000, and half a character is none. */
+/** PostgreSQL stores no U+0000, and half of a surrogate pair is no character. */
 export function isStorable(text: string): boolean {
   return !/\u0000|\p{Surrogate}/u.test(text);
 }

@@ -136,7 +136,7 @@ function unknownRole(name: string): FlowError {
   return new FlowError("NOT_FOUND", `There is no role '${name}'`);
 }
 
-/** What a role is given, as it stands in the audit log: plain texts, flags and lists. */
+/** A role's new rights for the audit log: plain texts, flags and lists. */
 function detailOf(change: object): JsonObject {
   return JSON.parse(JSON.stringify(change)) as JsonObject;
 }

@@ -12,7 +12,7 @@ export interface SessionChanges extends SessionHearing {
    * `FlowError` UNAVAILABLE while it cannot hear.
    */
   follow(signal: AbortSignal): Promise<AsyncGenerator<ChangedSessions | "idle">>;
-  /** Grows with each change, and when hearing begins or ends: who has seen the same number has missed nothing. */
+  /** Grows with each change, and when the subscription begins or ends: the same number means that nothing was missed. */
   version(): number;
 }
 

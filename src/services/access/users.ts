@@ -39,7 +39,7 @@ export interface Users {
   remove(key: UserKey, actor: Actor): Promise<UserRow>;
   /** Throws `FlowError` NOT_FOUND for an unknown role. */
   grant(key: UserKey, role: string, actor: Actor): Promise<UserRow>;
-  /** One that they do not have is no error. Throws `FlowError` CONFLICT for the last administrator. */
+  /** A role that the user does not have is no error. Throws `FlowError` CONFLICT for the last administrator. */
   revoke(key: UserKey, role: string, actor: Actor): Promise<UserRow>;
 }
 
@@ -69,7 +69,7 @@ export function createUsers({ database }: { database: Database }): Users {
     const active = new Set(user.roles.filter(({ isActive }) => isActive).map(({ role }) => role));
     const held = roles.filter(({ name }) => active.has(name)).flatMap(({ permissions }) => permissions);
     checkReach({ caller, ...actor }, held, `To change ${user.email}`);
-    // Whose address it is logs in as them, and who is let in again has what they had; what is off may be switched on.
+    // The owner of an address logs in as its user, and a reactivated user has their old rights; inactive roles may be switched on.
     const rows = opens ? roles.flatMap(({ playbooks }) => playbooks) : [];
     checkRows({ caller, ...actor }, rows, `To change ${user.email}`);
     await transaction(database, async (tx) => {

@@ -209,7 +209,7 @@ export interface CredentialUse {
 }
 
 /**
- * Throws `FlowError` FORBIDDEN when a credential is for some playbooks alone and the execution is none of theirs. `playbooks` of
+ * Throws `FlowError` FORBIDDEN when a credential is limited to some playbooks and the execution is of another one. `playbooks` of
  * its `meta` are their paths, as patterns: so the service's own accounts are not given to every author of a playbook.
  * A worker names the execution it asks for; an operator need not.
  */

@@ -24,7 +24,7 @@ export async function checkWaiting(reading: Reading, { staleMs }: DoctorLimits):
   const workers = await seenWorkers(reading, staleMs, ROWS_MAX);
   const asked = { staleMs: 0, rowsMax: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
   const waiting = await waitingCommands(reading, asked);
-  // What no worker may take stands still from its first moment; what could be taken gets its time.
+  // A command that no worker may take is stuck at once; any other gets some time.
   const findings = waitingFindings(
     waiting.filter((group) => group.ageMs >= staleMs || isOutOfReach(whyWaiting(group, workers))),
     workers,

@@ -105,7 +105,7 @@ export interface ExecutionsDeps {
   now(): number;
 }
 
-/** What an execution's state tells of it. All of it is made at once: the state goes on changing. */
+/** The answer made from an execution's state, all at once: the state keeps changing. */
 function told(
   { state, source: { program } }: ExecutionView,
   children: readonly OpenChild[],

@@ -22,7 +22,7 @@ export interface ElsewhereDeps {
 
 /** Time between two looks for other servers, milliseconds. */
 const SERVERS_MS = 1_000;
-/** A server that has not said for so long that it lives is none. */
+/** A server without a sign of life for this long counts as dead. */
 const SILENT_MS = 60_000;
 /** Executions of one look; of more than these another part is looked at each time. */
 const LOOKED_AT_MAX = 1_000;

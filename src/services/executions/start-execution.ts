@@ -186,7 +186,7 @@ async function openParent(database: Database, executionId: string): Promise<Pare
   return parent;
 }
 
-/** A parent's cancellation looks for its children once. One that began at that moment is ended here. */
+/** A parent's cancellation looks for children once. A child that began at that moment is ended here. */
 async function endWithParent(
   { database, cancel }: Parameters<typeof startExecutions>[0],
   parentId: string,

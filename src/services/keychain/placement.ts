@@ -59,7 +59,7 @@ export interface KeychainAsked {
  * A cache key without the id at its end (interface specification, Scopes and cache keys): of a local entry its execution's, of
  * a shared one that of the root of the tree. A global entry's key is whole.
  *
- * No two entries have one key, whatever stands in their names: read from the end, each part is recognised by its form.
+ * No two entries share a key, whatever their names contain: read from the end, each part is recognised by its form.
  */
 export function cacheKeyPrefix(scope: KeychainScope, catalogId: string, name: string): string {
   if (scope === "global") return `${name}:${catalogId}:global`;

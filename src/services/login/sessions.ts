@@ -13,7 +13,7 @@ import { createFreshness } from "./session-cache.ts";
  * broker's bucket `sessions`, as long as this gateway receives every change; otherwise from the server each time.
  */
 export interface Sessions {
-  /** The session of this token's SHA-256, or undefined when it is none that is valid. Rejects with what the server's call says. */
+  /** The session of this token's SHA-256, or undefined when it is not valid. Rejects with the error of the server's call. */
   check(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
   /** Something changed: what is cached of it counts no more. */
   changed(change: ChangedSessions): void;
@@ -31,7 +31,7 @@ export interface SessionsDeps {
   now(): number;
   /** Where the answer about a session came from. */
   onChecked(by: "memory" | "broker" | "server"): void;
-  /** The broker's store did not do what it was asked: it costs time, no truth. */
+  /** The broker's store failed: this costs time, not correctness. */
   onFault(error: unknown): void;
 }
 

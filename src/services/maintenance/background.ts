@@ -39,7 +39,7 @@ const SOON_MS = 100;
 
 /**
  * Runs background work until the function that is returned is called; that resolves when the runs under way have ended. Each
- * piece has its own loop, so that a slow one holds up no other.
+ * piece has its own loop, so that a slow one does not delay the others.
  */
 export function startBackground(
   work: readonly BackgroundWork[],

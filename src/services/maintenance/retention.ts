@@ -105,7 +105,7 @@ export function createRetention(deps: RetentionDeps): Retention {
     const removed = nothing();
     const left: Step[] = [];
     for (const step of isWhole ? steps : before) {
-      // One that fails, as where a folder cannot be written to, holds up none of the others.
+      // A failed one, such as one with an unwritable folder, does not stop the others.
       try {
         if (await step(removed, goesOn)) left.push(step);
       } catch (error) {

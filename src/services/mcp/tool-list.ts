@@ -15,7 +15,7 @@ export interface AgentTools {
   list(visible: readonly PathRule[] | undefined, cursor?: string): Promise<AgentToolPage>;
   /** The path of a tool; undefined for a name that no agent has. A path that is found need not be that of an agent. */
   pathOf(name: string): Promise<string | undefined>;
-  /** The tool that is made of this path's newest version; undefined where it is none. */
+  /** The tool that is made of this path's newest version; undefined if it is no tool. */
   find(path: string): Promise<AgentTool | undefined>;
 }
 

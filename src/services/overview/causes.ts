@@ -169,7 +169,7 @@ function noWorkers({ workers, queue }: Seen): Cause[] {
   if (workers === null || workers.items.some(({ status }) => status === "ready")) return [];
   if (queue?.groups.some(({ why }) => why === "no_worker")) return [];
   const draining = workers.items.some(({ status }) => status === "draining");
-  // What waits says so itself; what a worker has left behind stands still as much.
+  // Waiting commands have causes of their own; commands of a lost worker are just as stuck.
   const isLeft = workers.items.some(({ status, running }) => isGone(status) && running > 0);
   return [
     cause({

@@ -95,7 +95,7 @@ function followAlias(conversion: Conversion, alias: Node & { source: string }, p
   return convert(conversion, target, { ...slot, depth: slot.depth + 1, inAlias: true });
 }
 
-/** The value as the text that stands in the document: what the author meant, so that nothing else is reported of it. */
+/** The value as its text in the document: what the author meant, so that no further problem is reported. */
 function asWritten(conversion: Conversion, place: MutablePlace): Place {
   place.value = conversion.text.slice(place.valueStart, place.valueEnd);
   place.style = "plain";

@@ -20,7 +20,7 @@ export type Report = (
 
 /** What was found so far in one document. */
 export interface Findings {
-  /** Without `offset` the problem stands where the place's value begins. */
+  /** Without `offset` the problem is located where the place's value begins. */
   report: Report;
   hasErrors(): boolean;
   /** In the order of the text, bounded by {@link DIAGNOSTICS_LISTED_MAX}. */

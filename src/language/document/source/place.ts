@@ -63,7 +63,7 @@ export function isMap(place: Place | undefined): place is Place {
   return place !== undefined && isJsonObject(place.value);
 }
 
-/** `workflow[2].tool.url`; a key that is no plain word stands in quotes. */
+/** `workflow[2].tool.url`; a key that is no plain word is quoted. */
 export function pathOf(place: Place): string {
   const parts: string[] = [];
   for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) {

@@ -32,7 +32,7 @@ function startOfLineAfter(document: string, offset: number, count: number): numb
   return at;
 }
 
-/** The first text below `place` (or itself) that a word stands in, with the word's index there. */
+/** The first text at or below `place` that contains a word, with the word's index there. */
 export function findWord(place: Place, word: string): { place: Place; index: number } | undefined {
   if (typeof place.value === "string") {
     for (let index = place.value.indexOf(word); index !== -1; index = place.value.indexOf(word, index + 1)) {

@@ -12,7 +12,7 @@ import { HIDDEN, notKnown, withoutSealed, withoutSecrets } from "./redact-values
 /** A run of a task that has ended. */
 export type Done = EventOf<"task.done">;
 
-/** What one text may use: a page asks for it, and a run is not waiting. */
+/** The budget of one text: a page asks for it, no run waits. */
 export const RENDER_LIMITS = { steps: 200_000, text: 1_048_576, items: 50_000 } as const;
 
 /** Where a task's templates stand, as far as it is known. */
