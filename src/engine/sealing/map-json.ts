@@ -34,7 +34,7 @@ function mapObject(object: JsonObject, leaf: Leaf, keyLeaf: Leaf | undefined): J
       copy = {};
       for (const before of keys.slice(0, index)) setOwn(copy, before, own(object, before));
     }
-    // A key that is no longer a text is dropped.
+    // If the mapped key is no text, the old key stays.
     if (copy !== undefined) setOwn(copy, typeof name === "object" ? key : String(name), mapped);
   }
   return copy ?? object;
