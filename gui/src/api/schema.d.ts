@@ -2519,7 +2519,7 @@ export interface operations {
                             command_id: string;
                             execution_id?: string;
                             /**
-                             * @description PENDING while it waits for a worker; RUNNING once its worker has told that it lasts.
+                             * @description PENDING while it waits for a worker; RUNNING once its worker has reported that it started.
                              * @enum {string}
                              */
                             status?: "PENDING" | "CLAIMED" | "RUNNING";
@@ -4775,7 +4775,7 @@ export interface operations {
             query: {
                 /** @description `ref` of a ResultRef, or the whole ResultRef in JSON. */
                 ref: string;
-                /** @description true: as stored, secrets sealed, for workers. Else [secret] stands in their place. */
+                /** @description true: as stored, secrets sealed, for workers. Otherwise they are replaced by [secret]. */
                 sealed?: "true" | "false";
                 /** @description For workers: the execution that reads, in the name of the user who started it. */
                 execution_id?: string;
@@ -4873,7 +4873,7 @@ export interface operations {
             query: {
                 /** @description `ref` of a ResultRef, or the whole ResultRef in JSON. */
                 ref: string;
-                /** @description true: as stored, secrets sealed, for workers. Else [secret] stands in their place. */
+                /** @description true: as stored, secrets sealed, for workers. Otherwise they are replaced by [secret]. */
                 sealed?: "true" | "false";
                 /** @description For workers: the execution that reads, in the name of the user who started it. */
                 execution_id?: string;
@@ -7138,7 +7138,7 @@ export interface operations {
                         at: string;
                         verdict: {
                             /**
-                             * @description `bad`: something stands still.
+                             * @description `bad`: something is stuck.
                              * @enum {string}
                              */
                             level: "good" | "warn" | "bad";
@@ -7951,7 +7951,7 @@ export interface operations {
                 /** @description A part of the address or the name. */
                 q?: string;
                 is_active?: "true" | "false";
-                /** @description Only who has this role. */
+                /** @description Only users with this role. */
                 role?: string;
             };
             header?: never;
@@ -8677,7 +8677,7 @@ export interface operations {
                             session_id: string;
                             user_id: number;
                             email: string;
-                            /** @description Neither revoked nor over, of a user who is active. */
+                            /** @description Neither revoked nor expired, of an active user. */
                             is_live: boolean;
                             created_at: string;
                             last_seen_at: string;
