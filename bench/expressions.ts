@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { Template } from "@huggingface/jinja";
 import { compileCondition, compileTemplate } from "../src/language/template/template.ts";
 import { objectScope } from "../src/language/views/scope.ts";
-import type { Measurement } from "./measurement.ts";
+import type { Measurement } from "./report/measurement.ts";
 
 /** B7: how often a second one condition and one template are evaluated over a scope of 1,000 other names. */
 export function benchExpressions(): Measurement[] {

@@ -7,8 +7,8 @@ import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
 import { newSessionToken } from "../src/platform/crypto/session-token.ts";
-import type { Measurement } from "./measurement.ts";
-import { startChild } from "./service/child.ts";
+import { startChild } from "./candidates/child.ts";
+import type { Measurement } from "./report/measurement.ts";
 
 /** Sessions that are validated in turn, and calls under way at a time. */
 const SESSIONS = 1_000;

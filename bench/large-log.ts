@@ -16,8 +16,8 @@ import { createApp } from "../src/routes/app.ts";
 import { createCatalog } from "../src/services/catalog/catalog.ts";
 import { createDocuments } from "../src/services/catalog/documents.ts";
 import { createDiagnosis } from "../src/services/diagnosis/diagnose.ts";
-import { type Measurement, quantile } from "./measurement.ts";
-import { startBenchPostgres } from "./service/postgres.ts";
+import { startBenchPostgres } from "./candidates/postgres.ts";
+import { type Measurement, quantile } from "./report/measurement.ts";
 
 /** Executions of the usual size, made by copying one that ran. */
 const EXECUTIONS = 60_000;

@@ -3,7 +3,7 @@ import { compileProgram } from "../src/engine/program/program.ts";
 import { loadPlaybook } from "../src/language/load/load.ts";
 import { createLocalRuntime } from "../src/local/runtime.ts";
 import { createToolRegistry } from "../src/tools/registry.ts";
-import { type Measurement, quantile } from "./measurement.ts";
+import { type Measurement, quantile } from "./report/measurement.ts";
 
 const LOOP = (mode: string) => `
 apiVersion: flow/v2

@@ -2,17 +2,17 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { summarizeProfiles } from "./candidates/profile.ts";
 import { benchExpressions } from "./expressions.ts";
 import { benchGateway } from "./gateway.ts";
 import { benchLargeLog } from "./large-log.ts";
 import { benchLoop } from "./loop.ts";
-import type { Measurement } from "./measurement.ts";
 import { benchPython } from "./python.ts";
-import { summarizeProfiles } from "./service/profile.ts";
+import type { Measurement } from "./report/measurement.ts";
+import { tableOf } from "./report/table.ts";
 import { FULL, QUICK } from "./service/scale.ts";
 import { benchService, SERVICE_IDS } from "./service/service-bench.ts";
 import { benchStartup } from "./startup.ts";
-import { tableOf } from "./table.ts";
 
 /*
  * `npm run bench`: every figure beside its target and its peers', as a table and as a file in bench/results/. Figures move

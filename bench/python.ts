@@ -1,6 +1,6 @@
 import type { Tool, ToolCall } from "../src/tools/contract/tool.ts";
 import { createPythonTool } from "../src/tools/python/python.ts";
-import { type Measurement, quantile } from "./measurement.ts";
+import { type Measurement, quantile } from "./report/measurement.ts";
 
 /** Measures the python tool: the first task, a warm one, many at once, and 5 MB both ways. Takes about five seconds. */
 export async function benchPython(): Promise<Measurement[]> {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { type Measurement, quantile } from "./measurement.ts";
+import { type Measurement, quantile } from "./report/measurement.ts";
 
 const THREE_STEPS = `
 apiVersion: flow/v2

@@ -1,8 +1,8 @@
-import { type Measurement, quantile } from "../measurement.ts";
-import type { Candidate } from "./candidate.ts";
-import { atLeast, atMost, figuresOf, line, measureEach } from "./figures.ts";
+import type { Candidate } from "../candidates/candidate.ts";
+import { atLeast, atMost, figuresOf, line, measureEach } from "../report/figures.ts";
+import { type Measurement, quantile } from "../report/measurement.ts";
+import type { ServiceBench } from "./context.ts";
 import { type Arrivals, closedLoop, openLoop } from "./load.ts";
-import type { ServiceBench } from "./service-bench.ts";
 
 const STEPS = 2;
 const STEADY_PER_SECOND = 100;

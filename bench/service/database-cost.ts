@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BenchPostgres } from "./postgres.ts";
+import type { BenchPostgres } from "../candidates/postgres.ts";
 
 type Admin = BenchPostgres["admin"];
 

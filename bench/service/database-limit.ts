@@ -1,7 +1,7 @@
 import postgres from "postgres";
-import type { Measurement } from "../measurement.ts";
+import type { BenchPostgres } from "../candidates/postgres.ts";
+import type { Measurement } from "../report/measurement.ts";
 import { closedLoop } from "./load.ts";
-import type { BenchPostgres } from "./postgres.ts";
 
 /** About what an event is: ids, a type, a name and a small document. */
 const TABLE = `create table step_row (

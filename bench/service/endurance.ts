@@ -1,8 +1,8 @@
-import { type Measurement, quantile } from "../measurement.ts";
-import { atMost } from "./figures.ts";
-import type { FlowCandidate } from "./flow.ts";
+import type { FlowCandidate } from "../candidates/flow.ts";
+import { atMost } from "../report/figures.ts";
+import { type Measurement, quantile } from "../report/measurement.ts";
+import type { ServiceBench } from "./context.ts";
 import { withMemory } from "./memory.ts";
-import type { ServiceBench } from "./service-bench.ts";
 
 /** B4: does a step, an iteration or a process cost more after many of them? Costs are distances of the events' times. */
 export async function benchEndurance({ flow, scale }: ServiceBench): Promise<Measurement[]> {

@@ -1,7 +1,7 @@
-import { type Measurement, quantile } from "../measurement.ts";
-import { atLeast, atMost, type Figures, figuresOf, line, measureEach } from "./figures.ts";
+import { atLeast, atMost, type Figures, figuresOf, line, measureEach } from "../report/figures.ts";
+import { type Measurement, quantile } from "../report/measurement.ts";
+import type { ServiceBench } from "./context.ts";
 import { closedLoop } from "./load.ts";
-import type { ServiceBench } from "./service-bench.ts";
 
 /** Items of the loop → ms that it may take. */
 const GOALS: Readonly<Record<number, number>> = { 100: 60, 1000: 300, 10000: 3_000 };

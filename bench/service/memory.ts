@@ -1,5 +1,5 @@
-import type { Measurement } from "../measurement.ts";
-import type { FlowCandidate } from "./flow.ts";
+import type { FlowCandidate } from "../candidates/flow.ts";
+import type { Measurement } from "../report/measurement.ts";
 
 /** Does the work and gives its value, and the memory of server and worker before and after it as lines of the table. */
 export async function withMemory<T>(

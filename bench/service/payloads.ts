@@ -1,8 +1,8 @@
-import type { Measurement } from "../measurement.ts";
+import { atLeast, atMost, figuresOf, line, measureEach } from "../report/figures.ts";
+import type { Measurement } from "../report/measurement.ts";
+import type { ServiceBench } from "./context.ts";
 import { withWriting } from "./database-cost.ts";
-import { atLeast, atMost, figuresOf, line, measureEach } from "./figures.ts";
 import { closedLoop } from "./load.ts";
-import type { ServiceBench } from "./service-bench.ts";
 
 const STEPS = 10;
 const IN_FLIGHT = 16;

@@ -1,28 +1,18 @@
-import type { Measurement } from "../measurement.ts";
+import { startDbos } from "../candidates/dbos.ts";
+import { startFlow } from "../candidates/flow.ts";
+import { installPeers } from "../candidates/install-peers.ts";
+import { startBenchPostgres } from "../candidates/postgres.ts";
+import { startRestate } from "../candidates/restate.ts";
+import type { Measurement } from "../report/measurement.ts";
 import { benchArrivals } from "./arrivals.ts";
-import type { Candidate } from "./candidate.ts";
+import type { ServiceBench } from "./context.ts";
 import { benchDatabaseLimit } from "./database-limit.ts";
-import { startDbos } from "./dbos.ts";
 import { benchEndurance } from "./endurance.ts";
 import { benchFanOut } from "./fan-out.ts";
-import { type FlowCandidate, startFlow } from "./flow.ts";
-import { installPeers } from "./install-peers.ts";
 import { benchPayloads } from "./payloads.ts";
-import { type BenchPostgres, startBenchPostgres } from "./postgres.ts";
-import { startRestate } from "./restate.ts";
 import type { Scale } from "./scale.ts";
 import { benchSingle } from "./single.ts";
 import { benchDatabaseCost, benchThroughput } from "./throughput.ts";
-
-/** What each part of the service's benchmark works with. */
-export interface ServiceBench {
-  server: BenchPostgres;
-  candidates: readonly Candidate[];
-  /** The first of the candidates, for what only it is asked. */
-  flow: FlowCandidate;
-  scale: Scale;
-  log(line: string): void;
-}
 
 /** The parts, by their ids in the performance goals, in the order in which they run. */
 const PARTS: Readonly<Record<string, (bench: ServiceBench) => Promise<Measurement[]>>> = {

@@ -1,8 +1,8 @@
-import { type Measurement, quantile } from "../measurement.ts";
-import { atMost, figuresOf, line, measureEach } from "./figures.ts";
-import type { FlowCandidate } from "./flow.ts";
+import type { FlowCandidate } from "../candidates/flow.ts";
+import { atMost, figuresOf, line, measureEach } from "../report/figures.ts";
+import { type Measurement, quantile } from "../report/measurement.ts";
+import type { ServiceBench } from "./context.ts";
 import { closedLoop } from "./load.ts";
-import type { ServiceBench } from "./service-bench.ts";
 
 const STEPS = 40;
 

@@ -1,10 +1,10 @@
-import { type Measurement, quantile } from "../measurement.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Candidate } from "../candidates/candidate.ts";
+import { atLeast, atMost, type Figures, figuresOf, line, measureEach } from "../report/figures.ts";
+import { type Measurement, quantile } from "../report/measurement.ts";
+import type { ServiceBench } from "./context.ts";
 import { type Traffic, type Writing, withTraffic, withWriting } from "./database-cost.ts";
-import { atLeast, atMost, type Figures, figuresOf, line, measureEach } from "./figures.ts";
 import { closedLoop, type Load } from "./load.ts";
 import { withMemory } from "./memory.ts";
-import type { ServiceBench } from "./service-bench.ts";
 
 const STEPS = 10;
 const IN_FLIGHT = 64;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tableOf } from "../../bench/table.ts";
+import { tableOf } from "../../bench/report/table.ts";
 
 test("the table has a column for each peer, and says which targets are reached", () => {
   const text = tableOf([

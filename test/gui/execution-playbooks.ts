@@ -38,7 +38,8 @@ const FAILING = `${head("failing")}workflow:
       code: |
         def total(order):
             return order['price'] * 2
-        print('charging')
+        print('charging', flush=True)
+        import time; time.sleep(0.6)
         result = total({})
     next: { arcs: [{ step: afterwards }] }
   - step: afterwards

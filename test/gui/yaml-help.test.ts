@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { describeAt, keysAt, valuesAt } from "../../gui/src/parts/schema-lookup.ts";
-import { ITEM, placeAt, type YamlPlace } from "../../gui/src/parts/yaml-place.ts";
+import { describeAt, keysAt, valuesAt } from "../../gui/src/parts/editor/schema-lookup.ts";
+import { ITEM, placeAt, type YamlPlace } from "../../gui/src/parts/editor/yaml-place.ts";
 import type { JsonObject } from "../../src/schema/words/json.ts";
 
 const schema = JSON.parse(

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { Fragment, type ReactNode, useState } from "react";
 import type { AuditEntry } from "../api/types.ts";
-import { JsonView } from "../parts/json-view.tsx";
+import { JsonView } from "../parts/json/view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { momentText } from "../parts/time.ts";
 import { AuditFilterForm } from "./audit-filters.tsx";

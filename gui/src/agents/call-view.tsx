@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { JsonView } from "../parts/json-view.tsx";
+import { JsonView } from "../parts/json/view.tsx";
 import { useNow } from "../parts/now.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";

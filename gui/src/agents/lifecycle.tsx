@@ -7,7 +7,7 @@ import { executionDetail } from "../api/queries.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx";
-import { JsonView } from "../parts/json-view.tsx";
+import { JsonView } from "../parts/json/view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { isFinal, Status } from "../parts/status.tsx";
 import type { McpServer } from "./servers.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject, own } from "../../../src/schema/words/json.ts";
 import type { Agent, Resource } from "../api/types.ts";
-import { fieldsOf } from "../catalog/inputs.ts";
+import { fieldsOf } from "../catalog/run/inputs.ts";
 
 /** What an agent says of itself in `metadata.terminal`, and of its inputs. */
 export interface AgentTerminal {

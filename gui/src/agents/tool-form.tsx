@@ -1,9 +1,9 @@
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
-import { Field } from "../catalog/field.tsx";
-import { readInputs, readMap, type Texts, textOf } from "../catalog/input-values.ts";
-import { fieldsOfSchema } from "../catalog/inputs.ts";
-import { useFocusOnProblem } from "../catalog/use-focus-on-problem.ts";
+import { Field } from "../catalog/run/field.tsx";
+import { readInputs, readMap, type Texts, textOf } from "../catalog/run/input-values.ts";
+import { fieldsOfSchema } from "../catalog/run/inputs.ts";
+import { useFocusOnProblem } from "../catalog/run/use-focus-on-problem.ts";
 import type { Allowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import type { McpTool } from "./mcp-tools.ts";

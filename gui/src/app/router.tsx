@@ -8,7 +8,7 @@ import {
 } from "@tanstack/react-router";
 import { ACCESS_TABS, type AccessTab } from "../access/tabs.ts";
 import { PUBLIC_PATH } from "../api/session.ts";
-import { ENTRY_TABS, type EntryTab } from "../catalog/tabs.ts";
+import { ENTRY_TABS, type EntryTab } from "../catalog/entry/tabs.ts";
 import { EXECUTION_TABS, type ExecutionTab } from "../execution/tabs.ts";
 import { FaultPage, NoSuchPage } from "./fault.tsx";
 import { lazyRouteComponent } from "./lazy-page.ts";
@@ -142,7 +142,7 @@ const register = createRoute({
   getParentRoute: () => root,
   path: "/register",
   validateSearch: (search: Record<string, unknown>): { from?: string | undefined } => ({ from: text(search["from"]) }),
-  component: lazyRouteComponent(() => import("../catalog/register-page.tsx"), "RegisterPage"),
+  component: lazyRouteComponent(() => import("../catalog/register/page.tsx"), "RegisterPage"),
 });
 
 const entry = createRoute({
@@ -154,7 +154,7 @@ const entry = createRoute({
     against: id(search["against"]),
     from: id(search["from"]),
   }),
-  component: lazyRouteComponent(() => import("../catalog/entry-page.tsx"), "EntryPage"),
+  component: lazyRouteComponent(() => import("../catalog/entry/page.tsx"), "EntryPage"),
 });
 
 const operations = createRoute({

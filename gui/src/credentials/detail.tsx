@@ -6,7 +6,7 @@ import { Problem } from "../api/problem.ts";
 import { queries } from "../api/queries.ts";
 import type { Credential } from "../api/types.ts";
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx";
-import { JsonView } from "../parts/json-view.tsx";
+import { JsonView } from "../parts/json/view.tsx";
 import { Ago } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { CredentialForm } from "./form.tsx";

@@ -3,7 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { executionDetail, executionList } from "../api/queries.ts";
 import type { Execution } from "../api/types.ts";
-import { DiffView } from "../parts/diff-view.tsx";
+import { DiffView } from "../parts/json/diff-view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { momentText } from "../parts/time.ts";
 import { StepDifferences } from "./step-differences.tsx";

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { Execution } from "../api/types.ts";
-import { JsonView } from "../parts/json-view.tsx";
+import { JsonView } from "../parts/json/view.tsx";
 
 /** What went in and what came out. */
 export function Data({ execution }: { execution: Execution }): ReactNode {

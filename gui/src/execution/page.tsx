@@ -7,20 +7,20 @@ import { Ago, Lasting } from "../parts/now.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
 import { Actions } from "./actions.tsx";
-import { Answer } from "./answer.tsx";
 import { Children } from "./children.tsx";
 import { Compare } from "./compare.tsx";
 import { Data } from "./data.tsx";
-import { Events } from "./events.tsx";
+import { Events } from "./events/events.tsx";
 import { Callers } from "./lineage.tsx";
 import { Live } from "./live-state.tsx";
-import { Steps } from "./steps.tsx";
+import { Steps } from "./steps/steps.tsx";
+import { Answer } from "./summary/answer.tsx";
 import { EXECUTION_TABS, type ExecutionTab } from "./tabs.ts";
-import { Timeline } from "./timeline.tsx";
+import { Timeline } from "./timeline/timeline.tsx";
 import { useLiveExecution } from "./use-live.ts";
 
 const route = getRouteApi("/executions/$executionId");
-const Graph = lazy(() => import("./graph.tsx"));
+const Graph = lazy(() => import("./graph/graph.tsx"));
 const TITLES: Record<ExecutionTab, string> = {
   steps: "Steps",
   graph: "Graph",

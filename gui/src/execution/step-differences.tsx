@@ -2,11 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import { answerOf, api } from "../api/client.ts";
 import type { Execution, Step } from "../api/types.ts";
-import { DiffView } from "../parts/diff-view.tsx";
+import { DiffView } from "../parts/json/diff-view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
-import { loopText } from "./answer.tsx";
+import { loopText } from "./summary/answer.tsx";
 
 /** Steps that are listed before somebody asks for more. */
 const SHOWN = 50;

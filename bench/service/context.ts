@@ -1,0 +1,14 @@
+import type { Candidate } from "../candidates/candidate.ts";
+import type { FlowCandidate } from "../candidates/flow.ts";
+import type { BenchPostgres } from "../candidates/postgres.ts";
+import type { Scale } from "./scale.ts";
+
+/** What each part of the service's benchmark works with. */
+export interface ServiceBench {
+  server: BenchPostgres;
+  candidates: readonly Candidate[];
+  /** The first of the candidates, for what only it is asked. */
+  flow: FlowCandidate;
+  scale: Scale;
+  log(line: string): void;
+}

@@ -1,0 +1,108 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, type ReactNode, Suspense } from "react";
+import "../../styles/catalog.css";
+import { catalogEntry } from "../../api/queries.ts";
+import type { Resource } from "../../api/types.ts";
+import { useAllowed } from "../../parts/allowed.ts";
+import { AllowedLink } from "../../parts/allowed-link.tsx";
+import { CopyButton } from "../../parts/copy.tsx";
+import { Ago } from "../../parts/now.tsx";
+import { ProblemPanel } from "../../parts/problem.tsx";
+import { descriptionOf } from "../catalog-table.tsx";
+import { kindText } from "../kinds.ts";
+import { RunForm } from "../run/form.tsx";
+import { EntryCredentials } from "./credentials.tsx";
+import { EntryExecutions } from "./executions.tsx";
+import { EntryKeychain } from "./keychain.tsx";
+import { ENTRY_TABS, type EntryTab } from "./tabs.ts";
+import { Versions } from "./versions.tsx";
+
+const route = getRouteApi("/entry/$");
+const Editor = lazy(() => import("../../parts/editor/editor.tsx"));
+const PlaybookGraph = lazy(() =>
+  import("../../execution/graph/graph.tsx").then(({ PlaybookGraph: it }) => ({ default: it })),
+);
+const TITLES: Record<EntryTab, string> = {
+  run: "Run",
+  document: "Document",
+  graph: "Graph",
+  versions: "Versions",
+  executions: "Executions",
+  credentials: "Credentials",
+  keychain: "Keychain",
+};
+/** What there is of an MCP server: it does not run by itself. */
+const OF_SERVER: readonly EntryTab[] = ["document", "versions", "credentials"];
+
+/** One entry of the catalog: run it, read it, see how it came to be. */
+export function EntryPage(): ReactNode {
+  const { _splat: path = "" } = route.useParams();
+  const { version, tab, against, from } = route.useSearch();
+  const entry = useQuery(catalogEntry(path, version ?? "latest"));
+  if (entry.isError) return <ProblemPanel error={entry.error} again={() => void entry.refetch()} />;
+  if (entry.data === undefined) return <p className="quiet">Loading …</p>;
+  const tabs = entry.data.kind === "mcp" ? OF_SERVER : ENTRY_TABS;
+  const shown = tab !== undefined && tabs.includes(tab) ? tab : (tabs[0] ?? "document");
+  return (
+    <div className="stack">
+      <Head entry={entry.data} isOld={version !== undefined} />
+      <nav className="tabs" aria-label="Views">
+        {tabs.map((name) => (
+          <Link
+            key={name}
+            from="/entry/$"
+            to="."
+            search={(before) => ({ ...before, tab: name })}
+            aria-current={name === shown ? "page" : undefined}
+          >
+            {TITLES[name]}
+          </Link>
+        ))}
+      </nav>
+      <Suspense fallback={<p className="quiet">Loading …</p>}>
+        {shown === "run" && <RunForm key={entry.data.catalog_id} entry={entry.data} from={from} />}
+        {shown === "document" && <Editor label="Document" value={entry.data.content} />}
+        {shown === "graph" && <PlaybookGraph payload={entry.data.payload} steps={[]} />}
+        {shown === "versions" && <Versions path={path} current={entry.data} against={against} />}
+        {shown === "executions" && <EntryExecutions path={path} />}
+        {shown === "credentials" && <EntryCredentials payload={entry.data.payload} />}
+        {shown === "keychain" && <EntryKeychain entry={entry.data} />}
+      </Suspense>
+    </div>
+  );
+}
+
+function Head({ entry, isOld }: { entry: Resource; isOld: boolean }): ReactNode {
+  const description = descriptionOf(entry.metadata);
+  const may = useAllowed("modify", { path: entry.path });
+  return (
+    <div className="row spread">
+      <div className="stack tight">
+        <h1 className="row">
+          <span className="wrap">{entry.path}</span> <span className="quiet">v{entry.version}</span>
+        </h1>
+        <p className="quiet">
+          {kindText(entry.kind)}, registered <Ago at={entry.created_at} />, catalog id <code>{entry.catalog_id}</code>
+          {isOld && (
+            <>
+              {" · "}
+              <Link from="/entry/$" to="." search={(before) => ({ ...before, version: undefined })}>
+                to the newest version
+              </Link>
+            </>
+          )}
+        </p>
+        {description !== "" && <p className="wrap">{description}</p>}
+      </div>
+      <div className="row">
+        <CopyButton label="Copy text" text={entry.content} />
+        <AllowedLink may={may} label="Edit …">
+          <Link to="/register" search={{ from: entry.path }} className="button">
+            Edit …
+          </Link>
+        </AllowedLink>
+      </div>
+    </div>
+  );
+}

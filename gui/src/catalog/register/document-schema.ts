@@ -1,0 +1,7 @@
+import type { JsonObject } from "../../../../src/schema/words/json.ts";
+
+/** The JSON Schema of playbooks, 80 KB of text: loaded when somebody writes one. */
+export async function playbookSchema(): Promise<JsonObject> {
+  const { default: text } = await import("../../../../playbooks/playbook.schema.json?raw");
+  return JSON.parse(text) as JsonObject;
+}

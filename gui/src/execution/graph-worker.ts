@@ -1,7 +1,0 @@
-import { placesOf, type Sketch } from "./graph-layout.ts";
-
-/* Lays graphs out beside the page, which stays quick meanwhile. */
-
-self.addEventListener("message", ({ data }: MessageEvent<Sketch>) => {
-  self.postMessage(placesOf(data));
-});

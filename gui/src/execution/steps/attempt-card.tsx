@@ -1,0 +1,121 @@
+import { type ReactNode, useState } from "react";
+import { Status } from "../../parts/status.tsx";
+import { durationText, momentText } from "../../parts/time.ts";
+import { isSameError } from "../summary/error-text.tsx";
+import type { TaskRun } from "../summary/task-runs.ts";
+import { stateOf } from "./attempt-list.tsx";
+import type { Attempt } from "./attempts.ts";
+import { RenderedView } from "./rendered-view.tsx";
+import { TaskCard } from "./task-card.tsx";
+
+/** Runs of tasks that are shown before somebody asks for more. */
+const SHOWN = 20;
+/** The last so many have their results read without being asked, where the attempt is the one that is looked at. */
+const READ_MAX = 4;
+const TONES: Record<string, string> = { FAILED: "bad", RUNNING: "busy", COMPLETED: "good", CANCELLED: "warn" };
+
+/**
+ * One attempt: how long it waited and ran, on which worker, and what each of its tasks was given and gave. `isOver`: the
+ * execution has ended; `told`: the error that the page tells above.
+ */
+export function AttemptCard({
+  executionId,
+  attempt,
+  title,
+  isOpen,
+  isOver,
+  told,
+}: {
+  executionId: string;
+  attempt: Attempt;
+  title: string;
+  isOpen: boolean;
+  isOver: boolean;
+  told: object | undefined;
+}): ReactNode {
+  const [isShown, setIsShown] = useState(isOpen);
+  const [count, setCount] = useState(SHOWN);
+  const state = stateOf(attempt);
+  // Newest last: that is the order in which they ran. Of many the last are shown.
+  const tasks = attempt.tasks.slice(-count);
+  return (
+    <details
+      className={`attempt tone-${TONES[state] ?? "quiet"}`}
+      open={isShown}
+      onToggle={(event) => event.currentTarget === event.target && setIsShown(event.currentTarget.open)}
+    >
+      <summary>
+        <span className="row">
+          <Status of={state} /> {title}
+          <span className="quiet">{momentText(attempt.issuedAt)}</span>
+        </span>
+      </summary>
+      {isShown && (
+        <div className="stack">
+          <Facts attempt={attempt} isOver={isOver} />
+          {attempt.message !== undefined && attempt.tasks.length === 0 && <p className="wrap">{attempt.message}</p>}
+          <RenderedView
+            asked={{
+              executionId,
+              commandId: attempt.commandId,
+              attempt: attempt.attempt,
+              iteration: attempt.iteration,
+            }}
+          />
+          {attempt.tasks.length > count && (
+            <button type="button" onClick={() => setCount(count + 100)}>
+              {attempt.tasks.length - count} earlier runs of tasks
+            </button>
+          )}
+          {tasks.map((task, index) => (
+            <TaskCard
+              key={`${task.name}/${task.iteration ?? ""}/${task.run}/${task.eventId}`}
+              executionId={executionId}
+              task={task}
+              earlier={tasks.slice(0, index).findLast(({ name }) => name === task.name)}
+              isShown={isOpen && index >= tasks.length - READ_MAX}
+              nextRun={nextRunOf(task, tasks.slice(index + 1), attempt, isOver)}
+              isTold={task.failure !== undefined && isSameError(task.failure, told)}
+            />
+          ))}
+        </div>
+      )}
+    </details>
+  );
+}
+
+/** When a run of a task is followed by another: told while that is still to come, and nobody can have prevented it. */
+function nextRunOf(
+  { name, iteration, nextRunAt }: TaskRun,
+  later: readonly TaskRun[],
+  { endedAt }: Attempt,
+  isOver: boolean,
+): string | undefined {
+  if (isOver || endedAt !== undefined) return undefined;
+  return later.some((run) => run.name === name && run.iteration === iteration) ? undefined : nextRunAt;
+}
+
+function Facts({ attempt, isOver }: { attempt: Attempt; isOver: boolean }): ReactNode {
+  const { claimedAt, endedAt, issuedAt, worker } = attempt;
+  const waited = claimedAt ?? endedAt;
+  return (
+    <dl className="facts inline">
+      <dt>Waited</dt>
+      <dd>
+        {waited !== undefined ? durationText(Math.max(0, waited - issuedAt)) : isOver ? "to the end" : "still waits"}
+      </dd>
+      {claimedAt !== undefined && (
+        <>
+          <dt>Ran</dt>
+          <dd>{endedAt !== undefined ? durationText(Math.max(0, endedAt - claimedAt)) : "still runs"}</dd>
+        </>
+      )}
+      {worker !== undefined && (
+        <>
+          <dt>Worker</dt>
+          <dd>{worker}</dd>
+        </>
+      )}
+    </dl>
+  );
+}

@@ -1,0 +1,76 @@
+import type { ReactNode } from "react";
+import { CopyButton } from "../../parts/copy.tsx";
+import { JsonView } from "../../parts/json/view.tsx";
+import type { TaskFailure } from "./task-runs.ts";
+
+/** Characters of a message that are shown at first sight. */
+const SHORT_MAX = 600;
+
+/**
+ * An error with its cause: its code, what it says, whether trying again may help, and what is known besides. `isShort`: without
+ * what is known besides; `isTold`: the page tells the error above, so that here its traceback is enough.
+ */
+export function ErrorText({
+  error,
+  isShort = false,
+  isTold = false,
+}: {
+  error: object;
+  isShort?: boolean;
+  isTold?: boolean;
+}): ReactNode {
+  const { code, message, kind, retryable, status, attempt } = error as TaskFailure;
+  const details = untold(error as TaskFailure);
+  const traceback = tracebackOf(details);
+  return (
+    <div className="error tone-bad">
+      {!(isTold && traceback !== undefined) && (
+        <>
+          <p className="wrap">{isShort ? message.slice(0, SHORT_MAX) : message}</p>
+          <p className="quiet row">
+            <code>{code}</code>
+            {kind !== undefined && kind !== code && <span>{kind.replaceAll("_", " ")}</span>}
+            {status !== undefined && <span>HTTP {status}</span>}
+            {attempt !== undefined && attempt > 1 && <span>after {attempt} runs</span>}
+            {retryable !== undefined && (
+              <span>{retryable ? "trying again may help" : "trying again will not help"}</span>
+            )}
+          </p>
+        </>
+      )}
+      {!isShort && traceback !== undefined && (
+        <>
+          <div className="row spread">
+            <h3>Traceback</h3>
+            <CopyButton label="Copy traceback" text={traceback} />
+          </div>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
+          <section className="log" tabIndex={0} aria-label="Traceback">
+            <pre>{traceback}</pre>
+          </section>
+        </>
+      )}
+      {!isShort && traceback === undefined && details !== undefined && <JsonView label="Details" value={details} />}
+    </div>
+  );
+}
+
+/** Whether two errors say the same, and all of it where `told` is told in short. */
+export function isSameError(error: object, told: object | undefined): boolean {
+  const [one, other] = [error as TaskFailure, told as TaskFailure | undefined];
+  return one.code === other?.code && one.message === other.message && one.message.length <= SHORT_MAX;
+}
+
+/** Details without the cause that the message tells already. */
+function untold({ message, details }: TaskFailure): unknown {
+  if (typeof details !== "object" || details === null || !("cause" in details)) return details;
+  const { cause, ...rest } = details;
+  return typeof cause === "string" && message.includes(cause) ? rest : details;
+}
+
+/** The traceback among an error's details, or undefined. */
+export function tracebackOf(details: unknown): string | undefined {
+  if (typeof details !== "object" || details === null) return undefined;
+  const { traceback } = details as { traceback?: unknown };
+  return typeof traceback === "string" ? traceback : undefined;
+}

@@ -1,0 +1,111 @@
+import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
+import { Compartment, EditorState } from "@codemirror/state";
+import { EditorView } from "@codemirror/view";
+import { type ReactNode, useEffect, useRef } from "react";
+import type { JsonObject } from "../../../../src/schema/words/json.ts";
+import { helped, readable, readOnly, writable } from "./setup.ts";
+
+/** A message at a place of the text, counted from 1. */
+export interface EditorProblem {
+  line: number;
+  column: number;
+  severity: "error" | "warning";
+  message: string;
+}
+
+/** A place that the editor is to go to. A new object goes there again. */
+export interface EditorTarget {
+  line: number;
+  column: number;
+}
+
+/** YAML to read, or to write when `onChange` is given. Tab indents; Escape, then Tab, leaves it. */
+export default function Editor({
+  label,
+  value,
+  onChange,
+  problems,
+  schema,
+  goTo,
+}: {
+  label: string;
+  value: string;
+  onChange?: (text: string) => void;
+  problems?: readonly EditorProblem[];
+  /** JSON Schema of the documents, for completion and the meanings of keys. */
+  schema?: JsonObject | undefined;
+  goTo?: EditorTarget | undefined;
+}): ReactNode {
+  const host = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(undefined);
+  const help = useRef(new Compartment());
+  const onText = useRef(onChange);
+  onText.current = onChange;
+  const initial = useRef(value);
+  const isReadOnly = onChange === undefined;
+  useEffect(() => {
+    if (host.current === null) return undefined;
+    // In a tree of its own it styles itself by sheets that are made in script, which the page's policy allows; elsewhere it
+    // would write style elements, which the policy refuses.
+    const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
+    const extensions = [
+      ...readable(label),
+      ...(isReadOnly ? readOnly() : writable((text) => onText.current?.(text))),
+      help.current.of([]),
+    ];
+    const made = new EditorView({
+      root,
+      parent: root,
+      state: EditorState.create({ doc: initial.current, extensions }),
+    });
+    view.current = made;
+    return () => made.destroy();
+  }, [label, isReadOnly]);
+  useEffect(() => {
+    view.current?.dispatch({ effects: help.current.reconfigure(schema === undefined ? [] : helped(schema)) });
+  }, [schema]);
+  useEffect(() => {
+    initial.current = value;
+    const { current } = view;
+    if (current === undefined || current.state.doc.toString() === value) return;
+    current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: value } });
+  }, [value]);
+  useEffect(() => {
+    const { current } = view;
+    if (current === undefined || isReadOnly) return;
+    const placed = (problems ?? []).map((problem) => diagnosticOf(current.state, problem));
+    current.dispatch(setDiagnostics(current.state, placed));
+  }, [problems, isReadOnly]);
+  useEffect(() => {
+    const { current } = view;
+    if (current === undefined || goTo === undefined) return;
+    const anchor = offsetOf(current.state, goTo);
+    current.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+    current.focus();
+  }, [goTo]);
+  return (
+    <>
+      <div ref={host} className="editor" />
+      {!isReadOnly && (
+        <p className="quiet editor-hint">
+          <kbd>Ctrl Space</kbd> offers keys, <kbd>F8</kbd> goes to the next message, <kbd>Esc</kbd> then <kbd>Tab</kbd>{" "}
+          leaves the editor.
+        </p>
+      )}
+    </>
+  );
+}
+
+function offsetOf(state: EditorState, { line, column }: EditorTarget): number {
+  const { from, to } = state.doc.line(Math.max(1, Math.min(line, state.doc.lines)));
+  return Math.min(to, from + Math.max(0, column - 1));
+}
+
+function diagnosticOf(state: EditorState, problem: EditorProblem): Diagnostic {
+  const from = offsetOf(state, problem);
+  const { severity, message } = problem;
+  const rest = state.doc.sliceString(from, state.doc.lineAt(from).to);
+  // The word that it is about, not the rest of the line: one sees which of several is meant.
+  const word = /^["']?[^\s:,{}[\]]+/.exec(rest)?.[0].length ?? rest.length;
+  return { from, to: from + word, severity, message };
+}
