@@ -1,10 +1,9 @@
 import type { Command } from "../../schema/words/command.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
-import type { Json } from "../../schema/words/json.ts";
-import type { TaskError } from "../../schema/words/outcome.ts";
 import type { EngineEnv } from "../env.ts";
 import type { ProgramStep } from "../program/program.ts";
-import type { CursorState, ExecutionState, Frame, LoopState, StepRun } from "../state/state.ts";
+import { rowsLeft } from "../state/cursor-frames.ts";
+import type { CursorState, ExecutionState, LoopState, StepRun } from "../state/state.ts";
 import { issueClaim, issueIterations } from "./loop-commands.ts";
 
 /*
@@ -19,7 +18,7 @@ const OPEN_ROWS_MAX = 1_000;
 
 /** True while rows may still be issued or claimed. */
 export function hasMoreRows(cursor: CursorState): boolean {
-  return !cursor.exhausted || cursor.frames.some((frame) => leftIn(frame) > 0);
+  return !cursor.exhausted || cursor.frames.some((frame) => rowsLeft(frame) > 0);
 }
 
 /** The rows that may be worked on now, and the claims for the frames that are free. */
@@ -35,7 +34,7 @@ export function continueCursor(
   const commands: Command[] = [];
   let open = loop.open;
   for (const frame of cursor.frames) {
-    const left = leftIn(frame);
+    const left = rowsLeft(frame);
     if (left === 0 || open >= OPEN_ROWS_MAX) continue;
     const issued = issueIterations(
       state,
@@ -63,46 +62,4 @@ export function continueCursor(
     commands.push(command);
   }
   return { events, commands };
-}
-
-function leftIn({ from, items, next }: Frame): number {
-  return from + items.length - next;
-}
-
-/** A cursor before its first claim. */
-export function freshCursor(maxRows: number, maxFrames: number, frameMs: number | null): CursorState {
-  return { maxRows, maxFrames, frameMs, claims: 0, rows: 0, frames: [], exhausted: false, error: null };
-}
-
-/** Rows of a frame were issued. Changes the state in place, as `evolve` does. */
-export function rowsIssued(cursor: CursorState, from: number, to: number): void {
-  const frame = frameOf(cursor, from);
-  if (frame === undefined) return;
-  frame.next = to;
-  frame.open += to - from;
-}
-
-/** A row has ended, well or not; with the last one its frame leaves the state. */
-export function rowEnded(cursor: CursorState, index: number): void {
-  const frame = frameOf(cursor, index);
-  if (frame === undefined) return;
-  frame.open -= 1;
-  if (frame.open === 0 && leftIn(frame) === 0) cursor.frames.splice(cursor.frames.indexOf(frame), 1);
-}
-
-/** A claim has ended: with rows, which are a new frame, with none, or with an error. */
-export function claimEnded(cursor: CursorState, rows: Json[], error: TaskError | null, at: number): void {
-  cursor.claims -= 1;
-  cursor.error ??= error;
-  if (rows.length === 0) {
-    cursor.exhausted = true;
-    return;
-  }
-  cursor.frames.push({ from: cursor.rows, items: rows, next: cursor.rows, open: 0, at });
-  cursor.rows += rows.length;
-}
-
-/** The frame of a row. There are few: a search through the list costs less than a table of them. */
-function frameOf(cursor: CursorState, index: number): Frame | undefined {
-  return cursor.frames.find(({ from, items }) => index >= from && index < from + items.length);
 }

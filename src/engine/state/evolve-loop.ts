@@ -1,7 +1,7 @@
 import type { EventOf } from "../../schema/words/event.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { LoopResult, StoredResult } from "../../schema/words/result.ts";
-import { claimEnded, freshCursor, rowEnded, rowsIssued } from "../decide/cursor.ts";
+import { claimEnded, freshCursor, rowEnded, rowsIssued } from "./cursor-frames.ts";
 import { joinTasks, withRuns } from "./results.ts";
 import { type ExecutionState, type LoopState, type OpenCommand, openCommand, stepState } from "./state.ts";
 

@@ -39,9 +39,9 @@ import type {
   OrchestratorObserver,
 } from "../../services/orchestration/orchestrator.ts";
 import { reportEvents } from "../../services/orchestration/resolve-report.ts";
-import { type CancelNotices, createCancelNotices } from "../../services/orchestration/rounds/cancel-notices.ts";
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
+import { type CancelNotices, createCancelNotices } from "../../services/workers/cancel-notices.ts";
 import { createWorkers, type Workers } from "../../services/workers/workers.ts";
 import { createSqlRunner } from "./sql-runner.ts";
 

@@ -1,6 +1,6 @@
 import type { ClaimedCommandAnswer } from "../../schema/api/commands.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import type { ClaimedCommand } from "../../services/orchestration/orchestrator.ts";
+import type { ClaimedCommand } from "../../services/orchestration/rounds/types.ts";
 
 /** A claimed command as workers get it (Worker protocol). */
 export function commandAnswer({ command, attempt, leaseExpiresAt, tool, spec }: ClaimedCommand): ClaimedCommandAnswer {

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { EVENT_BYTES_MAX, EventInput, fromInput, type ReportedEvent } from "../../schema/api/event-input.ts";
 import { BatchEnvelope, SingleEventBody } from "../../schema/api/events.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { ClaimInput } from "../../services/orchestration/orchestrator.ts";
+import type { ClaimInput } from "../../services/orchestration/rounds/types.ts";
 import { check, type InputProblem, invalid, PROBLEMS_MAX, problemsOf } from "../http/validate.ts";
 
 /** An event of a request, and the execution that it is of, where the request says. */

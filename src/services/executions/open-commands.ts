@@ -2,7 +2,7 @@ import { calledTask, type Program } from "../../engine/program/program.ts";
 import { type ExecutionState, isTerminal, type OpenCommand, type Retry } from "../../engine/state/state.ts";
 import type { OpenChild } from "../../repositories/executions/execution-list.ts";
 import { type NextRetryAnswer, OPEN_COMMANDS_MAX, type OpenCommandAnswer } from "../../schema/api/executions.ts";
-import { requiredKinds } from "../orchestration/rounds/required-kinds.ts";
+import { requiredKinds } from "../orchestration/rounds/change-set.ts";
 
 /**
  * The commands of an execution that have not ended, oldest first, as the API shows them with what they wait for; none when it

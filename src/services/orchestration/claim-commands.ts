@@ -1,9 +1,10 @@
 import { openCommand } from "../../engine/state/state.ts";
-import { claimEntry, claimedCommand } from "./claims/assign-commands.ts";
+import { claimEntry, claimedCommand } from "./claims/claims.ts";
 import { runJob } from "./jobs.ts";
-import type { ClaimedCommand, ClaimInput, Orchestrator } from "./orchestrator.ts";
+import type { Orchestrator } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import type { PendingClaim, TentativeClaim } from "./rounds/round.ts";
+import type { ClaimedCommand, ClaimInput } from "./rounds/types.ts";
 
 /** The part of {@link Orchestrator} that gives commands to workers. */
 export function createClaiming(

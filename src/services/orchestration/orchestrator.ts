@@ -3,7 +3,6 @@ import type { ExecutionState } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
-import type { Command } from "../../schema/words/command.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent, ParentRef } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
@@ -11,9 +10,8 @@ import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Watched } from "./memory/subscriptions.ts";
-import type { CancelledCommand } from "./rounds/cancel-notices.ts";
-import type { EndedStep } from "./rounds/change-set.ts";
 import type { ReadyOptions } from "./rounds/ready-queue.ts";
+import type { ClaimedCommand, ClaimInput, Commit } from "./rounds/types.ts";
 
 /** Starts an execution. */
 export interface StartInput {
@@ -57,31 +55,6 @@ export interface ReportOutcome {
   queueDepth: number;
   duplicate: boolean;
   commands: ClaimedCommand[];
-}
-
-/** A worker that wants work. */
-export interface ClaimInput {
-  worker: string;
-  /** Most commands. */
-  limit: number;
-  /** Kinds of task that it runs; undefined: all. */
-  kinds: readonly string[] | undefined;
-  labels: JsonObject;
-  /** How long to wait for the first one; 0: not at all. */
-  waitMs: number;
-}
-
-/** A command with its claim. */
-export interface ClaimedCommand {
-  command: Command;
-  /** Fencing token. */
-  attempt: number;
-  /** Milliseconds since 1970, by the store's clock. */
-  leaseExpiresAt: number;
-  /** The step's tasks, in normal form. */
-  tool: Json;
-  /** What else the document says about how to run the step. */
-  spec: JsonObject;
 }
 
 /** An execution at a moment. Read it, keep nothing of it: the state goes on changing. */
@@ -217,29 +190,4 @@ export interface Recovery {
   expire(): Promise<number>;
   /** Forgets executions that nothing happens to. */
   sweep(): void;
-}
-
-/** What a commit has written. */
-export interface Commit {
-  /** Executions that moved, each with its newest event. */
-  moved: ReadonlyMap<string, number>;
-  /** Commands that were issued and that nobody has claimed. */
-  unclaimed: readonly string[];
-  /** Steps that ended. */
-  steps: readonly EndedStep[];
-  /** Commands that were cancelled while workers held them, by execution. */
-  cancelled: readonly { executionId: string; commands: readonly CancelledCommand[] }[];
-  /** Executions that ended; to be read at once, they may be forgotten. */
-  ended: readonly ExecutionState[];
-  /** The store's clock, milliseconds since 1970. */
-  at: number;
-  timings: RoundTimings;
-}
-
-/** Times of one round in milliseconds, and what it wrote. */
-export interface RoundTimings {
-  engineMs: number;
-  flushMs: number;
-  executions: number;
-  events: number;
 }

@@ -1,23 +1,23 @@
 import type { KnownBatch } from "../../ports/execution-store.ts";
 import { ERROR_STATUS, FlowError, messageOf } from "../../schema/words/errors.ts";
-import { batchTimings } from "./batch-timings.ts";
+import type { Json } from "../../schema/words/json.ts";
 import { createFaultCount, failExecution } from "./fail-execution.ts";
 import { failBatchJob, jobBase, markerJob, processBatchJob } from "./jobs.ts";
 import type { LiveExecution } from "./memory/load-execution.ts";
-import type { ClaimedCommand, Orchestrator, ReportInput, ReportOutcome } from "./orchestrator.ts";
+import type { Orchestrator, ReportInput, ReportOutcome } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import { createReportJob, type ReportJob } from "./report-job.ts";
 import type { Committed, Job, PendingClaim } from "./rounds/round.ts";
+import type { ClaimedCommand } from "./rounds/types.ts";
 import { otherBody } from "./start.ts";
 
-/** Keys of batches that are remembered, so that a request sent twice at once is written once. The store knows all of them. */
-const REMEMBERED_MAX = 5_000;
 /** A batch's `completed` marker waits this long for events of its execution to travel with, milliseconds. */
 const MARKER_MS = 500;
 
 /** `Advance.report`. */
 export function createReport(parts: OrchestratorParts, offer: Orchestrator["offer"]): Orchestrator["report"] {
-  const remembered = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
+  /** Requests with a key that are not answered yet, so that one sent twice at once is written once. The store knows the others. */
+  const inFlight = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
   const countFault = createFaultCount(parts);
   const attempt = (input: ReportInput) =>
     send(parts, input, offer).catch(async (error: unknown) => {
@@ -29,19 +29,16 @@ export function createReport(parts: OrchestratorParts, offer: Orchestrator["offe
     const key = input.idempotencyKey;
     if (key === null) return await attempt(input);
     const place = JSON.stringify([input.caller, key]);
-    const earlier = remembered.get(place);
+    const earlier = inFlight.get(place);
     if (earlier !== undefined) {
       if (earlier.bodySha256 !== input.bodySha256) throw otherBody(key);
-      return { ...(await earlier.outcome), duplicate: true };
+      // Commands are answered once.
+      return { ...(await earlier.outcome), commands: [], duplicate: true };
     }
-    const outcome = attempt(input).catch((error) => recall(parts, input, key, error));
-    // Commands are answered once. Remembered with their contexts, those of 5,000 batches took 150 MB and more.
-    const kept = outcome.then((told): ReportOutcome => ({ ...told, commands: [] }));
-    remembered.set(place, { bodySha256: input.bodySha256, outcome: kept });
-    // What failed may be sent again; what succeeded is forgotten only for newer ones.
-    kept.catch(() => remembered.delete(place));
-    const [oldest] = remembered.keys();
-    if (remembered.size > REMEMBERED_MAX && oldest !== undefined) remembered.delete(oldest);
+    const outcome = attempt(input)
+      .catch((error) => recall(parts, input, key, error))
+      .finally(() => inFlight.delete(place));
+    inFlight.set(place, { bodySha256: input.bodySha256, outcome });
     return await outcome;
   };
 }
@@ -220,4 +217,41 @@ function notTaken(ms: number): FlowError {
 function tooSlow(ms: number): FlowError {
   const message = `What follows from the batch was not worked out within ${ms / 1_000} s`;
   return new FlowError("processing_timeout", `${message}. Send it again under the same idempotency key`);
+}
+
+/**
+ * `result.context` of `batch.completed` (interface specification, "Events"). A round writes everything with one statement:
+ * `commit_ms` is that statement, persisting and saving included; what it holds cannot be timed apart.
+ *
+ * - `lock_acquire_ms`: how long the events waited for their execution: its turn in memory, not a lock of the database, is what keeps
+ *   rounds apart within a server.
+ * - `pool_checkout_ms`: 0, the connections that write are not shared with anything else.
+ */
+function batchTimings(
+  requestId: string,
+  { timings }: Committed,
+  batch: { arrivedAt: number; endedAt: number; commandsGenerated: number },
+): Record<string, Json> {
+  const processing = Math.max(0, batch.endedAt - batch.arrivedAt);
+  const waited = Math.max(0, processing - timings.engineMs - timings.flushMs);
+  return {
+    request_id: requestId,
+    processing_ms: processing,
+    pool_checkout_ms: 0,
+    lock_acquire_ms: waited,
+    state_load_ms: 0,
+    engine_total_ms: timings.engineMs,
+    save_state_ms: timings.flushMs,
+    save_state_calls: 1,
+    save_state_terminal_lightweight_ms: 0,
+    save_state_terminal_lightweight_calls: 0,
+    persist_event_compat_ms: timings.flushMs,
+    persist_event_compat_calls: 1,
+    save_state_coalesced_count: Math.max(0, timings.events - timings.executions),
+    commit_ms: timings.flushMs,
+    transaction_ms: timings.engineMs + timings.flushMs,
+    issue_commands_ms: 0,
+    actionable_event: true,
+    commands_generated: batch.commandsGenerated,
+  };
 }

@@ -12,9 +12,10 @@ import {
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageAsked } from "../catalog/catalog.ts";
-import type { ClaimedCommand, Orchestrator } from "../orchestration/orchestrator.ts";
-import type { CancelNotices } from "../orchestration/rounds/cancel-notices.ts";
+import type { Orchestrator } from "../orchestration/orchestrator.ts";
+import type { ClaimedCommand } from "../orchestration/rounds/types.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
+import type { CancelNotices } from "./cancel-notices.ts";
 
 /** A worker that wants to take part. */
 export interface NewWorker {

@@ -4,7 +4,7 @@ import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
 import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import type { CommandProgram } from "../../../src/services/orchestration/memory/program-cache.ts";
 import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
-import type { ClaimedCommand } from "../../../src/services/orchestration/orchestrator.ts";
+import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
 import { setupAdvance } from "../../support/engine/advancing.ts";
 
 // A fault of this program over what a worker reports: it is answered, and it comes to an end.

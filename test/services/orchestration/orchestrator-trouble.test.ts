@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
-import type { ClaimedCommand } from "../../../src/services/orchestration/orchestrator.ts";
+import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
 import { setupAdvance } from "../../support/engine/advancing.ts";
 import { createMemoryStore } from "../../support/engine/memory-store.ts";
 

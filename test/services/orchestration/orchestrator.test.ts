@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
-import type { ClaimedCommand } from "../../../src/services/orchestration/orchestrator.ts";
+import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
 import { type Advancing, setupAdvance } from "../../support/engine/advancing.ts";
 
 // Executions of the service go forward in rounds: over a store in memory, without HTTP and without workers.

@@ -1,6 +1,13 @@
 import { isTerminal } from "../../../engine/state/state.ts";
-import type { Marker } from "../rounds/change-set.ts";
+import type { Json } from "../../../schema/words/json.ts";
 import type { LiveExecution } from "./load-execution.ts";
+
+/** A row for people, beside the events. */
+export interface Marker {
+  type: "batch.accepted" | "batch.completed";
+  at: number;
+  context: Record<string, Json>;
+}
 
 /** An execution that this process has to do with. At most one round at a time works on it. */
 export interface CachedExecution {

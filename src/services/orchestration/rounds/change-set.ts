@@ -1,3 +1,4 @@
+import { calledTask, type Program } from "../../../engine/program/program.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../../../engine/state/state.ts";
 import type {
   CommandChange,
@@ -10,6 +11,8 @@ import { type EventRecord, toRecord } from "../../../schema/rules/event-record.t
 import type { Command } from "../../../schema/words/command.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
+import { RUNNABLE_KINDS } from "../../../schema/words/playbook.ts";
+import type { Marker } from "../memory/execution-cache.ts";
 import {
   type LiveExecution,
   noteIssued,
@@ -17,23 +20,13 @@ import {
   SNAPSHOT_FORMAT,
   snapshotText,
 } from "../memory/load-execution.ts";
-import type { CancelledCommand } from "./cancel-notices.ts";
-import { progressOf } from "./execution-progress.ts";
-import { requiredKinds } from "./required-kinds.ts";
+import type { CancelledCommand, EndedStep } from "./types.ts";
 
 /** When a batch came, and whether one of the commands that follow from it was claimed. */
 export interface BatchTrace {
   /** Milliseconds. */
   arrivedAt: number;
   isClaimed: boolean;
-}
-
-/** A step that ended. */
-export interface EndedStep {
-  executionId: string;
-  step: string;
-  status: "COMPLETED" | "FAILED";
-  durationMs: number;
 }
 
 /** What one round is going to write of one execution. */
@@ -63,13 +56,6 @@ export interface ChangeSet {
   hasEnded(): boolean;
   /** Everything as one change. `resultOf` gives the final result as it is shown. */
   change(resultOf: (state: ExecutionState) => Json): ExecutionChange;
-}
-
-/** A row for people, beside the events. */
-export interface Marker {
-  type: "batch.accepted" | "batch.completed";
-  at: number;
-  context: Record<string, Json>;
 }
 
 /** Opens a change set. `start` is given exactly when the execution begins with it. */
@@ -219,4 +205,39 @@ function project(
     default:
       return;
   }
+}
+
+/**
+ * Kinds that a worker needs for a command: those of the step's tasks, or of its cursor's claim. What no worker can run (an
+ * unknown kind, say) is no requirement: whoever takes it answers with the error that says so, as the local runtime does.
+ */
+export function requiredKinds(program: Program, name: string, isClaim: boolean): string[] {
+  const step = program.steps.get(name);
+  if (step === undefined) return [];
+  const kinds = isClaim
+    ? [step.step.loop?.cursor?.kind ?? "sqldb"]
+    : step.tasks.map((task) => (calledTask(program, task) ?? task).task.kind);
+  return [...new Set(kinds.filter((kind) => REQUIRED.has(kind)))];
+}
+
+/** Every worker runs `noop`, and carries out `playbook` and `workbook` itself. */
+const REQUIRED: ReadonlySet<string> = new Set(
+  RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "playbook" && kind !== "workbook"),
+);
+
+/**
+ * How far an execution is, in percent: the share of its steps that are over, of a loop that runs the share of its iterations
+ * (none while a cursor does not know how many there are). 100 only for one that completed; of one that ended otherwise it is how
+ * far it came.
+ */
+export function progressOf(state: ExecutionState, stepsTotal: number): number {
+  if (state.status === "COMPLETED") return 100;
+  let done = 0;
+  for (const name of Object.keys(state.steps)) {
+    const step = state.steps[name];
+    if (step === undefined) continue;
+    if (step.status === "COMPLETED" || step.status === "SKIPPED" || step.status === "FAILED") done += 1;
+    else if (step.run !== null && step.loop?.total) done += Math.min(1, step.loop.done / step.loop.total);
+  }
+  return Math.min(99, Math.floor((100 * done) / stepsTotal));
 }

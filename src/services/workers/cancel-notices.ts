@@ -1,8 +1,4 @@
-/** A command that a worker held when its execution was stopped. */
-export interface CancelledCommand {
-  commandId: string;
-  worker: string;
-}
+import type { CancelledCommand } from "../orchestration/rounds/types.ts";
 
 /** Somebody who waits for what a worker is to stop. */
 export interface CancelListener {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCancelNotices } from "../../../../src/services/orchestration/rounds/cancel-notices.ts";
+import { createCancelNotices } from "../../../src/services/workers/cancel-notices.ts";
 
 const NEVER = new AbortController().signal;
 /** Far beyond what a test takes. */

@@ -1,0 +1,67 @@
+import type { ExecutionState } from "../../../engine/state/state.ts";
+import type { Command } from "../../../schema/words/command.ts";
+import type { Json, JsonObject } from "../../../schema/words/json.ts";
+
+/** A worker that wants work. */
+export interface ClaimInput {
+  worker: string;
+  /** Most commands. */
+  limit: number;
+  /** Kinds of task that it runs; undefined: all. */
+  kinds: readonly string[] | undefined;
+  labels: JsonObject;
+  /** How long to wait for the first one; 0: not at all. */
+  waitMs: number;
+}
+
+/** A command with its claim. */
+export interface ClaimedCommand {
+  command: Command;
+  /** Fencing token. */
+  attempt: number;
+  /** Milliseconds since 1970, by the store's clock. */
+  leaseExpiresAt: number;
+  /** The step's tasks, in normal form. */
+  tool: Json;
+  /** What else the document says about how to run the step. */
+  spec: JsonObject;
+}
+
+/** What a commit has written. */
+export interface Commit {
+  /** Executions that moved, each with its newest event. */
+  moved: ReadonlyMap<string, number>;
+  /** Commands that were issued and that nobody has claimed. */
+  unclaimed: readonly string[];
+  /** Steps that ended. */
+  steps: readonly EndedStep[];
+  /** Commands that were cancelled while workers held them, by execution. */
+  cancelled: readonly { executionId: string; commands: readonly CancelledCommand[] }[];
+  /** Executions that ended; to be read at once, they may be forgotten. */
+  ended: readonly ExecutionState[];
+  /** The store's clock, milliseconds since 1970. */
+  at: number;
+  timings: RoundTimings;
+}
+
+/** Times of one round in milliseconds, and what it wrote. */
+export interface RoundTimings {
+  engineMs: number;
+  flushMs: number;
+  executions: number;
+  events: number;
+}
+
+/** A step that ended. */
+export interface EndedStep {
+  executionId: string;
+  step: string;
+  status: "COMPLETED" | "FAILED";
+  durationMs: number;
+}
+
+/** A command that a worker held when its execution was stopped. */
+export interface CancelledCommand {
+  commandId: string;
+  worker: string;
+}

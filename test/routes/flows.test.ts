@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { Session } from "node:inspector/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { command } from "../cli/in-process.ts";
+import { openApi } from "../support/service/api.ts";
+import { endOf, workWith } from "../support/service/api-work.ts";
+
+/*
+ * How many files of `src/` take part in one call, by V8's call counts: files of which a function ran between its beginning and
+ * its answer, module bodies left out. The call is made several times and the smallest number counts: what a first call prepares
+ * (compiled templates, reserved ids, pooled connections) is not part of the flow. Small helpers count as well as use cases, so
+ * the numbers are higher than those of files that a reader has to open. Bounds only go down.
+ */
+
+const FILES_MAX = { execute: 46, report: 53, read: 22, local: 117 };
+const TRIES = 5;
+const SRC = pathToFileURL(join(import.meta.dirname, "../../src")).href;
+
+const session = new Session();
+const api = await openApi();
+const work = workWith(api);
+const folder = await mkdtemp(join(tmpdir(), "flow-walk-"));
+after(() => rm(folder, { recursive: true, force: true }));
+
+const STEPS = `  - step: one
+    tool: { kind: noop, result: { said: "{{ who }}" } }
+    next: { arcs: [{ step: two }] }
+  - step: two
+    tool: { kind: noop }
+`;
+
+before(async () => {
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  await work.register("walk/two", STEPS);
+  const head =
+    "apiVersion: flow/v2\nkind: Playbook\nmetadata: { name: two, path: walk/two }\nworkload: { who: world }\n";
+  await writeFile(join(folder, "two.yaml"), `${head}workflow:\n${STEPS}`);
+});
+after(() => session.disconnect());
+
+/** Files whose functions ran during `call`; since the last look what ran before is forgotten. */
+async function filesOf(call: () => Promise<unknown>): Promise<string[]> {
+  await session.post("Profiler.takePreciseCoverage");
+  await call();
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  return result
+    .filter(({ url }) => url.startsWith(SRC))
+    .filter(({ functions }) => functions.some(({ ranges }, index) => index > 0 && (ranges[0]?.count ?? 0) > 0))
+    .map(({ url }) => relative(SRC, url))
+    .sort();
+}
+
+/** The smallest walk of several. `prepare` is not part of it. */
+async function walkOf<T>(prepare: () => Promise<T>, call: (prepared: T) => Promise<unknown>): Promise<string[]> {
+  let best: string[] | undefined;
+  for (let count = 0; count < TRIES; count += 1) {
+    const prepared = await prepare();
+    const files = await filesOf(() => call(prepared));
+    if (best === undefined || files.length < best.length) best = files;
+  }
+  return best ?? [];
+}
+
+function assertWithin(flow: keyof typeof FILES_MAX, files: readonly string[]): void {
+  const list = files.join("\n");
+  assert.ok(files.length <= FILES_MAX[flow], `${flow}: ${files.length} files, at most ${FILES_MAX[flow]}:\n${list}`);
+}
+
+const nothing = async () => undefined;
+
+test("starting an execution, up to its first command in the queue, takes few files", async () => {
+  assertWithin("execute", await walkOf(nothing, () => work.execute("walk/two")));
+});
+
+test("a report with a claim, up to its next command, takes few files on the server", async () => {
+  for (;;) if ((await work.claim("w", 100)).length < 100) break;
+  const claimed = async () => {
+    await work.execute("walk/two");
+    const [first] = await work.claim("w");
+    assert.ok(first);
+    return first;
+  };
+  const files = await walkOf(claimed, async (first) => {
+    const body = { worker: "w", events: endOf(first, "x"), claim: { limit: 1, wait_ms: 5_000 } };
+    const answer = await work.post("/api/events/batch", body);
+    assert.equal((answer.body["commands"] as unknown[]).length, 1, JSON.stringify(answer.body));
+  });
+  assertWithin("report", files);
+});
+
+test("reading one execution takes few files", async () => {
+  const id = await work.execute("walk/two");
+  assertWithin("read", await walkOf(nothing, () => work.get(`/api/executions/${id}`)));
+});
+
+test("a local run takes few files", async () => {
+  const files = await walkOf(nothing, async () => {
+    const { code, stderr } = await command(folder, ["run", "two.yaml", "--runtime", "local", "--json"]);
+    assert.equal(code, 0, stderr);
+  });
+  assertWithin("local", files);
+});
