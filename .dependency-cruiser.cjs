@@ -155,7 +155,7 @@ const ROOMS = {
     system: ["http"],
     workers: ["http"],
   },
-  schema: { documents: ["api", "words"], api: ["rules", "words"], rules: ["words"] },
+  schema: { routes: ["api", "rules", "words"], documents: ["api", "words"], api: ["rules", "words"], rules: ["words"] },
   services: {
     login: ["credentials", "access"],
     mcp: ["executions", "catalog"],

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { CONTRACTS } from "../src/routes/app.ts";
-import type { RouteContract, TokenRole } from "../src/routes/http/contract.ts";
+import { ROUTES } from "../src/schema/routes/all.ts";
+import type { RouteContract, TokenRole } from "../src/schema/routes/contract.ts";
 import { type AccessAction, PERMISSIONS, type Permission } from "../src/schema/rules/access-rules.ts";
 
 /** Where the page stands in the checkout. */
@@ -38,8 +38,7 @@ export interface PermissionRow {
 
 /** Every route with who may call it, by its contract; those about a playbook twice, as the system's are for administrators. */
 function permissionRows(): PermissionRow[] {
-  const routes: readonly RouteContract[] = CONTRACTS;
-  return routes.flatMap((contract) => {
+  return ROUTES.flatMap((contract) => {
     const { user } = contract;
     const isAboutOne = typeof user === "object" && "of" in user && user.of !== "list";
     return (isAboutOne ? [false, true] : [false]).map((isSystem) => ({

@@ -3,6 +3,7 @@ import type { PublicAddress } from "../platform/config/public-address.ts";
 import type { GuiFiles } from "../platform/http/page-files.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
+import { type ROUTE_GROUPS, ROUTES } from "../schema/routes/all.ts";
 import type { FlowError } from "../schema/words/errors.ts";
 import type { HealthAnswer } from "../schema/words/wire.ts";
 import type { Access } from "../services/access/access.ts";
@@ -25,69 +26,39 @@ import type { Batches } from "../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../services/orchestration/orchestrator.ts";
 import type { Results } from "../services/results/results.ts";
 import type { Workers } from "../services/workers/workers.ts";
-import { AUDIT_CONTRACTS, auditRoutes } from "./access/audit.ts";
-import { LOGIN_SESSION_CONTRACTS, loginSessionRoutes } from "./access/login-sessions.ts";
-import { AUTH_CONTRACTS, authRoutes } from "./access/me.ts";
-import { ROLE_CONTRACTS, roleRoutes } from "./access/roles.ts";
-import { USER_CONTRACTS, userRoutes } from "./access/users.ts";
-import { CATALOG_CONTRACTS, catalogRoutes } from "./catalog/catalog.ts";
-import { CREDENTIAL_CONTRACTS, credentialRoutes } from "./credentials/credentials.ts";
-import { SECRET_CONTRACTS, secretRoutes } from "./credentials/key-rotation.ts";
-import { TRANSIENT_CONTRACTS, transientRoutes } from "./credentials/key-values.ts";
-import { SEALING_CONTRACTS, sealingRoutes } from "./credentials/sealing.ts";
-import { SQLDB_CONTRACTS, sqldbRoutes } from "./credentials/sqldb.ts";
-import { DOCTOR_ADMIN_CONTRACTS, type DoctorAdminDeps, doctorAdminRoutes } from "./doctor/admin.ts";
-import { EXECUTE_CONTRACTS, executeRoutes } from "./executions/execute.ts";
-import { EXECUTION_CONTRACTS, executionRoutes } from "./executions/executions.ts";
-import { STREAM_CONTRACTS, streamRoutes } from "./executions/stream.ts";
+import { auditRoutes } from "./access/audit.ts";
+import { loginSessionRoutes } from "./access/login-sessions.ts";
+import { authRoutes } from "./access/me.ts";
+import { roleRoutes } from "./access/roles.ts";
+import { userRoutes } from "./access/users.ts";
+import { catalogRoutes } from "./catalog/catalog.ts";
+import { credentialRoutes } from "./credentials/credentials.ts";
+import { secretRoutes } from "./credentials/key-rotation.ts";
+import { transientRoutes } from "./credentials/key-values.ts";
+import { sealingRoutes } from "./credentials/sealing.ts";
+import { sqldbRoutes } from "./credentials/sqldb.ts";
+import { type DoctorAdminDeps, doctorAdminRoutes } from "./doctor/admin.ts";
+import { executeRoutes } from "./executions/execute.ts";
+import { executionRoutes } from "./executions/executions.ts";
+import { streamRoutes } from "./executions/stream.ts";
 import { refuseMethod } from "./http/allowed-methods.ts";
 import { access, type Tokens } from "./http/authenticate.ts";
-import type { RouteContract } from "./http/contract.ts";
 import { errorAnswers, noSuchRoute } from "./http/errors.ts";
 import { loopbackOnly } from "./http/loopback-only.ts";
 import { BODY_BYTES_MAX } from "./http/read-body.ts";
 import { bodyLimit, requests } from "./http/request.ts";
 import type { RouteEnvironment } from "./http/request-context.ts";
-import { KEYCHAIN_CONTRACTS, keychainRoutes } from "./keychain/keychain.ts";
-import { MCP_LIFECYCLE_CONTRACTS, mcpLifecycleRoutes } from "./mcp/lifecycle.ts";
-import { MCP_CONTRACTS, mcpRoutes } from "./mcp/mcp.ts";
-import { RESULT_CONTRACTS, resultRoutes } from "./results/results.ts";
+import { keychainRoutes } from "./keychain/keychain.ts";
+import { mcpLifecycleRoutes } from "./mcp/lifecycle.ts";
+import { mcpRoutes } from "./mcp/mcp.ts";
+import { resultRoutes } from "./results/results.ts";
 import { guiFiles } from "./system/gui.ts";
-import { HEALTH_CONTRACTS, healthRoutes } from "./system/health.ts";
-import { METRICS_CONTRACTS, metricsRoutes } from "./system/metrics.ts";
-import { OPENAPI_CONTRACTS, openApiRoutes } from "./system/openapi.ts";
-import { COMMAND_CONTRACTS, commandRoutes } from "./workers/commands.ts";
-import { EVENT_CONTRACTS, type EventRouteDeps, eventRoutes } from "./workers/events.ts";
-import { WORKER_CONTRACTS, workerRoutes } from "./workers/workers.ts";
-
-/** Every route of the server's API. */
-export const CONTRACTS: readonly RouteContract[] = [
-  ...HEALTH_CONTRACTS,
-  ...METRICS_CONTRACTS,
-  ...CATALOG_CONTRACTS,
-  ...EXECUTE_CONTRACTS,
-  ...EXECUTION_CONTRACTS,
-  ...MCP_LIFECYCLE_CONTRACTS,
-  ...STREAM_CONTRACTS,
-  ...WORKER_CONTRACTS,
-  ...COMMAND_CONTRACTS,
-  ...EVENT_CONTRACTS,
-  ...RESULT_CONTRACTS,
-  ...KEYCHAIN_CONTRACTS,
-  ...TRANSIENT_CONTRACTS,
-  ...CREDENTIAL_CONTRACTS,
-  ...SECRET_CONTRACTS,
-  ...SQLDB_CONTRACTS,
-  ...DOCTOR_ADMIN_CONTRACTS,
-  ...SEALING_CONTRACTS,
-  ...MCP_CONTRACTS,
-  ...AUTH_CONTRACTS,
-  ...USER_CONTRACTS,
-  ...LOGIN_SESSION_CONTRACTS,
-  ...ROLE_CONTRACTS,
-  ...AUDIT_CONTRACTS,
-  ...OPENAPI_CONTRACTS,
-];
+import { healthRoutes } from "./system/health.ts";
+import { metricsRoutes } from "./system/metrics.ts";
+import { openApiRoutes } from "./system/openapi.ts";
+import { commandRoutes } from "./workers/commands.ts";
+import { type EventRouteDeps, eventRoutes } from "./workers/events.ts";
+import { workerRoutes } from "./workers/workers.ts";
 
 /** How much callers may send. */
 export interface AppLimits {
@@ -153,7 +124,6 @@ export interface AppDeps {
  */
 export function createApp(deps: AppDeps) {
   const app = new Hono<RouteEnvironment>();
-  const batchLimits = { eventsMax: deps.limits.batchEventsMax, bytesMax: deps.limits.batchBytesMax };
   app.onError(errorAnswers(deps));
   app.notFound((c) => {
     refuseMethod(c, app.router);
@@ -163,41 +133,48 @@ export function createApp(deps: AppDeps) {
   if (deps.loopback) app.use(loopbackOnly(deps.publicAddress));
   if (deps.gui !== undefined) app.use(guiFiles(deps.gui));
   app.use(bodyLimit(bodyLimits(deps.limits)));
-  app.use(access(CONTRACTS, deps));
-  return app
-    .route("/", healthRoutes(deps.health))
-    .route("/", metricsRoutes(deps.metrics))
-    .route("/", catalogRoutes(deps.catalog))
-    .route("/", executeRoutes(deps.executions, deps.stopping))
-    .route("/", executionRoutes(deps.executions, deps.stopping))
-    .route("/", mcpLifecycleRoutes(deps))
-    .route("/", streamRoutes(deps.executions, deps.stopping))
-    .route("/", workerRoutes(deps.workers, deps.stopping))
-    .route("/", commandRoutes(deps.orchestrator, deps.workers, deps.metrics, deps.stopping))
-    .route("/", eventRoutes({ ...deps, limits: batchLimits }))
-    .route("/", resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax, deps.checkReading))
-    .route("/", sealingRoutes(deps.sealing))
-    .route("/", credentialRoutes(deps.credentials))
-    .route("/", secretRoutes(deps.rotate))
-    .route("/", doctorAdminRoutes(deps))
-    .route("/", sqldbRoutes(deps.runSql, deps.stopping))
-    .route("/", keychainRoutes(deps.keychain, deps.stopping))
-    .route("/", transientRoutes(deps.transient))
-    .route("/", mcpRoutes(deps))
-    .route("/", authRoutes(deps.access, deps.sessionChanges, deps.stopping))
-    .route("/", userRoutes(deps.users))
-    .route("/", loginSessionRoutes(deps.loginSessions, deps.users))
-    .route("/", roleRoutes(deps.roles))
-    .route("/", auditRoutes(deps.audit))
-    .route("/", openApiRoutes(CONTRACTS, deps.version));
+  app.use(access(ROUTES, deps));
+  for (const group of Object.values(groupsOf(deps))) app.route("/", group);
+  return app;
+}
+
+/** What answers each group of routes. */
+function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hono<RouteEnvironment>>> {
+  const batchLimits = { eventsMax: deps.limits.batchEventsMax, bytesMax: deps.limits.batchBytesMax };
+  return {
+    health: healthRoutes(deps.health),
+    metrics: metricsRoutes(deps.metrics),
+    catalog: catalogRoutes(deps.catalog),
+    execute: executeRoutes(deps.executions, deps.stopping),
+    execution: executionRoutes(deps.executions, deps.stopping),
+    mcpLifecycle: mcpLifecycleRoutes(deps),
+    stream: streamRoutes(deps.executions, deps.stopping),
+    worker: workerRoutes(deps.workers, deps.stopping),
+    command: commandRoutes(deps.orchestrator, deps.workers, deps.metrics, deps.stopping),
+    event: eventRoutes({ ...deps, limits: batchLimits }),
+    result: resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax, deps.checkReading),
+    keychain: keychainRoutes(deps.keychain, deps.stopping),
+    transient: transientRoutes(deps.transient),
+    credential: credentialRoutes(deps.credentials),
+    secret: secretRoutes(deps.rotate),
+    sqldb: sqldbRoutes(deps.runSql, deps.stopping),
+    doctorAdmin: doctorAdminRoutes(deps),
+    sealing: sealingRoutes(deps.sealing),
+    mcp: mcpRoutes(deps),
+    auth: authRoutes(deps.access, deps.sessionChanges, deps.stopping),
+    user: userRoutes(deps.users),
+    loginSession: loginSessionRoutes(deps.loginSessions, deps.users),
+    role: roleRoutes(deps.roles),
+    audit: auditRoutes(deps.audit),
+    openapi: openApiRoutes(ROUTES, deps.version),
+  };
 }
 
 /** The longest body of a route, by its contract. */
 function bodyLimits(limits: AppLimits): (route: string | undefined) => number {
   const special = { batch: limits.batchBytesMax, result: limits.resultBytesMax };
-  const contracts: readonly RouteContract[] = CONTRACTS;
   const known = new Map(
-    contracts.map(({ method, path, bodyLimit }) => [
+    ROUTES.map(({ method, path, bodyLimit }) => [
       `${method.toUpperCase()} ${path}`,
       bodyLimit === undefined ? BODY_BYTES_MAX : special[bodyLimit],
     ]),

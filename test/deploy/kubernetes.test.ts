@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { parseEnv } from "node:util";
 import { packagePath } from "../../src/platform/system/package-file.ts";
 import { ROLES } from "../../src/roles/start-role.ts";
-import { CONTRACTS } from "../../src/routes/app.ts";
+import { ROUTES } from "../../src/schema/routes/all.ts";
 import { type Container, manifestFiles, type PodSpec, readKustomization, readManifests } from "./manifests.ts";
 import { CALLBACK_PORT, filledIn, PROBED, readSettings, unknownSettings } from "./settings.ts";
 
@@ -130,7 +130,7 @@ test("addresses in the configuration and the trial's secrets are services of the
 });
 
 test("probes ask routes that are open without a token", () => {
-  const open = CONTRACTS.filter(({ method, access }) => method === "get" && access === "anonymous");
+  const open = ROUTES.filter(({ method, access }) => method === "get" && access === "anonymous");
   assert.ok(open.some(({ path }) => path === PROBED.server.path));
   for (const [role, { path }] of Object.entries(PROBED)) {
     const { startupProbe, readinessProbe, livenessProbe } = containerOf(role);

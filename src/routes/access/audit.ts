@@ -1,39 +1,23 @@
-import { Hono } from "hono";
-import { AuditAnswer, type AuditItem, AuditQuery } from "../../schema/api/audit.ts";
+import type { AuditItem } from "../../schema/api/audit.ts";
+import { AUDIT_ROUTES } from "../../schema/routes/auth.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Audit } from "../../services/access/audit.ts";
-import { contract } from "../http/contract.ts";
-import type { RouteEnvironment } from "../http/request-context.ts";
-import { queryOf } from "../http/validate.ts";
-
-const LIST = contract({
-  method: "get",
-  path: "/api/auth/audit",
-  summary:
-    "The audit log, newest first: who did what, what let or did not let them. A page may be short and not the last",
-  access: "operator",
-  user: { permission: "view_audit" },
-  query: AuditQuery,
-  answer: AuditAnswer,
-  refusals: [422],
-});
-
-/** Contracts of {@link auditRoutes}. */
-export const AUDIT_CONTRACTS = [LIST];
+import { serve } from "../http/serve.ts";
 
 /** The audit log. */
 export function auditRoutes(audit: Pick<Audit, "list">) {
-  return new Hono<RouteEnvironment>().get(LIST.path, queryOf(LIST.query), async (c) => {
-    const { limit, cursor, user_id, since, until, ...filter } = c.req.valid("query");
-    const asked = {
-      ...filter,
-      ...(user_id !== undefined && { userId: user_id }),
-      ...(since !== undefined && { since: new Date(since) }),
-      ...(until !== undefined && { until: new Date(until) }),
-    };
-    const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
-    const { items, nextCursor } = await audit.list(asked, page);
-    return c.json({ entries: items.map(itemOf), next_cursor: nextCursor } satisfies AuditAnswer);
+  return serve(AUDIT_ROUTES, {
+    list: async ({ query: { limit, cursor, user_id, since, until, ...filter }, json }) => {
+      const asked = {
+        ...filter,
+        ...(user_id !== undefined && { userId: user_id }),
+        ...(since !== undefined && { since: new Date(since) }),
+        ...(until !== undefined && { until: new Date(until) }),
+      };
+      const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
+      const { items, nextCursor } = await audit.list(asked, page);
+      return json({ entries: items.map(itemOf), next_cursor: nextCursor });
+    },
   });
 }
 

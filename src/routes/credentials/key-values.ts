@@ -1,66 +1,16 @@
-import { type Context, Hono } from "hono";
-import {
-  TransientBody,
-  TransientDeleteAnswer,
-  TransientGetAnswer,
-  TransientKey,
-  TransientListAnswer,
-  TransientListQuery,
-  TransientPutAnswer,
-} from "../../schema/api/transient.ts";
+import type { Context } from "hono";
+import { TransientKey } from "../../schema/api/transient.ts";
+import { TRANSIENT_ROUTES } from "../../schema/routes/credentials.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
-import { contract } from "../http/contract.ts";
-import type { RouteEnvironment } from "../http/request-context.ts";
-import { check, jsonBody, pathId, queryOf } from "../http/validate.ts";
-
-const LIST = contract({
-  method: "get",
-  path: "/api/executions/:execution_id/transient",
-  summary: "The transient values of an execution, by key, without what they hold",
-  access: "worker",
-  query: TransientListQuery,
-  answer: TransientListAnswer,
-  refusals: [404, 422],
-});
-
-const GET = contract({
-  method: "get",
-  path: "/api/executions/:execution_id/transient/:key",
-  summary: "A transient value of an execution",
-  access: "worker",
-  answer: TransientGetAnswer,
-  refusals: [404, 422],
-});
-
-const PUT = contract({
-  method: "put",
-  path: "/api/executions/:execution_id/transient/:key",
-  summary: "Keeps a transient value of an execution that is open, or replaces it",
-  access: "worker",
-  body: TransientBody,
-  answer: TransientPutAnswer,
-  refusals: [404, 409, 413, 422],
-});
-
-const DELETE = contract({
-  method: "delete",
-  path: "/api/executions/:execution_id/transient/:key",
-  summary: "Deletes a transient value; one that is not there is no error",
-  access: "worker",
-  answer: TransientDeleteAnswer,
-  refusals: [404, 422],
-});
-
-/** Contracts of {@link transientRoutes}. */
-export const TRANSIENT_CONTRACTS = [LIST, GET, PUT, DELETE];
+import { serve } from "../http/serve.ts";
+import { check, pathId } from "../http/validate.ts";
 
 /** Transient values of executions. */
 export function transientRoutes(values: TransientValues) {
-  return new Hono<RouteEnvironment>()
-    .get(LIST.path, queryOf(LIST.query), async (c) => {
+  return serve(TRANSIENT_ROUTES, {
+    list: async ({ query: { limit, cursor }, json }, c) => {
       const { execution_id } = executionOf(c);
-      const { limit, cursor } = c.req.valid("query");
       const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
       const { items, nextCursor } = await values.list(execution_id, page);
       const told = items.map(({ bytes, updatedAt, ...entry }) => ({
@@ -68,25 +18,25 @@ export function transientRoutes(values: TransientValues) {
         bytes,
         updated_at: updatedAt.toISOString(),
       }));
-      return c.json({ items: told, next_cursor: nextCursor } satisfies TransientListAnswer);
-    })
-    .get(GET.path, async (c) => {
+      return json({ items: told, next_cursor: nextCursor });
+    },
+    get: async ({ json }, c) => {
       const place = placeOf(c);
       const found = await values.get(place.execution_id, place.key);
-      return c.json({ status: "ok", ...itemOf(place, found), value: found.value } satisfies TransientGetAnswer);
-    })
-    .put(PUT.path, jsonBody(PUT.body), async (c) => {
+      return json({ status: "ok", ...itemOf(place, found), value: found.value });
+    },
+    put: async ({ body: { value, ttl_seconds }, json }, c) => {
       const place = placeOf(c);
-      const { value, ttl_seconds } = c.req.valid("json");
       const ttlMs = typeof ttl_seconds === "number" ? ttl_seconds * 1_000 : undefined;
       const saved = await values.put(place.execution_id, place.key, value, ttlMs);
-      return c.json({ status: "ok", ...itemOf(place, saved) } satisfies TransientPutAnswer);
-    })
-    .delete(DELETE.path, async (c) => {
+      return json({ status: "ok", ...itemOf(place, saved) });
+    },
+    delete: async ({ json }, c) => {
       const place = placeOf(c);
       await values.remove(place.execution_id, place.key);
-      return c.json({ status: "success", ...place } satisfies TransientDeleteAnswer);
-    });
+      return json({ status: "success", ...place });
+    },
+  });
 }
 
 function executionOf(c: Context): { execution_id: string } {

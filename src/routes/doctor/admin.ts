@@ -1,49 +1,10 @@
-import { Hono } from "hono";
-import { Diagnosis, DiagnosisQuery, SweepAnswer } from "../../schema/api/doctor.ts";
-import { Overview } from "../../schema/api/overview.ts";
+import { DOCTOR_ADMIN_ROUTES } from "../../schema/routes/doctor.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { createDiagnosis } from "../../services/diagnosis/diagnose.ts";
 import type { createOverview } from "../../services/overview/overview.ts";
 import type { Reaper } from "../../services/workers/reaper.ts";
 import { callerOf } from "../http/audit-caller.ts";
-import { contract } from "../http/contract.ts";
-import type { RouteEnvironment } from "../http/request-context.ts";
-import { queryOf } from "../http/validate.ts";
-
-const SWEEP = contract({
-  method: "post",
-  path: "/api/admin/command_reaper/sweep",
-  summary: "Publishes the notification of stranded commands again, now; changes no status",
-  access: "operator",
-  // It starts nothing twice and ends nothing: a caller who may see stalled work may have it announced again.
-  user: { permission: "view_operations" },
-  answer: SweepAnswer,
-  audit: { action: "command_reaper.sweep", resource: "command_reaper" },
-});
-
-const DIAGNOSIS = contract({
-  method: "get",
-  path: "/api/admin/diagnosis",
-  summary: "What is wrong with executions, workers, queues and the database, since when, and what to do",
-  access: "operator",
-  user: { permission: "view_operations" },
-  query: DiagnosisQuery,
-  answer: Diagnosis,
-  refusals: [422],
-});
-
-const OVERVIEW = contract({
-  method: "get",
-  path: "/api/admin/overview",
-  summary:
-    "Why is nothing running: workers and what they run, the queue, batches, the reaper, the database, the broker",
-  access: "operator",
-  user: { permission: "view_operations" },
-  answer: Overview,
-});
-
-/** Contracts of {@link doctorAdminRoutes}. */
-export const DOCTOR_ADMIN_CONTRACTS = [SWEEP, DIAGNOSIS, OVERVIEW];
+import { serve } from "../http/serve.ts";
 
 /** What the routes need. */
 export interface DoctorAdminDeps {
@@ -55,17 +16,19 @@ export interface DoctorAdminDeps {
 
 /** What the doctor asks of a server. */
 export function doctorAdminRoutes({ reaper, diagnose, overview, audit }: DoctorAdminDeps) {
-  return new Hono<RouteEnvironment>()
-    .post(SWEEP.path, async (c) => {
+  return serve(DOCTOR_ADMIN_ROUTES, {
+    sweep: async ({ json }, c) => {
       const { republished, more } = await reaper.sweepNow();
       const total = republished.pending + republished.worker + republished.timeout;
-      const { action, resource } = SWEEP.audit;
-      await audit.record(audited(callerOf(c, SWEEP), action, resource, { detail: { ...republished } }));
-      return c.json({ status: "ok", republished, total, more } satisfies SweepAnswer);
-    })
-    .get(OVERVIEW.path, async (c) => c.json(await overview()))
-    .get(DIAGNOSIS.path, queryOf(DIAGNOSIS.query), async (c) => {
-      const { stale_seconds: seconds } = c.req.valid("query");
-      return c.json(await diagnose(seconds === undefined ? {} : { staleMs: Number(seconds) * 1_000 }));
-    });
+      const { action, resource } = DOCTOR_ADMIN_ROUTES.sweep.audit;
+      await audit.record(
+        audited(callerOf(c, DOCTOR_ADMIN_ROUTES.sweep), action, resource, { detail: { ...republished } }),
+      );
+      return json({ status: "ok", republished, total, more });
+    },
+    overview: async ({ json }) => json(await overview()),
+    diagnosis: async ({ query: { stale_seconds: seconds }, json }) => {
+      return json(await diagnose(seconds === undefined ? {} : { staleMs: Number(seconds) * 1_000 }));
+    },
+  });
 }

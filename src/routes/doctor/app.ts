@@ -12,7 +12,7 @@ import { loopbackOnly } from "../http/loopback-only.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import { bodyLimit, requests } from "../http/request.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
-import { jsonBody } from "../http/validate.ts";
+import { readJson } from "../http/validate.ts";
 import { answerMcp } from "./mcp.ts";
 import { TOOLS } from "./tools.ts";
 
@@ -50,8 +50,8 @@ export function createDoctorApp(deps: DoctorAppDeps) {
   app.use(tokenGuard(deps.token, HEALTH));
   const signalOf = (c: Context) => AbortSignal.any([c.req.raw.signal, stopping]);
   for (const { name } of TOOLS) {
-    app.post(invokePath(name), jsonBody(DoctorAsked, true), async (c) => {
-      return c.json(await doctor[name](c.req.valid("json"), signalOf(c)));
+    app.post(invokePath(name), async (c) => {
+      return c.json(await doctor[name](await readJson(c, DoctorAsked, true), signalOf(c)));
     });
   }
   return (

@@ -1,80 +1,69 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
-import { ExecuteAnswer, ExecuteBody } from "../../schema/api/executions.ts";
+import { ExecuteBody } from "../../schema/api/executions.ts";
+import { EXECUTE_ROUTES } from "../../schema/routes/executions.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { ExecutionOutcome, Executions } from "../../services/executions/executions.ts";
 import { listening } from "../http/client-signal.ts";
-import { contract } from "../http/contract.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
-import { maskedJson } from "../http/masked-json.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
+import { serve } from "../http/serve.ts";
 import { check } from "../http/validate.ts";
-
-const EXECUTE = contract({
-  method: "post",
-  path: "/api/execute",
-  summary:
-    "Starts an execution; a worker starts children only. With an Idempotency-Key it starts one, however often it is sent",
-  access: "worker",
-  user: { action: "execute", of: "asked" },
-  body: ExecuteBody,
-  answer: ExecuteAnswer,
-  refusals: [404, 409, 413, 422],
-});
-
-/** Contracts of {@link executeRoutes}. */
-export const EXECUTE_CONTRACTS = [EXECUTE];
 
 /** Starting executions (interface specification, Execution). */
 export function executeRoutes(executions: Pick<Executions, "start" | "outcome">, stopping: AbortSignal) {
-  return new Hono<RouteEnvironment>().post(EXECUTE.path, async (c) => {
-    const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
-    const body = check(ExecuteBody, parseJson(bytes), "The body");
-    const parent = parentOf(body);
-    if (c.get("role") === "worker" && parent === undefined) {
-      throw new FlowError(
-        "FORBIDDEN",
-        "A worker starts executions only for one that it works on: send parent_execution_id",
-      );
-    }
-    if (c.get("role") === "user" && parent !== undefined) {
-      throw new FlowError("FORBIDDEN", "A user starts executions of their own: leave parent_execution_id out");
-    }
-    const { path, catalog_id, version, resource_kind, workload = {}, target, return_step, wait_ms = 0 } = body;
-    const key = idempotencyKey(c);
-    const trace = parseTraceparent(c.req.header("traceparent"));
-    const user = c.get("user");
-    const started = await executions.start({
-      input: workload,
-      permit: async (entryPath) => {
-        await c.var.permit("execute", entryPath);
-        // The answer will show the result.
-        if (wait_ms > 0) await c.var.permit("view", entryPath);
+  return serve(EXECUTE_ROUTES, {
+    execute: {
+      readsBody: async ({ maskedJson }, c) => {
+        const bytes = await readBody(c.req.raw, BODY_BYTES_MAX);
+        const body = check(ExecuteBody, parseJson(bytes), "The body");
+        const parent = parentOf(body);
+        if (c.get("role") === "worker" && parent === undefined) {
+          throw new FlowError(
+            "FORBIDDEN",
+            "A worker starts executions only for one that it works on: send parent_execution_id",
+          );
+        }
+        if (c.get("role") === "user" && parent !== undefined) {
+          throw new FlowError("FORBIDDEN", "A user starts executions of their own: leave parent_execution_id out");
+        }
+        const { path, catalog_id, version, resource_kind, workload = {}, target, return_step, wait_ms = 0 } = body;
+        const key = idempotencyKey(c);
+        const trace = parseTraceparent(c.req.header("traceparent"));
+        const user = c.get("user");
+        const started = await executions.start({
+          input: workload,
+          permit: async (entryPath) => {
+            await c.var.permit("execute", entryPath);
+            // The answer will show the result.
+            if (wait_ms > 0) await c.var.permit("view", entryPath);
+          },
+          ...(user !== undefined && { startedBy: user.userId }),
+          ...(path !== undefined && { path }),
+          ...(catalog_id !== undefined && { catalogId: catalog_id }),
+          ...(version !== undefined && version !== "latest" && { version: Number(version) }),
+          ...(resource_kind !== undefined && { resourceKind: resource_kind }),
+          ...(target !== undefined && { target }),
+          ...(return_step !== undefined && { returnStep: return_step }),
+          ...(parent !== undefined && { parent }),
+          ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
+          ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) } }),
+        });
+        const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started.executionId, wait_ms, stopping);
+        return maskedJson({
+          execution_id: started.executionId,
+          status: ended?.status ?? started.status,
+          path: started.path,
+          version: started.version,
+          catalog_id: started.catalogId,
+          ...(started.warnings.length > 0 && { warnings: started.warnings }),
+          ...(started.duplicate && { duplicate: true as const }),
+          ...(ended !== undefined && { result: ended.result, error: ended.error }),
+        });
       },
-      ...(user !== undefined && { startedBy: user.userId }),
-      ...(path !== undefined && { path }),
-      ...(catalog_id !== undefined && { catalogId: catalog_id }),
-      ...(version !== undefined && version !== "latest" && { version: Number(version) }),
-      ...(resource_kind !== undefined && { resourceKind: resource_kind }),
-      ...(target !== undefined && { target }),
-      ...(return_step !== undefined && { returnStep: return_step }),
-      ...(parent !== undefined && { parent }),
-      ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
-      ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) } }),
-    });
-    const ended = wait_ms === 0 ? undefined : await untilEnd(c, executions, started.executionId, wait_ms, stopping);
-    return maskedJson(c, {
-      execution_id: started.executionId,
-      status: ended?.status ?? started.status,
-      path: started.path,
-      version: started.version,
-      catalog_id: started.catalogId,
-      ...(started.warnings.length > 0 && { warnings: started.warnings }),
-      ...(started.duplicate && { duplicate: true as const }),
-      ...(ended !== undefined && { result: ended.result, error: ended.error }),
-    } satisfies ExecuteAnswer);
+    },
   });
 }
 

@@ -11,7 +11,7 @@ import { errorAnswers } from "../http/errors.ts";
 import { BODY_BYTES_MAX } from "../http/read-body.ts";
 import { bodyLimit, requests } from "../http/request.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
-import { jsonBody } from "../http/validate.ts";
+import { readJson } from "../http/validate.ts";
 
 /** What the gateway's internal side is made of. */
 export interface CallbackAppDeps {
@@ -51,12 +51,12 @@ export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps
       const { contentType, text } = await deps.metrics.expose();
       return c.body(text, 200, { "content-type": contentType });
     })
-    .post("/api/internal/callback", jsonBody(CallbackBody), async (c) => {
-      await callbacks.take(c.req.valid("json"));
+    .post("/api/internal/callback", async (c) => {
+      await callbacks.take(await readJson(c, CallbackBody));
       return c.json({ status: "ok" });
     })
-    .post("/api/internal/callback/async", jsonBody(CallbackBody), (c) => {
-      callbacks.take(c.req.valid("json")).catch((err: unknown) => {
+    .post("/api/internal/callback/async", async (c) => {
+      callbacks.take(await readJson(c, CallbackBody)).catch((err: unknown) => {
         deps.logger.info({ err, request_id: c.var.requestId }, "a callback was not waited for");
       });
       return c.json({ status: "accepted" }, 202);

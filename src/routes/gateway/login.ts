@@ -13,7 +13,7 @@ import {
 } from "../../schema/api/gateway.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { LoggedIn, LoginAsked } from "../../services/login/login.ts";
-import { jsonBody } from "../http/validate.ts";
+import { readJson } from "../http/validate.ts";
 import { unknownOrigin } from "./cors.ts";
 import type { GatewayEnvironment } from "./request-context.ts";
 import { invalidSession, SESSION_COOKIE, sessionOf } from "./session-token.ts";
@@ -47,9 +47,9 @@ const NOBODY = { user_id: 0, email: "nobody@localhost", display_name: "Nobody: l
 /** Login, logout, and what a session is worth (interface specification, Gateway). */
 export function loginRoutes(deps: LoginRouteDeps) {
   return new Hono<GatewayEnvironment>()
-    .post("/api/auth/login", jsonBody(LoginBody), async (c) => {
+    .post("/api/auth/login", async (c) => {
+      const { idp_token: idpToken, idp_domain: idpDomain } = await readJson(c, LoginBody);
       refuseUnknownOrigin(c);
-      const { idp_token: idpToken, idp_domain: idpDomain } = c.req.valid("json");
       const { client: address } = c.var;
       const logged = await deps.login({ idpToken, idpDomain, address, userAgent: c.req.header("user-agent") });
       const answer = logIn(c, logged, deps);
@@ -59,14 +59,14 @@ export function loginRoutes(deps: LoginRouteDeps) {
       c.header("cache-control", "no-store");
       return c.json({ providers: (await deps.providers()).map(providerItem) } satisfies ProvidersAnswer);
     })
-    .post("/api/auth/exchange", jsonBody(ExchangeBody), async (c) => {
-      refuseUnknownOrigin(c);
+    .post("/api/auth/exchange", async (c) => {
       const {
         idp_domain: idpDomain,
         code_verifier: codeVerifier,
         redirect_uri: redirectUri,
         ...rest
-      } = c.req.valid("json");
+      } = await readJson(c, ExchangeBody);
+      refuseUnknownOrigin(c);
       refuseForeignRedirect(c, redirectUri);
       const userAgent = c.req.header("user-agent");
       const code = { ...rest, codeVerifier, redirectUri };
@@ -94,8 +94,9 @@ export function loginRoutes(deps: LoginRouteDeps) {
       const { user, expiresAt } = session;
       return c.json({ valid: true, user, expires_at: withoutZone(expiresAt) } satisfies SessionAnswer);
     })
-    .post("/api/auth/access", jsonBody(AccessBody), async (c) => {
-      const allowed = deps.bypass || (await deps.isAllowed(sessionOf(c), c.req.valid("json")));
+    .post("/api/auth/access", async (c) => {
+      const body = await readJson(c, AccessBody);
+      const allowed = deps.bypass || (await deps.isAllowed(sessionOf(c), body));
       return c.json({ allowed } satisfies AccessAnswer);
     });
 }

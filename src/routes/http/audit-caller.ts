@@ -1,6 +1,6 @@
 import type { Context } from "hono";
+import type { RouteContract } from "../../schema/routes/contract.ts";
 import type { Caller } from "../../services/access/audit.ts";
-import type { RouteContract } from "./contract.ts";
 import type { RouteEnvironment } from "./request-context.ts";
 
 /** Who calls, for the audit log: by which rule of which route, from where. */

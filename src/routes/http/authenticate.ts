@@ -2,13 +2,13 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import type { Context, MiddlewareHandler } from "hono";
 import type { Secret } from "../../platform/crypto/secret.ts";
+import type { RouteContract, TokenRole } from "../../schema/routes/contract.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../../services/access/access.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
 import { callerOf, resourceOf } from "./audit-caller.ts";
 import { admitUser } from "./authorize-user.ts";
-import type { RouteContract, TokenRole } from "./contract.ts";
 import { type RouteEnvironment, routeOf } from "./request-context.ts";
 
 /** Whose token is what. Without a server token there is no authentication: the server listens on loopback only, or was configured so. */

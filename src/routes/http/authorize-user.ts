@@ -1,11 +1,12 @@
 import type { Context } from "hono";
+import type { RouteContract, SubjectName, UserNeeds } from "../../schema/routes/contract.ts";
 import { type AccessAction, decideAccess, type Permission, pathRules } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access, CallingUser } from "../../services/access/access.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import { callerOf } from "./audit-caller.ts";
-import type { RouteContract, UserNeeds } from "./contract.ts";
 import { parametersOf, type RouteEnvironment } from "./request-context.ts";
+import { SUBJECTS, type SubjectOf } from "./subject.ts";
 import { validQuery } from "./validate.ts";
 
 /** What deciding over a user's call needs. */
@@ -42,7 +43,7 @@ export async function admitUser(
     throw new FlowError("FORBIDDEN", `No user may ${c.req.method} ${c.req.path}, whatever their roles`);
   }
   await decide(c, user, route, needs, deps);
-  const isLeft = typeof needs === "object" && "of" in needs && typeof needs.of !== "function";
+  const isLeft = typeof needs === "object" && "of" in needs && subjectOf(needs.of) === undefined;
   return () => {
     if (isLeft && !isAsked) throw new Error(`${route.path} has answered a user without asking what they may`);
   };
@@ -58,9 +59,10 @@ async function decide(
   if (needs === "session") return c.set("rule", "session");
   if ("permission" in needs) return permitted(c, user, route, [needs.permission].flat(), deps);
   const { action, of } = needs;
-  if (typeof of !== "function") return;
+  const read = subjectOf(of);
+  if (read === undefined) return;
   const parameters = parametersOf(c);
-  const subject = of({
+  const subject = read({
     parameter: (name) => parameters[name] ?? "",
     query: (schema) => validQuery(c, schema),
   });
@@ -73,6 +75,11 @@ async function decide(
   }
   // Who may not see it learns from the answer that it is there, not what it is called.
   await permit(c, user, { action, path, told }, deps);
+}
+
+/** Undefined where the handler says what a call is about. */
+function subjectOf(of: SubjectName | "asked" | "list"): SubjectOf | undefined {
+  return of === "asked" || of === "list" ? undefined : SUBJECTS[of];
 }
 
 function permitted(

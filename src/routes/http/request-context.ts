@@ -1,9 +1,12 @@
 import type { Context } from "hono";
 import { matchedRoutes } from "hono/route";
+import type { TokenRole } from "../../schema/routes/contract.ts";
 import type { AccessAction, PathRule } from "../../schema/rules/access-rules.ts";
 import type { CallingUser } from "../../services/access/access.ts";
-import type { Role } from "./contract.ts";
 import type { Recheck } from "./recheck-access.ts";
+
+/** Who calls. A user calls through a gateway, which has the operator's token and says whose session it is. */
+export type Role = TokenRole | "user";
 
 /** What the middleware finds out about a request, for the handlers behind it. */
 export interface RouteEnvironment {

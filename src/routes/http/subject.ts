@@ -1,5 +1,6 @@
 import type * as v from "valibot";
-import { executionOfRef } from "../../schema/api/results.ts";
+import { executionOfRef, ResolveQuery } from "../../schema/api/results.ts";
+import type { SubjectName } from "../../schema/routes/contract.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { pathId } from "./validate.ts";
 
@@ -20,21 +21,13 @@ export type Subject = { path: string } | { catalogId: string } | { executionId: 
  */
 export type SubjectOf = (input: CallInput) => Subject;
 
-/** The catalog path in the route's parameter `path`. */
-export const thePath: SubjectOf = (input) => ({ path: input.parameter("path") });
-
-/** The version in the route's parameter `catalog_id`. */
-export const theEntry: SubjectOf = (input) => ({ catalogId: pathId(input.parameter("catalog_id"), "catalog entry") });
-
-/** The execution in the route's parameter `execution_id`. */
-export const theExecution: SubjectOf = (input) => ({
-  executionId: pathId(input.parameter("execution_id"), "execution"),
-});
-
-/** The execution whose result the query names in `ref`, as the query's schema gives it to the handler. */
-export function theResult(query: v.GenericSchema<unknown, { ref: string }>): SubjectOf {
-  return (input) => {
-    const { ref } = input.query(query);
+/** How the subject of a call is read, by its name in the contract. */
+export const SUBJECTS: Readonly<Record<SubjectName, SubjectOf>> = {
+  path: (input) => ({ path: input.parameter("path") }),
+  entry: (input) => ({ catalogId: pathId(input.parameter("catalog_id"), "catalog entry") }),
+  execution: (input) => ({ executionId: pathId(input.parameter("execution_id"), "execution") }),
+  result: (input) => {
+    const { ref } = input.query(ResolveQuery);
     const executionId = executionOfRef(ref);
     if (executionId === undefined) {
       const why = "it is not a reference that this service gives out";
@@ -44,8 +37,8 @@ export function theResult(query: v.GenericSchema<unknown, { ref: string }>): Sub
       );
     }
     return { executionId, ref };
-  };
-}
+  },
+};
 
 /** Characters of a text that may be anything. */
 const REF_SHOWN = 200;

@@ -1,4 +1,4 @@
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context } from "hono";
 import * as v from "valibot";
 import { FlowError } from "../../schema/words/errors.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "./read-body.ts";
@@ -7,31 +7,19 @@ import { BODY_BYTES_MAX, parseJson, readBody } from "./read-body.ts";
  * The body as JSON of a schema, whatever its content type says: `curl -d` does not say JSON. Throws `FlowError`
  * INVALID_INPUT with every problem, or TOO_LARGE. With `optional` an empty body counts as `{}`.
  */
-export function jsonBody<S extends v.GenericSchema>(
+export async function readJson<S extends v.GenericSchema>(
+  c: Context,
   schema: S,
   optional = false,
-): MiddlewareHandler<object, string, { in: { json: v.InferInput<S> }; out: { json: v.InferOutput<S> } }> {
-  return async (c, next) => {
-    const body = await readBody(c.req.raw, BODY_BYTES_MAX);
-    const value = optional && body.toString("latin1").trim() === "" ? {} : parseJson(body);
-    c.req.addValidatedData("json", check(schema, value, "The body") as object);
-    await next();
-  };
-}
-
-/** The query by a schema; of a parameter that is given twice the first counts. Throws `FlowError` INVALID_INPUT. */
-export function queryOf<S extends v.GenericSchema>(
-  schema: S,
-): MiddlewareHandler<object, string, { in: { query: v.InferInput<S> }; out: { query: v.InferOutput<S> } }> {
-  return async (c, next) => {
-    c.req.addValidatedData("query", validQuery(c, schema) as object);
-    await next();
-  };
+): Promise<v.InferOutput<S>> {
+  const body = await readBody(c.req.raw, BODY_BYTES_MAX);
+  const value = optional && body.toString("latin1").trim() === "" ? {} : parseJson(body);
+  return check(schema, value, "The body");
 }
 
 /**
- * The query by a schema, parsed once for a request: the permission check and the handler have the same
- * value. Throws `FlowError` INVALID_INPUT.
+ * The query by a schema, parsed once for a request: the permission check and the handler have the same value. The first value
+ * of a repeated parameter counts. Throws `FlowError` INVALID_INPUT.
  */
 export function validQuery<S extends v.GenericSchema>(c: Context, schema: S): v.InferOutput<S> {
   const before = queries.get(c.req.raw);

@@ -1,20 +1,13 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import {
-  KeychainDeleteAnswer,
-  KeychainGetAnswer,
   type KeychainItem,
-  KeychainLeaseAnswer,
-  KeychainLeaseBody,
-  KeychainListAnswer,
-  KeychainListQuery,
   KeychainName,
-  KeychainQuery,
   type KeychainScope,
-  KeychainSetAnswer,
-  KeychainSetBody,
+  type KeychainSetBody,
   keptSchema,
   keychainTime,
 } from "../../schema/api/keychain.ts";
+import { KEYCHAIN_ROUTES } from "../../schema/routes/keychain.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { KeychainSetting } from "../../services/keychain/content.ts";
 import type { Keychain } from "../../services/keychain/keychain.ts";
@@ -22,98 +15,39 @@ import type { KeychainAsked } from "../../services/keychain/placement.ts";
 import type { KeychainEntry } from "../../services/keychain/read.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { listening } from "../http/client-signal.ts";
-import { contract } from "../http/contract.ts";
-import type { RouteEnvironment } from "../http/request-context.ts";
-import { check, jsonBody, pathId, queryOf } from "../http/validate.ts";
-
-/** In the audit log. */
-const ENTRY = "keychain/:catalog_id/:keychain_name";
-
-const LIST = contract({
-  method: "get",
-  path: "/api/keychain/catalog/:catalog_id",
-  summary: "The keychain entries of a catalog entry, without their data",
-  access: "worker",
-  query: KeychainListQuery,
-  answer: KeychainListAnswer,
-  refusals: [404, 422],
-});
-
-const GET = contract({
-  method: "get",
-  path: "/api/keychain/:catalog_id/:keychain_name",
-  summary: "A keychain entry, decrypted; one that has expired or is not there is 200 too, with that status",
-  access: "worker",
-  audit: { action: "keychain.read", resource: ENTRY },
-  query: KeychainQuery,
-  answer: KeychainGetAnswer,
-  refusals: [404, 422],
-});
-
-const SET = contract({
-  method: "post",
-  path: "/api/keychain/:catalog_id/:keychain_name",
-  summary: "Keeps a keychain entry, encrypted, or replaces it; ends the lease of its resolver",
-  access: "worker",
-  audit: { action: "keychain.write", resource: ENTRY },
-  body: KeychainSetBody,
-  answer: KeychainSetAnswer,
-  refusals: [400, 404, 409, 413, 422],
-});
-
-const DELETE = contract({
-  method: "delete",
-  path: "/api/keychain/:catalog_id/:keychain_name",
-  summary: "Deletes a keychain entry; one that is not there is no error",
-  access: "worker",
-  audit: { action: "keychain.delete", resource: ENTRY },
-  query: KeychainQuery,
-  answer: KeychainDeleteAnswer,
-  refusals: [404, 422],
-});
-
-const LEASE = contract({
-  method: "post",
-  path: "/api/keychain/:catalog_id/:keychain_name/lease",
-  summary:
-    "Asks for the right to resolve or renew an entry, which one has at a time, or tells that it could not be done",
-  access: "worker",
-  body: KeychainLeaseBody,
-  answer: KeychainLeaseAnswer,
-  refusals: [404, 409, 413, 422],
-});
-
-/** Contracts of {@link keychainRoutes}. The list comes first: its address could be read as that of an entry. */
-export const KEYCHAIN_CONTRACTS = [LIST, GET, SET, DELETE, LEASE];
+import { serve } from "../http/serve.ts";
+import { check, pathId } from "../http/validate.ts";
 
 /** The keychain (interface specification, Keychain). `stopping`: ends the waits for leases with an answer. */
 export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
-  return new Hono<RouteEnvironment>()
-    .get(LIST.path, queryOf(LIST.query), async (c) => {
-      const catalogId = pathId(c.req.param("catalog_id"), "catalog entry");
-      const { limit, cursor } = c.req.valid("query");
+  return serve(KEYCHAIN_ROUTES, {
+    list: async ({ query: { limit, cursor }, params, json }) => {
+      const catalogId = pathId(params.catalog_id, "catalog entry");
       const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
       const { items, nextCursor } = await keychain.list(catalogId, page);
       const entries = items.map(itemOf);
       const answer = { status: "success" as const, catalog_id: Number(catalogId), entries, count: entries.length };
-      return c.json({ ...answer, next_cursor: nextCursor } satisfies KeychainListAnswer);
-    })
-    .get(GET.path, queryOf(GET.query), async (c) => {
-      const asked = askedOf(c, c.req.valid("query"));
-      const entry = await keychain.get(asked, callerOf(c, GET));
+      return json({ ...answer, next_cursor: nextCursor });
+    },
+    get: async ({ query, json }, c) => {
+      const asked = askedOf(c, query);
+      const entry = await keychain.get(asked, callerOf(c, KEYCHAIN_ROUTES.get));
       // What a browser or a proxy keeps would outlive it.
       c.header("cache-control", "no-store");
-      return c.json({
+      return json({
         ...namesOf(asked),
         cache_key: entry.cacheKey,
         ...foundOf(entry, asked),
-      } satisfies KeychainGetAnswer);
-    })
-    .post(SET.path, jsonBody(SET.body), async (c) => {
-      const body = c.req.valid("json");
+      });
+    },
+    set: async ({ body, json }, c) => {
       const asked = askedOf(c, body);
-      const { cacheKey, expiresAt, ttlSeconds } = await keychain.set(asked, settingOf(body), callerOf(c, SET));
-      return c.json({
+      const { cacheKey, expiresAt, ttlSeconds } = await keychain.set(
+        asked,
+        settingOf(body),
+        callerOf(c, KEYCHAIN_ROUTES.set),
+      );
+      return json({
         status: "success",
         message: `Keychain entry '${asked.name}' was kept`,
         ...namesOf(asked),
@@ -121,30 +55,30 @@ export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
         expires_at: expiresAt.toISOString(),
         ttl_seconds: ttlSeconds,
         auto_renew: body.auto_renew ?? false,
-      } satisfies KeychainSetAnswer);
-    })
-    .delete(DELETE.path, queryOf(DELETE.query), async (c) => {
-      const asked = askedOf(c, c.req.valid("query"));
-      const wasThere = await keychain.remove(asked, callerOf(c, DELETE));
+      });
+    },
+    delete: async ({ query, json }, c) => {
+      const asked = askedOf(c, query);
+      const wasThere = await keychain.remove(asked, callerOf(c, KEYCHAIN_ROUTES.delete));
       const message = `Keychain entry '${asked.name}' ${wasThere ? "was deleted" : "was not there"}`;
-      return c.json({ status: "success", message, ...namesOf(asked) } satisfies KeychainDeleteAnswer);
-    })
-    .post(LEASE.path, jsonBody(LEASE.body), async (c) => {
-      const { holder, lease_ms, wait_ms = 0, failed, ...place } = c.req.valid("json");
+      return json({ status: "success", message, ...namesOf(asked) });
+    },
+    lease: async ({ body: { holder, lease_ms, wait_ms = 0, failed, ...place }, json }, c) => {
       const asked = askedOf(c, place);
       if (lease_ms === undefined || failed !== undefined) {
         const told = await keychain.fail(asked, holder, failed ?? "");
         const answer = told ? { status: "failed" as const, message: failed ?? "" } : { status: "held" as const };
-        return c.json(answer satisfies KeychainLeaseAnswer);
+        return json(answer);
       }
       const listener = listening(c, stopping);
       try {
         const ask = { holder, leaseMs: lease_ms, waitMs: wait_ms };
-        return c.json((await keychain.lease(asked, ask, listener.signal)) satisfies KeychainLeaseAnswer);
+        return json(await keychain.lease(asked, ask, listener.signal));
       } finally {
         listener.done();
       }
-    });
+    },
+  });
 }
 
 /** Which entry a call is about: from its path, and its query or body. */

@@ -1,35 +1,16 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
-import { LifecycleAnswer, LifecycleBody } from "../../schema/api/catalog.ts";
+import { MCP_LIFECYCLE_ROUTES } from "../../schema/routes/mcp.ts";
 import { type LifecycleAsked, type LifecycleDeps, runLifecycleAction } from "../../services/mcp/lifecycle.ts";
-import { contract } from "../http/contract.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
-import { jsonBody } from "../http/validate.ts";
-
-const LIFECYCLE = contract({
-  method: "post",
-  path: "/api/mcp/mcp/:resource_path{.+}/lifecycle/:action",
-  summary: "Starts the playbook that an MCP resource names for an action, such as deploy",
-  access: "operator",
-  user: { action: "execute", of: "asked" },
-  body: LifecycleBody,
-  bodyOptional: true,
-  answer: LifecycleAnswer,
-  refusals: [404, 422],
-});
-
-/** Contracts of {@link mcpLifecycleRoutes}. */
-export const MCP_LIFECYCLE_CONTRACTS = [LIFECYCLE];
+import { serve } from "../http/serve.ts";
 
 /** The life of MCP servers that playbooks look after (interface specification, Results and lifecycle). */
 export function mcpLifecycleRoutes(deps: LifecycleDeps) {
   const run = runLifecycleAction(deps);
-  return new Hono<RouteEnvironment>().post(
-    LIFECYCLE.path,
-    jsonBody(LIFECYCLE.body, LIFECYCLE.bodyOptional),
-    async (c) => {
-      const { resource_path, action } = c.req.param();
+  return serve(MCP_LIFECYCLE_ROUTES, {
+    lifecycle: async ({ params: { resource_path, action }, json }, c) => {
       const { user } = c.var;
       const trace = parseTraceparent(c.req.header("traceparent"));
       const started = await run({
@@ -40,7 +21,7 @@ export function mcpLifecycleRoutes(deps: LifecycleDeps) {
         ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
         ...idempotencyOf(c),
       });
-      return c.json({
+      return json({
         execution_id: started.executionId,
         status: started.status,
         path: started.path,
@@ -49,9 +30,9 @@ export function mcpLifecycleRoutes(deps: LifecycleDeps) {
         ...(started.duplicate && { duplicate: true as const }),
         resource: started.resource,
         action,
-      } satisfies LifecycleAnswer);
+      });
     },
-  );
+  });
 }
 
 /** The same key for another action is another request: the address stands for the body, which is empty. */

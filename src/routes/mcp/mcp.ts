@@ -1,52 +1,21 @@
 import { randomUUID } from "node:crypto";
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
+import { MCP_ROUTES } from "../../schema/routes/mcp.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Catalog } from "../../services/catalog/catalog.ts";
 import type { Executions } from "../../services/executions/executions.ts";
 import { type AgentCaller, createAgentCalls } from "../../services/mcp/tool-calls.ts";
 import { createAgentTools } from "../../services/mcp/tool-list.ts";
 import type { AgentChanges } from "../../services/mcp/tool-list-changes.ts";
-import { contract } from "../http/contract.ts";
 import { refuseForeignPages } from "../http/loopback-only.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import { whileAllowed } from "../http/recheck-access.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
+import { serve } from "../http/serve.ts";
 import { eventStream } from "../http/sse.ts";
 import { agentCaller } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
 import { resumeCall, resumePoint } from "./resume.ts";
-
-const POST = contract({
-  method: "post",
-  path: "/mcp",
-  summary:
-    "The server as an MCP server (Model Context Protocol, streamable HTTP): messages of a client. Each agent that the caller may execute is a tool",
-  access: "operator",
-  user: "session",
-  contentType: "text/event-stream",
-  refusals: [400, 404, 406, 413, 415],
-});
-
-const GET = contract({
-  method: "get",
-  path: "/mcp",
-  summary: "MCP: what the server tells by itself, or with Last-Event-ID the rest of the answer to a call",
-  access: "operator",
-  user: "session",
-  contentType: "text/event-stream",
-  refusals: [400, 404, 406],
-});
-
-const DELETE = contract({
-  method: "delete",
-  path: "/mcp",
-  summary: "MCP: ends a session. Executions that it has begun go on",
-  access: "operator",
-  user: "session",
-});
-
-/** Contracts of {@link mcpRoutes}. */
-export const MCP_CONTRACTS = [POST, GET, DELETE];
 
 /** What {@link mcpRoutes} needs. */
 export interface McpRouteDeps {
@@ -69,8 +38,8 @@ export function mcpRoutes(deps: McpRouteDeps) {
   const parts: McpParts = { ...deps, tools, calls: createAgentCalls({ tools, executions: deps.executions }) };
   // Loaded with the first message: the protocol's library takes a tenth of a second.
   const protocol = () => import("./protocol.ts");
-  return new Hono<RouteEnvironment>()
-    .post(POST.path, async (c) => {
+  return serve(MCP_ROUTES, {
+    post: async (_, c) => {
       refuseForeignPages(c);
       const session = sessionOf(c);
       if (session === null) return noSession(c);
@@ -78,8 +47,8 @@ export function mcpRoutes(deps: McpRouteDeps) {
       if (body === undefined) return rpcError(c, 400, -32_700, "The body is no JSON");
       const { answerMessages } = await protocol();
       return await answerMessages(parts, c, { session, newSession: () => randomUUID(), body });
-    })
-    .get(GET.path, async (c) => {
+    },
+    get: async (_, c) => {
       refuseForeignPages(c);
       const session = sessionOf(c);
       if (session === null) return noSession(c);
@@ -93,11 +62,12 @@ export function mcpRoutes(deps: McpRouteDeps) {
         return await resumeCall(parts, c, agentCaller(c), session, point);
       }
       return await openNotices(parts, c);
-    })
-    .delete(DELETE.path, (c) => {
+    },
+    delete: (_, c) => {
       refuseForeignPages(c);
       return sessionOf(c) === null ? noSession(c) : c.body(null, 200);
-    });
+    },
+  });
 }
 
 /** The session that a message belongs to; undefined without one, null for an id that no server gives. */

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
+import type { RouteContract } from "../../schema/routes/contract.ts";
 import { maskSealed } from "../../schema/words/sealed.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
 import type { OpenedResult } from "../../services/results/read-result.ts";
 import { callerOf } from "../http/audit-caller.ts";
-import type { RouteContract } from "../http/contract.ts";
 import { maskedParts } from "../http/masked-json.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 

@@ -1,48 +1,18 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import type * as v from "valibot";
 import { parseDuration } from "../../platform/config/duration.ts";
-import { ResolveQuery, SaveResultAnswer, SaveResultQuery } from "../../schema/api/results.ts";
+import type { ResolveQuery } from "../../schema/api/results.ts";
+import { RESULT_ROUTES } from "../../schema/routes/results.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { JsonValue } from "../../schema/words/wire.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
 import type { checkReading } from "../../services/executions/check-read-access.ts";
 import type { Results } from "../../services/results/results.ts";
 import { isKnown, rangeAsked } from "../http/byte-range.ts";
-import { contract } from "../http/contract.ts";
 import { limitedBody } from "../http/read-body.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
-import { theResult } from "../http/subject.ts";
-import { invalid, queryOf } from "../http/validate.ts";
+import { serve } from "../http/serve.ts";
+import { invalid } from "../http/validate.ts";
 import { shownResult } from "./result-headers.ts";
-
-const SAVE = contract({
-  method: "put",
-  path: "/api/results",
-  summary: "Keeps a payload under its reference for the present claim of a command; 409 for a claim that was lost",
-  access: "worker",
-  query: SaveResultQuery,
-  body: JsonValue,
-  bodyLimit: "result",
-  answer: SaveResultAnswer,
-  refusals: [409, 413, 422, 507],
-});
-
-const RESOLVE = contract({
-  method: "get",
-  path: "/results/resolve",
-  summary: "The payload behind a reference, its checksum verified; a part of it with Range",
-  access: "worker",
-  user: { action: "view", of: theResult(ResolveQuery) },
-  query: ResolveQuery,
-  answer: JsonValue,
-  refusals: [404, 416, 422],
-});
-
-/** The same where a prefix of `/api` alone is let through. */
-const RESOLVE_API = contract({ ...RESOLVE, path: "/api/results/resolve" });
-
-/** Contracts of {@link resultRoutes}. */
-export const RESULT_CONTRACTS = [SAVE, RESOLVE, RESOLVE_API];
 
 type CheckReading = ReturnType<typeof checkReading>;
 
@@ -58,37 +28,42 @@ export function resultRoutes(
     if (query.execution_id !== undefined && c.var.role !== "user") await check(query.execution_id, query.ref);
     return await resolve(c, results, sealing, query);
   };
-  return new Hono<RouteEnvironment>()
-    .put(SAVE.path, queryOf(SAVE.query), async (c) => {
-      const { ref, worker, command_id, attempt, scope, ttl, store, compression, content_type } = c.req.valid("query");
-      const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
-      if (ttl !== undefined && ttlMs === undefined) {
-        throw invalid("The query", [{ path: "ttl", message: "must be a time such as 90s, 15m, 1h or 30d" }]);
-      }
-      const saved = await results.upload({
-        ref,
-        claim: { worker, commandId: command_id, attempt: Number(attempt) },
-        body: limitedBody(c.req.raw, bytesMax),
-        ...(scope !== undefined && { scope }),
-        ...(ttlMs !== undefined && { ttlMs }),
-        ...(store !== undefined && { store }),
-        ...(compression !== undefined && { compression }),
-        ...(content_type !== undefined && { contentType: content_type }),
-      });
-      return c.json({
-        status: "ok",
-        ref,
-        store: saved.store,
-        bytes: saved.bytes,
-        sha256: saved.sha256,
-        content_type: saved.contentType,
-        compression: saved.compression,
-        expires_at: saved.expiresAt.toISOString(),
-        meta: saved.meta,
-      } satisfies SaveResultAnswer);
-    })
-    .get(RESOLVE.path, queryOf(RESOLVE.query), (c) => read(c, c.req.valid("query")))
-    .get(RESOLVE_API.path, queryOf(RESOLVE_API.query), (c) => read(c, c.req.valid("query")));
+  return serve(RESULT_ROUTES, {
+    save: {
+      readsBody: async (
+        { query: { ref, worker, command_id, attempt, scope, ttl, store, compression, content_type }, json },
+        c,
+      ) => {
+        const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
+        if (ttl !== undefined && ttlMs === undefined) {
+          throw invalid("The query", [{ path: "ttl", message: "must be a time such as 90s, 15m, 1h or 30d" }]);
+        }
+        const saved = await results.upload({
+          ref,
+          claim: { worker, commandId: command_id, attempt: Number(attempt) },
+          body: limitedBody(c.req.raw, bytesMax),
+          ...(scope !== undefined && { scope }),
+          ...(ttlMs !== undefined && { ttlMs }),
+          ...(store !== undefined && { store }),
+          ...(compression !== undefined && { compression }),
+          ...(content_type !== undefined && { contentType: content_type }),
+        });
+        return json({
+          status: "ok",
+          ref,
+          store: saved.store,
+          bytes: saved.bytes,
+          sha256: saved.sha256,
+          content_type: saved.contentType,
+          compression: saved.compression,
+          expires_at: saved.expiresAt.toISOString(),
+          meta: saved.meta,
+        });
+      },
+    },
+    resolve: ({ query }, c) => read(c, query),
+    resolveApi: ({ query }, c) => read(c, query),
+  });
 }
 
 /**
@@ -106,7 +81,7 @@ async function resolve(
   if (found.isSealed && (sealed !== "true" || c.var.role === "user")) {
     describe(c, ref, contentType);
     if (c.req.raw.method === "HEAD") return c.body(null, 200);
-    return c.body(streamOf(await shownResult(c, found, ref, sealing, RESOLVE)), 200);
+    return c.body(streamOf(await shownResult(c, found, ref, sealing, RESULT_ROUTES.resolve)), 200);
   }
   const etag = `"${sha256}"`;
   if (isKnown(c.req.header("if-none-match"), etag)) return c.body(null, 304, { etag });

@@ -1,27 +1,18 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
-import { Hono } from "hono";
 import type * as v from "valibot";
+import type { RouteContract, UserNeeds } from "../../schema/routes/contract.ts";
+import { OPENAPI_ROUTES } from "../../schema/routes/system.ts";
 import { ErrorBody } from "../../schema/words/wire.ts";
-import { contract, type RouteContract, type UserNeeds } from "../http/contract.ts";
-import type { RouteEnvironment } from "../http/request-context.ts";
-
-const OPENAPI = contract({
-  method: "get",
-  path: "/api/openapi.json",
-  summary: "This description",
-  access: "worker",
-  user: "session",
-});
-
-/** Contracts of {@link openApiRoutes}. */
-export const OPENAPI_CONTRACTS = [OPENAPI];
+import { serve } from "../http/serve.ts";
 
 /** The description of these routes, made at the first call and kept. */
 export function openApiRoutes(contracts: readonly RouteContract[], version: string) {
   let document: Record<string, unknown> | undefined;
-  return new Hono<RouteEnvironment>().get(OPENAPI.path, (c) => {
-    document ??= openApiDocument(contracts, version);
-    return c.json(document);
+  return serve(OPENAPI_ROUTES, {
+    openapi: ({ json }) => {
+      document ??= openApiDocument(contracts, version);
+      return json(document);
+    },
   });
 }
 

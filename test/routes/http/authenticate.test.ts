@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CONTRACTS } from "../../../src/routes/app.ts";
+import { ROUTES } from "../../../src/schema/routes/all.ts";
 import { type Body, openApi, playbook, posted, TOKENS } from "../../support/service/api.ts";
 
 const api = await openApi();
@@ -109,7 +109,7 @@ test("the table of routes is complete: every route has a contract, and every con
     .filter(({ method }) => method !== "ALL")
     .map(({ method, path }) => `${method} ${path}`);
   assert.deepEqual([...new Set(routes)].sort(), Object.keys(TABLE).sort());
-  const contracts = CONTRACTS.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+  const contracts = ROUTES.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
   assert.deepEqual(contracts.toSorted(), Object.keys(TABLE).sort());
 });
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { CONTRACTS } from "../../../src/routes/app.ts";
-import type { RouteContract } from "../../../src/routes/http/contract.ts";
+import { ROUTES } from "../../../src/schema/routes/all.ts";
 import { storedResults } from "../../support/database/stored-results.ts";
 import { type Body, openApi, posted, TOKENS } from "../../support/service/api.ts";
 import { ONE_STEP } from "../../support/service/api-work.ts";
@@ -140,8 +139,7 @@ const OTHERWISE = [
 
 /** Addresses of every route that takes a reference, and of those that a gateway lets through. */
 function addresses(): { base: string; gateway: boolean }[] {
-  const contracts: readonly RouteContract[] = CONTRACTS;
-  const taking = contracts.filter(({ method, query }) => method === "get" && query?.entries["ref"] !== undefined);
+  const taking = ROUTES.filter(({ method, query }) => method === "get" && query?.entries["ref"] !== undefined);
   return taking.flatMap(({ path }) => [
     { base: path, gateway: false },
     ...(path.startsWith("/api/") ? [{ base: path.replace("/api/", "/flow/"), gateway: true }] : []),

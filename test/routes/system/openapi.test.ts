@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { CONTRACTS } from "../../../src/routes/app.ts";
+import { ROUTES } from "../../../src/schema/routes/all.ts";
 import { type Body, openApi, playbook, posted, TOKENS } from "../../support/service/api.ts";
 import { type Claimed, endOf } from "../../support/service/api-work.ts";
 
@@ -51,7 +51,7 @@ test("it is OpenAPI 3.1 and describes every route, each with a name of its own",
   const described = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   );
-  const declared = CONTRACTS.map(({ method, path }) => `${method} ${path.replace(/:(\w+)(\{.*?\})?/g, "{$1}")}`);
+  const declared = ROUTES.map(({ method, path }) => `${method} ${path.replace(/:(\w+)(\{.*?\})?/g, "{$1}")}`);
   assert.deepEqual(described.sort(), declared.sort());
   const names = Object.values(document.paths).flatMap((methods) =>
     Object.values(methods).map((one) => one.operationId),

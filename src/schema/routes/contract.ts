@@ -1,23 +1,25 @@
 import type * as v from "valibot";
-import type { AccessAction, Permission } from "../../schema/rules/access-rules.ts";
-import type { SubjectOf } from "./subject.ts";
+import type { AccessAction, Permission } from "../rules/access-rules.ts";
 
 /** What a caller's token makes them: unknown, a worker, or an operator, who may do everything. */
 export type TokenRole = "anonymous" | "worker" | "operator";
 
-/** Who calls. A user calls through a gateway, which has the operator's token and says whose session it is. */
-export type Role = TokenRole | "user";
+/**
+ * What a call can be about: the catalog path in the parameter `path`, the version in `catalog_id`, the execution in
+ * `execution_id`, or the execution whose result the query names in `ref`.
+ */
+export type SubjectName = "path" | "entry" | "execution" | "result";
 
 /**
  * What a user needs for a route. `session`: nothing but one. A permission, or one of several, by one of their roles. Or a role
- * that allows the action on the catalog path of what the call is about: of what its validated input names (a `SubjectOf`), of
+ * that allows the action on the catalog path of what the call is about: of what its validated input names (a {@link SubjectName}), of
  * what the handler finds to be `asked` for, by `c.var.permit`, or of each item of a `list`, which the handler filters by
  * `c.var.visible`.
  */
 export type UserNeeds =
   | "session"
   | { permission: Permission | readonly Permission[] }
-  | { action: AccessAction; of: SubjectOf | "asked" | "list" };
+  | { action: AccessAction; of: SubjectName | "asked" | "list" };
 
 /**
  * What a route is: where it stands, who may call it, what it takes and answers. Routes validate by it, the table of
@@ -60,3 +62,23 @@ export interface RouteContract {
 export function contract<const C extends RouteContract>(definition: C): C {
   return definition;
 }
+
+/** Routes of one subject, by what they do. */
+export type RouteGroup = Readonly<Record<string, RouteContract>>;
+
+type ParameterNames<Path extends string> = Path extends `${infer First}/${infer Rest}`
+  ? ParameterName<First> | ParameterNames<Rest>
+  : ParameterName<Path>;
+type ParameterName<Segment extends string> = Segment extends `:${infer Name}{${string}}`
+  ? Name
+  : Segment extends `:${infer Name}`
+    ? Name
+    : never;
+
+/** The parameters in a route's path, by name, decoded. */
+export type ParametersOf<C extends RouteContract> = Readonly<Record<ParameterNames<C["path"]>, string>>;
+
+/** What a route answers. */
+export type AnswerOf<C extends RouteContract> = C extends { answer: infer S extends v.GenericSchema }
+  ? v.InferOutput<S>
+  : unknown;

@@ -1,0 +1,47 @@
+import { AUDIT_ROUTES, AUTH_ROUTES } from "./auth.ts";
+import { CATALOG_ROUTES } from "./catalog.ts";
+import type { RouteContract } from "./contract.ts";
+import { CREDENTIAL_ROUTES, SEALING_ROUTES, SECRET_ROUTES, SQLDB_ROUTES, TRANSIENT_ROUTES } from "./credentials.ts";
+import { DOCTOR_ADMIN_ROUTES } from "./doctor.ts";
+import { EXECUTE_ROUTES, EXECUTION_ROUTES, STREAM_ROUTES } from "./executions.ts";
+import { KEYCHAIN_ROUTES } from "./keychain.ts";
+import { MCP_LIFECYCLE_ROUTES, MCP_ROUTES } from "./mcp.ts";
+import { RESULT_ROUTES } from "./results.ts";
+import { ROLE_ROUTES } from "./roles.ts";
+import { HEALTH_ROUTES, METRICS_ROUTES, OPENAPI_ROUTES } from "./system.ts";
+import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "./users.ts";
+import { COMMAND_ROUTES, EVENT_ROUTES, WORKER_ROUTES } from "./workers.ts";
+
+/** The groups of routes of the server's API, listed once: router, permission table, and OpenAPI come from it. */
+export const ROUTE_GROUPS = {
+  health: HEALTH_ROUTES,
+  metrics: METRICS_ROUTES,
+  catalog: CATALOG_ROUTES,
+  execute: EXECUTE_ROUTES,
+  execution: EXECUTION_ROUTES,
+  mcpLifecycle: MCP_LIFECYCLE_ROUTES,
+  stream: STREAM_ROUTES,
+  worker: WORKER_ROUTES,
+  command: COMMAND_ROUTES,
+  event: EVENT_ROUTES,
+  result: RESULT_ROUTES,
+  keychain: KEYCHAIN_ROUTES,
+  transient: TRANSIENT_ROUTES,
+  credential: CREDENTIAL_ROUTES,
+  secret: SECRET_ROUTES,
+  sqldb: SQLDB_ROUTES,
+  doctorAdmin: DOCTOR_ADMIN_ROUTES,
+  sealing: SEALING_ROUTES,
+  mcp: MCP_ROUTES,
+  auth: AUTH_ROUTES,
+  user: USER_ROUTES,
+  loginSession: LOGIN_SESSION_ROUTES,
+  role: ROLE_ROUTES,
+  audit: AUDIT_ROUTES,
+  openapi: OPENAPI_ROUTES,
+} as const;
+
+/** Every route of the server's API. */
+export const ROUTES: readonly RouteContract[] = Object.values(ROUTE_GROUPS).flatMap((group): readonly RouteContract[] =>
+  Object.values(group),
+);

@@ -1,0 +1,137 @@
+import * as v from "valibot";
+import { EventIdText, EventsAnswer, EventsQuery, MarksAnswer, MarksQuery, ShortValues } from "../api/events.ts";
+import {
+  CancelAnswer,
+  CancelBody,
+  DeleteAnswer,
+  ExecuteAnswer,
+  ExecuteBody,
+  ExecutionAnswer,
+  ExecutionQuery,
+  ExecutionsAnswer,
+  ExecutionsQuery,
+  ResultAnswer,
+  ResultQuery,
+} from "../api/executions.ts";
+import { RenderedAnswer, RenderedQuery } from "../api/rendered.ts";
+import { contract } from "./contract.ts";
+
+/** Starting executions (interface specification, Execution). */
+export const EXECUTE_ROUTES = {
+  execute: contract({
+    method: "post",
+    path: "/api/execute",
+    summary:
+      "Starts an execution; a worker starts children only. With an Idempotency-Key it starts one, however often it is sent",
+    access: "worker",
+    user: { action: "execute", of: "asked" },
+    body: ExecuteBody,
+    answer: ExecuteAnswer,
+    refusals: [404, 409, 413, 422],
+  }),
+} as const;
+
+/** Executions (interface specification, Execution; and what the service adds to it). */
+export const EXECUTION_ROUTES = {
+  list: contract({
+    method: "get",
+    path: "/api/executions",
+    summary: "Executions, newest first",
+    access: "worker",
+    user: { action: "view", of: "list" },
+    query: ExecutionsQuery,
+    answer: ExecutionsAnswer,
+    refusals: [422],
+  }),
+  detail: contract({
+    method: "get",
+    path: "/api/executions/:execution_id",
+    summary: "An execution with its steps, its inputs and, when it has ended, its result",
+    access: "worker",
+    user: { action: "view", of: "execution" },
+    query: ExecutionQuery,
+    answer: ExecutionAnswer,
+    refusals: [404, 422],
+  }),
+  events: contract({
+    method: "get",
+    path: "/api/executions/:execution_id/events",
+    summary: "An execution's events in their order",
+    access: "worker",
+    user: { action: "view", of: "execution" },
+    query: EventsQuery,
+    answer: EventsAnswer,
+    refusals: [404, 422],
+  }),
+  marks: contract({
+    method: "get",
+    path: "/api/executions/:execution_id/events/marks",
+    summary: "How many events there are, and where each so many of them stand: the table of contents of a long log",
+    access: "worker",
+    user: { action: "view", of: "execution" },
+    query: MarksQuery,
+    answer: MarksAnswer,
+    refusals: [404, 422],
+  }),
+  rendered: contract({
+    method: "get",
+    path: "/api/executions/:execution_id/rendered",
+    summary: "What the templates of a command's tasks came to, without secrets",
+    access: "operator",
+    user: { action: "view", of: "execution" },
+    query: RenderedQuery,
+    answer: RenderedAnswer,
+    refusals: [404, 422],
+  }),
+  result: contract({
+    method: "get",
+    path: "/api/executions/:execution_id/result",
+    summary:
+      "The result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too",
+    access: "worker",
+    user: { action: "view", of: "execution" },
+    query: ResultQuery,
+    answer: ResultAnswer,
+    refusals: [404, 422],
+  }),
+  cancel: contract({
+    method: "post",
+    path: "/api/executions/:execution_id/cancel",
+    summary: "Cancels an execution and those that it has called; a worker cancels children only",
+    access: "worker",
+    user: { action: "execute", of: "execution" },
+    body: CancelBody,
+    bodyOptional: true,
+    answer: CancelAnswer,
+    refusals: [404, 413, 422],
+  }),
+  delete: contract({
+    method: "delete",
+    path: "/api/executions/:execution_id",
+    summary: "Deletes an execution that has ended, with its events, commands and results",
+    access: "operator",
+    user: { action: "modify", of: "execution" },
+    answer: DeleteAnswer,
+    refusals: [404, 409],
+  }),
+} as const;
+
+/** Live events. */
+export const STREAM_ROUTES = {
+  stream: contract({
+    method: "get",
+    path: "/api/executions/:execution_id/stream",
+    summary:
+      "Server-sent events: the execution's events as they come, `id:` being the event's; `event: end` after the last",
+    access: "worker",
+    user: { action: "view", of: "execution" },
+    query: v.object({
+      after: v.exactOptional(
+        v.pipe(EventIdText, v.description("Events after this one. The header Last-Event-ID wins.")),
+      ),
+      values: v.exactOptional(ShortValues),
+    }),
+    contentType: "text/event-stream",
+    refusals: [404, 422],
+  }),
+} as const;

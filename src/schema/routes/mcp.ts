@@ -1,0 +1,47 @@
+import { LifecycleAnswer, LifecycleBody } from "../api/catalog.ts";
+import { contract } from "./contract.ts";
+
+/** The life of MCP servers that playbooks look after (interface specification, Results and lifecycle). */
+export const MCP_LIFECYCLE_ROUTES = {
+  lifecycle: contract({
+    method: "post",
+    path: "/api/mcp/mcp/:resource_path{.+}/lifecycle/:action",
+    summary: "Starts the playbook that an MCP resource names for an action, such as deploy",
+    access: "operator",
+    user: { action: "execute", of: "asked" },
+    body: LifecycleBody,
+    bodyOptional: true,
+    answer: LifecycleAnswer,
+    refusals: [404, 422],
+  }),
+} as const;
+
+/** The server as an MCP server. */
+export const MCP_ROUTES = {
+  post: contract({
+    method: "post",
+    path: "/mcp",
+    summary:
+      "The server as an MCP server (Model Context Protocol, streamable HTTP): messages of a client. Each agent that the caller may execute is a tool",
+    access: "operator",
+    user: "session",
+    contentType: "text/event-stream",
+    refusals: [400, 404, 406, 413, 415],
+  }),
+  get: contract({
+    method: "get",
+    path: "/mcp",
+    summary: "MCP: what the server tells by itself, or with Last-Event-ID the rest of the answer to a call",
+    access: "operator",
+    user: "session",
+    contentType: "text/event-stream",
+    refusals: [400, 404, 406],
+  }),
+  delete: contract({
+    method: "delete",
+    path: "/mcp",
+    summary: "MCP: ends a session. Executions that it has begun go on",
+    access: "operator",
+    user: "session",
+  }),
+} as const;

@@ -1,0 +1,35 @@
+import { HealthAnswer } from "../words/wire.ts";
+import { contract } from "./contract.ts";
+
+/** Health (interface specification, Health and metrics). */
+export const HEALTH_ROUTES = {
+  health: contract({
+    method: "get",
+    path: "/api/health",
+    summary: "Whether the process answers, and whether it can do its work",
+    access: "anonymous",
+    answer: HealthAnswer,
+  }),
+} as const;
+
+/** Metrics (interface specification, Health and metrics). */
+export const METRICS_ROUTES = {
+  metrics: contract({
+    method: "get",
+    path: "/metrics",
+    summary: "Metrics in Prometheus' text format",
+    access: "anonymous",
+    contentType: "text/plain",
+  }),
+} as const;
+
+/** The description of these routes, made at the first call and kept. */
+export const OPENAPI_ROUTES = {
+  openapi: contract({
+    method: "get",
+    path: "/api/openapi.json",
+    summary: "This description",
+    access: "worker",
+    user: "session",
+  }),
+} as const;
