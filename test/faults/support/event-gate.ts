@@ -27,7 +27,9 @@ export async function closeEventGate({ sql }: Database, eventType: string): Prom
   const holder = await sql.reserve();
   await holder`select pg_advisory_lock(${KEY})`;
   const waiting = async () =>
-    sql<{ pid: number }[]>`select pid from pg_locks where locktype = 'advisory' and objid = ${KEY} and not granted`;
+    sql<{ pid: number }[]>`
+      select pid from pg_locks where locktype = 'advisory' and objid = ${KEY} and not granted
+        and database = (select oid from pg_database where datname = current_database())`;
   return {
     reached: () => until(`an event ${eventType} is about to be written`, async () => (await waiting())[0]?.pid),
     async cutOff() {

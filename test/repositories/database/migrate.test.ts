@@ -124,10 +124,12 @@ test("a migration that fails leaves nothing of itself, keeps those before it, an
 test("a role that may not create says so, with the migration's name", async (context) => {
   const database = await openEmptyDatabase();
   const folder = await folderOf(context, { "0000_a": "create schema a" });
-  await database.sql.unsafe(`create schema flow_migrations; create role weak login password 'weak';
+  // Roles are the server's, which other test files use too.
+  const role = `weak_${process.pid}`;
+  await database.sql.unsafe(`create schema flow_migrations; create role ${role} login password 'weak';
     create table flow_migrations.applied (name text primary key, sha256 text, applied_at timestamptz default now());
-    grant usage on schema flow_migrations to weak; grant all on flow_migrations.applied to weak`);
-  const weak = open(database.url.replace(/\/\/[^@]+@/, "//weak:weak@"));
+    grant usage on schema flow_migrations to ${role}; grant all on flow_migrations.applied to ${role}`);
+  const weak = open(database.url.replace(/\/\/[^@]+@/, `//${role}:weak@`));
   await assert.rejects(migrate(weak, folder), refusal("SCHEMA_MISMATCH", "0000_a", "permission denied"));
 });
 
@@ -176,7 +178,8 @@ test("a process that waits for another's migration is not ended by the limit of 
   for (let overdue = false; !overdue; ) {
     const waits = await holder`
       select from pg_stat_activity
-      where wait_event = 'advisory' and clock_timestamp() - query_start > interval '300 milliseconds'`;
+      where datname = current_database() and wait_event = 'advisory'
+        and clock_timestamp() - query_start > interval '300 milliseconds'`;
     overdue = waits.length > 0;
   }
   await holder`select pg_advisory_unlock(${LOCK})`;

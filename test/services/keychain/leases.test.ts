@@ -170,7 +170,9 @@ test("if the holder sets the entry while another statement waits, no lease is gr
         expires_at) values (${before["cache_key"]}, 'api', 1, 'x', 'secret', 'global', '', now() + interval '1 hour')`;
     pending = askKeychainLease(there.database, before["cache_key"], { holder: "other", leaseMs: 1_000 });
     for (;;) {
-      const [blocked] = await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and state = 'active'`;
+      const [blocked] = await sql`
+        select 1 from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and state = 'active'`;
       if (blocked !== undefined) break;
     }
   });

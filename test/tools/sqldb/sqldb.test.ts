@@ -64,7 +64,8 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 async function isRunning(text: string): Promise<boolean> {
-  const rows = await observer`select 1 from pg_stat_activity where state = 'active' and query = ${text}`;
+  const rows =
+    await observer`select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query = ${text}`;
   return rows.length > 0;
 }
 
@@ -115,7 +116,10 @@ test("a transaction that is left open is rolled back and reported", async () => 
   const result = await run({ command: "create table t2 (id int); begin; insert into t2 values (1)" });
   assert.equal(result.error?.code, "TRANSACTION_LEFT_OPEN");
   await until(
-    async () => (await observer`select 1 from pg_stat_activity where state = 'idle in transaction'`).length === 0,
+    async () =>
+      (
+        await observer`select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`
+      ).length === 0,
   );
   assert.deepEqual(await observer`select id from t2`.values().then((rows) => [...rows]), []);
 });
@@ -305,7 +309,12 @@ test("of two tasks that block each other one fails as a deadlock that may be ret
   await gate`select pg_advisory_lock(77)`;
   const both = Promise.all([lockBoth(1, 2), lockBoth(2, 1)]);
   await until(
-    async () => (await observer`select 1 from pg_locks where locktype = 'advisory' and not granted`).length === 2,
+    async () =>
+      (
+        await observer`
+          select 1 from pg_locks where locktype = 'advisory' and not granted
+            and database = (select oid from pg_database where datname = current_database())`
+      ).length === 2,
   );
   await gate`select pg_advisory_unlock(77)`;
   gate.release();

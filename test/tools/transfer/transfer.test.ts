@@ -463,7 +463,9 @@ test("a cancelled transfer stops its query, and the target stays as it was", asy
   };
   const running = run(config, { signal: aborter.signal });
   const isSleeping = () =>
-    sql`select 1 from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid()`;
+    sql`
+      select 1 from pg_stat_activity where datname = current_database() and query like '%pg_sleep(600)%' and state = 'active'
+        and pid <> pg_backend_pid()`;
   while ((await isSleeping()).length === 0) await sql`select pg_sleep(0.01)`;
   aborter.abort(new Error("stop"));
   assert.equal((await running).error?.kind, "cancelled");

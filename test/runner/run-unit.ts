@@ -1,0 +1,75 @@
+import { relative } from "node:path";
+import { run } from "node:test";
+import type { TestEvent } from "node:test/reporters";
+
+/** Test files that run in one process. */
+export interface TestUnit {
+  /** As the times show it: its file, or its folder. */
+  name: string;
+  /** The module that the process begins with. */
+  entry: string;
+  /** Relative to the folder of all compiled tests. */
+  files: readonly string[];
+  /** Milliseconds that may pass while no test begins or ends: the longest that a test may take. */
+  testMs: number;
+}
+
+/** What happened in the process of a {@link TestUnit}. */
+export interface UnitRun {
+  /** In the order of the files, without the sums that Node tells at its end. */
+  events: TestEvent[];
+  /** Suites are not counted. */
+  passed: number;
+  failed: number;
+  /** Files with a failed test; all of them where the process itself failed. */
+  failedFiles: Set<string>;
+  durationMs: number;
+}
+
+/**
+ * Runs a unit in a process of its own. When no test in it begins or ends for `testMs`, the process is ended and the unit has
+ * failed: from outside, because a test that spins lets no timer of its own process fire. `onLate` is told which test it was.
+ */
+export async function runUnit(unit: TestUnit, root: string, onLate: (test: string) => void): Promise<UnitRun> {
+  const result: UnitRun = { events: [], passed: 0, failed: 0, failedFiles: new Set(), durationMs: 0 };
+  const began = performance.now();
+  const tooLong = new AbortController();
+  const running = new Map<string, string>();
+  const timer = setTimeout(() => {
+    onLate([...running.values()].join(" > ") || unit.name);
+    tooLong.abort();
+  }, unit.testMs);
+  const stream = run({ files: [unit.entry], signal: tooLong.signal });
+  for await (const event of stream as AsyncIterable<TestEvent>) {
+    // These two come as it happens; all others wait for what stands before them in the file.
+    if (event.type === "test:dequeue" || event.type === "test:complete") {
+      timer.refresh();
+      if (event.type === "test:dequeue") running.set(placeOf(event.data), event.data.name);
+      else running.delete(placeOf(event.data));
+    }
+    if (event.type === "test:fail") {
+      result.failed += 1;
+      const file = relative(root, event.data.file ?? "");
+      for (const name of unit.files.includes(file) ? [file] : unit.files) result.failedFiles.add(name);
+    }
+    if (event.type === "test:pass" && event.data.details.type !== "suite") result.passed += 1;
+    if (event.type !== "test:diagnostic" || event.data.nesting > 0) result.events.push(event);
+  }
+  clearTimeout(timer);
+  result.durationMs = performance.now() - began;
+  return result;
+}
+
+function placeOf({
+  file,
+  name,
+  line,
+  column,
+}: {
+  file?: string;
+  name: string;
+  line?: number;
+  column?: number;
+}): string {
+  return `${file}:${line}:${column} ${name}`;
+}
