@@ -8,7 +8,7 @@ import { catalog } from "../tables/catalog.ts";
 import { execution } from "../tables/execution.ts";
 import { playbookPermissionJson } from "./roles.ts";
 
-/** A user who is active, and all that their roles give. */
+/** An active user, and all permissions of their roles. */
 export interface UserAccess {
   userId: number;
   email: string;
@@ -51,7 +51,7 @@ export async function findSessionAccess({ sql }: Database, tokenSha256: string):
   return row;
 }
 
-/** A user by id or, whatever its letters' case, by address; undefined for one who is not active. */
+/** A user by id or by address (in any case); undefined for an inactive user. */
 export async function findUserAccess(
   { sql }: Database,
   user: { userId: number | string } | { email: string },
@@ -131,11 +131,11 @@ const CATALOG_PATH = columnsOf(catalog, ["path"]);
 
 /** An execution that reads what another one has stored. */
 export interface Reading {
-  /** The user who started the reader; null: nobody whose access is limited. */
+  /** The user who started the reader; null: its access is not limited. */
   startedBy: number | null;
   /** Both are of one tree of executions. */
   isOneTree: boolean;
-  /** Catalog path of the one that is read. */
+  /** Catalog path of the execution whose result is read. */
   path: string;
 }
 

@@ -14,7 +14,7 @@ export interface AuditEntry {
   action: string;
   /** On what: `credential/pg_demo`. */
   resource: string;
-  /** What decided: `access:worker`. */
+  /** The rule that decided: `access:worker`. */
   rule: string;
   /** `error`: allowed, and it did not come about. */
   result: (typeof auditLog.$inferSelect)["result"];
@@ -79,7 +79,7 @@ function rowOf(entry: AuditEntry) {
   };
 }
 
-/** `jsonb` holds no U+0000, and half a character is none. */
+/** `jsonb` takes neither U+0000 nor half of a surrogate pair. */
 function bounded(text: string | undefined): string | undefined {
   return text?.slice(0, TEXT_MAX).replace(/\u0000|\p{Surrogate}/gu, "\ufffd");
 }

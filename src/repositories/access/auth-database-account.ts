@@ -10,7 +10,7 @@ export interface AuthAccount {
   verifier: string;
 }
 
-/** What is there of the account. `foreign`: one of that name that this program has not made. */
+/** State of the account. `foreign`: another program made an account of that name. */
 export type AccountState = "absent" | "ours" | "foreign";
 
 /** Tables whose rows the account may change; in the audit log it may only add. */
@@ -88,7 +88,7 @@ export function lacksRight(error: unknown): boolean {
 }
 
 /**
- * Enters these people as administrators: who is not known by their address yet becomes a user that nobody has logged in as.
+ * Makes these people administrators: an unknown address becomes a user without a login.
  * Whoever had the role and lost it keeps it lost. Gives the addresses that became administrators now.
  */
 export async function enterAdministrators({ sql }: Database, emails: readonly string[]): Promise<string[]> {

@@ -16,7 +16,7 @@ export interface LoginSessionFilter {
   isLive?: boolean;
 }
 
-/** What a session is known by. */
+/** The key of one session, or of all of a user. */
 export type LoginSessionKey = { sessionId: number } | { tokenSha256: string } | { userId: number };
 
 /** Sessions, newest first. The cursor is a session's id. */

@@ -8,7 +8,7 @@ import { driverOptions, socketOf } from "../database/driver.ts";
 /** Sessions that are not what they were: that of a token (SHA-256, hex), or perhaps all. */
 export type SessionChange = { tokenSha256: string } | "all";
 
-/** What {@link hearSessionChanges} tells. Handlers must not throw. */
+/** Handlers of {@link hearSessionChanges}. They must not throw. */
 export interface SessionHearing {
   /** From now on `heard` is called. */
   began(): void;
@@ -17,7 +17,7 @@ export interface SessionHearing {
   lost(error: unknown): void;
 }
 
-/** The channel on which triggers of the schema `auth` tell what changes, whoever changes it. */
+/** The channel on which triggers of the schema `auth` announce changes, whichever client makes them. */
 const CHANNEL = "flow_sessions";
 /** Name that `pg_stat_activity` shows. */
 export const LISTENER = `${APPLICATION_NAME} sessions`;
@@ -28,8 +28,8 @@ const CONNECT_MS = 4_000;
 const AGAIN_MS = 500;
 
 /**
- * Hears of sessions that end or whose user's rights change, from the commit on, whoever wrote it: a server, a playbook, a person
- * at a prompt. On a connection of its own, made again whenever it is lost: the driver's own listening ends with the first
+ * Listens for sessions that end or whose user's rights change, from the commit on, whichever client wrote it: a server, a playbook,
+ * a person at a prompt. On a connection of its own, made again whenever it is lost: the driver's own listening ends with the first
  * connection that it cannot make. The returned function ends it.
  */
 export function hearSessionChanges(url: string, hearing: SessionHearing): () => Promise<void> {

@@ -18,7 +18,7 @@ export interface UserRow
 export interface GrantedRole {
   role: string;
   isActive: boolean;
-  /** The address of the user who gave it; null where that was an operator or the installation. */
+  /** The address of the user who granted it; null for an operator or the installation. */
   grantedBy: string | null;
   /** RFC 3339. */
   grantedAt: string;
@@ -36,7 +36,7 @@ export interface UserFilter {
 /** A user, by id or by address. */
 export type UserKey = { userId: number } | { email: string };
 
-/** What of a user can be changed. */
+/** A change of a user. */
 export type UserChange = Partial<Pick<UserRow, "email" | "displayName" | "isActive">>;
 
 /** Users in the order in which they came. The cursor is a user's id. */
@@ -99,7 +99,7 @@ export async function deleteUser({ db }: Database | Transaction, userId: number)
   return rows.length > 0;
 }
 
-/** Gives roles to a user, also ones that they had and have not any more; those that they have stay as they are. */
+/** Grants roles to a user, also ones that were inactive; active grants stay as they are. */
 export async function grantRoles(
   { sql }: Database | Transaction,
   userId: number,

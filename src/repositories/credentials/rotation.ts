@@ -47,7 +47,7 @@ export async function countOtherwiseEncrypted({ sql }: Database, keyId: string):
   return Number(row?.count ?? 0);
 }
 
-/** Keys that values were encrypted with and that are none of `keyIds`, with the number of values. */
+/** Keys of encrypted values that are not among `keyIds`, with the number of values. */
 export async function countUnknownKeys(
   { sql }: Database,
   keyIds: readonly string[],
@@ -64,8 +64,8 @@ export async function countUnknownKeys(
 }
 
 /**
- * Puts new envelopes in the place of those that they were made from, and only there: what was replaced meanwhile stays. Rows that
- * somebody else holds are left out, so that two of us never wait for each other. Gives how many were written.
+ * Replaces envelopes by those made from them; a value that was replaced meanwhile stays. Rows that another process has locked are
+ * skipped, so that two servers never wait for each other. Gives how many were written.
  */
 export async function replaceEnvelopes(
   { sql }: Database,

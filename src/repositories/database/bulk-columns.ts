@@ -6,7 +6,7 @@
  * A column without any value is an empty array: `unnest` fills it up with NULL beside the others.
  */
 
-/** Numbers and ids: nothing in them needs quotes. NULL where there is none. */
+/** Numbers and ids, which need no quotes. NULL for a missing value. */
 export function numbers<R>(rows: readonly R[], get: (row: R) => number | string | null | undefined): string {
   let text = "";
   let some = false;
@@ -23,7 +23,7 @@ export function numbers<R>(rows: readonly R[], get: (row: R) => number | string 
 }
 
 /**
- * Any texts. NULL where there is none. PostgreSQL has no U+0000 in texts: it becomes U+FFFD, as half of a surrogate pair does
+ * Any texts. NULL for a missing value. PostgreSQL has no U+0000 in texts: it becomes U+FFFD, as half of a surrogate pair does
  * in UTF-8. Otherwise one odd name in a report would refuse the changes of all other executions too.
  */
 export function texts<R>(rows: readonly R[], get: (row: R) => string | null | undefined): string {

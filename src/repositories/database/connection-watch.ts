@@ -10,11 +10,11 @@ export interface Wire {
   pid(): number;
   /** Asks the server to end the statement under way: the message, for a connection of its own. */
   cancelRequest(): Buffer;
-  /** Ends the connection. What waits on it fails with the reason. */
+  /** Ends the connection. Its pending statements fail with the reason. */
   destroy(reason: Error): void;
 }
 
-/** What a watch is told of. */
+/** Events that a watch reports. */
 export interface WireEvents {
   /** An answer is owed from now on. */
   asked(): void;
@@ -34,7 +34,7 @@ const CANCEL_REQUEST = 80_877_102;
 
 /**
  * Watches a connection that has just been made. The driver says nothing of a connection on which nothing comes any more, and waits
- * for as long as TCP does: a quarter of an hour. What this costs is a look at each message's header, some 20 ns.
+ * for as long as TCP does: a quarter of an hour. It costs some 20 ns per message, to read its header.
  *
  * It also keeps three faults of the driver (3.4.9) from doing harm. A statement that is given to a connection between its `error`
  * and its `close` is never answered: the driver hears of the end by `close` alone. A connection that ends during the login is made

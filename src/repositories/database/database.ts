@@ -19,9 +19,9 @@ import { type Away, createReach } from "./reach.ts";
 export interface Database {
   readonly sql: Sql;
   readonly db: Builder;
-  /** `host:port/database`, for people who operate it. */
+  /** `host:port/database`, for operators. */
   readonly place: string;
-  /** Undefined while it can be reached, as far as anybody has tried. */
+  /** Undefined while it can be reached, as far as is known from attempts. */
   away(): Away | undefined;
   /** Waits for running statements, then closes every connection. May be called more than once. */
   close(): Promise<void>;
@@ -37,7 +37,7 @@ export interface Transaction {
 export interface DatabaseOptions {
   /** Most connections. Default 10. */
   connectionsMax?: number;
-  /** Seconds to wait for a connection to be made. Default 4: a caller waits 5 s at the most for the word that there is none. */
+  /** Seconds to wait for a connection to be made. Default 4: a caller learns within 5 s that the database is away. */
   connectSeconds?: number;
   /** Milliseconds that one statement may take on the server. Default 30,000; 0: any. */
   statementMs?: number;
@@ -86,7 +86,7 @@ const BY_KEY = {
 
 /**
  * Makes a pool. It connects with the first statement, so this never fails for a server that is not there. Throws `FlowError`
- * INVALID_SETTING for an address that is none, or names certificates that cannot be read.
+ * INVALID_SETTING for an invalid address, or for certificates that cannot be read.
  */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const address = parseDatabaseUrl(url);
@@ -103,7 +103,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     ...driverOptions(address, () => reach.socket()),
     max: options.connectionsMax ?? 10,
     connect_timeout: options.connectSeconds ?? CONNECT_SECONDS,
-    // Who is told at once that the database is away is told so at once.
+    // While the database is known to be away, statements fail at once.
     backoff: () => (reach.away()?.isClosed === true ? 0 : RECONNECT_SECONDS * (0.5 + Math.random())),
     idle_timeout: IDLE_SECONDS,
     max_lifetime: LIFETIME_SECONDS,
@@ -146,7 +146,7 @@ export async function transaction<T>(
         await Promise.race([ended, sleep(CLOSE_MS, undefined, { ref: false })]);
       if (!isOver) throw error;
     }
-    // Who waits has been told. What ended here would be rolled back or committed on a session that is gone, or another's.
+    // The caller has been told. A rollback or commit would go to a session that is gone, or to another one.
     return await new Promise<T>(() => undefined);
   });
   const end = () => {
@@ -162,12 +162,12 @@ function inTransaction(session: TransactionSql, isOpen: () => boolean): Transact
   return { sql, db: createBuilder(sql) };
 }
 
-/** How long the end of a session may take to be heard of once a statement has told of it. */
+/** How long the driver may take to notice the end of a session after a statement has failed with it. */
 const CLOSE_MS = 10_000;
 
 /**
- * The same transaction, that sends nothing when its session is gone: the driver (3.4.9) writes to the closed connection then,
- * which ends this process, or to the next session of that connection, which is somebody else's.
+ * The same transaction, which sends nothing once its session is gone: the driver (3.4.9) would write to the closed connection, which
+ * ends this process, or to the next session of that connection, which belongs to another caller.
  */
 function whileOpen(sql: TransactionSql, isOpen: () => boolean): TransactionSql {
   const check = () => {

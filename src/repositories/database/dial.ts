@@ -12,7 +12,7 @@ export const NOT_SECURED = "DATABASE_TLS";
 export interface Dialler {
   /** Throws what the network says, or an error with the code {@link NOT_SECURED}. */
   dial(): Promise<Socket>;
-  /** The server that answered last is not the one that is wanted: the next attempt begins with the one after it. */
+  /** The server that answered last is not the wanted one: the next attempt begins with the server after it. */
   next(): void;
 }
 
@@ -72,7 +72,7 @@ async function open(
   }, connectMs);
   try {
     await heard(socket, "connect");
-    // As with libpq: who reaches the file of a socket is on this machine.
+    // As with libpq: a client that can open the socket file is on this machine.
     if (address.sslMode === "disable" || address.sslMode === "allow" || "path" in place) return socket;
     const isOffered = await askForTls(socket);
     if (isOffered) return await secure(socket, place.host, address, secured);
@@ -90,7 +90,7 @@ async function open(
 async function askForTls(socket: Socket): Promise<boolean> {
   socket.write(SSL_REQUEST);
   const answer = await heard<Buffer>(socket, "data");
-  // More than one byte came before the encryption began: somebody in between has put it there (CVE-2021-23222).
+  // More than one byte came before the encryption began: an attacker in between may have inserted it (CVE-2021-23222).
   if (answer.length > 1) throw notSecured("the server sent something before the connection was encrypted");
   return answer[0] === YES;
 }
@@ -132,7 +132,7 @@ function heard<T>(socket: Socket, event: "connect" | "data" | "secureConnect"): 
     };
     const failed = (error: Error) => {
       end();
-      // What it says afterwards is of no use to anybody.
+      // Later messages do not matter.
       socket.on("error", () => undefined);
       reject(error);
     };

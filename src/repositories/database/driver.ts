@@ -17,8 +17,8 @@ export function driverOptions(address: DatabaseAddress, socket: () => Promise<Du
     ...(address.targetSession !== undefined && { target_session_attrs: address.targetSession }),
     ssl: false,
     onnotice: () => undefined,
-    // Asked for on each new connection, by a query of the driver that nobody waits for: a session that is terminated at that
-    // moment would end this process. We know our types. (Without it `reserve` waits for ever on a pool that has not connected.)
+    // Otherwise the driver asks on each new connection, by a query whose failure is unhandled: a session that is terminated at that
+    // moment would end this process. The types are given instead. (Without it `reserve` waits for ever on a pool that has not connected.)
     fetch_types: false,
     // Known to the driver, and not to its types.
     socket,
@@ -40,7 +40,7 @@ export function socketOf(dialler: Dialler, made?: (wire: Wire) => void): () => P
   };
 }
 
-/** What {@link lookAt} needs. */
+/** Dependencies of {@link lookAt}. */
 export interface LookDeps {
   dialler: Dialler;
   pids: readonly number[];
@@ -51,7 +51,7 @@ export interface LookDeps {
 
 /**
  * Which of these sessions the server works for, over a connection of its own. Throws what the network says, or `CONNECT_TIMEOUT`,
- * when nobody answers within the time.
+ * when no answer comes within the time.
  */
 export async function lookAt(address: DatabaseAddress, { dialler, pids, limitMs, pooled }: LookDeps): Promise<Looked> {
   let wire: Wire | undefined;

@@ -29,7 +29,7 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
 const CONNECTION_STATES = /^(08...|57P0[123]|53300|28...|3D000|55000)$/;
 
 /**
- * SQLSTATE: 57014 a statement took longer than it may (nobody cancels ours otherwise), 55P03 a lock was not to be had in
+ * SQLSTATE: 57014 a statement took longer than it may (they are not cancelled otherwise), 55P03 a lock was not to be had in
  * time, 25P03 and 25P04 a transaction did not, 40P01 deadlock, 40001 serialization, 53... memory, disk or another limit is used up,
  * 58030 the disk does not answer.
  */
@@ -59,7 +59,7 @@ export function unreachable(error: unknown): FlowError | undefined {
 }
 
 /**
- * True for an error of a database that answers and will not let this program in, however long it waits: SQLSTATE 28 (who it is), 3D000
+ * True for a database that answers and will never admit this program: SQLSTATE 28 (authentication), 3D000
  * (there is no such database), a connection that is not secured as one of the two wants.
  */
 export function isRefused(error: unknown): boolean {
@@ -91,7 +91,7 @@ export function databaseMessage(error: unknown): string {
   return code === undefined || message.includes(code) ? message : `${message} (${code})`;
 }
 
-/** Drizzle wraps what the driver throws, with the statement and its parameters in the message; Node wraps attempts per address. */
+/** Libraries wrap what the driver throws; Node wraps the attempts at each address. */
 function rootOf(error: unknown): unknown {
   if (error instanceof AggregateError && error.errors.length > 0) return rootOf(error.errors[0]);
   return error instanceof Error && error.cause instanceof Error ? rootOf(error.cause) : error;

@@ -1,12 +1,12 @@
 import type { Database } from "./database.ts";
 
 /*
- * Work that one process at a time may do, such as the reaper's sweep, by name. A lease has a token that grows with each new
- * holder: who finds another one has lost it. All times are the database's.
+ * Leases by name, for work that one process at a time may do, such as the reaper's sweep. A lease has a token that grows with each
+ * new holder: a process that finds another token has lost the lease. All times are by the database's clock.
  */
 
 /**
- * Takes the lease when nobody has it or its time is over, or renews it for the holder that has it. Gives the token, or
+ * Takes the lease when it is free or has expired, or renews it for its holder. Gives the token, or
  * undefined while another one holds it. `holder` names one process, and not the one after its restart.
  */
 export async function acquireLease(
@@ -40,7 +40,7 @@ export async function renewLease({ sql }: Database, name: string, token: number,
 /** Ends the lease that this token is of, so that another process may have it at once. Any other token: nothing happens. */
 export async function releaseLease({ sql }: Database, name: string, token: number): Promise<void> {
   // The row stays: the next token must be another one. A lease cannot end before it began. The column has milliseconds: rounded
-  // up, the end would still lie ahead of whoever asks at once.
+  // up, the end would still be in the future for a process that asks at once.
   await sql`
     update flow.lease set
       expires_at = greatest(date_trunc('milliseconds', now()), acquired_at + interval '1 millisecond')

@@ -4,7 +4,7 @@ import { type Database, type Transaction, transaction } from "./database.ts";
 import { databaseMessage, unreachable } from "./error-codes.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
 
-/** What {@link migrate} did. */
+/** The result of {@link migrate}. */
 export interface Migrated {
   /** Names of the migrations that this call applied, in order. */
   applied: string[];
@@ -24,7 +24,7 @@ const SERVER_VERSION_MIN = 14;
  * Brings the schema to that of this program. Any number of processes may do so at once: one applies, the others wait and find
  * nothing left to do. Each migration and its record are one transaction, so a failure leaves the ones before it in place.
  *
- * The journal is `flow_migrations.applied`. What counts is which names it has, not the newest one: a migration with a lower
+ * The journal is `flow_migrations.applied`. All its names count, not the newest one alone: a migration with a lower
  * number that was merged late is applied too, and reported as `late`.
  *
  * Throws `FlowError` SCHEMA_MISMATCH: the database was migrated by a newer program, a migration was edited after it was

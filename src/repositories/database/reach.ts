@@ -8,13 +8,13 @@ import { type Dialler, failedSocket } from "./dial.ts";
 export interface Away {
   since: number;
   reason: string;
-  /** Nothing is tried until a look finds it again: whoever asks is told at once. */
+  /** No statement is tried until a probe finds the database again: callers fail at once. */
   isClosed: boolean;
 }
 
 /** The connections of one pool, and whether the database is there. */
 export interface Reach {
-  /** A connection for the driver; while the database is away one that fails at once, so that nobody queues for it. */
+  /** A connection for the driver; while the database is away one that fails at once, so that no statement queues for it. */
   socket(): Promise<Duplex>;
   /** Undefined while it is there. */
   away(): Away | undefined;
@@ -22,18 +22,18 @@ export interface Reach {
   close(): void;
 }
 
-/** The sessions that work; `unknown` where a pooler answers, which cannot say; `full` where somebody answers and lets nobody in. */
+/** The working sessions; `unknown` where a pooler answers, which cannot tell; `full` where the server takes no further session. */
 export type Looked = ReadonlySet<number> | "unknown" | "full";
 
-/** What {@link createReach} needs. Times are milliseconds. */
+/** Dependencies of {@link createReach}. Times are milliseconds. */
 export interface ReachDeps {
   dialler: Dialler;
   /**
-   * Looks, over a connection of its own, which of these sessions are working on a statement. Throws when nobody answers within the
+   * Looks, over a connection of its own, which of these sessions are working on a statement. Throws when no answer comes within the
    * time, or the server starts or stops.
    */
   look(pids: readonly number[], limitMs: number): Promise<Looked>;
-  /** Statements of which nobody can say whether they are worked on are cancelled after this long. 0: never. */
+  /** A statement of which it cannot be told whether the server works on it is cancelled after this long. 0: never. */
   statementMs: number;
   /** The address names a kind of server (`target_session_attrs`). */
   picksServer: boolean;
@@ -41,15 +41,15 @@ export interface ReachDeps {
   onChange?(away: Away | undefined): void;
 }
 
-/** An answer that takes longer is asked after: a caller waits 5 s at the most for the word that there is none. */
+/** After this long without an answer the connection is probed: a caller learns within 5 s that the database is away. */
 const SILENT_MS = 1_500;
 const LOOK_MS = 2_000;
-/** A session that is at work is looked at again after this, one that seems not to be after the shorter time. */
+/** A session that works is probed again after this time, one that seems not to work after the shorter time. */
 const LOOK_AGAIN_MS = 1_500;
 const SUSPECT_AGAIN_MS = 500;
 const TICK_MS = 250;
 const CANCEL_ANSWER_MS = 2_000;
-/** Who is left sooner is not the server that is wanted. */
+/** The driver leaves a server sooner than this when it is not the wanted one. */
 const UNWANTED_MS = 1_000;
 
 const LETS_NOBODY_IN = "It takes connections and lets nobody in";
@@ -59,8 +59,8 @@ export const AWAY = "DATABASE_AWAY";
 
 /**
  * Watches a pool's connections. One on which an answer is owed and nothing comes may have died without a word (a firewall, a machine
- * that lost its power), or its statement may just take long: a look over a new connection tells. Who does not work is cut off, so
- * that whoever waits is told; where nobody answers the look, all that is silent is, and until somebody does nothing is tried.
+ * that lost its power), or its statement may just take long: a probe over a new connection tells. A session that does not work is cut off, so
+ * that its callers fail; where the probe gets no answer, all silent connections are cut off, and nothing is tried until one does.
  */
 export function createReach({ dialler, look, picksServer, statementMs, onChange }: ReachDeps): Reach {
   const wires = new Map<Wire, { suspectedAt?: number | undefined; cancelledAt?: number }>();
@@ -90,7 +90,7 @@ export function createReach({ dialler, look, picksServer, statementMs, onChange 
     fail(reason);
     away ??= { since: failing?.since ?? Date.now(), reason, isClosed: true };
     for (const wire of wires.keys()) {
-      // What idles has died with the rest, or will be made again in a millisecond.
+      // An idle connection has died with the rest, or is made again in a millisecond.
       if (wire.silentSince() === undefined || silentFor(wire) >= SILENT_MS) cut(wire, reason);
     }
     watch();
@@ -114,7 +114,7 @@ export function createReach({ dialler, look, picksServer, statementMs, onChange 
       goAway(messageOf(error));
       return SUSPECT_AGAIN_MS;
     }
-    // Who is in may go on.
+    // Existing sessions may go on.
     if (looked === "full") away = undefined;
     else comeBack();
     const working = typeof looked === "string" ? undefined : looked;

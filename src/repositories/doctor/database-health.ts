@@ -1,8 +1,8 @@
 import type { Reading } from "./read-snapshot.ts";
 
-/* What the doctor asks about the database itself: what an operator of PostgreSQL would look at first. */
+/* The doctor's queries about the database itself: the numbers that an operator of PostgreSQL checks first. */
 
-/** A table of ours that is full of rows nobody sees any more. */
+/** A table of flow with many dead rows. */
 export interface BloatedTable {
   name: string;
   dead: number;
@@ -32,13 +32,13 @@ export interface VacuumBlocker {
   kind: "transaction" | "prepared" | "slot";
   /** Process id, name of the prepared transaction, or of the slot. */
   id: string;
-  /** Who: role, application and address, as far as PostgreSQL tells us. */
+  /** Role, application and address, as far as PostgreSQL tells them. */
   who: string;
   since: Date | null;
 }
 
 /**
- * What holds the oldest rows: transactions that do nothing for `idleMs`, prepared transactions and replication slots as old.
+ * The holders of the oldest rows: transactions idle for `idleMs`, and prepared transactions and replication slots of that age.
  * Of sessions of other roles PostgreSQL tells only to members of pg_read_all_stats. Never a statement's text: it may hold a
  * value.
  */
@@ -81,7 +81,7 @@ export async function databaseNumbers({ sql }: Reading): Promise<DatabaseNumbers
   return row;
 }
 
-/** Whether events stand in the log's default partition: nobody made the partition of their month in time. */
+/** Whether the log's default partition has events: then the partition of their month was not made in time. */
 export async function hasStrayEvents({ sql }: Reading): Promise<boolean> {
   const [row] = await sql<{ stray: boolean }[]>`select exists (select from flow.event_default) as stray`;
   return row?.stray === true;

@@ -1,33 +1,29 @@
-import type { JsonObject } from "../../schema/words/json.ts";
+import { columnsOf, jsonFields, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
+import { command } from "../tables/execution.ts";
+import { runtime } from "../tables/runtime.ts";
 import type { Reading } from "./read-snapshot.ts";
 
 /*
- * What the overview asks. Each statement walks open rows by an index of their own, or a bounded number of the newest, so that
- * a page which asks every few seconds costs the same whatever there is.
+ * Queries of the overview. Each statement reads open rows by their own index, or a bounded number of the newest rows, so that a page
+ * which asks every few seconds costs the same at any size of the tables.
  */
 
+const WORKER = columnsOf(runtime, ["name", "status", "capacity", "labels", "capabilities", "about", "createdAt"]);
+
 /** A worker as the overview lists it. */
-export interface ListedWorker {
-  name: string;
-  status: "ready" | "draining" | "offline";
-  capacity: number;
+export interface ListedWorker extends RowOf<typeof WORKER> {
   running: number;
-  labels: JsonObject;
-  capabilities: string[];
-  about: JsonObject;
   heartbeatAgeMs: number;
-  createdAt: Date;
   commands: HeldCommand[];
 }
 
+const HELD = ["commandId", "executionId", "step", "attempt"] as const;
+const HELD_FIELDS = jsonFields(command, HELD, "c");
+
 /** A command that a worker has. Times are milliseconds since 1970. */
-export interface HeldCommand {
-  commandId: string;
-  executionId: string;
+export interface HeldCommand extends Pick<typeof command.$inferSelect, (typeof HELD)[number]> {
   path: string;
-  step: string;
-  attempt: number;
   claimedAt: number;
   leaseExpiresAt: number;
 }
@@ -38,15 +34,14 @@ export async function listedWorkers(
   { limit, commandsMax }: { limit: number; commandsMax: number },
 ): Promise<ListedWorker[]> {
   return await sql<ListedWorker[]>`
-    select r.name, r.status, r.capacity, held.count as running, r.labels, r.capabilities, r.about,
+    select ${WORKER(sql, "r")}, held.count as running,
       greatest(round(extract(epoch from now() - r.heartbeat_at) * 1000), 0)::float8 as "heartbeatAgeMs",
-      r.created_at as "createdAt", coalesce(run.commands, '[]'::json) as commands
+      coalesce(run.commands, '[]'::json) as commands
     from flow.runtime r cross join lateral (
       select count(*)::int as count from flow.command c where c.worker = r.name and c.status in ('CLAIMED', 'RUNNING')
     ) as held left join lateral (
       select json_agg(json_build_object(
-        'commandId', c.command_id::text, 'executionId', c.execution_id::text, 'path', e.path, 'step', c.step,
-        'attempt', c.attempt, 'claimedAt', round(extract(epoch from c.claimed_at) * 1000)::float8,
+        ${sql.unsafe(HELD_FIELDS)}, 'path', e.path, 'claimedAt', round(extract(epoch from c.claimed_at) * 1000)::float8,
         'leaseExpiresAt', round(extract(epoch from c.lease_expires_at) * 1000)::float8
       ) order by c.command_id) as commands
       from (
@@ -59,18 +54,17 @@ export async function listedWorkers(
     limit ${limit}`;
 }
 
+const SERVER = columnsOf(runtime, ["name", "about", "createdAt"]);
+
 /** A server's row. */
-export interface ListedServer {
-  name: string;
-  about: JsonObject;
-  createdAt: Date;
+export interface ListedServer extends RowOf<typeof SERVER> {
   heartbeatAgeMs: number;
 }
 
 /** Servers that have not signed off and were heard of within `silentMs`, the oldest first. */
 export async function listedServers({ sql }: Reading, silentMs: number, limit: number): Promise<ListedServer[]> {
   return await sql<ListedServer[]>`
-    select name, about, created_at as "createdAt",
+    select ${SERVER(sql)},
       greatest(round(extract(epoch from now() - heartbeat_at) * 1000), 0)::float8 as "heartbeatAgeMs"
     from flow.runtime
     where kind = 'server' and status <> 'offline' and heartbeat_at > now() - ${silentMs}::float8 * interval '1 millisecond'
@@ -90,7 +84,7 @@ export async function openExecutions(
   return row ?? { running: 0, pending: 0, paused: 0 };
 }
 
-/** How batches stand. */
+/** Counts of batches by state. */
 export interface BatchNumbers {
   accepted: number;
   processing: number;
@@ -127,7 +121,7 @@ export async function batchNumbers({ sql }: Reading, max: number, newest: number
   return row;
 }
 
-/** Who has a lease now; null where nobody has. */
+/** The current holder of a lease; null where it is free. */
 export async function leaseHolder({ sql }: Reading, name: string): Promise<string | null> {
   const [row] = await sql<{ holder: string }[]>`
     select holder from flow.lease where name = ${name} and expires_at > now()`;

@@ -1,16 +1,18 @@
 import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import { loadEvents } from "../orchestration/load-execution.ts";
+import { executionSnapshot } from "../tables/event.ts";
+import { execution } from "../tables/execution.ts";
 import type { Reading } from "./read-snapshot.ts";
 
+const COLUMNS = columnsOf(execution, ["executionId", "path", "status", "lastEventId", "updatedAt"]);
+const SNAPSHOT = columnsOf(executionSnapshot, ["eventId", "format", "state"]);
+
 /** An execution as its rows tell it, to be compared with its log. */
-export interface ProjectedExecution {
-  executionId: string;
-  path: string;
-  status: string;
+export interface ProjectedExecution extends Omit<RowOf<typeof COLUMNS>, "lastEventId"> {
   lastEventId: number;
   /** It has an error. */
   hasError: boolean;
-  updatedAt: Date;
   /** Ids of its commands that are open by their rows, in order. */
   openCommands: string[];
   snapshot: { eventId: number; format: number; state: string } | null;
@@ -24,20 +26,16 @@ export async function sampleExecutions(
   { sql }: Reading,
   { newest, oldest }: { newest: number; oldest: number },
 ): Promise<ProjectedExecution[]> {
-  type Row = Omit<ProjectedExecution, "lastEventId" | "snapshot"> & {
-    lastEventId: string;
-    eventId: string | null;
-    format: number | null;
-    state: string | null;
-  };
+  type Snapshot = RowOf<typeof SNAPSHOT>;
+  type Row = RowOf<typeof COLUMNS> &
+    Pick<ProjectedExecution, "hasError" | "openCommands"> & { [K in keyof Snapshot]: Snapshot[K] | null };
   const rows = await sql<Row[]>`
     with sample as (
       (select execution_id from flow.execution order by execution_id desc limit ${newest})
       union
       (select execution_id from flow.execution where status = 'RUNNING' order by execution_id limit ${oldest})
     )
-    select e.execution_id as "executionId", e.path, e.status, e.last_event_id as "lastEventId",
-      e.error is not null as "hasError", e.updated_at as "updatedAt", s.event_id as "eventId", s.format, s.state,
+    select ${COLUMNS(sql, "e")}, e.error is not null as "hasError", ${SNAPSHOT(sql, "s")},
       array(
         select c.command_id::text from flow.command c
         where c.execution_id = e.execution_id and c.status in ('PENDING', 'CLAIMED', 'RUNNING') order by c.command_id

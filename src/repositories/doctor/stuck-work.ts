@@ -1,21 +1,20 @@
 import type { JsonObject } from "../../schema/words/json.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
+import { command, execution } from "../tables/execution.ts";
+import { runtime } from "../tables/runtime.ts";
 import type { Reading } from "./read-snapshot.ts";
 
 /*
- * What the doctor asks about executions, commands, workers and batches. Everything is bounded, walks open rows only (each has
- * an index of its own), and takes no lock. All times are the database's.
+ * The doctor's queries about executions, commands, workers and batches. Each is bounded, reads open rows only (by their own index),
+ * and takes no lock. All times are by the database's clock.
  */
 
+const WORKER = columnsOf(runtime, ["name", "status", "capacity", "labels", "capabilities", "heartbeatAt"]);
+
 /** A worker, and what it holds. */
-export interface SeenWorker {
-  name: string;
-  status: "ready" | "draining" | "offline";
-  capacity: number;
+export interface SeenWorker extends RowOf<typeof WORKER> {
   /** Commands that it holds. */
   held: number;
-  labels: JsonObject;
-  capabilities: string[];
-  heartbeatAt: Date;
   /** Silent for longer than was asked for. */
   isSilent: boolean;
 }
@@ -23,8 +22,7 @@ export interface SeenWorker {
 /** Workers that have not signed off, those that still hold something first, at most `limit`. */
 export async function seenWorkers({ sql }: Reading, staleMs: number, limit: number): Promise<SeenWorker[]> {
   return await sql<SeenWorker[]>`
-    select r.name, r.status, r.capacity, coalesce(held.count, 0)::int as held, r.labels, r.capabilities,
-      r.heartbeat_at as "heartbeatAt",
+    select ${WORKER(sql, "r")}, coalesce(held.count, 0)::int as held,
       r.heartbeat_at <= now() - ${staleMs}::float8 * interval '1 millisecond' as "isSilent"
     from flow.runtime r left join (
       select worker, count(*) as count from flow.command where status in ('CLAIMED', 'RUNNING') group by worker
@@ -34,7 +32,7 @@ export async function seenWorkers({ sql }: Reading, staleMs: number, limit: numb
     limit ${limit}`;
 }
 
-/** Commands that wait for a worker and ask for the same of it. */
+/** Waiting commands with the same requirements of a worker. */
 export interface WaitingCommands {
   kinds: string[];
   labels: JsonObject | null;
@@ -47,7 +45,7 @@ export interface WaitingCommands {
 }
 
 /**
- * Commands of open executions that nobody has claimed for `staleMs`, by what they ask of a worker, the oldest first. At most
+ * Commands of open executions that were not claimed for `staleMs`, grouped by their requirements, the oldest first. At most
  * `rowsMax` commands are looked at, and `executionsMax` executions named.
  */
 export async function waitingCommands(
@@ -71,7 +69,7 @@ export async function waitingCommands(
     order by min(command_id)`;
 }
 
-/** Commands that one worker holds and that something is wrong with. */
+/** Commands that one worker holds for too long, or holds although it is gone. */
 export interface HeldCommands {
   worker: string;
   /** `gone`: the worker is unknown, has signed off, or is silent; `timeout`: it lives, and has them for too long. */
@@ -79,9 +77,9 @@ export interface HeldCommands {
   count: number;
   /** When the oldest of them was claimed. */
   since: Date;
-  /** When the last of their leases is over: until then nobody else gets them. */
+  /** When the last of their leases ends: until then no other worker can claim them. */
   leaseExpiresAt: Date;
-  /** It is over already. */
+  /** It has ended. */
   isFree: boolean;
   executionIds: string[];
 }
@@ -113,11 +111,10 @@ export async function strandedHeld(
     order by min(command_id)`;
 }
 
+const OPEN = columnsOf(execution, ["executionId", "path", "status"]);
+
 /** An open execution. */
-export interface OpenExecution {
-  executionId: string;
-  path: string;
-  status: string;
+export interface OpenExecution extends RowOf<typeof OPEN> {
   /** When it was written last. */
   since: Date;
 }
@@ -128,7 +125,7 @@ export interface OpenExecution {
  */
 export async function motionlessExecutions({ sql }: Reading, staleMs: number, limit: number): Promise<OpenExecution[]> {
   return await sql<OpenExecution[]>`
-    select e.execution_id as "executionId", e.path, e.status, e.updated_at as since
+    select ${OPEN(sql, "e")}, e.updated_at as since
     from flow.execution e
     where e.status in ('PENDING', 'RUNNING')
       and e.updated_at <= now() - ${staleMs}::float8 * interval '1 millisecond'
@@ -146,20 +143,25 @@ export async function motionlessExecutions({ sql }: Reading, staleMs: number, li
 /** Open executions that are past their deadline by more than `staleMs`, the most overdue first. */
 export async function overdueExecutions({ sql }: Reading, staleMs: number, limit: number): Promise<OpenExecution[]> {
   return await sql<OpenExecution[]>`
-    select execution_id as "executionId", path, status, deadline_at as since
+    select ${OPEN(sql)}, deadline_at as since
     from flow.execution
     where deadline_at <= now() - ${staleMs}::float8 * interval '1 millisecond' and ended_at is null
     order by deadline_at
     limit ${limit}`;
 }
 
+const LEFT = columnsOf(command, ["commandId", "executionId"]);
+
+/** A command that is open although its execution has ended. */
+export interface LeftCommand extends RowOf<typeof LEFT> {
+  /** When its execution ended. */
+  endedAt: Date;
+}
+
 /** Commands that are open although their execution has ended. */
-export async function leftCommands(
-  { sql }: Reading,
-  limit: number,
-): Promise<{ commandId: string; executionId: string; endedAt: Date }[]> {
-  return await sql<{ commandId: string; executionId: string; endedAt: Date }[]>`
-    select c.command_id as "commandId", c.execution_id as "executionId", e.ended_at as "endedAt"
+export async function leftCommands({ sql }: Reading, limit: number): Promise<LeftCommand[]> {
+  return await sql<LeftCommand[]>`
+    select ${LEFT(sql, "c")}, e.ended_at as "endedAt"
     from flow.command c join flow.execution e on e.execution_id = c.execution_id
     where c.status in ('PENDING', 'CLAIMED', 'RUNNING') and e.ended_at is not null
     limit ${limit}`;

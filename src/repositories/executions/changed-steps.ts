@@ -1,10 +1,10 @@
 import type { Database } from "../database/database.ts";
 
-/** Events that are looked through: who has missed more reads everything again. */
+/** Events that are searched: a reader that missed more reads everything again. */
 const LOOKED_MAX = 5_000;
 
 /**
- * The steps to which something happened after an event: each event that changes a step names it. Undefined where there were too
+ * The steps that changed after an event: each event that changes a step names it. Undefined where there were too
  * many events to look through.
  */
 export async function changedSteps(

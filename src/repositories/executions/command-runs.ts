@@ -1,19 +1,18 @@
 import type { EventRecord } from "../../schema/rules/event-record.ts";
-import type { Command } from "../../schema/words/command.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
+import { command } from "../tables/execution.ts";
 import { loadThese } from "./event-list.ts";
 
-/** A command as it was issued, and how often it was claimed. */
-export interface IssuedBody {
-  executionId: string;
-  attempt: number;
-  body: Command;
-}
+const ISSUED = columnsOf(command, ["executionId", "attempt", "body"]);
 
-/** The command, of whatever execution; undefined when there is none. It stays until its execution is deleted. */
+/** A command as it was issued, and how often it was claimed. */
+export type IssuedBody = RowOf<typeof ISSUED>;
+
+/** The command, of any execution; undefined for an unknown id. It stays until its execution is deleted. */
 export async function findCommand({ sql }: Database, commandId: string): Promise<IssuedBody | undefined> {
   const [row] = await sql<IssuedBody[]>`
-    select execution_id as "executionId", attempt, body from flow.command where command_id = ${commandId}`;
+    select ${ISSUED(sql)} from flow.command where command_id = ${commandId}`;
   return row;
 }
 

@@ -1,12 +1,14 @@
+import { getTableColumns } from "drizzle-orm";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { Database } from "../database/database.ts";
 import { page } from "../database/page.ts";
 import { type EventRow, eventRecord } from "../orchestration/load-execution.ts";
+import { event } from "../tables/event.ts";
 import { type EventFilter, eventCondition, isNarrowing } from "./event-filter.ts";
 
 /**
- * What a filter means is looked for among this many events at a time: no index has it, and an execution may have a million
- * events. A page may so be short, or empty, and still not be the last.
+ * A filter searches this many events at a time: no index serves it, and an execution may have a million events. So a page may be
+ * short, or empty, and still not be the last.
  */
 export const SCANNED_MAX = 10_000;
 
@@ -82,12 +84,15 @@ export async function loadThese(
   return rows.map(eventRecord);
 }
 
-/** What an event has beside its values. */
+/** The columns of an event without its values. */
 function about(sql: Database["sql"]) {
-  return sql`event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, created_at,
-    parent_event_id, parent_execution_id, command_id, worker, attempt, iteration, page, step_run_id, task_run_id,
-    duration_ms`;
+  return sql.unsafe(ABOUT);
 }
+
+const { result: _result, error: _error, meta: _meta, ...WITHOUT_VALUES } = getTableColumns(event);
+const ABOUT = Object.values(WITHOUT_VALUES)
+  .map(({ name }) => name)
+  .join(", ");
 
 /** No event is older than its execution: partitions of earlier months are not looked into. */
 function between(sql: Database["sql"], executionId: string, { after, before }: EventsAsked) {

@@ -3,7 +3,7 @@ import { type Database, type Transaction, transaction } from "../database/databa
 
 /** Any number: what servers lock while they make or drop partitions ("evnt" in ASCII). */
 export const PARTITIONS_LOCK = 0x65766e74;
-/** Writers wait behind whoever waits for a table. */
+/** Writers queue behind a waiting table lock. */
 const TABLE_LOCK_MS = 5_000;
 /** With this month and the next two, a server that starts once in two months is enough. */
 const MONTHS_AHEAD = 2;
@@ -11,7 +11,7 @@ const MONTHS_AHEAD = 2;
 /**
  * Makes the partitions of the event log for the month of `from` (default: now, by the database's clock) and two more, where
  * they are missing, and gives the names of those it made: `event_2026_11` holds the ids of November 2026, UTC. Events of such a
- * month that went to the default partition, because nobody called this in time, are moved.
+ * month that went to the default partition, because this was not called in time, are moved.
  *
  * Any number of servers may call it at once. It is to be called at each start and once a day.
  */

@@ -4,7 +4,7 @@ import { deleteExecutionValues } from "./execution-values.ts";
 /** Rows of one statement: a few hundred milliseconds at most, so that the log can be written meanwhile. */
 const ROWS_MAX = 10_000;
 
-/** What became of a deletion. */
+/** The result of a deletion. */
 export type Deletion = "deleted" | "missing" | "open";
 
 /**

@@ -1,26 +1,32 @@
 import { firstIdAt } from "../../platform/system/ids.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
 import type { PathRule } from "../../schema/rules/access-rules.ts";
-import type { Json, JsonObject } from "../../schema/words/json.ts";
+import type { Json } from "../../schema/words/json.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
 import { type Page, type PageRequest, page, pathFilter, type Visible } from "../database/page.ts";
+import { execution } from "../tables/execution.ts";
+
+const COLUMNS = columnsOf(execution, [
+  "executionId",
+  "catalogId",
+  "path",
+  "version",
+  "status",
+  "progress",
+  "lastEventId",
+  "parentExecutionId",
+  "rootExecutionId",
+  "error",
+  "startedAt",
+  "endedAt",
+]);
 
 /** An execution as its row tells it. */
-export interface ExecutionRow {
-  executionId: string;
-  catalogId: string;
-  path: string;
-  version: number;
-  status: ExecutionStateName;
-  progress: number;
+export interface ExecutionRow extends Omit<RowOf<typeof COLUMNS>, "lastEventId"> {
   lastEventId: number;
-  parentExecutionId: string | null;
-  rootExecutionId: string;
   /** In a list: undefined where it is longer than {@link LISTED_RESULT_BYTES_MAX}. */
   result?: Json;
-  error: JsonObject | null;
-  startedAt: Date;
-  endedAt: Date | null;
 }
 
 /** Which executions of a list. */
@@ -94,7 +100,7 @@ async function pathsWith({ sql }: Database, text: string, visible: readonly Path
   return rows.map(({ path }) => path);
 }
 
-/** What is asked of a path besides being that of an execution. */
+/** Conditions on the path. */
 interface PathAsked extends Visible {
   pathContains: string | undefined;
 }
@@ -140,7 +146,7 @@ async function listMatching(
 }
 
 /**
- * The newest `limit` of each status that is asked for: whoever takes the newest of these has them all. One statement per
+ * The newest `limit` of each requested status: they include the newest `limit` of all. One statement per
  * status goes along its index; asked for several at once the planner walks every execution there is, for three that run.
  */
 function newest(sql: Database["sql"], filter: Narrowing, cursor: string | undefined, limit: number) {
@@ -181,11 +187,18 @@ function idsFrom(digits: string, now: number): { from: string; to: string } {
   return { from: digits.padEnd(length, "0"), to: digits.padEnd(length, "9") };
 }
 
-/** One execution; undefined when there is none. */
+/** One execution; undefined for an unknown id. */
 export async function findExecution({ sql }: Database, executionId: string): Promise<ExecutionRow | undefined> {
   const [row] = await sql<Stored[]>`
-    select ${columns(sql)}, result, false as "isLong" from flow.execution where execution_id = ${executionId}`;
+    select ${COLUMNS(sql)}, result, false as "isLong" from flow.execution where execution_id = ${executionId}`;
   return row === undefined ? undefined : rowOf(row);
+}
+
+const CHILD = columnsOf(execution, ["executionId"]);
+
+/** A called execution. */
+export interface Child extends RowOf<typeof CHILD> {
+  isOpen: boolean;
 }
 
 /** Executions that this one has called, also those that have ended, oldest first, after the id `after`. */
@@ -194,17 +207,16 @@ export async function listChildren(
   parentExecutionId: string,
   after: string,
   limit: number,
-): Promise<{ executionId: string; isOpen: boolean }[]> {
-  return await sql<{ executionId: string; isOpen: boolean }[]>`
-    select execution_id as "executionId", ended_at is null as "isOpen" from flow.execution
+): Promise<Child[]> {
+  return await sql<Child[]>`
+    select ${CHILD(sql)}, ended_at is null as "isOpen" from flow.execution
     where parent_execution_id = ${parentExecutionId} and execution_id > ${after}
     order by execution_id
     limit ${limit}`;
 }
 
 /** An open execution that another one called, and the key that its caller gave it: it begins with the calling command's id. */
-export interface OpenChild {
-  executionId: string;
+export interface OpenChild extends RowOf<typeof CHILD> {
   key: string;
 }
 
@@ -214,7 +226,7 @@ const CHILDREN_LOOKED_AT = 500;
 /** Of the executions that this one called last those that are open, newest first. */
 export async function listOpenChildren({ sql }: Database, parentExecutionId: string): Promise<OpenChild[]> {
   return await sql<OpenChild[]>`
-    select execution_id as "executionId", idempotency_key as key
+    select ${CHILD(sql)}, idempotency_key as key
     from (
       select execution_id, idempotency_key, ended_at from flow.execution
       where parent_execution_id = ${parentExecutionId}
@@ -225,22 +237,14 @@ export async function listOpenChildren({ sql }: Database, parentExecutionId: str
     order by execution_id desc`;
 }
 
-interface Stored extends Omit<ExecutionRow, "lastEventId" | "result"> {
-  lastEventId: string;
+interface Stored extends RowOf<typeof COLUMNS> {
   result: Json;
   isLong: boolean;
 }
 
-function columns(sql: Database["sql"]) {
-  return sql`
-    execution_id as "executionId", catalog_id as "catalogId", path, version, status, progress,
-    last_event_id as "lastEventId", parent_execution_id as "parentExecutionId", root_execution_id as "rootExecutionId",
-    error, started_at as "startedAt", ended_at as "endedAt"`;
-}
-
 /** Of long results nothing is read. */
 function listedColumns(sql: Database["sql"]) {
-  return sql`${columns(sql)},
+  return sql`${COLUMNS(sql)},
     case when octet_length(result::text) <= ${LISTED_RESULT_BYTES_MAX} then result end as result,
     result is not null and octet_length(result::text) > ${LISTED_RESULT_BYTES_MAX} as "isLong"`;
 }

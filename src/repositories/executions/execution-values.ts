@@ -1,24 +1,27 @@
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
+import { transient } from "../tables/runtime.ts";
 
 /*
  * Transient values of executions: rows of `flow.transient` in a bucket per execution. No bucket of a key-value store has a
  * colon in its name, so the two never meet.
  */
 
+const WRITTEN = columnsOf(transient, ["revision", "expiresAt"]);
+const FOUND = columnsOf(transient, ["value", "revision", "expiresAt"]);
+const LISTED = columnsOf(transient, ["key", "revision", "expiresAt", "updatedAt"]);
+
 /** A value as it is kept. */
-export interface ExecutionValue {
+export interface ExecutionValue extends RowOf<typeof WRITTEN> {
   key: string;
-  revision: number;
-  expiresAt: Date | null;
 }
 
 /** One of a list, without the value. */
-export interface ExecutionValueListed extends ExecutionValue {
+export interface ExecutionValueListed extends RowOf<typeof LISTED> {
   bytes: number;
-  updatedAt: Date;
 }
 
-/** What became of a write. */
+/** The result of a write. */
 export type ValueWrite = { status: "saved"; value: ExecutionValue } | { status: "ended" | "full" | "unknown" };
 
 /**
@@ -32,7 +35,7 @@ export async function putExecutionValue(
 ): Promise<ValueWrite> {
   const bucket = bucketOf(executionId);
   const { key, json, ttlMs, keysMax } = entry;
-  const [row] = await sql<{ isOpen: boolean; isFull: boolean; revision: string | null; expiresAt: Date | null }[]>`
+  const [row] = await sql<{ isOpen: boolean; isFull: boolean; revision: number | null; expiresAt: Date | null }[]>`
     with execution as materialized (
       select ended_at is null as "isOpen" from flow.execution where execution_id = ${executionId}
     ), others as materialized (
@@ -40,18 +43,18 @@ export async function putExecutionValue(
       from (select from flow.transient where bucket = ${bucket} and key <> ${key} limit ${keysMax}) counted
     ), written as (
       insert into flow.transient as present (bucket, key, value, revision, expires_at)
-      select ${bucket}, ${key}, ${Buffer.from(json)}, ${revision(sql)},
+      select ${bucket}, ${key}, ${Buffer.from(json)}, ${firstRevision(sql)},
         clock_timestamp() + ${ttlMs}::float8 * interval '1 millisecond'
       from execution, others where "isOpen" and not "isFull"
       on conflict (bucket, key) do update set
         value = excluded.value, revision = greatest(present.revision + 1, excluded.revision),
         expires_at = excluded.expires_at, updated_at = now()
-      returning revision, expires_at as "expiresAt"
+      returning ${WRITTEN(sql, "present")}
     )
     select execution.*, others.*, written.* from execution cross join others left join written on true`;
   if (row === undefined) return { status: "unknown" };
   if (row.revision !== null) {
-    return { status: "saved", value: { key, revision: Number(row.revision), expiresAt: row.expiresAt } };
+    return { status: "saved", value: { key, revision: row.revision, expiresAt: row.expiresAt } };
   }
   return { status: row.isOpen ? "full" : "ended" };
 }
@@ -62,12 +65,12 @@ export async function findExecutionValue(
   executionId: string,
   key: string,
 ): Promise<(ExecutionValue & { json: string }) | undefined> {
-  const [row] = await sql<{ value: Uint8Array; revision: string; expiresAt: Date | null }[]>`
-    select value, revision, expires_at as "expiresAt" from flow.transient
+  const [row] = await sql<RowOf<typeof FOUND>[]>`
+    select ${FOUND(sql)} from flow.transient
     where bucket = ${bucketOf(executionId)} and key = ${key} and (expires_at is null or expires_at > clock_timestamp())`;
   if (row === undefined) return undefined;
-  const json = Buffer.from(row.value).toString("utf8");
-  return { key, json, revision: Number(row.revision), expiresAt: row.expiresAt };
+  const { value, revision, expiresAt } = row;
+  return { key, json: Buffer.from(value).toString("utf8"), revision, expiresAt };
 }
 
 /** Deletes a value where there is one. */
@@ -82,14 +85,13 @@ export async function listExecutionValues(
   limit: number,
   after = "",
 ): Promise<ExecutionValueListed[]> {
-  const rows = await sql<(Omit<ExecutionValueListed, "revision"> & { revision: string })[]>`
-    select key, revision, expires_at as "expiresAt", octet_length(value) as bytes, updated_at as "updatedAt"
+  return await sql<ExecutionValueListed[]>`
+    select ${LISTED(sql)}, octet_length(value) as bytes
     from flow.transient
     where bucket = ${bucketOf(executionId)} and key > ${after}
       and (expires_at is null or expires_at > clock_timestamp())
     order by key
     limit ${limit}`;
-  return rows.map((row) => ({ ...row, revision: Number(row.revision) }));
 }
 
 /** Deletes every value of an execution. */
@@ -135,7 +137,7 @@ function bucketOf(executionId: string): string {
   return `${PREFIX}${executionId}`;
 }
 
-/** As in `transient.ts`: a revision that was read before a deletion must not match the value after it. */
-function revision(sql: Database["sql"]) {
+/** As in `credentials/key-values.ts`: a revision that was read before a deletion must not match the value after it. */
+function firstRevision(sql: Database["sql"]) {
   return sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`;
 }

@@ -4,8 +4,8 @@ import { type Database, transaction } from "../database/database.ts";
 import { PARTITIONS_LOCK } from "./event-partitions.ts";
 
 /**
- * Dropping needs the whole log for itself, and who writes to it waits behind whoever waits for that: less than an event batch
- * waits before it is refused (0.25 s). Once it has it, dropping takes milliseconds, whatever the size: the files are removed
+ * Dropping needs an exclusive lock on the whole log, and writers queue behind it: shorter than an event batch waits before it is
+ * refused (0.25 s). Once it has it, dropping takes milliseconds, whatever the size: the files are removed
  * after the commit.
  */
 const TABLE_LOCK_MS = 200;

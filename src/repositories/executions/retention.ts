@@ -2,7 +2,7 @@ import { firstIdAt } from "../../platform/system/ids.ts";
 import type { Database } from "../database/database.ts";
 
 /*
- * What goes when it has been kept for long enough (FLOW_RETENTION_DAYS), in statements of a bounded number of rows. Nothing
+ * Deletion of rows that were kept for long enough (FLOW_RETENTION_DAYS), in statements of a bounded number of rows. No table
  * has an index for it: ids grow in time, so "older than" is a range of the primary key, and a walk over it passes the few
  * rows that stay. Events are not deleted here: they go with their month (`old-partitions.ts`).
  */

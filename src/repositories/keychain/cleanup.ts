@@ -1,8 +1,7 @@
 import type { Database } from "../database/database.ts";
 
 /*
- * What goes from the keychain without being asked to: entries of executions that have ended, and what expired long ago. Bounded
- * statements; rows that somebody else is writing are passed over.
+ * Deletion of entries whose execution has ended, and of those that expired long ago. Bounded statements; locked rows are skipped.
  */
 
 /** Deletes the entries of these executions, as far as they have ended or are gone; gives how many. */
@@ -63,7 +62,7 @@ export async function deleteExpiredEntries({ sql }: Database, days: number, limi
 }
 
 /**
- * Deletes at most `limit` entries with `auto_renew` that have expired and that nobody has asked for in `days`; gives how many.
+ * Deletes at most `limit` entries with `auto_renew` that have expired and were not read for `days`; gives how many.
  */
 export async function deleteUnusedEntries({ sql }: Database, days: number, limit: number): Promise<number> {
   const { count } = await sql`

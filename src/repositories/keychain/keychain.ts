@@ -9,8 +9,8 @@ import type { Database } from "../database/database.ts";
 import { keychain } from "../tables/secret.ts";
 
 /*
- * Entries of the keychain (interface specification, Keychain). A local or shared entry is its execution's: what has ended has
- * none, also before its rows are deleted. All times are the database's. What is given out or changed is told to the audit log in
+ * Entries of the keychain (interface specification, Keychain). A local or shared entry belongs to an execution: one that has ended has
+ * no entries, also before its rows are deleted. All times are by the database's clock. The audit row of a read or change is written by
  * the same statement.
  */
 
@@ -41,9 +41,9 @@ export interface KeychainOwner {
   isOpen: boolean;
 }
 
-/** What was found under a key. */
+/** The result of a read. */
 export interface KeychainRead {
-  /** Undefined for a global entry, and for an execution that there is not. */
+  /** Undefined for a global entry, and for an unknown execution. */
   ownerId: string | undefined;
   row: KeychainRow | undefined;
 }
@@ -84,7 +84,7 @@ export async function readOwnedEntry(
   return { ownerId, row: isFound === true ? rest : undefined };
 }
 
-/** The execution whose entry it is; undefined for one that there is not. */
+/** The execution that owns the entry; undefined for an unknown one. */
 export async function findKeychainOwner(
   { sql }: Database,
   scope: KeychainScope,
@@ -94,7 +94,7 @@ export async function findKeychainOwner(
   return row;
 }
 
-/** What is written, encrypted. */
+/** An entry to write, encrypted. */
 export interface NewKeychainRow {
   cacheKey: string;
   name: string;
@@ -120,7 +120,7 @@ export interface KeychainExpiry {
 }
 
 /**
- * Writes an entry, whatever was there, and ends the lease of whoever resolved it. An entry that is renewed goes on counting its
+ * Writes or replaces an entry, and ends the lease of the process that resolved it. A renewed entry goes on counting its
  * reads. Undefined, and nothing is written, when its owner has ended.
  */
 export async function saveKeychainEntry(
@@ -186,7 +186,7 @@ export async function listKeychainEntries(
     .limit(limit);
 }
 
-/** A read counts as a use, also that of an expired entry: one that nobody asks for goes (see `keychain-upkeep.ts`). */
+/** A read counts as a use, also that of an expired entry: entries without use are deleted (see `cleanup.ts`). */
 function counted(sql: ISql, reads: number) {
   return sql`accessed_at = now(), access_count = least(k.access_count::bigint + ${reads}::int, 2147483647)`;
 }
@@ -195,7 +195,7 @@ function found(sql: ISql) {
   return sql`${COLUMNS(sql, "k")}, ${secondsLeft(sql)} as "ttlSeconds", k.expires_at <= clock_timestamp() as "isExpired"`;
 }
 
-/** Of an entry that has expired only the request that renews it is given out. */
+/** Of an expired entry only the request that renews it is returned. */
 function decrypted(sql: ISql): ReturnType<ISql> {
   return sql`exists (select from read where not "isExpired" or "autoRenew")`;
 }

@@ -7,7 +7,7 @@ import { keychainLease } from "../tables/secret.ts";
  * `expires_at`; with one it is a failure that is told until then.
  */
 
-/** What became of an ask. */
+/** The answer to a request for the lease. */
 export type LeaseOutcome =
   | { status: "granted" }
   /** The entry is live. */
@@ -15,13 +15,13 @@ export type LeaseOutcome =
   | { status: "failed"; message: string }
   | { status: "held"; holder: string | undefined };
 
-/** Who asks, for how many milliseconds. */
+/** The requesting holder, and for how many milliseconds. */
 export interface LeaseAsked {
   holder: string;
   leaseMs: number;
 }
 
-/** Gives the lease when the entry is not live and nobody holds it, or to the holder that has it. */
+/** Gives the lease when the entry is not live and the lease is free, or to its holder. */
 export async function askKeychainLease(
   database: Database,
   cacheKey: string,

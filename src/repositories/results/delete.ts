@@ -4,11 +4,11 @@ import { isFinalResult, isOver, isOwner, type Removal, removalColumns, removalJs
 import { WRITING_MS_MAX } from "./write.ts";
 
 /*
- * Results that go. A payload in its row goes with it at once; of one that is elsewhere the row stays, as `deleting`, until
- * the payload is gone: readers do not find it any more, and whoever dies in between leaves it to be found.
+ * Deletion of results. A payload in its row is deleted with it; for a payload elsewhere the row stays, as `deleting`, until the
+ * payload is removed: readers do not find it any more, and after a crash in between it is found by {@link takeLeftovers}.
  */
 
-/** What one statement took away. */
+/** The results that one statement deleted. */
 export interface Taken {
   /** Results that readers found before. */
   count: number;
@@ -29,7 +29,7 @@ export function takeExpired({ sql }: Database, limit: number): Promise<Taken> {
   );
 }
 
-/** All results of executions, whatever their scope, at most `limit`. What is being written at this moment goes later. */
+/** All results of executions, whatever their scope, at most `limit`. Payloads that are being written are deleted later. */
 export function takeAll({ sql }: Database, executionIds: readonly string[], limit: number): Promise<Taken> {
   return take(
     sql,
@@ -95,7 +95,7 @@ export async function takeEnded(
 
 /**
  * Payloads that a process left half written or half removed, at most `limit`, the oldest first. They are this caller's for a
- * minute: one that cannot be removed now is not tried again at once.
+ * minute: a failed removal is not tried again at once.
  */
 export async function takeLeftovers({ sql }: Database, limit: number): Promise<Removal[]> {
   return await sql<Removal[]>`

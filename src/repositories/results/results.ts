@@ -39,7 +39,7 @@ export function removalJson(sql: ISql) {
   return sql`json_build_object(${sql.unsafe(REMOVAL_FIELDS)})`;
 }
 
-/** What became of a payload: until when it is kept, whose it is, and the one that it replaced elsewhere. */
+/** A stored payload: until when it is kept, its root execution, and the payload elsewhere that it replaced. */
 export interface SavedRow {
   expiresAt: Date;
   rootExecutionId: string;
@@ -61,7 +61,7 @@ const FOUND = columnsOf(result, [
 /** A payload as it was found. */
 export interface FoundResult extends RowOf<typeof FOUND> {
   isExpired: boolean;
-  /** What its scope names has ended, and it is no part of that execution's result. */
+  /** Its scope has ended, and it is not part of the execution's result. */
   hasEnded: boolean;
 }
 
@@ -71,7 +71,7 @@ export interface FoundResult extends RowOf<typeof FOUND> {
  * the engine's own. The command's row is locked until the transaction ends, so that the claim cannot be lost in between; a
  * claim that is being taken at this moment is waited for, and then compared.
  *
- * A payload elsewhere that it replaces stays on record, as one that is to be removed.
+ * A payload elsewhere that it replaces stays on record, to be removed.
  */
 export async function saveInRow(
   { sql }: Database | Transaction,

@@ -43,7 +43,7 @@ export async function findOwners(
 
 /** Results of a step that are old enough to be looked at, of an open execution. */
 export interface StepResults {
-  /** What their references begin with. */
+  /** The beginning of their references. */
   prefix: string;
   /** They were stored before this, by the database's clock. */
   before: Date;

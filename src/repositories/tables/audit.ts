@@ -3,7 +3,7 @@ import { bigint, check, index, text } from "drizzle-orm/pg-core";
 import { auth, id, instant, object } from "./columns.ts";
 
 /**
- * Who did what, what let or did not let them, and how it ended. Rows are only ever added: a trigger refuses every change, and
+ * Actions of callers: actor, action, resource, the rule that decided, and the result. Rows are only added: a trigger refuses every change, and
  * every removal but that of retention (`repositories/access/audit`). No row holds a secret.
  */
 export const auditLog = auth.table(
@@ -20,7 +20,7 @@ export const auditLog = auth.table(
     action: text("action").notNull(),
     /** On what: `credential/pg_demo`. */
     resource: text("resource").notNull(),
-    /** What decided: `access:worker` for a route that takes a worker's token at least. */
+    /** The rule that decided: `access:worker` for a route that takes a worker's token at least. */
     rule: text("rule").notNull(),
     result: text("result").$type<"allow" | "deny" | "error">().notNull(),
     address: text("address"),
@@ -30,7 +30,7 @@ export const auditLog = auth.table(
   },
   (table) => [
     index("audit_log_for_retention").on(table.at),
-    // Who touched this credential.
+    // Actions on one credential.
     index("audit_log_for_resource").on(table.resource, table.auditId),
     check("audit_log_actor_kind", sql`actor_kind IN ('operator', 'worker', 'user', 'anonymous', 'system')`),
     check("audit_log_result", sql`result IN ('allow', 'deny', 'error')`),

@@ -18,7 +18,7 @@ export const users = auth.table(
     userId: identity("user_id"),
     email: text("email").notNull(),
     displayName: text("display_name").notNull(),
-    /** Who vouches for them, and under which name there: null until they log in first. */
+    /** The identity provider and the user's name there: null before the first login. */
     issuer: text("issuer"),
     subject: text("subject"),
     isActive: boolean("is_active").notNull().default(true),
@@ -34,7 +34,7 @@ export const users = auth.table(
   ],
 );
 
-/** Sessions by the SHA-256 of their token: who reads this table can use none of them. */
+/** Sessions by the SHA-256 of their token: a reader of this table can use none of them. */
 export const sessions = auth.table(
   "sessions",
   {
@@ -75,14 +75,14 @@ export const roles = auth.table(
   () => [check("roles_name_form", sql`name ~ '^[a-z][a-z0-9_-]{0,63}$'`)],
 );
 
-/** What may be allowed beside playbooks: `manage_users`, `view_audit`, …. */
+/** Permissions beside playbooks: `manage_users`, `view_audit`, …. */
 export const permissions = auth.table("permissions", {
   permissionId: identity("permission_id"),
   name: text("name").notNull().unique("permissions_name"),
   description: text("description").notNull(),
 });
 
-/** What a role gives beside playbooks. */
+/** The permissions of a role beside playbooks. */
 export const rolePermissions = auth.table(
   "role_permissions",
   {
@@ -96,7 +96,7 @@ export const rolePermissions = auth.table(
   (table) => [primaryKey({ name: "role_permissions_pkey", columns: [table.roleId, table.permissionId] })],
 );
 
-/** Who has which role, and who gave it. */
+/** Roles of users, and who granted them. */
 export const userRoles = auth.table(
   "user_roles",
   {
@@ -106,7 +106,7 @@ export const userRoles = auth.table(
     roleId: userReference("role_id")
       .notNull()
       .references(() => roles.roleId, { onDelete: "cascade" }),
-    /** The administrator; null for what the installation itself gave. */
+    /** The administrator; null for a grant of the installation itself. */
     grantedBy: userReference("granted_by"),
     grantedAt: instant("granted_at").notNull().defaultNow(),
     isActive: boolean("is_active").notNull().default(true),
@@ -120,7 +120,7 @@ export const userRoles = auth.table(
   ],
 );
 
-/** What a role may do with which playbooks; see `schema/rules/access-rules`. */
+/** The permissions of a role on playbooks; see `schema/rules/access-rules`. */
 export const playbookPermissions = auth.table(
   "playbook_permissions",
   {

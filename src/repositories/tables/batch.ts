@@ -13,7 +13,7 @@ export const batch = flow.table(
   "batch",
   {
     requestId: id("request_id").primaryKey(),
-    /** Who sent it: idempotency keys are unique per caller. */
+    /** The sender: idempotency keys are unique per caller. */
     caller: text("caller").notNull(),
     idempotencyKey: text("idempotency_key"),
     /** SHA-256 of the body, in hex: the same key with another body is refused. */
@@ -34,7 +34,7 @@ export const batch = flow.table(
   },
   (table) => [
     uniqueIndex("batch_for_idempotency").on(table.caller, table.idempotencyKey).where(sql`idempotency_key IS NOT NULL`),
-    // What a server that died has left, and the depth of the queue.
+    // Batches that a dead server left, and the depth of the queue.
     index("batch_for_recovery").on(table.requestId).where(sql`state IN ('accepted', 'processing')`),
     check("batch_state", sql`state IN ('accepted', 'processing', 'completed', 'failed')`),
     check("batch_code", sql`(code IS NOT NULL) = (state = 'failed')`),

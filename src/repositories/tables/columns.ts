@@ -30,7 +30,7 @@ export const object = (column: string) => jsonb(column).$type<JsonObject>();
 
 /**
  * A JSON document exactly as it was written: the order of its keys, and U+0000 in its texts, which `jsonb` loses and refuses.
- * What playbooks can read again is kept so; nothing looks into it in SQL.
+ * Documents that playbooks can read again are kept so; no SQL reads into them.
  */
 export const document = <T = JsonObject>(column: string) => json(column).$type<T>();
 

@@ -45,7 +45,7 @@ export const execution = flow.table(
     /** When it is to fail if it is still open. */
     deadlineAt: instant("deadline_at"),
     updatedAt: updatedAt(),
-    /** Who started it, where the start had an idempotency key: keys are unique per caller. */
+    /** The caller that started it, where the start had an idempotency key: keys are unique per caller. */
     caller: text("caller"),
     idempotencyKey: text("idempotency_key"),
     /** SHA-256 of the start's body, in hex: the same key with another body is refused. */
@@ -80,7 +80,7 @@ export const execution = flow.table(
 );
 
 /**
- * One row per command. A row that is PENDING is also the outbox: who missed the notification finds it by polling. Its id
+ * One row per command. A PENDING row is also the outbox: a worker that missed the notification finds it by polling. Its id
  * tells its age (`firstIdAt`), so "pending for a minute" is a range of ids.
  *
  * No index finds the finished commands of an execution: its events tell of them, and finished rows are deleted by age, a
@@ -100,7 +100,7 @@ export const command = flow.table(
     kinds: text("kinds").array().notNull(),
     /** Labels that the worker must have. */
     labels: object("labels"),
-    /** What the worker gets, written once: step run, iterations, context. Its size is bounded; large values are references. */
+    /** The worker's input, written once: step run, iterations, context. Its size is bounded; large values are references. */
     body: document<Command>("body").notNull(),
     /** The worker that holds it. This and the next two are set exactly while it is claimed. */
     worker: text("worker"),

@@ -5,8 +5,8 @@ import { bytes, createdAt, flow, id, instant, name, object } from "./columns.ts"
 /**
  * Results that are not inline: what a reference says, and the payload itself where the row is the store. A payload that is
  * kept elsewhere has its row before it is written (`pending`) and until it is removed (`deleting`), so that none is ever
- * without one. Those rows stand beside the one that readers find, under a name of their own (`writing`): what is there stays
- * until another payload is complete.
+ * without one. Those rows stand beside the one that readers find, under their own name (`writing`): the present payload
+ * stays until another one is complete.
  */
 export const result = flow.table(
   "result",
@@ -32,17 +32,17 @@ export const result = flow.table(
     location: object("location"),
     extracted: object("extracted").notNull().default({}),
     preview: object("preview"),
-    /** Bytes as stored, where the store is this database. Who stored them chose to compress them or not: the migration sets EXTERNAL. */
+    /** Bytes as stored, where the store is this database. The sender chose whether to compress them: the migration sets EXTERNAL. */
     payload: bytes("payload"),
     createdAt: createdAt(),
   },
   (table) => [
     primaryKey({ name: "result_pkey", columns: [table.executionId, table.ref, table.writing] }),
     index("result_for_expiry").on(table.expiresAt).where(sql`expires_at IS NOT NULL`),
-    // What ends with its step or execution; what is left of it then is permanent. The sum keeps the primary key from passing
+    // Results that end with their step or execution; those that are kept then become permanent. The sum keeps the primary key from passing
     // for another way to walk over executions in order: it would lead over every permanent result.
     index("result_for_scope").on(table.scope, sql`(execution_id + 0)`).where(sql`scope IN ('step', 'execution')`),
-    // What ends with the root execution.
+    // Results that end with the root execution.
     index("result_for_root").on(table.rootExecutionId).where(sql`scope = 'workflow'`),
     // Payloads that a process left half written or half deleted.
     index("result_for_cleanup").on(table.createdAt).where(sql`state <> 'stored'`),

@@ -37,7 +37,7 @@ export const lease = flow.table(
   {
     name: text("name").primaryKey(),
     holder: text("holder").notNull(),
-    /** Grows with each new holder: who finds another number here has lost the lease. */
+    /** Grows with each new holder: a process that finds another number has lost the lease. */
     token: bigint("token", { mode: "number" }).notNull(),
     acquiredAt: instant("acquired_at").notNull().defaultNow(),
     expiresAt: instant("expires_at").notNull(),

@@ -3,7 +3,7 @@ import { boolean, check, index, integer, text } from "drizzle-orm/pg-core";
 import { createdAt, flow, id, instant, object, updatedAt } from "./columns.ts";
 
 /*
- * What is encrypted at rest. Columns are those of the interface specification; `data_encrypted` is an envelope that names its
+ * Tables with values that are encrypted at rest. Columns are those of the interface specification; `data_encrypted` is an envelope that names its
  * key and is bound to table, name and id.
  */
 
@@ -53,7 +53,7 @@ export const keychain = flow.table(
   (table) => [
     // Specified; asks by name.
     index("keychain_for_catalog").on(table.keychainName, table.catalogId),
-    // What an execution leaves is deleted when it ends.
+    // Entries of an execution are deleted when it ends.
     index("keychain_for_execution").on(table.executionId),
     index("keychain_for_renewal").on(table.expiresAt).where(sql`auto_renew`),
     // Expired rows are deleted.
@@ -68,8 +68,8 @@ export const keychain = flow.table(
 );
 
 /**
- * Who may resolve or renew an entry, one at a time: also one that is not there yet. A row goes when the entry is set; the rest
- * is deleted after its time.
+ * The right to resolve or renew an entry, one holder at a time, also for an entry that does not exist yet. A row goes when the entry
+ * is set; other rows are deleted after their time.
  */
 export const keychainLease = flow.table("keychain_lease", {
   cacheKey: text("cache_key").primaryKey(),

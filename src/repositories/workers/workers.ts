@@ -1,24 +1,21 @@
-import type { JsonObject } from "../../schema/words/json.ts";
 import { numbers } from "../database/bulk-columns.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
+import { runtime } from "../tables/runtime.ts";
 
-/** A process that takes part. */
-export interface NewRuntime {
-  /** From `reserveIds`; not used when the name is known already. */
-  runtimeId: string;
-  kind: "worker" | "server";
-  name: string;
-  capacity: number;
-  labels: JsonObject;
+/**
+ * A process that takes part. The id comes from `reserveIds` and is not used when the name is known already. `about` has process id,
+ * host name and version; of a worker also `instance`.
+ */
+export interface NewRuntime
+  extends Pick<typeof runtime.$inferSelect, "runtimeId" | "kind" | "name" | "capacity" | "labels" | "about"> {
   capabilities: readonly string[];
-  /** Process id, host name, version; of a worker also `instance`. */
-  about: JsonObject;
   /** Of a worker: that of its process, where it says one. */
   instance?: string;
 }
 
-/** What registering did. */
+/** The result of a registration. */
 export interface Registered {
   /** Of the process's row. */
   id: string;
@@ -32,15 +29,15 @@ export interface Registered {
  *
  * Locks: its row, and the commands that are released, in the order of their ids.
  */
-export async function registerRuntime({ sql }: Database, runtime: NewRuntime): Promise<Registered> {
-  const { instance = null } = runtime;
+export async function registerRuntime({ sql }: Database, entry: NewRuntime): Promise<Registered> {
+  const { instance = null } = entry;
   const [row] = await sql<Registered[]>`
     with own as materialized (
       select c.command_id from flow.command c
-      where c.worker = ${runtime.name} and c.status in ('CLAIMED', 'RUNNING') and ${instance}::text is not null
+      where c.worker = ${entry.name} and c.status in ('CLAIMED', 'RUNNING') and ${instance}::text is not null
         and not exists (
           select from flow.runtime r
-          where r.kind = ${runtime.kind} and r.name = ${runtime.name} and r.about->>'instance' = ${instance}::text
+          where r.kind = ${entry.kind} and r.name = ${entry.name} and r.about->>'instance' = ${instance}::text
         )
       order by c.command_id
       for no key update
@@ -50,8 +47,8 @@ export async function registerRuntime({ sql }: Database, runtime: NewRuntime): P
       returning c.command_id
     ), registered as (
     insert into flow.runtime (runtime_id, kind, name, status, capacity, labels, capabilities, about)
-    values (${runtime.runtimeId}, ${runtime.kind}, ${runtime.name}, 'ready', ${runtime.capacity},
-      ${sql.json(runtime.labels)}, ${[...runtime.capabilities]}::text[], ${sql.json(runtime.about)})
+    values (${entry.runtimeId}, ${entry.kind}, ${entry.name}, 'ready', ${entry.capacity},
+      ${sql.json(entry.labels)}, ${[...entry.capabilities]}::text[], ${sql.json(entry.about)})
     on conflict (kind, name) do update set
       status = 'ready',
       capacity = excluded.capacity,
@@ -67,7 +64,7 @@ export async function registerRuntime({ sql }: Database, runtime: NewRuntime): P
   return row;
 }
 
-/** What a worker says that it runs. */
+/** A worker's report of its running commands. */
 export interface HeartbeatInput {
   name: string;
   /** That of its process; absent: any. */
@@ -80,7 +77,7 @@ export interface HeartbeatInput {
   graceMs: number;
 }
 
-/** What a worker is told, and what was found out about it. A listed command is in `held` or in one of the next three. */
+/** The answer to a heartbeat. Each listed command is in `held` or in one of the next three. */
 export interface Heartbeat {
   /** Its claims, whose leases are renewed. One whose row is being written at this moment keeps the lease it has. */
   held: string[];
@@ -98,10 +95,10 @@ export interface Heartbeat {
 const UNLISTED_MAX = 1_000;
 
 /**
- * A worker's sign of life, in one statement: its row is touched, leases of what it runs are renewed. Undefined when nobody of
- * that name is registered, it has signed off, or the name is another process's by now.
+ * A worker's sign of life, in one statement: its row is touched, leases of what it runs are renewed. Undefined when no worker
+ * of that name is registered, it has signed off, or another process has the name by now.
  *
- * Locks: its own row, and those commands that nobody writes at this moment (`skip locked`): a flush that ends some of them
+ * Locks: its own row, and those commands that are not being written (`skip locked`): a flush that ends some of them
  * neither waits for this nor deadlocks with it. The next heartbeat comes long before a lease is over.
  */
 export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput): Promise<Heartbeat | undefined> {
@@ -155,7 +152,7 @@ export async function isReplaced({ sql }: Database, name: string, instance: stri
   return rows.length > 0;
 }
 
-/** Holds for the row of this process, and for one that says nothing of its own. */
+/** True of this process's row, and of a row without an instance. */
 function ofInstance(sql: Database["sql"], instance: string | undefined) {
   return instance === undefined ? sql`` : sql`and coalesce(about->>'instance', ${instance}) = ${instance}`;
 }
@@ -174,7 +171,7 @@ function listed(sql: Database["sql"], fate: string) {
 
 /**
  * Signs a worker off: it is offline, and the leases of what it still holds are over, so that others may claim it at once.
- * Gives these commands; undefined when nobody of that name is registered, or another process is.
+ * Gives these commands; undefined when no worker of that name is registered, or another process is.
  */
 export async function deregisterWorker(
   { sql }: Database,
@@ -200,21 +197,24 @@ export async function deregisterWorker(
   return row?.released;
 }
 
+const POOL = columnsOf(runtime, [
+  "runtimeId",
+  "name",
+  "status",
+  "capacity",
+  "labels",
+  "capabilities",
+  "about",
+  "heartbeatAt",
+  "createdAt",
+]);
+
 /** A worker as the pool shows it. */
-export interface PoolWorker {
-  runtimeId: string;
-  name: string;
-  status: "ready" | "draining" | "offline";
-  capacity: number;
+export interface PoolWorker extends RowOf<typeof POOL> {
   /** Commands that it holds, as the database has it. */
   running: number;
-  labels: JsonObject;
-  capabilities: string[];
-  about: JsonObject;
-  heartbeatAt: Date;
   /** Milliseconds since then, by the database's clock. */
   heartbeatAgeMs: number;
-  createdAt: Date;
 }
 
 /** Workers in the order of their names. The cursor is a name. */
@@ -223,8 +223,7 @@ export async function listWorkers(
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<PoolWorker, string>> {
   const rows = await sql<PoolWorker[]>`
-    select r.runtime_id as "runtimeId", r.name, r.status, r.capacity, held.count as running, r.labels, r.capabilities,
-      r.about, r.heartbeat_at as "heartbeatAt", r.created_at as "createdAt",
+    select ${POOL(sql, "r")}, held.count as running,
       greatest(round(extract(epoch from now() - r.heartbeat_at) * 1000), 0)::float8 as "heartbeatAgeMs"
     from flow.runtime r cross join lateral (
       select count(*)::int as count from flow.command c
@@ -249,7 +248,7 @@ export async function signOffServer({ sql }: Database, name: string): Promise<vo
     update flow.runtime set status = 'offline', heartbeat_at = now() where kind = 'server' and name = ${name}`;
 }
 
-/** Deletes rows of processes that were not heard of for so long; gives how many. What they hold is claimable without them. */
+/** Deletes rows of processes that were silent for so long; gives how many. Their commands are claimable without the rows. */
 export async function deleteSilentRuntimes({ sql }: Database, silentMs: number): Promise<number> {
   const { count } = await sql`
     delete from flow.runtime where heartbeat_at <= now() - ${silentMs}::float8 * interval '1 millisecond'`;
