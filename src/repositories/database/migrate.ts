@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { packagePath } from "../../platform/system/package-file.ts";
-import { FlowError } from "../../schema/words/errors.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { type Database, type Transaction, transaction } from "./database.ts";
 import { databaseMessage, unreachable } from "./error-codes.ts";
-import { type Migration, readMigrations } from "./migration-files.ts";
 
 /** The result of {@link migrate}. */
 export interface Migrated {
@@ -12,6 +14,16 @@ export interface Migrated {
   late: string[];
   /** Name of the newest migration in the database. */
   version: string;
+}
+
+/** One file of `migrations/`. */
+interface Migration {
+  /** File name without its ending; names sort in the order of application. */
+  name: string;
+  /** SQL: any number of statements. */
+  text: string;
+  /** Of the text with plain line ends, in hex: a checkout that writes its own line ends is no edit. */
+  sha256: string;
 }
 
 /** Any number: what all servers of this program lock while they migrate ("flow" in ASCII). */
@@ -145,4 +157,24 @@ async function guarded<T>(database: Database, work: () => Promise<T>): Promise<T
       cause: error,
     });
   }
+}
+
+const FILE = /^(\d{4}_[a-z0-9_]+)\.sql$/;
+
+/** All migrations of a folder in order. Throws `FlowError` FILE_UNREADABLE when it cannot be read or has none. */
+async function readMigrations(folder: string): Promise<Migration[]> {
+  try {
+    const names = (await readdir(folder)).map((file) => FILE.exec(file)?.[1]).filter((name) => name !== undefined);
+    if (names.length === 0) throw new Error("there is no migration in it");
+    return await Promise.all(names.sort().map((name) => readMigration(folder, name)));
+  } catch (cause) {
+    const message = `Cannot read the database migrations in ${folder}: ${messageOf(cause)}`;
+    const hint = "The installation is incomplete; install the package again";
+    throw new FlowError("FILE_UNREADABLE", `${message}. ${hint}`, { cause });
+  }
+}
+
+async function readMigration(folder: string, name: string): Promise<Migration> {
+  const text = (await readFile(join(folder, `${name}.sql`), "utf8")).replaceAll("\r\n", "\n");
+  return { name, text, sha256: createHash("sha256").update(text).digest("hex") };
 }
