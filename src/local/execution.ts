@@ -13,7 +13,7 @@ import type { FlowEvent } from "../schema/words/event.ts";
 import { runCommand } from "../worker/command/run-command.ts";
 import { after } from "../worker/deadline.ts";
 import type { CommandProgram, WorkerDeps } from "../worker/deps.ts";
-import { createTurns } from "../worker/yield-to-event-loop.ts";
+import { createEventLoopTurns } from "../worker/yield-to-event-loop.ts";
 import type { LocalResults } from "./results.ts";
 
 /** Commands of one execution that run at a time in this process. */
@@ -86,7 +86,7 @@ export async function runExecution(
     finished.resolve();
   };
   const inOrder = serial(fold);
-  const turns = createTurns(deps.clock);
+  const turns = createEventLoopTurns(deps.clock);
   const report = async (events: FlowEvent[]) => {
     if (turns.isOver()) await turns.next();
     try {

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import type { Clock } from "../ports/clock.ts";
 import {
-  FAILURE_TOLD_MS,
+  FAILURE_REMEMBERED_MS,
   type KeychainKey,
   type KeychainStore,
   type KeychainWrite,
@@ -40,7 +40,7 @@ export function createLocalKeychain(clock: Clock): LocalKeychain {
   const end = (id: string, answer: LeaseAnswer) => {
     const lease = leases.get(id);
     leases.delete(id);
-    for (const tell of lease?.waiting ?? []) tell(answer);
+    for (const answerWaiter of lease?.waiting ?? []) answerWaiter(answer);
   };
   const heldByAnother = (id: string, holder: string): Lease | undefined => {
     const lease = leases.get(id);
@@ -91,7 +91,7 @@ export function createLocalKeychain(clock: Clock): LocalKeychain {
     fail(key, holder, message) {
       const id = cacheKey(key);
       if (leases.get(id)?.holder === holder) {
-        failures.set(id, { message, until: clock.now() + FAILURE_TOLD_MS });
+        failures.set(id, { message, until: clock.now() + FAILURE_REMEMBERED_MS });
         end(id, { status: "failed", message });
       }
       return Promise.resolve();

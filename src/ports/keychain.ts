@@ -40,7 +40,7 @@ export interface KeychainWrite {
 export type KeychainForm = Pick<KeychainWrite, "credentialType" | "cacheType" | "schema">;
 
 /** A holder's wish for the right to resolve or renew an entry. */
-export interface LeaseAsk {
+export interface LeaseRequest {
   /** Who asks: unique among all that may ask at once. The holder that asks again is granted it again. */
   holder: string;
   /** After this time the lease ends by itself: longer than the work takes. */
@@ -61,7 +61,7 @@ export type LeaseAnswer =
   | { status: "held" };
 
 /** How long a failure is told to whoever asks for the lease: 200 workers must not make 200 requests that fail. */
-export const FAILURE_TOLD_MS = 5_000;
+export const FAILURE_REMEMBERED_MS = 5_000;
 
 /**
  * Cached tokens and secrets of playbooks (interface specification, Keychain). Every call throws `FlowError` INVALID_INPUT for
@@ -75,9 +75,9 @@ export interface KeychainStore {
   /**
    * Single flight per entry over all workers: granted to one at a time; the others wait up to `waitMs` and hear how it ended.
    */
-  lease(key: KeychainKey, ask: LeaseAsk): Promise<LeaseAnswer>;
+  lease(key: KeychainKey, ask: LeaseRequest): Promise<LeaseAnswer>;
   /**
-   * The holder could not do it: those who wait are told, and whoever asks within {@link FAILURE_TOLD_MS} too. Nothing happens
+   * The holder could not do it: those who wait are told, and whoever asks within {@link FAILURE_REMEMBERED_MS} too. Nothing happens
    * when the lease is another's by now.
    */
   fail(key: KeychainKey, holder: string, message: string): Promise<void>;

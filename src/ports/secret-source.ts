@@ -6,14 +6,14 @@ export const REQUESTED_KINDS = ["secret_manager", "oauth2", "http", "google_id_t
 export type RequestedKind = (typeof REQUESTED_KINDS)[number];
 
 /** Fields that were obtained. */
-export interface Obtained {
+export interface ObtainedSecret {
   fields: JsonObject;
   /** How long they last, where the answer says so. */
   ttlSeconds?: number;
 }
 
 /** What a token is wanted for, where the credential itself does not say. */
-export interface TokenWish {
+export interface TokenOptions {
   scopes?: readonly string[];
   /** An identity token for this audience instead of an access token. */
   audience?: string;
@@ -37,11 +37,11 @@ export interface SecretSource {
     definition: JsonObject,
     credential: StoredCredential | undefined,
     signal: AbortSignal,
-  ): Promise<Obtained>;
+  ): Promise<ObtainedSecret>;
   /** Carries out a renewal (interface specification, Renewal configuration). Anything but HTTP 200 is a failure. */
-  renew(config: JsonObject, signal: AbortSignal): Promise<Obtained>;
+  renew(config: JsonObject, signal: AbortSignal): Promise<ObtainedSecret>;
   /** The OAuth token of a credential: kept until shortly before it ends, requested once however many ask. */
-  token(credential: StoredCredential, wish: TokenWish, signal: AbortSignal): Promise<AccessToken>;
+  token(credential: StoredCredential, wish: TokenOptions, signal: AbortSignal): Promise<AccessToken>;
   /** The token was refused by whom it was for: the next one is a fresh one. */
   forget(token: string): void;
   /** Closes its connections. */

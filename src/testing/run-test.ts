@@ -15,7 +15,7 @@ import { FlowError, messageOf } from "../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/words/json.ts";
 import type { StoredResult } from "../schema/words/result.ts";
 import type { Tool } from "../tools/contract/tool.ts";
-import { plainValue } from "../worker/task/to-plain-json.ts";
+import { toPlainJson } from "../worker/task/to-plain-json.ts";
 import { checkRun, elapsedSeconds, startedSteps } from "./expectations.ts";
 import type { Failure } from "./failure.ts";
 import { instrument } from "./instrument.ts";
@@ -30,7 +30,7 @@ export const TEST_MS_MAX = 60_000;
 const START = "2026-01-01T00:00:00Z";
 
 /** What a test needs of its surroundings. */
-export interface TestSurroundings {
+export interface TestContext {
   playbook: LocalPlaybook;
   findChild: FindChild;
   /** Calls after which a test is given up; default 100,000. */
@@ -54,15 +54,15 @@ export interface TestOutcome {
 }
 
 /** Runs one test: the real engine and worker, tools that answer what the test says, time that jumps. Never throws. */
-export async function runTest(test: TestCase, around: TestSurroundings): Promise<TestOutcome> {
+export async function runTest(test: TestCase, context: TestContext): Promise<TestOutcome> {
   const startedAt = performance.now();
   const clock = createVirtualClock(Date.parse(test.now ?? START));
   const results = createLocalResults(() => clock.now());
-  const real = around.realTools(results);
+  const real = context.realTools(results);
   const failures: Failure[] = [];
   let state = emptyState();
   try {
-    state = await execute(test, around, real, results, failures, clock);
+    state = await execute(test, context, real, results, failures, clock);
   } catch (error) {
     failures.push({ what: "run", message: `the run could not be carried out: ${messageOf(error)}` });
   } finally {
@@ -74,13 +74,13 @@ export async function runTest(test: TestCase, around: TestSurroundings): Promise
 
 async function execute(
   test: TestCase,
-  around: TestSurroundings,
+  context: TestContext,
   real: { get(kind: string): Promise<Tool> },
   results: LocalResults,
   failures: Failure[],
   clock: VirtualClock,
 ): Promise<ExecutionState> {
-  const limit = stopAfter(TEST_MS_MAX, around.signal);
+  const limit = stopAfter(TEST_MS_MAX, context.signal);
   const giveUp = (failure: Failure) => {
     if (limit.gaveUp.length === 0) limit.gaveUp.push(failure);
     limit.stop();
@@ -94,7 +94,7 @@ async function execute(
     clock,
     prefixOf,
     giveUp,
-    ...(around.callsMax !== undefined && { callsMax: around.callsMax }),
+    ...(context.callsMax !== undefined && { callsMax: context.callsMax }),
   });
   let lastId = 0;
   const deps: LocalDeps = {
@@ -125,7 +125,7 @@ async function execute(
     newId: deps.newId,
     find(request) {
       tools.count(prefixOf(request.parent.execution_id) + request.parent.step);
-      return around.findChild(request.path ?? request.catalogId ?? "", request.parentFile);
+      return context.findChild(request.path ?? request.catalogId ?? "", request.parentFile);
     },
     execute(playbook, start, signal) {
       const { parent } = start;
@@ -134,11 +134,11 @@ async function execute(
       return runExecution(deps, mocked(playbook, prefix), start, signal);
     },
   });
-  const catalogId = around.playbook.program.playbook.path;
+  const catalogId = context.playbook.program.playbook.path;
   const target = test.target === undefined ? {} : { target: test.target };
   try {
     const request = { executionId: deps.newId(), catalogId, input: test.workload ?? {}, ...target };
-    const state = await clock.runUntil(family.runRoot(around.playbook, request, limit.signal));
+    const state = await clock.runUntil(family.runRoot(context.playbook, request, limit.signal));
     await clock.runUntil(family.idle());
     failures.push(...limit.gaveUp, ...tools.failures);
     if (limit.gaveUp.length === 0) failures.push(...(await check(test, state, results, tools.calls)));
@@ -156,7 +156,7 @@ async function check(
 ): Promise<Failure[]> {
   const references = loadedReferences(results);
   const plain = async (stored: StoredResult | null): Promise<Json | undefined> =>
-    stored === null ? undefined : await references.evaluate(() => plainValue(new ResultView(stored, references)));
+    stored === null ? undefined : await references.evaluate(() => toPlainJson(new ResultView(stored, references)));
   const expect = test.expect ?? {};
   const ofSteps: JsonObject = {};
   for (const step of Object.keys(expect.results ?? {})) {

@@ -13,7 +13,7 @@ import type { PythonToolOptions } from "./python/python.ts";
 import { SCRIPT_BYTES_MAX } from "./scripts/auth.ts";
 import type { ScriptFetcher } from "./scripts/http.ts";
 import type { ShellOptions } from "./shell/shell.ts";
-import type { WarehouseOptions } from "./snowflake/snowflake.ts";
+import type { SnowflakeOptions } from "./snowflake/snowflake.ts";
 import type { SqldbOptions } from "./sqldb/sqldb.ts";
 import type { TransferOptions } from "./transfer/transfer.ts";
 
@@ -36,7 +36,7 @@ export interface ToolSettings {
   shell?: ShellOptions;
   sqldb?: Omit<SqldbOptions, "egress">;
   duckdb?: Omit<DuckdbOptions, "network">;
-  warehouse?: Omit<WarehouseOptions, "egress">;
+  warehouse?: Omit<SnowflakeOptions, "egress">;
   transfer?: Omit<TransferOptions, "egress" | "driver">;
   python?: PythonToolOptions;
 }
@@ -104,8 +104,8 @@ const LOADERS: { readonly [K in DriverKind]: Loader } = {
     return await scripted("duckdb", tool, settings, egress, get);
   },
   warehouse: async (settings, egress, get) => {
-    const { createWarehouseTool } = await import("./snowflake/snowflake.ts");
-    return await scripted("warehouse", createWarehouseTool({ ...settings.warehouse, egress }), settings, egress, get);
+    const { createSnowflakeTool } = await import("./snowflake/snowflake.ts");
+    return await scripted("warehouse", createSnowflakeTool({ ...settings.warehouse, egress }), settings, egress, get);
   },
   transfer: async (settings, egress, get) =>
     (await import("./transfer/transfer.ts")).createTransferTool({ ...settings.transfer, egress, driver: get }),

@@ -1,7 +1,7 @@
 import type { ClaimedWork } from "../ports/work-server.ts";
 
 /** What a worker has to tell its operators: whoever wires it makes log lines and counters of it. */
-export type Happening =
+export type WorkerEvent =
   /** A command ended; `given up`: its claim was lost, it was cancelled, or the worker had to stop. */
   | { type: "command.ended"; work: ClaimedWork; durationMs: number; outcome: "reported" | "given up" }
   | { type: "claim.given_up"; work: ClaimedWork; why: string }

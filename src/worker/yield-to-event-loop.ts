@@ -7,13 +7,13 @@ import type { Clock } from "../ports/clock.ts";
 const TURN_MS = 20;
 
 /** Turns of 20 ms: work that finds one over waits for the next. */
-export interface Turns {
+export interface EventLoopTurns {
   isOver(): boolean;
   next(): Promise<void>;
 }
 
 /** Begins the first turn. */
-export function createTurns(clock: Pick<Clock, "busy">): Turns {
+export function createEventLoopTurns(clock: Pick<Clock, "busy">): EventLoopTurns {
   const busy = () => clock.busy?.() ?? performance.now();
   let began = busy();
   let next: Promise<void> | undefined;

@@ -56,7 +56,7 @@ function services({ url, headers }: RecordedRequest): Answer {
 
 /** Resolves every entry of a block. */
 async function resolved(t: TestContext, block: string): Promise<Record<string, JsonObject>> {
-  const { server, source } = await secretBench(t, services, (origin) => ({ addresses: { cloudBUrl: origin } }));
+  const { server, source } = await secretBench(t, services, (origin) => ({ addresses: { awsUrl: origin } }));
   const credentials: Record<string, { type: string; data: JsonObject }> = {
     crm_client: { type: "oauth2", data: { client_id: "c", client_secret: "s", token_url: `${server.origin}/crm` } },
     secrets_reader: { type: "custom", data: { access_key_id: "a", secret_access_key: "b", region: "eu-west-1" } },

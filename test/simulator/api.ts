@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ServerCall, ServerReply } from "../../src/adapters/server/connection.ts";
-import type { LedgerEntry } from "../../src/adapters/server/running-table.ts";
+import type { RunningEntry } from "../../src/adapters/server/running-table.ts";
 import { resultOf } from "../../src/engine/state/results.ts";
 import { isTerminal } from "../../src/engine/state/state.ts";
 import { commandAnswer } from "../../src/routes/workers/claimed-command.ts";
@@ -160,7 +160,7 @@ async function pool({ tables, orchestrator, query }: ApiParts, what: string, bod
     await query(async () => tables.workers.register(name));
     return { status: "ok" };
   }
-  const running = body["running"] as unknown as LedgerEntry[];
+  const running = body["running"] as unknown as RunningEntry[];
   const found = await query(async () => tables.workers.heartbeat(name, running));
   if (found === undefined) throw new FlowError("unknown", `No worker '${name}' is registered here`);
   if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, name);

@@ -8,7 +8,7 @@ import { playbookOf, runSeed, type Summary } from "./run-seeds.ts";
 import { simulate } from "./simulate.ts";
 
 /*
- * Servers (`createAdvance`) and workers (`createWork`) as they are, on a store, a broker and a network that lose, double, delay
+ * Servers (`createAdvance`) and workers (`createWorker`) as they are, on a store, a broker and a network that lose, double, delay
  * and reorder, in one process and in virtual time. Servers and workers crash at any await point and start again with nothing
  * in memory; clocks jump (see faults.ts for all of it, invariants.ts for what must hold afterwards). Each run is compared
  * with the same playbook in the local runtime.

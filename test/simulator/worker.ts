@@ -4,7 +4,7 @@ import { createServerResults } from "../../src/adapters/server/results.ts";
 import { createServerWork } from "../../src/adapters/server/work.ts";
 import type { ClaimedWork } from "../../src/ports/work-server.ts";
 import { isJsonObject } from "../../src/schema/words/json.ts";
-import { createWork, type Work } from "../../src/worker/loop/worker.ts";
+import { createWorker as createClaimingWorker, type Worker } from "../../src/worker/loop/worker.ts";
 import { type Answering, connect } from "./network.ts";
 import { programOf } from "./playbooks.ts";
 import { type Process, startProcess, type World } from "./process.ts";
@@ -21,7 +21,7 @@ export interface WorkerParts extends World {
   broken(error: unknown): void;
 }
 
-/** A virtual worker: the real `createWork` in processes that crash and are started again. */
+/** A virtual worker: the real `createWorker` in processes that crash and are started again. */
 export interface VirtualWorker {
   /** Commands that it runs, as it knows. */
   running(): number;
@@ -37,7 +37,7 @@ export function createWorker(parts: WorkerParts): VirtualWorker {
   const { clock, random } = parts;
   let offsetMs = 0;
   let lives = 0;
-  let ledger = new Map<number, ClaimedWork>();
+  let running = new Map<number, ClaimedWork>();
 
   const begin = () => {
     lives += 1;
@@ -47,17 +47,17 @@ export function createWorker(parts: WorkerParts): VirtualWorker {
       freezeMs: FREEZE_MS,
       offset: () => offsetMs,
     });
-    ledger = new Map();
+    running = new Map();
     process.onDeath(() => {
-      ledger = new Map();
+      running = new Map();
       clock.after(random.between(100, 10_000), begin);
     });
-    live(parts, process, ledger, lives);
+    live(parts, process, running, lives);
   };
   begin();
 
   return {
-    running: () => ledger.size,
+    running: () => running.size,
     jump: (ms) => {
       offsetMs += ms;
     },
@@ -65,13 +65,13 @@ export function createWorker(parts: WorkerParts): VirtualWorker {
 }
 
 /** One life: registers, claims, and beats, until its process dies. */
-function live(parts: WorkerParts, process: Process, ledger: Map<number, ClaimedWork>, serial: number): void {
+function live(parts: WorkerParts, process: Process, running: Map<number, ClaimedWork>, serial: number): void {
   const { name, random, script, servers, broken } = parts;
   const connection = connect(parts, process, servers);
   const retry = { clock: process.clock, random: random.next, connection };
   const children = createServerChildren({ ...retry, calls: connection, connections: 4 });
   const claimOf = (commandId: string) => {
-    const found = [...ledger.values()].findLast(({ command }) => command.command_id === commandId);
+    const found = [...running.values()].findLast(({ command }) => command.command_id === commandId);
     return { attempt: found?.attempt ?? 0, limit: found?.command.loop?.max_in_flight ?? 1 };
   };
   const tool = scriptedTool(script, process, claimOf);
@@ -87,7 +87,7 @@ function live(parts: WorkerParts, process: Process, ledger: Map<number, ClaimedW
     }
   };
   const beat = async () => {
-    const list = [...ledger.values()].map(({ command, attempt }) => ({ command_id: command.command_id, attempt }));
+    const list = [...running.values()].map(({ command, attempt }) => ({ command_id: command.command_id, attempt }));
     const reply = await post("/api/worker/pool/heartbeat", { name, running: list }).catch(() => undefined);
     if (reply?.status === 404) await register();
     if (reply?.status !== 200 || !isJsonObject(reply.body)) return;
@@ -97,7 +97,7 @@ function live(parts: WorkerParts, process: Process, ledger: Map<number, ClaimedW
   };
   let rows = 0;
   let keys = 0;
-  const work: Work = createWork({
+  const work: Worker = createClaimingWorker({
     server: createServerWork(connection, { name, kinds: undefined, labels: {} }),
     programs: async (id) => programOf(id),
     deps: {
@@ -122,19 +122,19 @@ function live(parts: WorkerParts, process: Process, ledger: Map<number, ClaimedW
       keys += 1;
       return `${name}-${serial}-${keys}`;
     },
-    ledger: {
+    runningTable: {
       add(claimed) {
         rows += 1;
-        ledger.set(rows, claimed);
+        running.set(rows, claimed);
         return rows;
       },
-      remove: (row) => void ledger.delete(row),
+      remove: (row) => void running.delete(row),
     },
     beat: () => void beat(),
     register: () => void register(),
-    tell(happening) {
-      if (happening.type === "fault") broken(happening.error);
-      if (happening.type === "report.invalid") broken(new Error(happening.message));
+    emit(event) {
+      if (event.type === "fault") broken(event.error);
+      if (event.type === "report.invalid") broken(new Error(event.message));
     },
   });
   process.repeat(HEARTBEAT_MS, () => void beat());

@@ -51,7 +51,7 @@ test("whoever reports more than eight MiB ahead of the server waits until it has
     start: () => undefined,
     answerLost: () => undefined,
     giveUp: () => undefined,
-    tell: (happening) => assert.fail(JSON.stringify(happening)),
+    emit: (event) => assert.fail(JSON.stringify(event)),
   });
   const { report } = reporter.open({ work: { command, attempt: 1 } });
   for (let count = 0; count < 8; count += 1) await report([done(MEBIBYTE - 1_000)]);

@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../src/adapters/system-clock.ts";
 import type { ClaimAnswer, ClaimedWork } from "../../src/ports/work-server.ts";
-import { claimForever } from "../../src/worker/loop/claim-loop.ts";
+import { runClaimLoop } from "../../src/worker/loop/claim-loop.ts";
 import { createSlots } from "../../src/worker/slots.ts";
-import type { Happening } from "../../src/worker/worker-event.ts";
+import type { WorkerEvent } from "../../src/worker/worker-event.ts";
 
 /** Claims of a server that answers when it is told to. */
 function setup() {
   const started: ClaimedWork[] = [];
-  const told: Happening[] = [];
+  const told: WorkerEvent[] = [];
   const requests: { answer(answer: ClaimAnswer): void; signal: AbortSignal }[] = [];
   const stop = new AbortController();
-  const ended = claimForever(
+  const ended = runClaimLoop(
     {
       server: {
         claim: (_, signal) =>
@@ -26,7 +26,7 @@ function setup() {
       slots: createSlots(4),
       start: (commands) => void started.push(...commands),
       unknown: () => undefined,
-      tell: (happening) => void told.push(happening),
+      emit: (event) => void told.push(event),
     },
     stop.signal,
   );

@@ -6,7 +6,7 @@ import type { FlowEvent } from "../../src/schema/words/event.ts";
 import { createSteppedClock } from "../../src/testing/stepped-clock.ts";
 import { createReporter } from "../../src/worker/reporting/reporter.ts";
 import { createSlots } from "../../src/worker/slots.ts";
-import type { Happening } from "../../src/worker/worker-event.ts";
+import type { WorkerEvent } from "../../src/worker/worker-event.ts";
 
 // What a worker does when the server fails over its reports, each time, by a fault of its own.
 
@@ -19,7 +19,7 @@ function setup(isPoison: (events: string) => boolean) {
   const clock = createSteppedClock(0);
   const tried: string[] = [];
   const taken: string[] = [];
-  const told: Happening[] = [];
+  const told: WorkerEvent[] = [];
   const gaveUp: string[] = [];
   let ended = 0;
   const server = {
@@ -42,7 +42,7 @@ function setup(isPoison: (events: string) => boolean) {
     },
     start: () => undefined,
     answerLost: () => undefined,
-    tell: (happening) => void told.push(happening),
+    emit: (event) => void told.push(event),
     giveUp: (claim) => void gaveUp.push(claim.work.command.command_id),
   });
   const end = (id: string): Promise<void> => {

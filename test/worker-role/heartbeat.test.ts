@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { createHeartbeat } from "../../src/adapters/server/heartbeat.ts";
-import { createLedger, LEDGER_ROWS, readLedger } from "../../src/adapters/server/running-table.ts";
+import { createRunningTable, RUNNING_ROWS_MAX, readRunningTable } from "../../src/adapters/server/running-table.ts";
 
 test("heartbeats go on while the main thread stands still, and tell what was begun right before", async (t) => {
   const memory = new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT);
   const cells = new BigInt64Array(memory);
   const server = new Worker(new URL("./support/beat-counter.js", import.meta.url), { workerData: memory });
   const port = await new Promise<number>((resolve) => server.once("message", resolve));
-  const ledger = createLedger();
+  const table = createRunningTable();
   let isRegistered = () => {};
   const registered = new Promise<void>((resolve) => {
     isRegistered = resolve;
@@ -25,7 +25,7 @@ test("heartbeats go on while the main thread stands still, and tell what was beg
       runtime: { pid: 1, hostname: "h", version: "0", instance: "i" },
     },
     intervalMs: 10,
-    ledger: ledger.memory,
+    runningTable: table.memory,
     onRegistered: () => isRegistered(),
     onAnswer: () => undefined,
     onRenewed: () => undefined,
@@ -38,7 +38,7 @@ test("heartbeats go on while the main thread stands still, and tell what was beg
   });
   heartbeat.start();
   await registered;
-  ledger.add({ command: { command_id: "9007199254740991" }, attempt: 1 });
+  table.add({ command: { command_id: "9007199254740991" }, attempt: 1 });
   // From here on no callback of this thread runs until five heartbeats have told of the command.
   for (let count = 0n; count < 5n; count = Atomics.load(cells, 0)) {
     assert.notEqual(
@@ -50,32 +50,32 @@ test("heartbeats go on while the main thread stands still, and tell what was beg
   assert.equal(Atomics.load(cells, 1), 9_007_199_254_740_991n);
 });
 
-test("a ledger holds what was added and not removed, and uses rows again", () => {
-  const ledger = createLedger();
-  const add = (id: number, attempt: number) => ledger.add({ command: { command_id: String(id) }, attempt });
+test("the table of running commands holds what was added and not removed, and reuses rows", () => {
+  const table = createRunningTable();
+  const add = (id: number, attempt: number) => table.add({ command: { command_id: String(id) }, attempt });
   const first = add(11, 1);
   add(12, 2);
-  assert.deepEqual(readLedger(ledger.memory), [
+  assert.deepEqual(readRunningTable(table.memory), [
     { command_id: "11", attempt: 1 },
     { command_id: "12", attempt: 2 },
   ]);
-  ledger.remove(first);
+  table.remove(first);
   assert.equal(add(13, 7), first);
-  assert.deepEqual(readLedger(ledger.memory), [
+  assert.deepEqual(readRunningTable(table.memory), [
     { command_id: "13", attempt: 7 },
     { command_id: "12", attempt: 2 },
   ]);
 });
 
-test("a ledger that is full takes no more, and goes on when a row is free", () => {
-  const ledger = createLedger();
-  const rows = Array.from({ length: LEDGER_ROWS }, (_, id) =>
-    ledger.add({ command: { command_id: String(id + 1) }, attempt: 1 }),
+test("a full table of running commands takes no more until a row is free", () => {
+  const table = createRunningTable();
+  const rows = Array.from({ length: RUNNING_ROWS_MAX }, (_, id) =>
+    table.add({ command: { command_id: String(id + 1) }, attempt: 1 }),
   );
-  const more = () => ledger.add({ command: { command_id: "1" }, attempt: 1 });
+  const more = () => table.add({ command: { command_id: "1" }, attempt: 1 });
   assert.equal(more(), -1);
-  ledger.remove(-1);
+  table.remove(-1);
   assert.equal(more(), -1);
-  ledger.remove(rows[5] ?? -1);
+  table.remove(rows[5] ?? -1);
   assert.equal(more(), rows[5]);
 });

@@ -31,7 +31,7 @@ function setup() {
     acknowledged: () => acknowledge(),
     start: () => undefined,
     answerLost: () => undefined,
-    tell: () => undefined,
+    emit: () => undefined,
     giveUp: () => undefined,
   });
   const work = { command: commandOf(1) as unknown as ClaimedWork["command"], attempt: 1 };

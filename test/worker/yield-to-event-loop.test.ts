@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSteppedClock } from "../../src/testing/stepped-clock.ts";
-import { createTurns } from "../../src/worker/yield-to-event-loop.ts";
+import { createEventLoopTurns } from "../../src/worker/yield-to-event-loop.ts";
 import { setup } from "./support/bench.ts";
 import { bad } from "./support/scripted-tools.ts";
 
@@ -13,7 +13,7 @@ function work(): void {
 
 test("a turn is over after 20 ms of work, and the next begins with the event loop's next round", async () => {
   let busyMs = 1_000;
-  const turns = createTurns({ busy: () => busyMs });
+  const turns = createEventLoopTurns({ busy: () => busyMs });
   busyMs += 20;
   assert.equal(turns.isOver(), false);
   busyMs += 1;
@@ -23,13 +23,13 @@ test("a turn is over after 20 ms of work, and the next begins with the event loo
 });
 
 test("without a clock that says so, work is measured by the system's", () => {
-  const turns = createTurns({});
+  const turns = createEventLoopTurns({});
   work();
   assert.equal(turns.isOver(), true);
 });
 
 test("in stepped time no work takes any, however slow the machine is: nothing gives way, and time does not move", async (t) => {
-  const turns = createTurns(createSteppedClock(0));
+  const turns = createEventLoopTurns(createSteppedClock(0));
   work();
   assert.equal(turns.isOver(), false);
   const calls: number[] = [];

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { moment } from "../system-clock.ts";
 import type { HeartbeatNews, HeartbeatOrder, HeartbeatStart } from "./heartbeat.ts";
-import { type LedgerEntry, readLedger } from "./running-table.ts";
+import { type RunningEntry, readRunningTable } from "./running-table.ts";
 
 /*
  * The thread that keeps a worker in the server's pool: registers, sends heartbeats, leaves. It has its own timer and its own
@@ -25,7 +25,7 @@ const FIRST_MS = 200;
 class Replaced extends Error {}
 
 const start = workerData as HeartbeatStart;
-const { url, token, registration, ledger } = start;
+const { url, token, registration, runningTable } = start;
 const { name } = registration;
 const { instance } = registration.runtime;
 /** Shorter where leases are: three heartbeats in each. */
@@ -93,7 +93,7 @@ async function register(): Promise<"beat"> {
 }
 
 async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; hasNews: boolean }> {
-  const all = readLedger(ledger);
+  const all = readRunningTable(runningTable);
   told = new Set(all.map(keyOf).filter((key) => told.has(key)));
   const running = all.filter((entry) => !told.has(keyOf(entry)));
   const waitMs = Math.min(intervalMs, WAIT_MS_MAX);
@@ -116,7 +116,7 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
   tell({ type: "answer", cancel, lost, sentAt, leaseMs });
   const cancelled = new Set(cancel);
   // Read again: what it was told to stop may have begun since.
-  for (const entry of readLedger(ledger)) if (cancelled.has(entry.command_id)) told.add(keyOf(entry));
+  for (const entry of readRunningTable(runningTable)) if (cancelled.has(entry.command_id)) told.add(keyOf(entry));
   for (const entry of lost) told.add(keyOf(entry));
   return { next: "beat", hasNews: cancel.length > 0 || lost.length > 0 };
 }
@@ -132,7 +132,7 @@ function renewed(body: unknown): void {
   intervalMs = Math.min(start.intervalMs, leaseMs / 3);
 }
 
-function keyOf({ command_id, attempt }: LedgerEntry): string {
+function keyOf({ command_id, attempt }: RunningEntry): string {
   return `${command_id} ${attempt}`;
 }
 

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { Secret } from "../../platform/crypto/secret.ts";
 import type { Moment } from "../../ports/clock.ts";
 import { messageOf } from "../../schema/words/errors.ts";
-import type { LedgerEntry } from "./running-table.ts";
+import type { RunningEntry } from "./running-table.ts";
 
 /** How a worker makes itself known (decisions, "Worker protocol"). */
 export interface Registration {
@@ -20,8 +20,8 @@ export interface HeartbeatStart {
   token: string | undefined;
   registration: Registration;
   intervalMs: number;
-  /** Memory of the ledger of what runs. */
-  ledger: SharedArrayBuffer;
+  /** Memory of the table of running commands. */
+  runningTable: SharedArrayBuffer;
 }
 
 /** What the thread is told. */
@@ -30,7 +30,7 @@ export type HeartbeatOrder = "beat" | "register" | "drain" | "leave";
 /** What the thread tells. */
 export type HeartbeatNews =
   | { type: "registered"; sentAt: Moment; leaseMs: number }
-  | { type: "answer"; cancel: string[]; lost: LedgerEntry[]; sentAt: Moment; leaseMs: number }
+  | { type: "answer"; cancel: string[]; lost: RunningEntry[]; sentAt: Moment; leaseMs: number }
   | { type: "replaced"; message: string }
   | { type: "failed"; doing: string; tries: number; message: string }
   | { type: "left" };
@@ -41,7 +41,7 @@ export interface HeartbeatParts extends Omit<HeartbeatStart, "token"> {
   /** The server knows this worker now; told again after each registration. */
   onRegistered(): void;
   /** Commands whose executions were cancelled, and claims that are no longer this worker's. */
-  onAnswer(answer: { cancel: string[]; lost: LedgerEntry[] }): void;
+  onAnswer(answer: { cancel: string[]; lost: RunningEntry[] }): void;
   /** The server has renewed the leases of what runs, with a call that was sent then. Told after what the answer says else. */
   onRenewed(sentAt: Moment, leaseMs: number): void;
   /** Another process has registered under this name: there are no further heartbeats. */
@@ -122,8 +122,8 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   };
 }
 
-function openThread({ url, token, registration, intervalMs, ledger }: HeartbeatParts): Worker {
-  const workerData: HeartbeatStart = { url, token: token?.reveal(), registration, intervalMs, ledger };
+function openThread({ url, token, registration, intervalMs, runningTable }: HeartbeatParts): Worker {
+  const workerData: HeartbeatStart = { url, token: token?.reveal(), registration, intervalMs, runningTable };
   // A file of its own in the bundle too: a thread begins with a file.
   const file = new URL("./heartbeat-thread.js", import.meta.url);
   // Its environment is empty: it needs nothing of it, and it holds secrets.

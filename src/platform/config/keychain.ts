@@ -9,22 +9,22 @@ export const KEYCHAIN_SETTINGS = {
     "Longest time of one request for a token or a secret",
     30,
   ),
-  cloudAUrl: address(
+  googleUrl: address(
     "FLOW_SECRETS_CLOUD_A_URL",
     "Address of the secret manager cloud_a (gcp)",
     "https://secretmanager.googleapis.com",
   ),
-  cloudBUrl: address(
+  awsUrl: address(
     "FLOW_SECRETS_CLOUD_B_URL",
     "Address of the secret manager cloud_b (aws)",
     "https://secretsmanager.<region>.amazonaws.com",
   ),
-  cloudCUrl: address(
+  azureUrl: address(
     "FLOW_SECRETS_CLOUD_C_URL",
     "Address of the vault of the secret manager cloud_c (azure)",
     "the credential's vault_url",
   ),
-  cloudCLoginUrl: address(
+  azureLoginUrl: address(
     "FLOW_SECRETS_CLOUD_C_LOGIN_URL",
     "Address where cloud_c gives tokens",
     "https://login.microsoftonline.com",

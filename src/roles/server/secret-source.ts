@@ -6,15 +6,15 @@ import { createSecretSource } from "../../tools/secrets/create-secret-source.ts"
 
 /** What requests tokens and secrets, as the settings say. `allowPrivate`: the private addresses that tools may reach. */
 export function openSecretSource(config: Config, allowPrivate: "all" | readonly string[]): SecretSource {
-  const { cloudAUrl, cloudBUrl, cloudCUrl, cloudCLoginUrl, metadataUrl, adcAccessToken } = config;
+  const { googleUrl, awsUrl, azureUrl, azureLoginUrl, metadataUrl, adcAccessToken } = config;
   return createSecretSource({
     allowPrivate,
     proxyOf: proxyRules(config),
     addresses: {
-      ...(cloudAUrl !== undefined && { cloudAUrl }),
-      ...(cloudBUrl !== undefined && { cloudBUrl }),
-      ...(cloudCUrl !== undefined && { cloudCUrl }),
-      ...(cloudCLoginUrl !== undefined && { cloudCLoginUrl }),
+      ...(googleUrl !== undefined && { googleUrl }),
+      ...(awsUrl !== undefined && { awsUrl }),
+      ...(azureUrl !== undefined && { azureUrl }),
+      ...(azureLoginUrl !== undefined && { azureLoginUrl }),
       ...(metadataUrl !== undefined && { metadataUrl }),
     },
     ...(adcAccessToken !== undefined && { adcAccessToken: adcAccessToken.reveal() }),

@@ -1,10 +1,10 @@
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { ClaimedWork } from "../../ports/work-server.ts";
-import type { Happening } from "../../worker/worker-event.ts";
+import type { WorkerEvent } from "../../worker/worker-event.ts";
 
 /** Makes log lines and counters of what happens in a worker: a worker has no port that could be asked for them. */
 export interface WorkerLog {
-  tell(happening: Happening): void;
+  record(event: WorkerEvent): void;
   /** Counters since the start: commands, given up, mean milliseconds of a command, requests that were tried again. */
   totals(): WorkerTotals;
 }
@@ -24,22 +24,19 @@ export function createWorkerLog(logger: Logger): WorkerLog {
   let totalMs = 0;
   let retries = 0;
   return {
-    tell(happening) {
-      switch (happening.type) {
+    record(event) {
+      switch (event.type) {
         case "command.ended":
-          if (happening.outcome === "given up") givenUp += 1;
+          if (event.outcome === "given up") givenUp += 1;
           else commands += 1;
-          totalMs += happening.durationMs;
-          logger.debug(
-            { ...ids(happening.work), duration_ms: happening.durationMs },
-            `a command was ${happening.outcome}`,
-          );
+          totalMs += event.durationMs;
+          logger.debug({ ...ids(event.work), duration_ms: event.durationMs }, `a command was ${event.outcome}`);
           return;
         case "claim.given_up":
-          logger.info(ids(happening.work), `a command is given up: ${happening.why}`);
+          logger.info(ids(event.work), `a command is given up: ${event.why}`);
           return;
         case "server.unavailable": {
-          const { doing, tries, delayMs, message } = happening;
+          const { doing, tries, delayMs, message } = event;
           retries += 1;
           const line = `the server does not answer while ${doing}: ${message}`;
           const fields = { tries, next_try_ms: Math.round(delayMs) };
@@ -49,14 +46,14 @@ export function createWorkerLog(logger: Logger): WorkerLog {
           return;
         }
         case "server.back":
-          logger.info({ tries: happening.tries }, `the server answers again (${happening.doing})`);
+          logger.info({ tries: event.tries }, `the server answers again (${event.doing})`);
           return;
         case "report.invalid":
-          logger.error(ids(happening.work), `the server refused events as malformed: ${happening.message}`);
+          logger.error(ids(event.work), `the server refused events as malformed: ${event.message}`);
           return;
         case "fault": {
-          const { work, error } = happening;
-          logger.error({ ...(work !== undefined && ids(work)), err: error }, `${happening.doing} failed`);
+          const { work, error } = event;
+          logger.error({ ...(work !== undefined && ids(work)), err: error }, `${event.doing} failed`);
         }
       }
     },

@@ -10,7 +10,7 @@ import { createServerKeychain } from "../../adapters/server/keychain.ts";
 import { createServerMcpServers } from "../../adapters/server/mcp-servers.ts";
 import { createEntryReader } from "../../adapters/server/programs.ts";
 import { createServerResults } from "../../adapters/server/results.ts";
-import { createLedger, type Ledger } from "../../adapters/server/running-table.ts";
+import { createRunningTable, type RunningTable } from "../../adapters/server/running-table.ts";
 import { createServerSealing } from "../../adapters/server/sealing.ts";
 import { createServerWork } from "../../adapters/server/work.ts";
 import { moment, systemClock } from "../../adapters/system-clock.ts";
@@ -23,7 +23,7 @@ import { createDocuments } from "../../services/catalog/documents.ts";
 import { createProgramCache } from "../../services/orchestration/memory/program-cache.ts";
 import type { TaskLine } from "../../worker/deps.ts";
 import { createLease, type Lease } from "../../worker/lease.ts";
-import { createWork, type Work } from "../../worker/loop/worker.ts";
+import { createWorker, type Worker } from "../../worker/loop/worker.ts";
 import { createClaimTraces } from "../telemetry/claim-traces.ts";
 import { openProcessTracing } from "../telemetry/open-tracing.ts";
 import { createWorkerLog, type WorkerLog } from "../telemetry/worker-log.ts";
@@ -78,7 +78,7 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
       "no heartbeat was answered for as long as a lease lasts: nothing new is begun until one is",
     ),
   );
-  const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, ledger: createLedger(), lease };
+  const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, runningTable: createRunningTable(), lease };
   const build = buildWork(basis, { beat: () => heartbeat.beat(), register: () => heartbeat.register() });
   const { work } = build;
   let begin = () => {};
@@ -116,12 +116,12 @@ interface WorkerBasis extends WorkerRoleDeps {
   token: Secret | undefined;
   log: WorkerLog;
   tracing: Tracing | undefined;
-  ledger: Ledger;
+  runningTable: RunningTable;
   lease: Lease;
 }
 
 interface WorkBuild {
-  work: Work;
+  work: Worker;
   tools: WorkerTools;
   /** Ends the connections. */
   close(): Promise<void>;
@@ -129,7 +129,7 @@ interface WorkBuild {
 
 /** The worker itself. It tells its heartbeat when one is due. */
 function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "register">): WorkBuild {
-  const { config, logger, name, log, tracing, ledger, lease } = basis;
+  const { config, logger, name, log, tracing, runningTable, lease } = basis;
   const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS });
   const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS });
   const server = { connection: calls, clock: systemClock, random: Math.random };
@@ -137,7 +137,7 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
   const documents = createDocuments();
   const ending = newAbort();
   const children = createServerChildren({ ...server, connection: waits, calls, connections: WAIT_CONNECTIONS });
-  const work = createWork({
+  const work = createWorker({
     server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
     programs: createProgramCache(createEntryReader(calls), documents),
     deps: {
@@ -160,10 +160,10 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
     capacity: config.workerCapacity,
     newAbort,
     newKey: createKeys(),
-    ledger,
+    runningTable,
     beat: () => heartbeat.beat(),
     register: () => heartbeat.register(),
-    tell: (happening) => log.tell(happening),
+    emit: (event) => log.record(event),
   });
   const close = async () => {
     ending.abort(new Error("The worker stops"));
@@ -190,7 +190,7 @@ function buildHeartbeat(basis: WorkerBasis, { work, tools }: WorkBuild, onRegist
       },
     },
     intervalMs: config.workerHeartbeatMs,
-    ledger: basis.ledger.memory,
+    runningTable: basis.runningTable.memory,
     onRegistered() {
       logger.info({ worker: name, capacity: config.workerCapacity, server: url }, "the worker is registered");
       onRegistered();

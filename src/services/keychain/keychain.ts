@@ -1,4 +1,4 @@
-import { FAILURE_TOLD_MS, type LeaseAnswer, type LeaseAsk } from "../../ports/keychain.ts";
+import { FAILURE_REMEMBERED_MS, type LeaseAnswer, type LeaseRequest } from "../../ports/keychain.ts";
 import type { AuditEntry } from "../../repositories/access/audit.ts";
 import {
   deleteKeychainEntry,
@@ -39,7 +39,7 @@ export interface Keychain {
   /** Entries of a catalog entry, never their data. Throws `FlowError` NOT_FOUND for an unknown one. */
   list(catalogId: string, page: PageAsked): Promise<Listed<KeychainListed>>;
   /** See `KeychainStore.lease`; throws as {@link set} does. */
-  lease(asked: KeychainAsked, ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;
+  lease(asked: KeychainAsked, ask: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer>;
   /** See `KeychainStore.fail`; false when the lease is another holder's. */
   fail(asked: KeychainAsked, holder: string, message: string): Promise<boolean>;
 }
@@ -84,7 +84,7 @@ export function createKeychain(deps: KeychainDeps): Keychain {
     },
     async fail(asked, holder, message) {
       const cacheKey = await cacheKeyOf(database, asked);
-      const failed = await failKeychainLease(database, cacheKey, { holder, message, toldMs: FAILURE_TOLD_MS });
+      const failed = await failKeychainLease(database, cacheKey, { holder, message, toldMs: FAILURE_REMEMBERED_MS });
       leases.changed(cacheKey);
       return failed;
     },

@@ -1,10 +1,10 @@
-import type { LeaseAnswer, LeaseAsk } from "../../ports/keychain.ts";
+import type { LeaseAnswer, LeaseRequest } from "../../ports/keychain.ts";
 import type { LeaseAsked, LeaseOutcome } from "../../repositories/keychain/leases.ts";
 
 /** Waiting for the right to resolve an entry, by its cache key. */
 export interface KeychainLeases {
   /** See `KeychainStore.lease`; answered `held` too when the signal is aborted. */
-  ask(cacheKey: string, ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;
+  ask(cacheKey: string, ask: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer>;
   /** This server has set the entry, or ended its lease: waiters check again. */
   changed(cacheKey: string): void;
 }
@@ -38,14 +38,14 @@ export function createKeychainLeases(
 }
 
 interface Queue {
-  join(ask: LeaseAsk, signal: AbortSignal): Promise<LeaseAnswer>;
+  join(ask: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer>;
   /** Poll at once. */
   look(): void;
 }
 
 /** A waiter for the lease. */
 interface Waiting {
-  ask: LeaseAsk;
+  ask: LeaseRequest;
   /** On the monotonic clock: then the answer is `held`. */
   until: number;
   signal: AbortSignal;

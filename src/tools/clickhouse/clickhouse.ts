@@ -8,9 +8,9 @@ import { headerText, isAnswer, type SqlHttp, type SqlHttpAnswer } from "../sql/h
 import type { RowBudget, StatementResult } from "../sql/run.ts";
 import { splitStatements, sqlPlaceholders } from "../sql/split-statements.ts";
 import { noSqlError, readSqlTexts, sqlResult, tooManyRows } from "../sql/task.ts";
-import { type AnalyticsConnection, readAnalyticsConnection } from "./connection.ts";
-import { analyticsFailure } from "./errors.ts";
-import { analyticsParameter, analyticsRow, parameterText } from "./values.ts";
+import { type ClickhouseConnection, readClickhouseConnection } from "./connection.ts";
+import { clickhouseFailure } from "./errors.ts";
+import { clickhouseParameter, clickhouseRow, parameterText } from "./values.ts";
 
 /** How long stopping a statement on the server may take, milliseconds. */
 const KILL_MS = 3_000;
@@ -20,24 +20,24 @@ const KILL_MS = 3_000;
  * interface; those of one task share a session there, so that temporary tables and settings last for the task. Result as
  * with PostgreSQL. Throws FlowError `INVALID_INPUT` and `EGRESS_REFUSED`.
  */
-export async function runAnalyticsTask(
+export async function runClickhouseTask(
   call: ToolCall,
   credential: Credential,
   http: SqlHttp,
   budget: RowBudget,
 ): Promise<ToolResult> {
-  const texts = readSqlTexts("sqldb", call.config).flatMap((text) => splitStatements(text, "warehouse"));
+  const texts = readSqlTexts("sqldb", call.config).flatMap((text) => splitStatements(text, "snowflake"));
   if (texts.length === 0) throw noSqlError();
   const params = call.config["params"] ?? [];
   const statements = texts.map(({ text }) => bind(text, params));
-  const connection = readAnalyticsConnection(call.config, credential);
+  const connection = readClickhouseConnection(call.config, credential);
   const session = statements.length > 1 ? randomUUID() : undefined;
   const results: StatementResult[] = [];
   let what = "The SQL statement";
   try {
     for (const [index, statement] of statements.entries()) {
       if (statements.length > 1) what = `SQL statement ${index + 1} of ${statements.length}`;
-      const outcome = await run({ connection, http, signal: call.signal, session, what }, statement, budget);
+      const outcome = await runStatement({ connection, http, signal: call.signal, session, what }, statement, budget);
       if ("status" in outcome) return outcome;
       results.push(outcome);
     }
@@ -48,8 +48,8 @@ export async function runAnalyticsTask(
   return sqlResult(results);
 }
 
-interface Talk {
-  connection: AnalyticsConnection;
+interface StatementRun {
+  connection: ClickhouseConnection;
   http: SqlHttp;
   signal: AbortSignal;
   session: string | undefined;
@@ -79,13 +79,13 @@ function bind(text: string, params: Json): BoundStatement {
   const values: Record<string, string> = {};
   let bound = "";
   let copied = 0;
-  for (const { start, end, number } of sqlPlaceholders(text, "warehouse")) {
+  for (const { start, end, number } of sqlPlaceholders(text, "snowflake")) {
     // `?` is an operator here.
     if (number === undefined) continue;
     const value = params[number - 1];
     if (value === undefined)
       throw configurationError(`The SQL uses parameter $${number}, and "params" has ${params.length} values.`);
-    const parameter = analyticsParameter(value);
+    const parameter = clickhouseParameter(value);
     values[`p${number}`] = parameter.text;
     bound += `${text.slice(copied, start)}{p${number}:${parameter.type}}`;
     copied = end;
@@ -93,17 +93,21 @@ function bind(text: string, params: Json): BoundStatement {
   return { text: bound + text.slice(copied), values };
 }
 
-async function run(talk: Talk, statement: BoundStatement, budget: RowBudget): Promise<StatementResult | ToolResult> {
+async function runStatement(
+  run: StatementRun,
+  statement: BoundStatement,
+  budget: RowBudget,
+): Promise<StatementResult | ToolResult> {
   const queryId = randomUUID();
   try {
-    let answer = await send(talk, statement, queryId, OUTPUT_SETTINGS, budget.bytes);
+    let answer = await send(run, statement, queryId, OUTPUT_SETTINGS, budget.bytes);
     // READONLY: a user who may change no setting. The values then come as the server writes them by default.
     if (isAnswer(answer) && headerText(answer.headers, "x-clickhouse-exception-code") === "164") {
-      answer = await send(talk, statement, randomUUID(), {}, budget.bytes);
+      answer = await send(run, statement, randomUUID(), {}, budget.bytes);
     }
-    return isAnswer(answer) ? readAnswer(talk, answer, budget) : answer;
+    return isAnswer(answer) ? readAnswer(run, answer, budget) : answer;
   } catch (error) {
-    if (talk.signal.aborted) await kill(talk, queryId);
+    if (run.signal.aborted) await kill(run, queryId);
     throw error;
   }
 }
@@ -117,7 +121,7 @@ const OUTPUT_SETTINGS = {
 };
 
 async function send(
-  { connection, http, signal, session }: Omit<Talk, "what">,
+  { connection, http, signal, session }: Omit<StatementRun, "what">,
   { text, values }: BoundStatement,
   queryId: string,
   settings: Readonly<Record<string, string>>,
@@ -145,11 +149,11 @@ async function send(
   );
 }
 
-function readAnswer(talk: Talk, answer: SqlHttpAnswer, budget: RowBudget): StatementResult | ToolResult {
-  const { origin } = talk.connection;
+function readAnswer(run: StatementRun, answer: SqlHttpAnswer, budget: RowBudget): StatementResult | ToolResult {
+  const { origin } = run.connection;
   const exception = headerText(answer.headers, "x-clickhouse-exception-code");
   if (answer.status !== 200 || exception !== undefined) {
-    return analyticsFailure(talk.what, origin.host, answer.status, exception, answer.text);
+    return clickhouseFailure(run.what, origin.host, answer.status, exception, answer.text);
   }
   if (answer.text.trim() === "") return { rows: [], rowCount: writtenRows(answer), columns: [] };
   const body = parsed(answer.text);
@@ -157,16 +161,16 @@ function readAnswer(talk: Talk, answer: SqlHttpAnswer, budget: RowBudget): State
   const data = isJsonObject(body) ? own(body, "data") : undefined;
   if (!Array.isArray(meta) || !Array.isArray(data)) {
     const format = headerText(answer.headers, "x-clickhouse-format");
-    const message = `${talk.what} gave no rows that can be read${format === undefined ? "" : ` (format ${format})`}: leave "format" out of the SQL.`;
+    const message = `${run.what} gave no rows that can be read${format === undefined ? "" : ` (format ${format})`}: leave "format" out of the SQL.`;
     return failed("parse", "INVALID_RESPONSE", message);
   }
   budget.rows -= data.length;
   budget.bytes -= answer.bytes;
-  if (budget.rows < 0) return failed("client_error", "RESULT_TOO_LARGE", tooManyRows(talk.what));
+  if (budget.rows < 0) return failed("client_error", "RESULT_TOO_LARGE", tooManyRows(run.what));
   const columns = meta
     .filter(isJsonObject)
     .map((column) => ({ name: String(column["name"]), type: String(column["type"]) }));
-  const rows = data.map((cells): JsonObject => analyticsRow(Array.isArray(cells) ? cells : [], columns));
+  const rows = data.map((cells): JsonObject => clickhouseRow(Array.isArray(cells) ? cells : [], columns));
   return { rows, rowCount: rows.length, columns: columns.map(({ name }) => name) };
 }
 
@@ -186,11 +190,11 @@ function writtenRows(answer: SqlHttpAnswer): number {
 }
 
 /** Never throws: the task is stopped either way. */
-async function kill(talk: Talk, queryId: string): Promise<void> {
+async function kill(run: StatementRun, queryId: string): Promise<void> {
   const signal = AbortSignal.timeout(KILL_MS);
   const statement = { text: "KILL QUERY WHERE query_id = {id:String} ASYNC", values: { id: queryId } };
   try {
-    await send({ ...talk, session: undefined, signal }, statement, randomUUID(), {});
+    await send({ ...run, session: undefined, signal }, statement, randomUUID(), {});
   } catch {
     // It cannot be reached: there is nothing more that we can do.
   }

@@ -4,7 +4,7 @@ import type { Credential } from "../contract/tool.ts";
 import { authorityOf } from "../http/auth.ts";
 
 /** Where a ClickHouse server's HTTP interface is and who we are there. */
-export interface AnalyticsConnection {
+export interface ClickhouseConnection {
   /** Address without a path. */
   origin: URL;
   user: string;
@@ -16,7 +16,7 @@ export interface AnalyticsConnection {
 }
 
 /** True for a credential whose database is spoken to over ClickHouse's HTTP interface. */
-export function isAnalytics(credential: Credential | undefined): credential is Credential {
+export function isClickhouse(credential: Credential | undefined): credential is Credential {
   return credential !== undefined && ["analytics_db", "clickhouse"].includes(credential.type.toLowerCase());
 }
 
@@ -26,7 +26,7 @@ export function isAnalytics(credential: Credential | undefined): credential is C
  * `ca`.
  * Keys also as `db_*`; `database` on the task wins. Throws FlowError `INVALID_INPUT`.
  */
-export function readAnalyticsConnection(config: JsonObject, credential: Credential): AnalyticsConnection {
+export function readClickhouseConnection(config: JsonObject, credential: Credential): ClickhouseConnection {
   const inline = isJsonObject(config["auth"]) ? config["auth"] : {};
   const text = (...names: string[]): string | undefined => {
     for (const layer of [inline, credential.data]) {

@@ -5,7 +5,7 @@ import { kindOfStatus } from "../http/errors.ts";
  * The result of a statement that ClickHouse refused. Its text is `Code: 62. DB::Exception: … (SYNTAX_ERROR) (version …)`:
  * the name is the error's code, the number stands in `details.code`.
  */
-export function analyticsFailure(
+export function clickhouseFailure(
   what: string,
   host: string,
   status: number,

@@ -4,20 +4,20 @@ import { isJsonObject, type Json, type JsonObject } from "../../schema/words/jso
  * A value of format JSONCompact as JSON, by its type's name (`Nullable(Int64)`, `Array(Decimal(9, 2))`): wide integers and
  * decimals come as text and become numbers, integers only while they are exact. Times come as ISO texts already.
  */
-export function analyticsJson(value: Json, type: string): Json {
+export function clickhouseJson(value: Json, type: string): Json {
   if (value === null) return null;
   const [name, inner] = splitType(type);
-  if (WRAPPERS.has(name)) return analyticsJson(value, inner);
+  if (WRAPPERS.has(name)) return clickhouseJson(value, inner);
   if (Array.isArray(value)) {
     if (name === "Tuple") {
       const types = parts(inner);
-      return value.map((item, index) => analyticsJson(item, withoutName(types[index] ?? "")));
+      return value.map((item, index) => clickhouseJson(item, withoutName(types[index] ?? "")));
     }
-    return value.map((item) => analyticsJson(item, inner));
+    return value.map((item) => clickhouseJson(item, inner));
   }
   if (isJsonObject(value)) {
     const of = name === "Map" ? (parts(inner)[1] ?? "") : "";
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, analyticsJson(item, of)]));
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clickhouseJson(item, of)]));
   }
   if (typeof value !== "string") return value;
   if (/^U?Int(8|16|32|64|128|256)$/.test(name)) return exact(value);
@@ -31,7 +31,7 @@ export function analyticsJson(value: Json, type: string): Json {
 const WRAPPERS: ReadonlySet<string> = new Set(["Nullable", "LowCardinality"]);
 
 /** A parameter: the type that it has in the statement (`{p1:Int64}`), and its text in the address. */
-export function analyticsParameter(value: Json): { type: string; text: string } {
+export function clickhouseParameter(value: Json): { type: string; text: string } {
   if (value === null) return { type: "Nullable(String)", text: "\\N" };
   return { type: typeOf(value), text: parameterText(value, false) };
 }
@@ -100,6 +100,6 @@ function finite(text: string): Json {
 }
 
 /** A row of a result as a map. */
-export function analyticsRow(cells: readonly Json[], columns: readonly { name: string; type: string }[]): JsonObject {
-  return Object.fromEntries(columns.map(({ name, type }, index) => [name, analyticsJson(cells[index] ?? null, type)]));
+export function clickhouseRow(cells: readonly Json[], columns: readonly { name: string; type: string }[]): JsonObject {
+  return Object.fromEntries(columns.map(({ name, type }, index) => [name, clickhouseJson(cells[index] ?? null, type)]));
 }

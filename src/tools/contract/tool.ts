@@ -1,4 +1,4 @@
-import type { TokenWish } from "../../ports/secret-source.ts";
+import type { TokenOptions } from "../../ports/secret-source.ts";
 import type { ProgressNumbers } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { ToolResult } from "../../schema/words/outcome.ts";
@@ -14,7 +14,7 @@ export interface Credential {
 /** OAuth tokens of credentials that have none themselves, kept by the worker for all its tasks. */
 export interface CredentialTokens {
   /** Throws `FlowError` UNAUTHENTICATED where it was refused, UNAVAILABLE without an answer, INVALID_INPUT. */
-  of(credential: Credential, wish?: TokenWish): Promise<string>;
+  of(credential: Credential, wish?: TokenOptions): Promise<string>;
   /** Whom it was for did not take it: the next one is a fresh one. */
   forget(token: string): void;
 }

@@ -29,7 +29,7 @@ export interface DuckdbDatabasesOptions {
 }
 
 /** A connection to a database, for one task. */
-export interface DuckdbLoan {
+export interface DuckdbLease {
   driver: Duckdb;
   connection: DuckDBConnection;
   /** True for an in-memory database that was made for this loan: it has no tables yet. */
@@ -51,7 +51,7 @@ export class DuckdbDatabases {
   readonly #options: DuckdbDatabasesOptions;
   /** By key, least recently used first. */
   readonly #open = new Map<string, Database>();
-  readonly #turns = new DuckdbTurns(CALLS_MAX);
+  readonly #turns = new DuckdbSemaphore(CALLS_MAX);
   #closed = false;
 
   constructor(options: DuckdbDatabasesOptions) {
@@ -62,7 +62,7 @@ export class DuckdbDatabases {
    * A connection to `database`: a path of a file, or `:memory:` and undefined for the execution's own. Throws FlowError
    * `INVALID_INPUT` for a file that may not be opened, `NOT_FOUND` without the driver, and what the driver throws.
    */
-  async lend(executionId: string, database: string | undefined): Promise<DuckdbLoan> {
+  async lend(executionId: string, database: string | undefined): Promise<DuckdbLease> {
     const driver = await loadDuckdb(this.#options.load);
     const inMemory = database === undefined || database === ":memory:";
     const path = inMemory ? undefined : await this.#confined(database);
@@ -195,7 +195,7 @@ function quoteText(text: string): string {
 }
 
 /** Lets so many calls run at a time, in the order in which they came. Holds those that wait. */
-export class DuckdbTurns {
+export class DuckdbSemaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 

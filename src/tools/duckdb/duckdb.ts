@@ -15,7 +15,7 @@ import type { Tool, ToolCall } from "../contract/tool.ts";
 import type { RowBudget, StatementResult } from "../sql/run.ts";
 import { splitStatements } from "../sql/split-statements.ts";
 import { leftOpenResult, noSqlError, readSqlTexts, sqlResult, tooManyRows } from "../sql/task.ts";
-import { type DuckdbAccess, DuckdbDatabases, type DuckdbLoan } from "./databases.ts";
+import { type DuckdbAccess, DuckdbDatabases, type DuckdbLease } from "./databases.ts";
 import type { Duckdb } from "./driver.ts";
 import { type DuckdbPlace, duckdbFailure } from "./errors.ts";
 import { type DuckdbParams, runDuckdbStatement } from "./run.ts";
@@ -93,7 +93,7 @@ async function open(
   call: ToolCall,
   databases: DuckdbDatabases,
   database: string | undefined,
-): Promise<DuckdbLoan | ToolResult> {
+): Promise<DuckdbLease | ToolResult> {
   try {
     return await databases.lend(call.executionId, database);
   } catch (error) {
@@ -104,7 +104,7 @@ async function open(
 
 async function runTexts(
   call: ToolCall,
-  loan: DuckdbLoan,
+  loan: DuckdbLease,
   texts: readonly string[],
   params: DuckdbParams,
   budget: RowBudget,
@@ -137,7 +137,7 @@ async function runTexts(
 type Prepare = () => Promise<DuckDBPreparedStatement>;
 
 /** The statements of all texts, by DuckDB's own parser. */
-async function extract(loan: DuckdbLoan, texts: readonly string[], signal: AbortSignal): Promise<Prepare[]> {
+async function extract(loan: DuckdbLease, texts: readonly string[], signal: AbortSignal): Promise<Prepare[]> {
   const statements: Prepare[] = [];
   for (const text of texts) {
     // The driver refuses a text of nothing but comments, and gives no reason.
@@ -149,7 +149,7 @@ async function extract(loan: DuckdbLoan, texts: readonly string[], signal: Abort
 }
 
 /** False when no transaction was open, which DuckDB tells by refusing. */
-async function rollBack(loan: DuckdbLoan, signal: AbortSignal): Promise<boolean> {
+async function rollBack(loan: DuckdbLease, signal: AbortSignal): Promise<boolean> {
   try {
     await loan.turn(() => loan.connection.run("rollback"), signal);
     return true;

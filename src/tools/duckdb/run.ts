@@ -2,7 +2,7 @@ import type { DuckDBPreparedStatement, DuckDBResult } from "@duckdb/node-api";
 import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
 import { configurationError } from "../contract/task-config.ts";
 import { jsonSize, type RowBudget, type StatementResult } from "../sql/run.ts";
-import type { DuckdbLoan } from "./databases.ts";
+import type { DuckdbLease } from "./databases.ts";
 import { duckdbJson, duckdbParameter } from "./values.ts";
 
 /** Values for placeholders: by number for `$1` and `?`, by name for `$name`. */
@@ -13,7 +13,7 @@ export type DuckdbParams = readonly Json[] | JsonObject;
  * driver's error, FlowError `INVALID_INPUT` for a parameter without a value, and the signal's reason.
  */
 export async function runDuckdbStatement(
-  loan: DuckdbLoan,
+  loan: DuckdbLease,
   prepared: DuckDBPreparedStatement,
   params: DuckdbParams,
   budget: RowBudget,
@@ -32,7 +32,7 @@ export async function runDuckdbStatement(
 
 /** Chunks of a result, some 2,000 rows each, until it ends. Throws the signal's reason. */
 export async function* duckdbChunks(
-  loan: DuckdbLoan,
+  loan: DuckdbLease,
   result: DuckDBResult,
   signal: AbortSignal,
 ): AsyncGenerator<Json[][]> {
@@ -53,7 +53,7 @@ const INTERRUPT_MS = 20;
  * Does the work; when the signal aborts, interrupts the connection until the work has ended, because a connection that is
  * closed under a statement never answers. Throws the signal's reason then.
  */
-export async function interruptible<T>(loan: DuckdbLoan, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+export async function interruptible<T>(loan: DuckdbLease, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const onAbort = () => {
     loan.connection.interrupt();
@@ -76,7 +76,7 @@ export async function interruptible<T>(loan: DuckdbLoan, signal: AbortSignal, wo
 }
 
 async function readRows(
-  loan: DuckdbLoan,
+  loan: DuckdbLease,
   result: DuckDBResult,
   budget: RowBudget,
   signal: AbortSignal,
@@ -97,7 +97,7 @@ async function readRows(
 }
 
 /** Binds the values that a statement names. Throws FlowError `INVALID_INPUT` for one that is missing. */
-export function bindParameters(loan: DuckdbLoan, prepared: DuckDBPreparedStatement, params: DuckdbParams): void {
+export function bindParameters(loan: DuckdbLease, prepared: DuckDBPreparedStatement, params: DuckdbParams): void {
   for (let index = 1; index <= prepared.parameterCount; index += 1) {
     const name = prepared.parameterName(index);
     const value = Array.isArray(params)

@@ -204,6 +204,6 @@ function statusOf(error: unknown): number | undefined {
     return error.code !== undefined && error.code >= 400 ? error.code : undefined;
   }
   // The SSE transport tells the status of a refused message only so.
-  const told = error instanceof Error ? /^Error POSTing to endpoint \(HTTP ([45]\d\d)\)/.exec(error.message) : null;
-  return told === null ? undefined : Number(told[1]);
+  const match = error instanceof Error ? /^Error POSTing to endpoint \(HTTP ([45]\d\d)\)/.exec(error.message) : null;
+  return match === null ? undefined : Number(match[1]);
 }

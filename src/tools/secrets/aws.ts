@@ -13,7 +13,7 @@ const SERVICE = "secretsmanager";
  * is the secret's name or ARN; `secret:key:stage:version`, as other tools of that cloud write it, selects a field and a version.
  * The credential holds `access_key_id`, `secret_access_key`, `region`, and `session_token` where there is one.
  */
-export const openCloudB: OpenManager = (parts, definition, credential) => {
+export const openAws: OpenManager = (parts, definition, credential) => {
   if (credential === undefined) {
     throw new FlowError("INVALID_INPUT", "The entry has no 'auth': a credential with an access key of cloud_b.");
   }
@@ -25,14 +25,14 @@ export const openCloudB: OpenManager = (parts, definition, credential) => {
     sessionToken: textField(data, "session_token", "aws_session_token"),
   };
   const ownUrl = textField(data, "base_url", "endpoint_url");
-  const { cloudBUrl } = parts.addresses;
-  const send = sender(parts.send, ownUrl === undefined && cloudBUrl !== undefined);
+  const { awsUrl } = parts.addresses;
+  const send = sender(parts.send, ownUrl === undefined && awsUrl !== undefined);
   return {
     readPath: splitPath,
     async read({ path, version }, signal) {
       const region =
         regionOf(path) ?? textField(definition, "region") ?? requiredText(where, data, "region", "aws_region");
-      const base = ownUrl ?? cloudBUrl ?? publicAddress(region);
+      const base = ownUrl ?? awsUrl ?? publicAddress(region);
       const request = await signV4({
         method: "POST",
         url: new URL(`${base.replace(/\/+$/, "")}/`),

@@ -17,14 +17,14 @@ const SCOPE = "https://vault.azure.net/.default";
  * the login endpoint. A path is the secret's name, `name/version`, or the secret's identifier with the vault's address. The
  * credential holds `tenant_id` (or `token_url`), `client_id`, `client_secret`, and `vault_url` or `vault`, its name.
  */
-export const openCloudC: OpenManager = (parts, definition, credential) => {
+export const openAzure: OpenManager = (parts, definition, credential) => {
   if (credential === undefined) {
     throw new FlowError("INVALID_INPUT", "The entry has no 'auth': client credentials that reach cloud_c.");
   }
   const where = `Credential '${credential.name}'`;
   const ownVault = textField(credential.data, "vault_url", "vault");
-  const { cloudCUrl } = parts.addresses;
-  const known = ownVault === undefined ? cloudCUrl : vaultAddress(ownVault);
+  const { azureUrl } = parts.addresses;
+  const known = ownVault === undefined ? azureUrl : vaultAddress(ownVault);
   const wanted = textField(definition, "vault");
   return {
     async read({ path, version }, signal) {
@@ -39,7 +39,7 @@ export const openCloudC: OpenManager = (parts, definition, credential) => {
       const at = [name, version ?? written].filter((part) => part !== undefined).map(encodeURIComponent);
       const url = new URL(`${vault.href.replace(/\/+$/, "")}/secrets/${at.join("/")}`);
       url.searchParams.set("api-version", API_VERSION);
-      const send = sender(parts.send, cloudCUrl !== undefined && address === cloudCUrl);
+      const send = sender(parts.send, azureUrl !== undefined && address === azureUrl);
       const answer = await send({ method: "GET", url, headers: { authorization: `Bearer ${token}` } }, signal);
       const body = jsonOf(answer);
       if (answer.status !== 200) throw refused(answer);
@@ -82,13 +82,13 @@ async function vaultToken(parts: ManagerParts, where: string, credential: Stored
   const given = textField(data, "access_token", "token");
   if (given !== undefined && textField(data, "client_id") === undefined) return given;
   const { token } = await parts.tokens.get(keyOf(credential), async (): Promise<AccessToken> => {
-    const { cloudCLoginUrl } = parts.addresses;
+    const { azureLoginUrl } = parts.addresses;
     const tokenUrl = textField(data, "token_url");
-    const login = cloudCLoginUrl ?? textField(data, "login_url") ?? LOGIN;
+    const login = azureLoginUrl ?? textField(data, "login_url") ?? LOGIN;
     const tenant = () => encodeURIComponent(requiredText(where, data, "tenant_id"));
     const client = { ...data, token_url: tokenUrl ?? `${login.replace(/\/+$/, "")}/${tenant()}/oauth2/v2.0/token` };
     const scope = textField(data, "scope") ?? SCOPE;
-    const send = sender(parts.send, tokenUrl === undefined && cloudCLoginUrl !== undefined);
+    const send = sender(parts.send, tokenUrl === undefined && azureLoginUrl !== undefined);
     // Not the caller's signal: others wait for the same token.
     const fields = await requestClientToken(send, where, client, [scope], new AbortController().signal);
     const expiresAt = parts.now() + (secondsOf(fields["expires_in"]) ?? 0) * 1_000;

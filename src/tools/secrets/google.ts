@@ -12,16 +12,16 @@ const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
  * `projects/p/secrets/s/versions/v`, without its end for the newest version, or the secret's name alone, with the project of
  * the entry or the credential. The credential is a service account, or anything else that gives an access token.
  */
-export const openCloudA: OpenManager = (parts, definition, credential) => {
+export const openGoogle: OpenManager = (parts, definition, credential) => {
   if (credential === undefined) {
     throw new FlowError("INVALID_INPUT", "The entry has no 'auth': a service account that reaches cloud_a.");
   }
   const where = `Credential '${credential.name}'`;
   const ownUrl = textField(credential.data, "base_url");
-  const { cloudAUrl } = parts.addresses;
-  const send = sender(parts.send, ownUrl === undefined && cloudAUrl !== undefined);
+  const { googleUrl } = parts.addresses;
+  const send = sender(parts.send, ownUrl === undefined && googleUrl !== undefined);
   const base = (location: string | undefined) =>
-    ownUrl ?? cloudAUrl ?? `https://secretmanager.${location === undefined ? "" : `${location}.rep.`}googleapis.com`;
+    ownUrl ?? googleUrl ?? `https://secretmanager.${location === undefined ? "" : `${location}.rep.`}googleapis.com`;
   const project = () =>
     textField(definition, "project") ?? requiredText(where, credential.data, "project_id", "project");
   return {

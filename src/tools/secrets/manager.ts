@@ -1,5 +1,5 @@
 import type { StoredCredential } from "../../ports/credentials.ts";
-import type { AccessToken, TokenWish } from "../../ports/secret-source.ts";
+import type { AccessToken, TokenOptions } from "../../ports/secret-source.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { SendSecret } from "./request.ts";
 import type { SecretPath } from "./secret-path.ts";
@@ -7,10 +7,10 @@ import type { TokenCache } from "./token-cache.ts";
 
 /** Addresses of the three services that an operator has set; absent: their public ones. */
 export interface SecretAddresses {
-  cloudAUrl?: string;
-  cloudBUrl?: string;
-  cloudCUrl?: string;
-  cloudCLoginUrl?: string;
+  googleUrl?: string;
+  awsUrl?: string;
+  azureUrl?: string;
+  azureLoginUrl?: string;
 }
 
 /** What reading secrets needs. */
@@ -18,7 +18,7 @@ export interface ManagerParts {
   send: SendSecret;
   addresses: SecretAddresses;
   tokens: TokenCache;
-  token(credential: StoredCredential, wish: TokenWish, signal: AbortSignal): Promise<AccessToken>;
+  token(credential: StoredCredential, wish: TokenOptions, signal: AbortSignal): Promise<AccessToken>;
   /** Milliseconds since 1970. */
   now(): number;
 }

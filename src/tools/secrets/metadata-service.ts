@@ -1,4 +1,4 @@
-import type { AccessToken, TokenWish } from "../../ports/secret-source.ts";
+import type { AccessToken, TokenOptions } from "../../ports/secret-source.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { secondsOf } from "./fields.ts";
@@ -25,7 +25,7 @@ const GIVEN_MS = 300_000;
 export async function machineToken(
   send: SendSecret,
   identity: MachineIdentity,
-  { scopes, audience }: TokenWish,
+  { scopes, audience }: TokenOptions,
   now: number,
   signal: AbortSignal,
 ): Promise<AccessToken> {

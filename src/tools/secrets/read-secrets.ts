@@ -1,20 +1,20 @@
 import type { StoredCredential } from "../../ports/credentials.ts";
-import type { Obtained } from "../../ports/secret-source.ts";
+import type { ObtainedSecret } from "../../ports/secret-source.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
-import { openCloudB } from "./aws.ts";
-import { openCloudC } from "./azure.ts";
-import { openCloudA } from "./google.ts";
+import { openAws } from "./aws.ts";
+import { openAzure } from "./azure.ts";
+import { openGoogle } from "./google.ts";
 import type { ManagerParts, OpenManager } from "./manager.ts";
 import { readSecretMap, selectKey } from "./secret-path.ts";
 
 const PROVIDERS: Readonly<Record<string, OpenManager>> = {
-  cloud_a: openCloudA,
-  gcp: openCloudA,
-  cloud_b: openCloudB,
-  aws: openCloudB,
-  cloud_c: openCloudC,
-  azure: openCloudC,
+  cloud_a: openGoogle,
+  gcp: openGoogle,
+  cloud_b: openAws,
+  aws: openAws,
+  cloud_c: openAzure,
+  azure: openAzure,
 };
 
 /** Secrets that are read at a time. */
@@ -29,7 +29,7 @@ export async function readSecrets(
   definition: JsonObject,
   credential: StoredCredential | undefined,
   signal: AbortSignal,
-): Promise<Obtained> {
+): Promise<ObtainedSecret> {
   const provider = String(own(definition, "provider") ?? "").toLowerCase();
   const open = own(PROVIDERS, provider) as OpenManager | undefined;
   if (open === undefined) {

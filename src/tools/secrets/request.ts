@@ -97,9 +97,9 @@ function tooSlow(request: SecretRequest, timeoutMs: number): FlowError {
 function noAnswer(request: SecretRequest, error: unknown): FlowError {
   const cause = rootCause(error);
   if (cause instanceof FlowError) return cause;
-  const { error: told } = requestFailure(describeRequest(request), error);
-  const code = told?.kind === "configuration" ? "INVALID_INPUT" : "UNAVAILABLE";
-  return new FlowError(code, told?.message ?? `${describeRequest(request)} failed.`, { cause: error });
+  const { error: failure } = requestFailure(describeRequest(request), error);
+  const code = failure?.kind === "configuration" ? "INVALID_INPUT" : "UNAVAILABLE";
+  return new FlowError(code, failure?.message ?? `${describeRequest(request)} failed.`, { cause: error });
 }
 
 /** Sends to an address that the operator has set, or to one that somebody else has written. */

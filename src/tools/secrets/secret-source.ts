@@ -3,7 +3,7 @@ import { untilAborted } from "../../platform/concurrency/until-aborted.ts";
 import { createEgressGuard } from "../../platform/http/egress.ts";
 import type { ProxyOf } from "../../platform/http/proxy.ts";
 import type { StoredCredential } from "../../ports/credentials.ts";
-import type { AccessToken, Obtained, SecretSource, TokenWish } from "../../ports/secret-source.ts";
+import type { AccessToken, ObtainedSecret, SecretSource, TokenOptions } from "../../ports/secret-source.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { secondsOf, textField, wordsField } from "./fields.ts";
@@ -83,7 +83,7 @@ async function entryFields(
   definition: JsonObject,
   credential: StoredCredential | undefined,
   signal: AbortSignal,
-): Promise<Obtained> {
+): Promise<ObtainedSecret> {
   if (kind === "oauth2" && own(definition, "endpoint") === undefined && credential !== undefined) {
     return await fetchFields(parts, credential, wishOf(definition), signal);
   }
@@ -105,7 +105,7 @@ async function identityFields(
   definition: JsonObject,
   credential: StoredCredential | undefined,
   signal: AbortSignal,
-): Promise<Obtained> {
+): Promise<ObtainedSecret> {
   const audience = textField(definition, "target_audience");
   if (audience === undefined) {
     throw new FlowError("INVALID_INPUT", "The entry has no 'target_audience': whom the identity token is for.");
@@ -147,7 +147,7 @@ function accountKey(value: Json | undefined): JsonObject | undefined {
   }
 }
 
-function wishOf(definition: JsonObject): TokenWish {
+function wishOf(definition: JsonObject): TokenOptions {
   const scopes = wordsField(definition, "scopes");
   const audience = textField(definition, "target_audience");
   return { ...(scopes !== undefined && { scopes }), ...(audience !== undefined && { audience }) };
@@ -157,7 +157,7 @@ function wishOf(definition: JsonObject): TokenWish {
 async function token(
   parts: TokenParts,
   credential: StoredCredential,
-  wish: TokenWish,
+  wish: TokenOptions,
   signal: AbortSignal,
 ): Promise<AccessToken> {
   const given = givenToken(credential);
@@ -181,9 +181,9 @@ async function token(
 async function fetchFields(
   parts: TokenParts,
   credential: StoredCredential,
-  wish: TokenWish,
+  wish: TokenOptions,
   signal: AbortSignal,
-): Promise<Obtained> {
+): Promise<ObtainedSecret> {
   const { type, data, name } = credential;
   const where = `Credential '${name}'`;
   const given = givenToken(credential);
@@ -216,7 +216,7 @@ async function fetchFields(
   );
 }
 
-function withTtl(fields: JsonObject): Obtained {
+function withTtl(fields: JsonObject): ObtainedSecret {
   const ttlSeconds = secondsOf(fields["expires_in"]);
   return { fields, ...(ttlSeconds !== undefined && { ttlSeconds }) };
 }
@@ -241,7 +241,7 @@ function isServiceAccount({ type, data }: StoredCredential): boolean {
 }
 
 /** The wish, with the credential's own scopes where it has none. */
-function scoped({ data }: StoredCredential, wish: TokenWish): TokenWish {
+function scoped({ data }: StoredCredential, wish: TokenOptions): TokenOptions {
   const scopes = wish.scopes ?? wordsField(data, "scopes", "scope");
   return { ...wish, ...(scopes !== undefined && { scopes }) };
 }
@@ -251,7 +251,7 @@ function noIdentity(where: string, type: string): FlowError {
 }
 
 /** A credential that was changed is another one. */
-function cacheKey({ name, type, data }: StoredCredential, { scopes, audience }: TokenWish): string {
+function cacheKey({ name, type, data }: StoredCredential, { scopes, audience }: TokenOptions): string {
   const text = JSON.stringify([name, type, data, scopes ?? null, audience ?? null]);
   return createHash("sha256").update(text).digest("hex");
 }

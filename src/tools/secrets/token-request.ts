@@ -1,4 +1,4 @@
-import type { Obtained } from "../../ports/secret-source.ts";
+import type { ObtainedSecret } from "../../ports/secret-source.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { addressOf, fieldAt, secondsOf } from "./fields.ts";
@@ -26,7 +26,7 @@ export async function requestEntry(
   definition: JsonObject,
   authorization: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): Promise<Obtained> {
+): Promise<ObtainedSecret> {
   const body = kind === "oauth2" ? "form" : "json";
   const method = kind === "http" && own(definition, "data") === undefined ? "GET" : "POST";
   const request = tokenRequest(definition, { where: "The entry", method, body });
@@ -39,7 +39,11 @@ export async function requestEntry(
 }
 
 /** Carries out a renewal (interface specification, Renewal configuration). Anything but HTTP 200 is a failure. */
-export async function requestRenewal(send: SendSecret, config: JsonObject, signal: AbortSignal): Promise<Obtained> {
+export async function requestRenewal(
+  send: SendSecret,
+  config: JsonObject,
+  signal: AbortSignal,
+): Promise<ObtainedSecret> {
   const answer = await send(tokenRequest(config, { where: "renew_config", method: "POST", body: "form" }), signal);
   if (answer.status !== 200) throw refused(answer);
   const fields = tokenFields(answer, own(config, "token_field"));

@@ -6,13 +6,13 @@ import { parseJsonKeepingDigits } from "../contract/parse-big-integers.ts";
 import { isAnswer, type SqlHttp, type SqlHttpAnswer, type SqlHttpRequest } from "../sql/http-client.ts";
 import type { RowBudget, StatementResult } from "../sql/run.ts";
 import { tooManyRows } from "../sql/task.ts";
-import type { WarehouseConnection } from "./connection.ts";
-import { warehouseFailure } from "./errors.ts";
-import { isAuth, type WarehouseAuth } from "./session.ts";
-import { type WarehouseColumn, warehouseJson } from "./values.ts";
+import type { SnowflakeConnection } from "./connection.ts";
+import { snowflakeFailure } from "./errors.ts";
+import { isAuth, type SnowflakeAuth } from "./session.ts";
+import { type SnowflakeColumn, snowflakeJson } from "./values.ts";
 
 /** One request to run SQL: a statement with its bindings, or several statements as one text. */
-export interface WarehouseRequest {
+export interface SnowflakeRequest {
   statement: string;
   /** How many statements it is. */
   count: number;
@@ -22,11 +22,11 @@ export interface WarehouseRequest {
 }
 
 /** Everything that talking to one warehouse needs. */
-export interface WarehouseTalk {
+export interface SnowflakeClient {
   http: SqlHttp;
-  connection: WarehouseConnection;
+  connection: SnowflakeConnection;
   /** Headers that say who asks; another set than `stale`. */
-  authorize(signal: AbortSignal, stale?: WarehouseAuth): Promise<WarehouseAuth | ToolResult>;
+  authorize(signal: AbortSignal, stale?: SnowflakeAuth): Promise<SnowflakeAuth | ToolResult>;
   signal: AbortSignal;
   /** First and longest wait between two questions whether a statement has ended, milliseconds. */
   poll: { firstMs: number; longestMs: number };
@@ -41,35 +41,35 @@ const CANCEL_MS = 3_000;
  * Runs a request to its end and reads the rows of all its statements. The warehouse is asked to run it in the background,
  * so that its handle is known at once: what is cancelled here is cancelled there. Throws the signal's reason.
  */
-export async function runWarehouseRequest(
-  talk: WarehouseTalk,
-  request: WarehouseRequest,
+export async function runSnowflakeRequest(
+  client: SnowflakeClient,
+  request: SnowflakeRequest,
   budget: RowBudget,
 ): Promise<StatementResult[] | ToolResult> {
   let handle: string | undefined;
   try {
-    const submitted = await submit(talk, request);
+    const submitted = await submit(client, request);
     if (!isBody(submitted)) return submitted;
     handle = textOf(submitted, "statementHandle");
-    talk.signal.throwIfAborted();
-    const ended = await untilEnded(talk, request, submitted);
+    client.signal.throwIfAborted();
+    const ended = await untilEnded(client, request, submitted);
     if (!isBody(ended)) return ended;
     const handles = own(ended, "statementHandles");
     if (!Array.isArray(handles)) {
-      const result = await readResult(talk, request, ended, handle ?? "", budget);
+      const result = await readResult(client, request, ended, handle ?? "", budget);
       return "status" in result ? result : [result];
     }
     const results: StatementResult[] = [];
     for (const part of handles) {
-      const found = await ask(talk, request, statementUrl(talk, String(part)));
+      const found = await ask(client, request, statementUrl(client, String(part)));
       if (!isBody(found)) return found;
-      const result = await readResult(talk, request, found, String(part), budget);
+      const result = await readResult(client, request, found, String(part), budget);
       if ("status" in result) return result;
       results.push(result);
     }
     return results;
   } catch (error) {
-    if (handle !== undefined) await cancel(talk, handle);
+    if (handle !== undefined) await cancel(client, handle);
     throw error;
   }
 }
@@ -81,19 +81,19 @@ function isBody(outcome: Body | ToolResult): outcome is Body {
   return "httpStatus" in outcome;
 }
 
-async function submit(talk: WarehouseTalk, request: WarehouseRequest): Promise<Body | ToolResult> {
-  const url = new URL("/api/v2/statements", talk.connection.origin);
+async function submit(client: SnowflakeClient, request: SnowflakeRequest): Promise<Body | ToolResult> {
+  const url = new URL("/api/v2/statements", client.connection.origin);
   url.searchParams.set("requestId", randomUUID());
   url.searchParams.set("async", "true");
   const body: JsonObject = {
     statement: request.statement,
-    ...talk.connection.context,
+    ...client.connection.context,
     resultSetMetaData: { format: "jsonv2" },
     ...(Object.keys(request.bindings).length > 0 && { bindings: request.bindings }),
     ...(request.count > 1 && { parameters: { MULTI_STATEMENT_COUNT: String(request.count) } }),
   };
   // Whoever cancels meanwhile waits a little: without the handle the statement could not be cancelled there.
-  return await ask({ ...talk, signal: aLittleAfter(talk.signal, CANCEL_MS) }, request, url, body);
+  return await ask({ ...client, signal: aLittleAfter(client.signal, CANCEL_MS) }, request, url, body);
 }
 
 function aLittleAfter(signal: AbortSignal, ms: number): AbortSignal {
@@ -105,30 +105,30 @@ function aLittleAfter(signal: AbortSignal, ms: number): AbortSignal {
 }
 
 /** Asks again and again, less often with time, until the statement is no longer under way. */
-async function untilEnded(talk: WarehouseTalk, request: WarehouseRequest, first: Body): Promise<Body | ToolResult> {
-  const url = statusUrl(talk, first);
+async function untilEnded(client: SnowflakeClient, request: SnowflakeRequest, first: Body): Promise<Body | ToolResult> {
+  const url = statusUrl(client, first);
   let latest: Body | ToolResult = first;
   let failures = 0;
-  for (let waitMs = talk.poll.firstMs; ; waitMs = Math.min(waitMs * 1.5, talk.poll.longestMs)) {
+  for (let waitMs = client.poll.firstMs; ; waitMs = Math.min(waitMs * 1.5, client.poll.longestMs)) {
     if (isBody(latest) && latest.httpStatus !== 202) return latest;
     if (!isBody(latest)) {
       // The statement goes on while its warehouse is not reached for a moment.
       failures += 1;
       if (latest.error?.retryable !== true || failures >= POLL_FAILURES_MAX) {
-        await cancel(talk, textOf(first, "statementHandle") ?? "");
+        await cancel(client, textOf(first, "statementHandle") ?? "");
         return latest;
       }
     } else {
       failures = 0;
     }
-    await sleep(waitMs, undefined, { signal: talk.signal });
-    latest = await ask(talk, request, url);
+    await sleep(waitMs, undefined, { signal: client.signal });
+    latest = await ask(client, request, url);
   }
 }
 
 async function readResult(
-  talk: WarehouseTalk,
-  request: WarehouseRequest,
+  client: SnowflakeClient,
+  request: SnowflakeRequest,
   first: Body,
   handle: string,
   budget: RowBudget,
@@ -138,9 +138,9 @@ async function readResult(
   const partitions = listOf(meta, "partitionInfo").length;
   const rows: JsonObject[] = [];
   for (let part = 0; ; part += 1) {
-    const url = statementUrl(talk, handle);
+    const url = statementUrl(client, handle);
     url.searchParams.set("partition", String(part));
-    const body = part === 0 ? first : await ask(talk, request, url, undefined, budget.bytes);
+    const body = part === 0 ? first : await ask(client, request, url, undefined, budget.bytes);
     if (!isBody(body)) return body;
     for (const cells of listOf(body, "data")) {
       budget.rows -= 1;
@@ -164,31 +164,31 @@ function changed(body: Body): number | undefined {
 
 /** One exchange. An answer of 200 or 202 is a body; everything else is a failed result. */
 async function ask(
-  talk: WarehouseTalk,
-  request: WarehouseRequest,
+  client: SnowflakeClient,
+  request: SnowflakeRequest,
   url: URL,
   body?: JsonObject,
   bytesMax?: number,
 ): Promise<Body | ToolResult> {
   let answer: SqlHttpAnswer | ToolResult;
-  let stale: WarehouseAuth | undefined;
+  let stale: SnowflakeAuth | undefined;
   for (;;) {
-    const auth = await talk.authorize(talk.signal, stale);
+    const auth = await client.authorize(client.signal, stale);
     if (!isAuth(auth)) return auth;
-    answer = await talk.http.send(message(url, auth, body), talk.signal, bytesMax);
+    answer = await client.http.send(message(url, auth, body), client.signal, bytesMax);
     if (!isAnswer(answer)) return answer;
     // Nothing was done: a session that has ended is begun anew, once.
-    if (answer.status !== 401 || stale !== undefined || talk.connection.login.by === "token") break;
+    if (answer.status !== 401 || stale !== undefined || client.connection.login.by === "token") break;
     stale = auth;
   }
   const parsed = parsedBody(answer);
   if (parsed !== undefined && (answer.status === 200 || answer.status === 202)) {
     return Object.assign(parsed, { httpStatus: answer.status, httpBytes: answer.bytes });
   }
-  return warehouseFailure(request.what, url.host, answer.status, parsed);
+  return snowflakeFailure(request.what, url.host, answer.status, parsed);
 }
 
-function message(url: URL, auth: WarehouseAuth, body: JsonObject | undefined): SqlHttpRequest {
+function message(url: URL, auth: SnowflakeAuth, body: JsonObject | undefined): SqlHttpRequest {
   const headers: Record<string, string> = { accept: "application/json", ...auth.headers };
   if (body === undefined) return { method: "GET", url, headers };
   return {
@@ -209,32 +209,32 @@ function parsedBody(answer: SqlHttpAnswer): JsonObject | undefined {
 }
 
 /** Never throws: the statement is given up either way. */
-async function cancel(talk: WarehouseTalk, handle: string): Promise<void> {
-  const url = new URL(`/api/v2/statements/${encodeURIComponent(handle)}/cancel`, talk.connection.origin);
+async function cancel(client: SnowflakeClient, handle: string): Promise<void> {
+  const url = new URL(`/api/v2/statements/${encodeURIComponent(handle)}/cancel`, client.connection.origin);
   try {
     const signal = AbortSignal.timeout(CANCEL_MS);
-    const auth = await talk.authorize(signal);
-    if (isAuth(auth)) await talk.http.send(message(url, auth, {}), signal);
+    const auth = await client.authorize(signal);
+    if (isAuth(auth)) await client.http.send(message(url, auth, {}), signal);
   } catch {
     // It cannot be reached: there is nothing more that we can do.
   }
 }
 
 /** Where to ask for the statement. Only the path is believed: the token goes to no other host. */
-function statusUrl(talk: WarehouseTalk, body: Body): URL {
+function statusUrl(client: SnowflakeClient, body: Body): URL {
   const given = textOf(body, "statementStatusUrl");
-  if (given === undefined || !URL.canParse(given, talk.connection.origin.href)) {
-    return statementUrl(talk, textOf(body, "statementHandle") ?? "");
+  if (given === undefined || !URL.canParse(given, client.connection.origin.href)) {
+    return statementUrl(client, textOf(body, "statementHandle") ?? "");
   }
-  const { pathname, search } = new URL(given, talk.connection.origin);
-  return new URL(pathname + search, talk.connection.origin);
+  const { pathname, search } = new URL(given, client.connection.origin);
+  return new URL(pathname + search, client.connection.origin);
 }
 
-function statementUrl({ connection }: WarehouseTalk, handle: string): URL {
+function statementUrl({ connection }: SnowflakeClient, handle: string): URL {
   return new URL(`/api/v2/statements/${encodeURIComponent(handle)}`, connection.origin);
 }
 
-function readColumn(value: unknown): WarehouseColumn {
+function readColumn(value: unknown): SnowflakeColumn {
   const column = isJsonObject(value) ? value : {};
   return {
     name: String(own(column, "name") ?? ""),
@@ -243,11 +243,11 @@ function readColumn(value: unknown): WarehouseColumn {
   };
 }
 
-function rowOf(columns: readonly WarehouseColumn[], cells: readonly unknown[]): JsonObject {
+function rowOf(columns: readonly SnowflakeColumn[], cells: readonly unknown[]): JsonObject {
   const row: JsonObject = {};
   for (const [index, column] of columns.entries()) {
     const cell = cells[index];
-    setOwn(row, column.name, warehouseJson(cell === null || cell === undefined ? null : String(cell), column));
+    setOwn(row, column.name, snowflakeJson(cell === null || cell === undefined ? null : String(cell), column));
   }
   return row;
 }

@@ -3,16 +3,16 @@ import { configurationError } from "../contract/task-config.ts";
 import type { Credential } from "../contract/tool.ts";
 
 /** How a warehouse knows us. */
-export type WarehouseLogin =
+export type SnowflakeLogin =
   | { by: "token"; token: string; tokenType: string | undefined }
   | { by: "key"; account: string; user: string; privateKey: string; passphrase: string | undefined }
   | { by: "password"; account: string; user: string; password: string };
 
 /** Where a warehouse is, who we are there, and what its statements run in. */
-export interface WarehouseConnection {
+export interface SnowflakeConnection {
   /** Address without a path. */
   origin: URL;
-  login: WarehouseLogin;
+  login: SnowflakeLogin;
   /** `warehouse`, `database`, `schema` and `role`, as far as they are given. */
   context: Readonly<Record<string, string>>;
 }
@@ -22,11 +22,11 @@ export interface WarehouseConnection {
  * `account` or `url`, and `user` with `password` or `private_key` (PEM, perhaps `private_key_passphrase`), or `token`
  * (perhaps `token_type`). Throws FlowError `INVALID_INPUT` that says what is missing.
  */
-export function readWarehouseConnection(
+export function readSnowflakeConnection(
   config: JsonObject,
   auth: Readonly<Record<string, Credential>>,
-): WarehouseConnection {
-  const credential = chooseWarehouse(auth);
+): SnowflakeConnection {
+  const credential = chooseSnowflake(auth);
   const inline = isJsonObject(config["auth"]) ? config["auth"] : {};
   const layers = [config, inline, credential?.data ?? {}];
   const text = (...names: string[]) => firstText(layers, names);
@@ -48,7 +48,7 @@ export function readWarehouseConnection(
   return { origin, login: readLogin(where, text, account ?? origin.hostname.split(".")[0]!), context };
 }
 
-function readLogin(where: string, text: (...names: string[]) => string | undefined, account: string): WarehouseLogin {
+function readLogin(where: string, text: (...names: string[]) => string | undefined, account: string): SnowflakeLogin {
   const token = text("token", "access_token");
   if (token !== undefined) return { by: "token", token, tokenType: text("token_type")?.toUpperCase() };
   const user = text("user", "username", "sf_user");
@@ -62,7 +62,7 @@ function readLogin(where: string, text: (...names: string[]) => string | undefin
   throw configurationError(`${where} of type warehouse has no "password", "private_key" or "token".`);
 }
 
-function chooseWarehouse(auth: Readonly<Record<string, Credential>>): Credential | undefined {
+function chooseSnowflake(auth: Readonly<Record<string, Credential>>): Credential | undefined {
   const named = [...new Set(Object.values(auth))];
   const usable = named.filter(({ type }) => ["warehouse", "snowflake", "custom"].includes(type.toLowerCase()));
   if (usable.length === 1) return usable[0];

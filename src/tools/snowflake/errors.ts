@@ -6,7 +6,7 @@ import { kindOfStatus } from "../http/errors.ts";
  * The result of a request that the warehouse refused: 422 for a statement that failed, with its SQLSTATE and the
  * warehouse's own number (`details.code`); every other status as with `http`.
  */
-export function warehouseFailure(what: string, host: string, status: number, body: JsonObject | undefined): ToolResult {
+export function snowflakeFailure(what: string, host: string, status: number, body: JsonObject | undefined): ToolResult {
   const state = textOf(body, "sqlState");
   const number = textOf(body, "code");
   const reason = textOf(body, "message")?.replace(/\s+/g, " ").trim();

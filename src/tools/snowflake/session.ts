@@ -6,17 +6,17 @@ import { parseJsonKeepingDigits } from "../contract/parse-big-integers.ts";
 import { configurationError } from "../contract/task-config.ts";
 import { kindOfStatus } from "../http/errors.ts";
 import { isAnswer, type SqlHttp } from "../sql/http-client.ts";
-import type { WarehouseConnection, WarehouseLogin } from "./connection.ts";
+import type { SnowflakeConnection, SnowflakeLogin } from "./connection.ts";
 
 /** What tells a warehouse who asks. */
-export interface WarehouseAuth {
+export interface SnowflakeAuth {
   headers: Readonly<Record<string, string>>;
 }
 
 interface Session {
-  auth: Promise<WarehouseAuth | ToolResult>;
+  auth: Promise<SnowflakeAuth | ToolResult>;
   /** What `auth` gave, as soon as it has. */
-  value?: WarehouseAuth | ToolResult;
+  value?: SnowflakeAuth | ToolResult;
   expiresAt: number;
 }
 
@@ -32,7 +32,7 @@ const RENEW_MS = 60_000;
  * the warehouse's login, since its SQL interface takes no password. Holds the tokens of sessions and keys until they end,
  * of at most so many logins.
  */
-export class WarehouseSessions {
+export class SnowflakeSessions {
   readonly #http: SqlHttp;
   readonly #sessionsMax: number;
   readonly #open = new Map<string, Session>();
@@ -47,10 +47,10 @@ export class WarehouseSessions {
    * warehouse does not take any more: another one is fetched, unless somebody did so already.
    */
   async authorize(
-    connection: WarehouseConnection,
+    connection: SnowflakeConnection,
     signal: AbortSignal,
-    stale?: WarehouseAuth,
-  ): Promise<WarehouseAuth | ToolResult> {
+    stale?: SnowflakeAuth,
+  ): Promise<SnowflakeAuth | ToolResult> {
     const { login, origin } = connection;
     if (login.by === "token") return bearer(login.token, login.tokenType);
     const key = loginKey(connection);
@@ -78,7 +78,7 @@ export class WarehouseSessions {
     if (this.#open.get(key) === entry) this.#open.delete(key);
   }
 
-  async #logIn(login: WarehouseLogin & { by: "password" }, origin: URL): Promise<WarehouseAuth | ToolResult> {
+  async #logIn(login: SnowflakeLogin & { by: "password" }, origin: URL): Promise<SnowflakeAuth | ToolResult> {
     const url = new URL("/session/v1/login-request", origin);
     const data = {
       CLIENT_APP_ID: "flow",
@@ -110,7 +110,7 @@ export class WarehouseSessions {
 }
 
 /** True for headers, false for a failed result. */
-export function isAuth(outcome: WarehouseAuth | ToolResult): outcome is WarehouseAuth {
+export function isAuth(outcome: SnowflakeAuth | ToolResult): outcome is SnowflakeAuth {
   return "headers" in outcome;
 }
 
@@ -136,14 +136,14 @@ function parseBody(text: string): unknown {
   }
 }
 
-function bearer(token: string, type: string | undefined): WarehouseAuth {
+function bearer(token: string, type: string | undefined): SnowflakeAuth {
   const headers: Record<string, string> = { authorization: `Bearer ${token}` };
   if (type !== undefined) headers["x-snowflake-authorization-token-type"] = type;
   return { headers };
 }
 
 /** Key-pair authentication: the token names the account, the user and the fingerprint of the public key. */
-async function signed(login: WarehouseLogin & { by: "key" }): Promise<WarehouseAuth> {
+async function signed(login: SnowflakeLogin & { by: "key" }): Promise<SnowflakeAuth> {
   const key = privateKey(login.privateKey, login.passphrase);
   const der = createPublicKey(key).export({ type: "spki", format: "der" });
   const subject = `${claimAccount(login.account)}.${login.user.toUpperCase()}`;
@@ -177,7 +177,7 @@ function privateKey(pem: string, passphrase: string | undefined): KeyObject {
 }
 
 /** Names a login in the map without showing its secret. */
-function loginKey({ origin, login }: WarehouseConnection): string {
+function loginKey({ origin, login }: SnowflakeConnection): string {
   return createHash("sha256")
     .update(JSON.stringify([origin.href, login]))
     .digest("hex");

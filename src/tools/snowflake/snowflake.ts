@@ -8,13 +8,13 @@ import { createSqlHttp, type SqlHttp } from "../sql/http-client.ts";
 import type { RowBudget, StatementResult } from "../sql/run.ts";
 import { type SqlStatement, splitStatements, sqlPlaceholders } from "../sql/split-statements.ts";
 import { noSqlError, readSqlTexts, statementView } from "../sql/task.ts";
-import { runWarehouseRequest, type WarehouseRequest, type WarehouseTalk } from "./client.ts";
-import { readWarehouseConnection } from "./connection.ts";
-import { WarehouseSessions } from "./session.ts";
-import { warehouseBinding } from "./values.ts";
+import { runSnowflakeRequest, type SnowflakeClient, type SnowflakeRequest } from "./client.ts";
+import { readSnowflakeConnection } from "./connection.ts";
+import { SnowflakeSessions } from "./session.ts";
+import { snowflakeBinding } from "./values.ts";
 
-/** What {@link createWarehouseTool} takes. */
-export interface WarehouseOptions {
+/** What {@link createSnowflakeTool} takes. */
+export interface SnowflakeOptions {
   /** Which addresses may be reached. */
   egress: EgressGuard;
   /** Most rows that a task may give back. Default 1,000,000. */
@@ -24,7 +24,7 @@ export interface WarehouseOptions {
   /** Most connections for one address. Default 4. */
   connectionsMax?: number;
   /** First and longest wait between two questions whether a statement has ended. Default 100 ms and 5 s. */
-  poll?: WarehouseTalk["poll"];
+  poll?: SnowflakeClient["poll"];
 }
 
 /**
@@ -32,11 +32,11 @@ export interface WarehouseOptions {
  * statements without parameters go as one request, in which `begin`, `use` and temporary tables last; with parameters one
  * after the other. Result: that of the last statement, and every one's as `statement_0`, `statement_1`, ….
  */
-export function createWarehouseTool(options: WarehouseOptions): Tool {
+export function createSnowflakeTool(options: SnowflakeOptions): Tool {
   const http = createSqlHttp(options.egress, {
     ...(options.connectionsMax !== undefined && { connectionsMax: options.connectionsMax }),
   });
-  const sessions = new WarehouseSessions(http);
+  const sessions = new SnowflakeSessions(http);
   return {
     run: (call) => answering(() => runTask(call, http, sessions, options)),
     close: () => http.close(),
@@ -45,34 +45,34 @@ export function createWarehouseTool(options: WarehouseOptions): Tool {
 
 const POLL = { firstMs: 100, longestMs: 5_000 };
 
-const WarehouseConfig = v.object({
+const SnowflakeConfig = v.object({
   params: v.optional(v.array(AnyJson, "expects a list of values for $1, $2, … or for each ?")),
 });
 
 async function runTask(
   call: ToolCall,
   http: SqlHttp,
-  sessions: WarehouseSessions,
-  options: WarehouseOptions,
+  sessions: SnowflakeSessions,
+  options: SnowflakeOptions,
 ): Promise<ToolResult> {
-  const { params = [] } = parseConfig("warehouse", WarehouseConfig, call.config);
-  const statements = readSqlTexts("warehouse", call.config).flatMap((text) => splitStatements(text, "warehouse"));
+  const { params = [] } = parseConfig("warehouse", SnowflakeConfig, call.config);
+  const statements = readSqlTexts("warehouse", call.config).flatMap((text) => splitStatements(text, "snowflake"));
   if (statements.length === 0) throw noSqlError();
   const requests = toRequests(statements, params);
-  const connection = readWarehouseConnection(call.config, call.auth);
+  const connection = readSnowflakeConnection(call.config, call.auth);
   const budget: RowBudget = {
     rows: options.rowsMax ?? 1_000_000,
     bytes: options.resultBytesMax ?? 64 * 1024 * 1024,
   };
   const { signal } = call;
-  const authorize: WarehouseTalk["authorize"] = (until, stale) => sessions.authorize(connection, until, stale);
-  const talk: WarehouseTalk = { http, connection, authorize, signal, poll: options.poll ?? POLL };
+  const authorize: SnowflakeClient["authorize"] = (until, stale) => sessions.authorize(connection, until, stale);
+  const client: SnowflakeClient = { http, connection, authorize, signal, poll: options.poll ?? POLL };
   const results: StatementResult[] = [];
   let what = `Logging in to ${connection.origin.host}`;
   try {
     for (const request of requests) {
       what = request.what;
-      const outcome = await runWarehouseRequest(talk, request, budget);
+      const outcome = await runSnowflakeRequest(client, request, budget);
       if (!Array.isArray(outcome)) return outcome;
       results.push(...outcome);
     }
@@ -80,10 +80,10 @@ async function runTask(
     if (call.signal.aborted) return abortedResult(call.signal, what);
     throw error;
   }
-  return warehouseResult(results);
+  return snowflakeResult(results);
 }
 
-function toRequests(statements: readonly SqlStatement[], params: readonly Json[]): WarehouseRequest[] {
+function toRequests(statements: readonly SqlStatement[], params: readonly Json[]): SnowflakeRequest[] {
   const count = statements.length;
   const [first] = statements;
   if (params.length === 0 && count > 1) {
@@ -104,19 +104,19 @@ function bound(text: string, params: readonly Json[], what: string): { statement
   const bindings: JsonObject = {};
   let statement = "";
   let copied = 0;
-  for (const [index, place] of sqlPlaceholders(text, "warehouse").entries()) {
+  for (const [index, place] of sqlPlaceholders(text, "snowflake").entries()) {
     const number = place.number ?? index + 1;
     if (number < 1 || number > params.length) {
       throw configurationError(`${what} uses parameter ${number}, and "params" has ${params.length}.`);
     }
-    bindings[String(index + 1)] = warehouseBinding(params[number - 1]!);
+    bindings[String(index + 1)] = snowflakeBinding(params[number - 1]!);
     statement += `${text.slice(copied, place.start)}?`;
     copied = place.end;
   }
   return { statement: statement + text.slice(copied), bindings };
 }
 
-function warehouseResult(results: readonly StatementResult[]): ToolResult {
+function snowflakeResult(results: readonly StatementResult[]): ToolResult {
   const views = results.map(statementView);
   const data: JsonObject = { status: "success", ...views.at(-1) };
   for (const [index, view] of views.entries()) data[`statement_${index}`] = { status: "success", ...view };

@@ -2,7 +2,7 @@ import type { Json } from "../../schema/words/json.ts";
 import { parseJsonKeepingDigits } from "../contract/parse-big-integers.ts";
 
 /** A column as the warehouse describes it (`resultSetMetaData.rowType`). */
-export interface WarehouseColumn {
+export interface SnowflakeColumn {
   name: string;
   /** `fixed`, `real`, `text`, `boolean`, `date`, `timestamp_tz`, …, in lower case. */
   type: string;
@@ -14,7 +14,7 @@ export interface WarehouseColumn {
  * binary is hexadecimal, what has a structure is JSON. Numbers are numbers while they are exact; times are ISO texts, in
  * UTC where they have a zone; binary is base64.
  */
-export function warehouseJson(cell: string | null, { type, scale }: WarehouseColumn): Json {
+export function snowflakeJson(cell: string | null, { type, scale }: SnowflakeColumn): Json {
   if (cell === null) return null;
   switch (type) {
     case "fixed":
@@ -50,7 +50,7 @@ export function warehouseJson(cell: string | null, { type, scale }: WarehouseCol
 }
 
 /** A parameter as the warehouse binds it: its type and its value as text. */
-export function warehouseBinding(value: Json): { type: string; value: string | null } {
+export function snowflakeBinding(value: Json): { type: string; value: string | null } {
   if (value === null) return { type: "TEXT", value: null };
   if (typeof value === "boolean") return { type: "BOOLEAN", value: String(value) };
   if (typeof value === "number") return { type: Number.isSafeInteger(value) ? "FIXED" : "REAL", value: String(value) };

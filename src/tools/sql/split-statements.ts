@@ -11,10 +11,10 @@ export interface SqlStatement {
 }
 
 /**
- * How text is quoted: `postgres` as PostgreSQL does; `warehouse` as ClickHouse and Snowflake do, where a backslash escapes
+ * How text is quoted: `postgres` as PostgreSQL does; `snowflake` as Snowflake and ClickHouse do, where a backslash escapes
  * in every string, names may stand in backticks, and `//` begins a comment.
  */
-export type SqlDialect = "postgres" | "warehouse";
+export type SqlDialect = "postgres" | "snowflake";
 
 /**
  * Splits SQL text on the semicolons between statements (language document, section 8): not on those in quotes, dollar
@@ -48,7 +48,7 @@ export interface SqlPlaceholder {
   number: number | undefined;
 }
 
-/** The placeholders of a statement in order. A `?` is one in dialect `warehouse` only: PostgreSQL has operators with it. */
+/** The placeholders of a statement in order. A `?` is one in dialect `snowflake` only: PostgreSQL has operators with it. */
 export function sqlPlaceholders(sql: string, dialect: SqlDialect): SqlPlaceholder[] {
   const found: SqlPlaceholder[] = [];
   for (let at = 0; at < sql.length; ) {
@@ -144,7 +144,7 @@ function nextToken(sql: string, at: number, dialect: SqlDialect): Token {
   if (char === ";") return { kind: "semicolon", end: at + 1 };
   if (char === "(") return { kind: "open", end: at + 1 };
   if (char === ")") return { kind: "close", end: at + 1 };
-  if (dialect === "warehouse") {
+  if (dialect === "snowflake") {
     if (char === "?") return { kind: "placeholder", end: at + 1 };
     if (char === "'" || char === "`") return { kind: "quoted", end: quotedEnd(sql, at, true) };
     if (char === "/" && sql[at + 1] === "/") return { kind: "comment", end: match(SLASH_COMMENT)! };

@@ -2,8 +2,8 @@ import * as v from "valibot";
 import { createEgressGuard, type EgressGuard } from "../../platform/http/egress.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
-import { runAnalyticsTask } from "../clickhouse/clickhouse.ts";
-import { isAnalytics } from "../clickhouse/connection.ts";
+import { runClickhouseTask } from "../clickhouse/clickhouse.ts";
+import { isClickhouse } from "../clickhouse/connection.ts";
 import { AnyJson, abortedResult, answering, configurationError, parseConfig } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
 import { cancellable } from "../sql/cancel.ts";
@@ -59,8 +59,8 @@ export function createSqldbTool(options: SqldbOptions = {}): SqldbTool {
     run: (call) =>
       answering(async () => {
         const credential = chooseCredential(call.auth);
-        if (!isAnalytics(credential)) return await runTask(call, pools, options);
-        return await runAnalyticsTask(call, credential, http, rowBudget(options));
+        if (!isClickhouse(credential)) return await runTask(call, pools, options);
+        return await runClickhouseTask(call, credential, http, rowBudget(options));
       }),
     async close() {
       await Promise.all([pools.close(), http.close()]);

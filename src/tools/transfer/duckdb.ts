@@ -1,7 +1,7 @@
 import type { DuckDBPreparedStatement } from "@duckdb/node-api";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";
-import type { DuckdbDatabases, DuckdbLoan } from "../duckdb/databases.ts";
+import type { DuckdbDatabases, DuckdbLease } from "../duckdb/databases.ts";
 import { duckdbFailure } from "../duckdb/errors.ts";
 import { bindParameters, interruptible } from "../duckdb/run.ts";
 import { duplicateColumn, QUERY, ROW, readSourceQuery } from "./from-postgres.ts";
@@ -102,7 +102,7 @@ export async function duckdbTarget(task: TransferTask, caller: DuckdbCaller): Pr
   }
 }
 
-async function lend({ databases, executionId }: DuckdbCaller, config: JsonObject): Promise<DuckdbLoan> {
+async function lend({ databases, executionId }: DuckdbCaller, config: JsonObject): Promise<DuckdbLease> {
   const database = own(config, "database");
   try {
     return await databases.lend(executionId, typeof database === "string" && database !== "" ? database : undefined);
@@ -113,7 +113,7 @@ async function lend({ databases, executionId }: DuckdbCaller, config: JsonObject
 }
 
 /** Does the work; what the driver throws becomes a `transferFailure`, an abort its reason. */
-async function judged<T>(loan: DuckdbLoan, signal: AbortSignal, what: string, work: () => Promise<T>): Promise<T> {
+async function judged<T>(loan: DuckdbLease, signal: AbortSignal, what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await interruptible(loan, signal, work);
   } catch (error) {

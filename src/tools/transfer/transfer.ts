@@ -2,7 +2,7 @@ import type { EgressGuard } from "../../platform/http/egress.ts";
 import type { ToolResult } from "../../schema/words/outcome.ts";
 import { failed } from "../../schema/words/outcome.ts";
 import { TRANSFER_SOURCE, TRANSFER_TARGET } from "../../schema/words/task-kinds.ts";
-import { isAnalytics } from "../clickhouse/connection.ts";
+import { isClickhouse } from "../clickhouse/connection.ts";
 import { abortedResult, answering, configurationError } from "../contract/task-config.ts";
 import type { Credential, Tool, ToolCall } from "../contract/tool.ts";
 import type { DuckdbTool } from "../duckdb/duckdb.ts";
@@ -149,7 +149,7 @@ function authOf(call: ToolCall, alias: string): Record<string, Credential> {
 }
 
 function sqlAuth(auth: Record<string, Credential>, which: string): Record<string, Credential> {
-  if (!isAnalytics(auth["default"])) return auth;
+  if (!isClickhouse(auth["default"])) return auth;
   throw configurationError(
     `The transfer task's ${which} has a credential of type ${auth["default"].type}: its databases are PostgreSQL and DuckDB.`,
   );

@@ -3,7 +3,7 @@ import type { CommandLoop } from "../../schema/words/command.ts";
 import type { CommandRef } from "../../schema/words/event.ts";
 import { type JsonObject, setOwn } from "../../schema/words/json.ts";
 import type { Report } from "../deps.ts";
-import type { TaskSurroundings } from "../task/command-context.ts";
+import type { CommandContext } from "../task/command-context.ts";
 import { freshState, type PipelineEnd, pipelineMark, runPipeline } from "../task/pipeline.ts";
 
 /**
@@ -11,7 +11,7 @@ import { freshState, type PipelineEnd, pipelineMark, runPipeline } from "../task
  * seen by those that start after it.
  */
 export async function runIterations(
-  around: TaskSurroundings,
+  context: CommandContext,
   step: ProgramStep,
   loop: CommandLoop,
   ref: CommandRef,
@@ -26,7 +26,7 @@ export async function runIterations(
     while (!isStopped && !signal.aborted && next < loop.items.length) {
       const offset = next;
       next += 1;
-      const end = await runIteration(around, step, loop, offset, written, ref, report, signal);
+      const end = await runIteration(context, step, loop, offset, written, ref, report, signal);
       for (const [name, value] of end.set) setOwn(written, name, value);
       ended += 1;
       if (end.error !== null && loop.stop_on_error) isStopped = true;
@@ -47,11 +47,11 @@ export async function runIterations(
   if (broken !== undefined) throw broken.reason;
   // Rows that were claimed and that nobody will work on have failed, each of them: none is left out without a word.
   if (loop.frame_ends_at !== undefined && signal.aborted && ended < loop.items.length) throw signal.reason;
-  await report([{ type: "command.completed", at: around.deps.clock.now(), ...ref, iterations: ended }]);
+  await report([{ type: "command.completed", at: context.deps.clock.now(), ...ref, iterations: ended }]);
 }
 
 async function runIteration(
-  around: TaskSurroundings,
+  context: CommandContext,
   step: ProgramStep,
   loop: CommandLoop,
   offset: number,
@@ -61,7 +61,7 @@ async function runIteration(
   signal: AbortSignal,
 ): Promise<PipelineEnd> {
   const iteration = loop.from + offset;
-  const parent = around.place.command.context.parent_iter;
+  const parent = context.place.command.context.parent_iter;
   const names = {
     iterator: step.step.loop?.iterator ?? "item",
     item: loop.items[offset] ?? null,
@@ -71,7 +71,7 @@ async function runIteration(
     written: {},
   };
   const state = freshState(names, { ...written });
-  const end = await runPipeline({ around, step, state, ref: { ...ref, iteration }, report, signal });
+  const end = await runPipeline({ context, step, state, ref: { ...ref, iteration }, report, signal });
   const body = {
     ...ref,
     iteration,
@@ -80,7 +80,7 @@ async function runIteration(
     ...(end.results.length > 0 && { results: end.results }),
     ...(end.set.length > 0 && { set: end.set }),
   };
-  const at = around.deps.clock.now();
+  const at = context.deps.clock.now();
   await report([
     end.error === null
       ? { type: "loop.iteration.completed", at, ...body }

@@ -15,11 +15,11 @@ import { openKeychain } from "../secrets/keychain.ts";
 import { notingSource } from "../secrets/note-secrets.ts";
 import { type SealedWork, sealWork } from "../secrets/seal-work.ts";
 import { openTokens } from "../secrets/tokens.ts";
-import type { TaskSurroundings } from "../task/command-context.ts";
+import type { CommandContext } from "../task/command-context.ts";
 import { freshState, pipelineMark, runPipeline } from "../task/pipeline.ts";
 import type { PipelineRun } from "../task/pipeline-run.ts";
 import { runIterations } from "./iterations.ts";
-import { claimRows } from "./run-cursor-claim.ts";
+import { runCursorClaim } from "./run-cursor-claim.ts";
 import { stepInput } from "./step-input.ts";
 
 /** A command as it was claimed. */
@@ -57,13 +57,14 @@ export async function runCommand(
   let frame: Limit | undefined;
   try {
     const opened = await sealed.open(command);
-    const around = await surroundings(sealed, secrets, source, step, opened, signal);
-    limit = await stepDeadline(around, step, signal);
-    if (command.claim !== undefined) await claimRows(around, step, command.claim.max_rows, ref, report, limit.signal);
+    const context = await surroundings(sealed, secrets, source, step, opened, signal);
+    limit = await stepDeadline(context, step, signal);
+    if (command.claim !== undefined)
+      await runCursorClaim(context, step, command.claim.max_rows, ref, report, limit.signal);
     else if (command.loop !== undefined) {
-      frame = frameDeadline(around, step, command.loop, limit.signal);
-      await runIterations(around, step, opened.loop ?? command.loop, ref, report, frame.signal);
-    } else await runStep(around, step, ref, report, limit.signal);
+      frame = frameDeadline(context, step, command.loop, limit.signal);
+      await runIterations(context, step, opened.loop ?? command.loop, ref, report, frame.signal);
+    } else await runStep(context, step, ref, report, limit.signal);
   } catch (error) {
     // WHATEVER went wrong, the command must get its end: a command without one would hold its execution forever.
     const code = error instanceof FlowError ? error.code : "INTERNAL";
@@ -129,7 +130,7 @@ async function surroundings(
   step: ProgramStep,
   command: Command,
   signal: AbortSignal,
-): Promise<TaskSurroundings> {
+): Promise<CommandContext> {
   const references = loadedReferences(parts.results);
   const results = forgettingResults(parts.results, references);
   const deps = { ...parts, credentials: notingSource(parts.credentials, secrets, command.execution_id), results };
@@ -169,46 +170,46 @@ interface Limit {
 }
 
 /** The signal of the step's own time-out, on top of the command's. */
-async function stepDeadline(around: TaskSurroundings, step: ProgramStep, signal: AbortSignal): Promise<Limit> {
+async function stepDeadline(context: CommandContext, step: ProgramStep, signal: AbortSignal): Promise<Limit> {
   if (step.timeoutMs === undefined) return { signal, end: () => undefined };
   const template = step.timeoutMs;
   // Mostly a number, for which no input need be rendered.
-  const input = typeof template.source === "string" ? await stepInput(around, step) : {};
-  const scope = taskScope(around.place, freshState(), { input: () => input, attempt: 1 });
-  const { references } = around.place;
-  const limitMs = milliseconds(await references.evaluate(() => template.render(scope, around.options)));
+  const input = typeof template.source === "string" ? await stepInput(context, step) : {};
+  const scope = taskScope(context.place, freshState(), { input: () => input, attempt: 1 });
+  const { references } = context.place;
+  const limitMs = milliseconds(await references.evaluate(() => template.render(scope, context.options)));
   if (limitMs === undefined) return { signal, end: () => undefined };
-  const endsAt = around.place.command.step_started_at + limitMs;
-  return limitUntil(around, endsAt, timedOut(`Step '${step.step.name}'`, limitMs), signal);
+  const endsAt = context.place.command.step_started_at + limitMs;
+  return limitUntil(context, endsAt, timedOut(`Step '${step.step.name}'`, limitMs), signal);
 }
 
 /** The signal of the frame that a cursor's rows are of: `frame.max_seconds` count from the moment when they were claimed. */
-function frameDeadline(around: TaskSurroundings, step: ProgramStep, loop: CommandLoop, signal: AbortSignal): Limit {
+function frameDeadline(context: CommandContext, step: ProgramStep, loop: CommandLoop, signal: AbortSignal): Limit {
   if (loop.frame_ends_at === undefined) return { signal, end: () => undefined };
   const message = `The frame of step '${step.step.name}' did not end within its max_seconds and was stopped`;
-  return limitUntil(around, loop.frame_ends_at, new FlowError("TIMEOUT", message), signal);
+  return limitUntil(context, loop.frame_ends_at, new FlowError("TIMEOUT", message), signal);
 }
 
-function limitUntil(around: TaskSurroundings, endsAt: number, reason: FlowError, signal: AbortSignal): Limit {
+function limitUntil(context: CommandContext, endsAt: number, reason: FlowError, signal: AbortSignal): Limit {
   const controller = new AbortController();
   const expire = () => controller.abort(reason);
-  const leftMs = endsAt - around.deps.clock.now();
+  const leftMs = endsAt - context.deps.clock.now();
   if (leftMs <= 0) expire();
-  const end = after(around.deps.clock, Math.max(0, leftMs), expire);
+  const end = after(context.deps.clock, Math.max(0, leftMs), expire);
   return { signal: AbortSignal.any([signal, controller.signal]), end };
 }
 
 async function runStep(
-  around: TaskSurroundings,
+  context: CommandContext,
   step: ProgramStep,
   ref: CommandRef,
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
-  const state = freshState(undefined, {}, around.place.command.context.parent_iter);
-  const run: PipelineRun = { around, step, state, ref, report, signal };
+  const state = freshState(undefined, {}, context.place.command.context.parent_iter);
+  const run: PipelineRun = { context, step, state, ref, report, signal };
   const end = await runPipeline(run);
-  const at = around.deps.clock.now();
+  const at = context.deps.clock.now();
   const body = {
     ...ref,
     tasks: end.tasks,

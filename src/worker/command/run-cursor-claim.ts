@@ -8,7 +8,7 @@ import { withDeadline } from "../deadline.ts";
 import type { Report } from "../deps.ts";
 import { hideSecrets } from "../secrets/note-secrets.ts";
 import { resolveAuth } from "../secrets/resolve-auth.ts";
-import type { TaskSurroundings } from "../task/command-context.ts";
+import type { CommandContext } from "../task/command-context.ts";
 import { freshState } from "../task/pipeline.ts";
 import { stepInput } from "./step-input.ts";
 
@@ -19,17 +19,17 @@ const CLAIM_TIMEOUT_MS = 60_000;
  * Runs a cursor's claim and reports the rows that it returned, one per iteration, or all as one where the frame is
  * processed as a whole (language document, section 6).
  */
-export async function claimRows(
-  around: TaskSurroundings,
+export async function runCursorClaim(
+  context: CommandContext,
   step: ProgramStep,
   maxRows: number,
   ref: CommandRef,
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
-  await around.deps.lease?.held(signal);
-  const result = hideSecrets(await runClaim(around, step, maxRows, signal), around.secrets);
-  const at = around.deps.clock.now();
+  await context.deps.lease?.held(signal);
+  const result = hideSecrets(await claimRows(context, step, maxRows, signal), context.secrets);
+  const at = context.deps.clock.now();
   const failed = (error: TaskError) =>
     report([{ type: "command.failed", at, ...ref, error: { ...error, step: step.step.name } }]);
   if (result.error !== undefined) return await failed(result.error);
@@ -37,7 +37,7 @@ export async function claimRows(
   const bytes = Buffer.byteLength(JSON.stringify(claimed));
   if (bytes > ROWS_BYTES_MAX) return await failed(tooLarge(claimed.length, bytes));
   const isFrame = step.step.loop?.cursor?.process === "frame";
-  const rows = isFrame ? inFrames(claimed, await maxBytes(around, step)) : claimed;
+  const rows = isFrame ? inFrames(claimed, await maxBytes(context, step)) : claimed;
   await report([{ type: "command.completed", at, ...ref, rows }]);
 }
 
@@ -69,12 +69,12 @@ function inFrames(rows: readonly Json[], bytesMax: number): Json[][] {
   return frames;
 }
 
-async function maxBytes(around: TaskSurroundings, step: ProgramStep): Promise<number> {
+async function maxBytes(context: CommandContext, step: ProgramStep): Promise<number> {
   const template = step.loop?.claim?.maxBytes;
   if (template === undefined) return Number.POSITIVE_INFINITY;
-  const input = await stepInput(around, step);
-  const scope = taskScope(around.place, freshState(), { input: () => input, attempt: 1 });
-  const value = await around.place.references.evaluate(() => template.render(scope, around.options));
+  const input = await stepInput(context, step);
+  const scope = taskScope(context.place, freshState(), { input: () => input, attempt: 1 });
+  const value = await context.place.references.evaluate(() => template.render(scope, context.options));
   const number = Number(value ?? Number.NaN);
   if (number >= 1) return number;
   const got = JSON.stringify(value).slice(0, 100);
@@ -84,27 +84,27 @@ async function maxBytes(around: TaskSurroundings, step: ProgramStep): Promise<nu
   );
 }
 
-async function runClaim(
-  around: TaskSurroundings,
+async function claimRows(
+  context: CommandContext,
   step: ProgramStep,
   maxRows: number,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const { deps, place, source } = around;
+  const { deps, place, source } = context;
   const claim = step.loop?.claim;
   const kind = step.step.loop?.cursor?.kind ?? "sqldb";
-  const input = await stepInput(around, step);
+  const input = await stepInput(context, step);
   const given = { input: () => input, attempt: 1 };
   const lease =
     claim &&
     (await place.references.evaluate(() =>
-      claim.leaseSeconds.render(taskScope(place, freshState(), given), around.options),
+      claim.leaseSeconds.render(taskScope(place, freshState(), given), context.options),
     ));
   // The id is the same for every attempt of this claim: whoever runs it after a worker was lost finds that one's rows by it.
   const extra = { __frame_max_rows: maxRows, __frame_lease_seconds: lease, __claim_id: place.command.command_id };
   const scope = taskScope(place, freshState(), { ...given, extra });
   const render = async (template: NonNullable<typeof claim>["statement"] | undefined) =>
-    template === undefined ? undefined : await place.references.evaluate(() => template.render(scope, around.options));
+    template === undefined ? undefined : await place.references.evaluate(() => template.render(scope, context.options));
   const command = (await render(claim?.statement)) ?? null;
   const auth = await resolveAuth(deps.credentials, await render(claim?.auth), kind);
   const tool = await deps.tools.get(kind);
@@ -113,7 +113,7 @@ async function runClaim(
       config: { command },
       input,
       auth,
-      tokens: around.tokens.forTool(stop),
+      tokens: context.tokens.forTool(stop),
       executionId: place.command.execution_id,
       step: place.command.step,
       task: "claim",

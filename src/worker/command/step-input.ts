@@ -1,14 +1,14 @@
 import { taskScope } from "../../engine/decide/task-scope.ts";
 import type { ProgramStep } from "../../engine/program/program.ts";
 import { type JsonObject, setOwn } from "../../schema/words/json.ts";
-import type { TaskSurroundings } from "../task/command-context.ts";
+import type { CommandContext } from "../task/command-context.ts";
 import { freshState } from "../task/pipeline.ts";
 
 /**
  * The inputs that a template of the step itself reads (its time-out, a cursor's claim): what arrived over the arc, and the
  * step's own `input` over it (language document, section 4.9). Throws what its templates throw.
  */
-export async function stepInput({ place, options }: TaskSurroundings, step: ProgramStep): Promise<JsonObject> {
+export async function stepInput({ place, options }: CommandContext, step: ProgramStep): Promise<JsonObject> {
   const arrived = place.command.context.input;
   if (step.input.length === 0) return arrived;
   const scope = taskScope(place, freshState(), { input: () => arrived, attempt: 1 });

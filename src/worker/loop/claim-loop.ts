@@ -4,7 +4,7 @@ import { messageOf } from "../../schema/words/errors.ts";
 import { backOffMs } from "../backoff.ts";
 import { after } from "../deadline.ts";
 import type { Slots } from "../slots.ts";
-import type { Happening } from "../worker-event.ts";
+import type { WorkerEvent } from "../worker-event.ts";
 
 /** How long the server may wait for a command: the longest that it allows. */
 const WAIT_MS = 30_000;
@@ -13,8 +13,8 @@ const CLAIM_MAX = 256;
 /** How long the last answer is waited for: the server gives it as soon as it hears that this worker drains. */
 const LAST_ANSWER_MS = 1_000;
 
-/** What {@link claimForever} needs. */
-export interface ClaimingParts {
+/** What {@link runClaimLoop} needs. */
+export interface ClaimLoopDeps {
   server: Pick<WorkServer, "claim">;
   clock: Clock;
   random(): number;
@@ -22,7 +22,7 @@ export interface ClaimingParts {
   start(commands: ClaimedWork[]): void;
   /** The server does not know this worker. */
   unknown(): void;
-  tell(happening: Happening): void;
+  emit(event: WorkerEvent): void;
 }
 
 /**
@@ -32,8 +32,8 @@ export interface ClaimingParts {
  * The request that is under way when the signal aborts is not broken off at once: the commands in an answer that nobody reads
  * would be claimed a second time, and count as tried. Resolves when nothing more can come.
  */
-export async function claimForever(parts: ClaimingParts, signal: AbortSignal): Promise<void> {
-  const { clock, random, tell } = parts;
+export async function runClaimLoop(parts: ClaimLoopDeps, signal: AbortSignal): Promise<void> {
+  const { clock, random, emit } = parts;
   const last = new AbortController();
   signal.addEventListener("abort", () => after(clock, LAST_ANSWER_MS, () => last.abort(signal.reason)), { once: true });
   let tries = 0;
@@ -44,7 +44,7 @@ export async function claimForever(parts: ClaimingParts, signal: AbortSignal): P
       const answer = await claim(parts, last.signal);
       if (signal.aborted) return;
       if (answer.status === "ok") {
-        if (tries > 0) tell({ type: "server.back", doing: "claiming", tries });
+        if (tries > 0) emit({ type: "server.back", doing: "claiming", tries });
         tries = 0;
         continue;
       }
@@ -52,15 +52,15 @@ export async function claimForever(parts: ClaimingParts, signal: AbortSignal): P
       if (answer.status === "unknown") parts.unknown();
       tries += 1;
       const delayMs = backOffMs(tries, random, answer.status === "unavailable" ? answer.retryAfterMs : 0);
-      tell({ type: "server.unavailable", doing: "claiming", tries, delayMs, message: answer.message });
+      emit({ type: "server.unavailable", doing: "claiming", tries, delayMs, message: answer.message });
       await clock.sleep(delayMs, signal);
     } catch (error) {
-      if (!signal.aborted) tell({ type: "fault", doing: "claiming", error });
+      if (!signal.aborted) emit({ type: "fault", doing: "claiming", error });
     }
   }
 }
 
-async function claim({ server, slots, start }: ClaimingParts, signal: AbortSignal): Promise<ClaimAnswer> {
+async function claim({ server, slots, start }: ClaimLoopDeps, signal: AbortSignal): Promise<ClaimAnswer> {
   const limit = Math.min(CLAIM_MAX, slots.free());
   slots.promise(limit);
   try {

@@ -7,16 +7,16 @@ import type { TaskError } from "../../schema/words/outcome.ts";
 import { backOffMs } from "../backoff.ts";
 import { runCommand } from "../command/run-command.ts";
 import type { CommandProgram, Report, WorkerDeps } from "../deps.ts";
-import type { RunningClaim } from "./running-command.ts";
+import type { RunningCommand } from "./running-command.ts";
 
 /** What running the commands of a server needs. */
-export interface RunParts {
+export interface RunClaimedCommandDeps {
   /** The playbook of a catalog entry. Throws `FlowError`; UNAVAILABLE and SERVER_UNREACHABLE are tried again. */
   programs(catalogId: string): Promise<CommandProgram>;
   deps: Omit<WorkerDeps, "children" | "results">;
   /** The parts that know for which claim they work. */
-  childrenOf(claim: RunningClaim): ChildRunner;
-  resultsOf(claim: RunningClaim): WritableResultStore;
+  childrenOf(claim: RunningCommand): ChildRunner;
+  resultsOf(claim: RunningCommand): WritableResultStore;
   /** The claim's place in a trace whose spans are kept; undefined for all others. */
   traceOf?(work: ClaimedWork): ClaimTrace | undefined;
 }
@@ -33,9 +33,9 @@ export interface ClaimTrace {
  * Runs a claimed command to its end. `waitsForChild` is told when a wait for a sub-playbook begins and when it ends. A
  * playbook that cannot be run fails the command, as every error of its own does; throws what `report` throws.
  */
-export async function runClaim(
-  parts: RunParts,
-  claim: RunningClaim,
+export async function runClaimedCommand(
+  parts: RunClaimedCommandDeps,
+  claim: RunningCommand,
   report: Report,
   waitsForChild: (waits: boolean) => void,
 ): Promise<void> {
@@ -58,8 +58,8 @@ export async function runClaim(
 
 /** The command's playbook, asked for until the server answers; the reason why there is none that can be run. */
 async function programOf(
-  { programs, deps: { clock, random } }: RunParts,
-  { work, signal }: RunningClaim,
+  { programs, deps: { clock, random } }: RunClaimedCommandDeps,
+  { work, signal }: RunningCommand,
 ): Promise<CommandProgram | FlowError> {
   for (let tries = 1; ; tries += 1) {
     try {

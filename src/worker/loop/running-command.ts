@@ -2,7 +2,7 @@ import type { ClaimedWork } from "../../ports/work-server.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
 /** One claimed command while this worker has it. */
-export interface RunningClaim {
+export interface RunningCommand {
   readonly work: ClaimedWork;
   readonly startedAt: number;
   /** Aborted when its tools are to stop. */
@@ -14,7 +14,7 @@ export interface RunningClaim {
 }
 
 /** What a claim begins with. */
-export interface ClaimStart {
+export interface RunningCommandStart {
   work: ClaimedWork;
   /** Milliseconds since 1970. */
   startedAt: number;
@@ -24,7 +24,7 @@ export interface ClaimStart {
 }
 
 /** A claim that runs. */
-export function createRunningClaim({ work, startedAt, controller, onGiveUp }: ClaimStart): RunningClaim {
+export function createRunningCommand({ work, startedAt, controller, onGiveUp }: RunningCommandStart): RunningCommand {
   let isGivenUp = false;
   return {
     work,

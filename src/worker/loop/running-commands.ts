@@ -1,12 +1,12 @@
 import type { ClaimedWork } from "../../ports/work-server.ts";
 import type { Report } from "../deps.ts";
 import type { Slots } from "../slots.ts";
-import type { Happening } from "../worker-event.ts";
-import { type RunParts, runClaim } from "./run-claimed-command.ts";
-import { createRunningClaim, type RunningClaim } from "./running-command.ts";
+import type { WorkerEvent } from "../worker-event.ts";
+import { type RunClaimedCommandDeps, runClaimedCommand } from "./run-claimed-command.ts";
+import { createRunningCommand, type RunningCommand } from "./running-command.ts";
 
-/** {@link RunningClaim}, with what only the table of them looks at. */
-export interface Running extends RunningClaim {
+/** {@link RunningCommand}, with what only the table of them looks at. */
+export interface TrackedCommand extends RunningCommand {
   readonly row: number;
   /** Sub-playbooks that it waits for. */
   children: number;
@@ -17,43 +17,43 @@ export interface Running extends RunningClaim {
 }
 
 /** What running claims are made of. */
-export interface RunningParts extends RunParts {
+export interface RunningCommandsDeps extends RunClaimedCommandDeps {
   slots: Slots;
   /** A controller whose signal may have any number of listeners. */
   newAbort(): AbortController;
   /** Where it is written down what runs, for the heartbeat. */
-  ledger: { add(work: ClaimedWork): number; remove(row: number): void };
+  runningTable: { add(work: ClaimedWork): number; remove(row: number): void };
   /** Where a command reports to; `drop` forgets what was not sent. */
-  open(claim: Running): { report: Report; drop(): void };
-  tell(happening: Happening): void;
+  open(claim: TrackedCommand): { report: Report; drop(): void };
+  emit(event: WorkerEvent): void;
 }
 
 /** The commands that this worker has. */
-export interface RunningClaims {
+export interface RunningCommands {
   /** Runs commands that were claimed. */
   start(commands: readonly ClaimedWork[]): void;
   /** The server has the end of this one: its slot is free. */
-  acknowledged(claim: Running): void;
-  find(commandId: string): Running | undefined;
-  all(): Running[];
+  acknowledged(claim: TrackedCommand): void;
+  find(commandId: string): TrackedCommand | undefined;
+  all(): TrackedCommand[];
   /** Resolves when there is none; there may be new ones right after. */
   untilNone(): Promise<void>;
 }
 
 /** None yet. */
-export function createRunningClaims(parts: RunningParts): RunningClaims {
-  const { deps, ledger, slots, tell } = parts;
-  const running = new Map<string, Running>();
+export function createRunningCommands(parts: RunningCommandsDeps): RunningCommands {
+  const { deps, runningTable, slots, emit } = parts;
+  const running = new Map<string, TrackedCommand>();
   let whenNone = () => {};
 
-  const end = (claim: Running, outcome: "reported" | "given up") => {
+  const end = (claim: TrackedCommand, outcome: "reported" | "given up") => {
     if (claim.isOver) return;
     claim.isOver = true;
-    ledger.remove(claim.row);
+    runningTable.remove(claim.row);
     const id = claim.work.command.command_id;
     if (running.get(id) === claim) running.delete(id);
     if (claim.children === 0) slots.giveBack();
-    tell({ type: "command.ended", work: claim.work, durationMs: deps.clock.now() - claim.startedAt, outcome });
+    emit({ type: "command.ended", work: claim.work, durationMs: deps.clock.now() - claim.startedAt, outcome });
     if (running.size === 0) whenNone();
   };
 
@@ -63,23 +63,23 @@ export function createRunningClaims(parts: RunningParts): RunningClaims {
     running.get(id)?.giveUp("it was claimed again");
     const onGiveUp = (why: string) => {
       to.drop();
-      tell({ type: "claim.given_up", work, why });
+      emit({ type: "claim.given_up", work, why });
       if (claim.isDone) end(claim, "given up");
     };
-    const base = createRunningClaim({ work, startedAt: deps.clock.now(), controller: parts.newAbort(), onGiveUp });
-    const claim: Running = { ...base, row: ledger.add(work), children: 0, isDone: false, isOver: false };
+    const base = createRunningCommand({ work, startedAt: deps.clock.now(), controller: parts.newAbort(), onGiveUp });
+    const claim: TrackedCommand = { ...base, row: runningTable.add(work), children: 0, isDone: false, isOver: false };
     const to = parts.open(claim);
     running.set(id, claim);
     slots.take();
     void run(claim, to.report);
   };
 
-  const run = async (claim: Running, report: Report) => {
+  const run = async (claim: TrackedCommand, report: Report) => {
     try {
-      await runClaim(parts, claim, report, (waits) => lend(claim, slots, waits));
+      await runClaimedCommand(parts, claim, report, (waits) => lend(claim, slots, waits));
     } catch (error) {
       // A command without an end would hold its execution forever: its lease is to end, so that somebody runs it again.
-      if (!claim.isGivenUp()) tell({ type: "fault", doing: "running a command", error, work: claim.work });
+      if (!claim.isGivenUp()) emit({ type: "fault", doing: "running a command", error, work: claim.work });
       claim.giveUp("this worker failed to run it");
     }
     claim.isDone = true;
@@ -103,7 +103,7 @@ export function createRunningClaims(parts: RunningParts): RunningClaims {
 }
 
 /** While a command waits for sub-playbooks, its slot is free. */
-function lend(claim: Running, slots: Slots, waits: boolean): void {
+function lend(claim: TrackedCommand, slots: Slots, waits: boolean): void {
   claim.children += waits ? 1 : -1;
   if (claim.isOver) return;
   if (waits && claim.children === 1) slots.giveBack();

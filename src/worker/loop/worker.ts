@@ -1,11 +1,11 @@
 import type { WorkServer } from "../../ports/work-server.ts";
 import { createReporter } from "../reporting/reporter.ts";
 import { createSlots } from "../slots.ts";
-import { claimForever } from "./claim-loop.ts";
-import { createRunningClaims, type Running, type RunningParts } from "./running-commands.ts";
+import { runClaimLoop } from "./claim-loop.ts";
+import { createRunningCommands, type RunningCommandsDeps, type TrackedCommand } from "./running-commands.ts";
 
 /** What a worker is made of. */
-export interface WorkParts extends Omit<RunningParts, "slots" | "open"> {
+export interface WorkerParts extends Omit<RunningCommandsDeps, "slots" | "open"> {
   server: WorkServer;
   /** Commands at a time. */
   capacity: number;
@@ -18,7 +18,7 @@ export interface WorkParts extends Omit<RunningParts, "slots" | "open"> {
 }
 
 /** A worker at work. */
-export interface Work {
+export interface Worker {
   /** Begins to claim. */
   start(): void;
   /** Gives up a command whose claim is lost, if it still runs under this attempt. */
@@ -37,14 +37,14 @@ export interface Work {
 }
 
 /** Builds a worker. It holds nothing but what runs; `drain` ends it. */
-export function createWork(parts: WorkParts): Work {
+export function createWorker(parts: WorkerParts): Worker {
   const { clock, random } = parts.deps;
   const slots = createSlots(parts.capacity);
   const claiming = new AbortController();
   let claimed: Promise<void> = Promise.resolve();
-  const running = createRunningClaims({ ...parts, slots, open: (claim) => reporter.open(claim) });
+  const running = createRunningCommands({ ...parts, slots, open: (claim) => reporter.open(claim) });
   const { start } = running;
-  const reporter = createReporter<Running>({
+  const reporter = createReporter<TrackedCommand>({
     ...parts,
     clock,
     random,
@@ -57,7 +57,7 @@ export function createWork(parts: WorkParts): Work {
   return {
     start() {
       const unknown = () => parts.register();
-      claimed = claimForever({ ...parts, clock, random, slots, start, unknown }, claiming.signal);
+      claimed = runClaimLoop({ ...parts, clock, random, slots, start, unknown }, claiming.signal);
     },
     lost(commandId, attempt) {
       const claim = running.find(commandId);

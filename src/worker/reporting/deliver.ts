@@ -4,7 +4,7 @@ import { messageOf } from "../../schema/words/errors.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { backOffMs } from "../backoff.ts";
 import type { Slots } from "../slots.ts";
-import type { Happening } from "../worker-event.ts";
+import type { WorkerEvent } from "../worker-event.ts";
 import type { Part } from "./outbox.ts";
 import { failureText } from "./serialize-event.ts";
 
@@ -25,7 +25,7 @@ export interface DeliveryParts<C extends { readonly work: ClaimedWork }> {
   start(commands: ClaimedWork[]): void;
   /** An answer was lost on its way, perhaps with commands in it. */
   answerLost(): void;
-  tell(happening: Happening): void;
+  emit(event: WorkerEvent): void;
 }
 
 /** What delivering asks of whoever keeps the events. */
@@ -83,7 +83,7 @@ const SHARED_FAULTS_MAX = 2;
 
 /** The same request until it is answered, or the server has failed over it too often. */
 async function send<C extends { readonly work: ClaimedWork }>(
-  { server, clock, random, newKey, tell }: DeliveryParts<C>,
+  { server, clock, random, newKey, emit }: DeliveryParts<C>,
   left: readonly Part<C>[],
   claim: number,
   signal: AbortSignal,
@@ -97,13 +97,13 @@ async function send<C extends { readonly work: ClaimedWork }>(
       return { status: "unavailable", message: messageOf(error) };
     });
     if (answer.status !== "unavailable") {
-      if (tries > 1) tell({ type: "server.back", doing: "reporting", tries });
+      if (tries > 1) emit({ type: "server.back", doing: "reporting", tries });
       return answer;
     }
     faults = answer.isFault === true ? faults + 1 : 0;
     if (faults >= faultsMax) return { status: "invalid", message: answer.message, indexes: [] };
     const delayMs = backOffMs(tries, random, answer.retryAfterMs);
-    tell({ type: "server.unavailable", doing: "reporting", tries, delayMs, message: answer.message });
+    emit({ type: "server.unavailable", doing: "reporting", tries, delayMs, message: answer.message });
     await clock.sleep(delayMs, signal);
   }
 }
@@ -161,7 +161,7 @@ async function withoutInvalid<C extends { readonly work: ClaimedWork }>(
 
 /** In place of the part the failure of its command; nothing when that is what was refused: its lease ends then. */
 function failed<C extends { readonly work: ClaimedWork }>(
-  { clock, tell }: DeliveryParts<C>,
+  { clock, emit }: DeliveryParts<C>,
   delivery: Delivery<C>,
   part: Part<C>,
   message: string,
@@ -171,7 +171,7 @@ function failed<C extends { readonly work: ClaimedWork }>(
   const isFailure = outbox.closed;
   delivery.abandon(part, "its events could not be reported");
   delivery.answered(part);
-  tell({ type: "report.invalid", work, message });
+  emit({ type: "report.invalid", work, message });
   if (isFailure) return [];
   const error: TaskError = {
     kind: "unknown",

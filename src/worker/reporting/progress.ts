@@ -10,7 +10,7 @@ const INTERVAL_MS = 2_000;
 /** How far one run of a task is, on its way from the tool to the log. */
 export interface TaskProgress {
   /** Takes the newest numbers and returns at once. What could not be reported by then is forgotten for them. */
-  tell(numbers: ProgressNumbers): void;
+  report(numbers: ProgressNumbers): void;
   /** There are new lines in the run's log. */
   wrote(): void;
   /**
@@ -58,7 +58,7 @@ export function openProgress(
   };
 
   return {
-    tell(numbers) {
+    report(numbers) {
       if (isOver) return;
       newest = numbers;
       hasNews = true;

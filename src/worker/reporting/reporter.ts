@@ -1,7 +1,7 @@
 import type { ClaimedWork } from "../../ports/work-server.ts";
 import { after } from "../deadline.ts";
 import type { Report } from "../deps.ts";
-import { createTurns } from "../yield-to-event-loop.ts";
+import { createEventLoopTurns } from "../yield-to-event-loop.ts";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.ts";
 import { createOutboxQueue, type Outbox, type Part } from "./outbox.ts";
 import { eventText } from "./serialize-event.ts";
@@ -32,7 +32,7 @@ export interface Reporter<C> {
 /** Makes a reporter. */
 export function createReporter<C extends { readonly work: ClaimedWork }>(parts: ReporterParts<C>): Reporter<C> {
   const queue = createOutboxQueue<C>();
-  const turns = createTurns(parts.clock);
+  const turns = createEventLoopTurns(parts.clock);
   const room = createRoom(() => queue.bytes() <= OUTSTANDING_BYTES_MAX);
   const stopped = new AbortController();
   let claims = true;
@@ -60,7 +60,7 @@ export function createReporter<C extends { readonly work: ClaimedWork }>(parts: 
         await deliver(parts, delivery, batch);
       } catch (error) {
         if (stopped.signal.aborted) return;
-        parts.tell({ type: "fault", doing: "reporting", error });
+        parts.emit({ type: "fault", doing: "reporting", error });
         for (const part of batch) abandon(part, "reporting it failed");
       }
     },

@@ -1,6 +1,6 @@
 import type { CredentialSource, StoredCredential } from "../../ports/credentials.ts";
 import type { KeychainWrite } from "../../ports/keychain.ts";
-import { type Obtained, REQUESTED_KINDS, type RequestedKind } from "../../ports/secret-source.ts";
+import { type ObtainedSecret, REQUESTED_KINDS, type RequestedKind } from "../../ports/secret-source.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { findCredential } from "./resolve-auth.ts";
@@ -74,7 +74,7 @@ function credentialName(definition: JsonObject, withAuth: boolean): string | und
 }
 
 /** What is written for an entry: how it was come by, how long it lives, how it is renewed. */
-export function entryWrite(definition: JsonObject, { fields, ttlSeconds }: Obtained): KeychainWrite {
+export function entryWrite(definition: JsonObject, { fields, ttlSeconds }: ObtainedSecret): KeychainWrite {
   const kind = String(own(definition, "kind") ?? "oauth2");
   const isToken = kind === "oauth2" || kind === "http" || kind === "google_id_token";
   const autoRenew = isTrue(own(definition, "auto_renew"));

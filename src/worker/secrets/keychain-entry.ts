@@ -1,6 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { KeychainForm, KeychainFound, KeychainKey, KeychainStore, KeychainWrite } from "../../ports/keychain.ts";
-import type { Obtained, SecretSource } from "../../ports/secret-source.ts";
+import type { ObtainedSecret, SecretSource } from "../../ports/secret-source.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";
 import { definedTtl, entryWrite, isKept, renewalOf } from "./keychain-definition.ts";
@@ -19,7 +19,7 @@ export interface StoredEntry {
   /** What the playbook says of it, rendered; undefined when it says nothing, and somebody else may have set it. */
   definition: (() => Promise<JsonObject>) | undefined;
   /** Resolves it afresh. */
-  resolve(definition: JsonObject, signal: AbortSignal): Promise<Obtained>;
+  resolve(definition: JsonObject, signal: AbortSignal): Promise<ObtainedSecret>;
   /** Takes secrets out of an error that others are told. */
   hide(text: string): string;
   log(text: string): void;
@@ -112,7 +112,7 @@ async function carryOut(entry: StoredEntry, task: Task, definition: JsonObject |
 /** Longest error that others are told. */
 const TOLD_CHARS_MAX = 2_000;
 
-async function resolve(entry: StoredEntry, definition: JsonObject | undefined): Promise<Obtained> {
+async function resolve(entry: StoredEntry, definition: JsonObject | undefined): Promise<ObtainedSecret> {
   if (definition === undefined) throw new FlowError("NOT_FOUND", "the playbook does not define it");
   const { fields, ttlSeconds } = await entry.resolve(definition, AbortSignal.timeout(WORK_MS));
   const ttl = definedTtl(definition) ?? ttlSeconds;
@@ -123,7 +123,7 @@ async function renew(
   entry: StoredEntry,
   task: Extract<Task, { do: "renew" }>,
   definition: JsonObject | undefined,
-): Promise<Obtained> {
+): Promise<ObtainedSecret> {
   const config = renewalConfig(task.config, definition);
   if (config === undefined && definition !== undefined) return await resolve(entry, definition);
   if (config === undefined) throw new FlowError("INVALID_INPUT", "it has no renew_config");
@@ -141,7 +141,7 @@ function renewalConfig(stored: JsonObject | undefined, definition: JsonObject | 
   return own(stored, "endpoint") === own(defined, "endpoint") ? defined : stored;
 }
 
-function writeOf(task: Task, definition: JsonObject | undefined, obtained: Obtained): KeychainWrite {
+function writeOf(task: Task, definition: JsonObject | undefined, obtained: ObtainedSecret): KeychainWrite {
   const config = task.do === "renew" ? renewalConfig(task.config, definition) : undefined;
   const write = entryWrite(definition ?? { kind: "oauth2" }, obtained);
   if (task.do !== "renew") return write;

@@ -3,7 +3,7 @@ import type { Secrets } from "../../engine/sealing/secrets.ts";
 import type { Template } from "../../language/template/template.ts";
 import type { View } from "../../language/views/view.ts";
 import type { KeychainKey } from "../../ports/keychain.ts";
-import type { Obtained } from "../../ports/secret-source.ts";
+import type { ObtainedSecret } from "../../ports/secret-source.ts";
 import type { Command } from "../../schema/words/command.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../schema/words/json.ts";
@@ -113,7 +113,7 @@ function storedEntry(
     secretSource,
     definition,
     signal,
-    async resolve(rendered, stop): Promise<Obtained> {
+    async resolve(rendered, stop): Promise<ObtainedSecret> {
       const kind = String(rendered["kind"] ?? "");
       if (!isRequested(kind)) return { fields: await fieldsAtHand(name, rendered, credentials) };
       if (secretSource === undefined) throw new FlowError("INVALID_INPUT", `nothing here resolves kind '${kind}'`);

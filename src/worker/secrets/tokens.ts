@@ -2,7 +2,7 @@ import type { TokenCall } from "../../language/expression/run.ts";
 import { ValueNeeded } from "../../language/views/references.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CredentialSource } from "../../ports/credentials.ts";
-import type { SecretSource, TokenWish } from "../../ports/secret-source.ts";
+import type { SecretSource, TokenOptions } from "../../ports/secret-source.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, own } from "../../schema/words/json.ts";
 import type { Credential, CredentialTokens } from "../../tools/contract/tool.ts";
@@ -35,7 +35,7 @@ export function openTokens(parts: TokenParts): CommandTokens {
     if (parts.secretSource !== undefined) return parts.secretSource;
     throw new FlowError("INVALID_INPUT", "Tokens of credentials cannot be requested here");
   };
-  const request = async (credential: Credential, wish: TokenWish, signal: AbortSignal) => {
+  const request = async (credential: Credential, wish: TokenOptions, signal: AbortSignal) => {
     const answer = await source().token(credential, wish, signal);
     parts.note(answer.token);
     return answer;
@@ -71,7 +71,7 @@ export function openTokens(parts: TokenParts): CommandTokens {
 }
 
 /** `token(credential, scopes, audience)`; each of them by name too, `auth` being another word for the first. */
-function readCall({ args, named }: TokenCall): { auth: string | Record<string, Json>; wish: TokenWish } {
+function readCall({ args, named }: TokenCall): { auth: string | Record<string, Json>; wish: TokenOptions } {
   const auth = args[0] ?? own(named, "credential") ?? own(named, "auth");
   if (typeof auth !== "string" && !isJsonObject(auth)) throw notACredential();
   const scopes = args[1] ?? own(named, "scopes") ?? own(named, "scope");

@@ -4,30 +4,30 @@ import type { ChildOutcome, ChildRequest } from "../../ports/children.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
-import { type TaskRun, type TaskSurroundings, traceparentOf } from "./command-context.ts";
+import { type CommandContext, type TaskRun, traceparentOf } from "./command-context.ts";
 import type { PipelineState } from "./pipeline-run.ts";
-import { plainValue } from "./to-plain-json.ts";
+import { toPlainJson } from "./to-plain-json.ts";
 
 /**
  * A task of kind `playbook`: runs another playbook as an execution of its own and waits for it (language document,
  * section 8). The child's result is merged over `{status, execution_id}`.
  */
 export async function callChild(
-  around: TaskSurroundings,
+  context: CommandContext,
   state: PipelineState,
   config: JsonObject,
   input: JsonObject,
   run: TaskRun,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const request = childRequest(around, state, config, input, run);
+  const request = childRequest(context, state, config, input, run);
   if (request instanceof FlowError) return failed("configuration", request.code, request.message);
-  const outcome = await around.deps.children.run(request, signal);
+  const outcome = await context.deps.children.run(request, signal);
   if (outcome.status === "STARTED") {
     return { status: "ok", data: { status: "started", execution_id: outcome.executionId, path: outcome.path } };
   }
-  const result = outcome.result === null ? null : new ResultView(outcome.result, around.place.references);
-  const plain = result === null ? null : await around.place.references.evaluate(() => plainValue(result));
+  const result = outcome.result === null ? null : new ResultView(outcome.result, context.place.references);
+  const plain = result === null ? null : await context.place.references.evaluate(() => toPlainJson(result));
   const data = childData(outcome, plain);
   if (outcome.status === "COMPLETED") return { status: "ok", data };
   const cause = rootCause(outcome);
@@ -50,13 +50,13 @@ function childData(outcome: ChildOutcome, result: Json): Json {
 }
 
 function childRequest(
-  around: TaskSurroundings,
+  context: CommandContext,
   state: PipelineState,
   config: JsonObject,
   input: JsonObject,
   run: TaskRun,
 ): ChildRequest | FlowError {
-  const { command } = around.place;
+  const { command } = context.place;
   const path = text(config, "path");
   const catalogId = text(config, "catalog_id");
   if (path === undefined && catalogId === undefined) {
@@ -68,7 +68,7 @@ function childRequest(
   const payload = own(config, "payload");
   const version = text(config, "version");
   const returnStep = text(config, "return_step");
-  const traceparent = traceparentOf(around, run);
+  const traceparent = traceparentOf(context, run);
   return {
     ...(path !== undefined && { path }),
     ...(catalogId !== undefined && { catalogId }),
@@ -81,7 +81,7 @@ function childRequest(
       step: command.step,
       ...(state.iteration !== undefined && { iter: iterationFields(state.iteration) }),
     },
-    parentFile: around.source.file,
+    parentFile: context.source.file,
     key: `${run.taskRunId}-${run.run}`,
     ...(traceparent !== undefined && { traceparent }),
   };

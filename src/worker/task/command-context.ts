@@ -25,7 +25,7 @@ export interface TaskRun {
 }
 
 /** What running tasks needs: the worker's parts, the playbook, and what was loaded for this command. */
-export interface TaskSurroundings {
+export interface CommandContext {
   deps: WorkerDeps;
   source: CommandProgram;
   place: PipelinePlace & { references: LoadedReferences };
@@ -40,7 +40,7 @@ export interface TaskSurroundings {
 }
 
 /** Where in a trace the run's own calls stand; undefined without a trace. */
-export function traceparentOf({ deps, place }: TaskSurroundings, run: TaskRun): string | undefined {
+export function traceparentOf({ deps, place }: CommandContext, run: TaskRun): string | undefined {
   const { trace } = place.command;
   return trace === undefined ? undefined : (deps.traceparent?.(run.taskRunId, run.run) ?? trace);
 }

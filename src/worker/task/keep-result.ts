@@ -50,7 +50,7 @@ export async function keepFailed(run: PipelineRun, taskRun: TaskRun, result: Too
 async function store(run: PipelineRun, { task, taskRunId }: TaskRun, answer: ToolResult): Promise<Kept> {
   const runs = accumulationOf(run, task);
   const where = placeOf(run, task, runs?.nextId(taskRunId) ?? taskRunId);
-  const { results } = run.around.deps;
+  const { results } = run.context.deps;
   const data = dataOf(answer);
   const kept = await storeResult(results, where, data, answer.virtual, configOf(run, task));
   if (answer.status === "ok") await runs?.add(kept, where, data);
@@ -86,7 +86,7 @@ function accumulationOf(run: PipelineRun, task: ProgramTask): Accumulation | und
   const known = state.runs.get(task.task.label);
   if (known !== undefined) return known;
   const runs = createAccumulation({
-    store: run.around.deps.results,
+    store: run.context.deps.results,
     accumulate,
     config: configOf(run, task),
     place: placeOf(run, task, `${ref.command_id}-${ref.iteration ?? 0}`),
@@ -117,8 +117,8 @@ export function isSensitive({ step }: PipelineRun, { task }: ProgramTask): boole
   return step.step.result.sensitive || task.result.sensitive;
 }
 
-function placeOf({ around }: PipelineRun, { task }: ProgramTask, taskRunId: string): ResultPlace {
-  const { execution_id: executionId, step } = around.place.command;
+function placeOf({ context }: PipelineRun, { task }: ProgramTask, taskRunId: string): ResultPlace {
+  const { execution_id: executionId, step } = context.place.command;
   return { executionId, step, task: task.label, taskRunId };
 }
 

@@ -6,7 +6,7 @@ import { type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { type McpResource, mcpResourcePaths } from "../../schema/words/mcp-resource.ts";
 import type { Credential } from "../../tools/contract/tool.ts";
 import { resolveAuth } from "../secrets/resolve-auth.ts";
-import type { TaskSurroundings } from "./command-context.ts";
+import type { CommandContext } from "./command-context.ts";
 
 /** What a task of kind `mcp` comes to, its server looked up and its token chosen. */
 export interface McpCall {
@@ -25,12 +25,12 @@ export interface McpCall {
  * address that nobody vouches for.
  */
 export async function prepareMcpCall(
-  around: TaskSurroundings,
+  context: CommandContext,
   rendered: JsonObject,
   ownAuth: Json | undefined,
   signal: AbortSignal,
 ): Promise<McpCall> {
-  const { deps, place, source } = around;
+  const { deps, place, source } = context;
   const { access_token: given, ...config } = rendered;
   const server = await findServer(deps.mcp, config, source.file, signal);
   const timeoutMs = server?.timeoutSeconds === undefined ? undefined : server.timeoutSeconds * 1_000;

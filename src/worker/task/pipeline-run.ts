@@ -3,11 +3,11 @@ import type { ProgramStep } from "../../engine/program/program.ts";
 import type { CommandRef } from "../../schema/words/event.ts";
 import type { Report } from "../deps.ts";
 import type { Accumulation } from "./accumulate.ts";
-import type { TaskSurroundings } from "./command-context.ts";
+import type { CommandContext } from "./command-context.ts";
 
 /** What a pipeline runs in. */
 export interface PipelineRun {
-  around: TaskSurroundings;
+  context: CommandContext;
   step: ProgramStep;
   state: PipelineState;
   /** Names the command (and iteration) in events. */

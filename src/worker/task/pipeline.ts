@@ -35,7 +35,7 @@ export interface PipelineEnd {
  */
 export async function runPipeline(run: PipelineRun): Promise<PipelineEnd> {
   const { step } = run;
-  const runsMax = run.around.deps.taskRunsMax ?? TASK_RUNS_MAX;
+  const runsMax = run.context.deps.taskRunsMax ?? TASK_RUNS_MAX;
   const set: Write[] = [];
   let position = 0;
   let tries = freshTries(run, position, 0);
@@ -68,11 +68,11 @@ interface RunTries {
   page: number;
 }
 
-function freshTries({ around, step, state }: PipelineRun, position: number, serial: number): RunTries {
+function freshTries({ context, step, state }: PipelineRun, position: number, serial: number): RunTries {
   const label = step.tasks[position]?.task.label ?? "";
   const page = (state.pages.get(label) ?? 0) + 1;
   state.pages.set(label, page);
-  return { serial, runs: 0, startedAt: around.deps.clock.now(), page };
+  return { serial, runs: 0, startedAt: context.deps.clock.now(), page };
 }
 
 /** The end, with what several runs of a task came to. What of it cannot be kept fails the pipeline. */
@@ -93,18 +93,18 @@ async function runOnce(
   tries: RunTries,
   set: Write[],
 ): Promise<{ verdict: Verdict; error: TaskError | null }> {
-  const { around, state, ref } = run;
-  const { clock, lease } = around.deps;
+  const { context, state, ref } = run;
+  const { clock, lease } = context.deps;
   // Nothing is begun that another worker may be doing by now: no first run, no retry, no page, no iteration.
   await lease?.held(run.signal);
   const startedAt = clock.now();
   const taskRunId = `${ref.command_id}-${ref.iteration ?? 0}-${tries.serial}`;
-  const { input } = around.place.command.context;
+  const { input } = context.place.command.context;
   const log = createRunLog(isSensitive(run, task));
   const report = (progress: ProgressNumbers, lines?: TaskLog) =>
     run.report([progressEvent(run, { task: task.task.label, taskRunId, run: tries.runs, progress, log: lines })]);
   const taskRun = { task, run: tries.runs, taskRunId, signal: run.signal, report, log, input };
-  const answer = placed(await runTask(around, state, taskRun), run, task, tries.runs);
+  const answer = placed(await runTask(context, state, taskRun), run, task, tries.runs);
   const durationMs = Math.max(0, clock.now() - startedAt);
   const { result, stored } = await keep(run, taskRun, answer);
   const about = aboutOf(result, tries.runs, durationMs);
@@ -143,14 +143,14 @@ async function judgeOutcome(
   tries: RunTries,
   set: Write[],
 ): Promise<{ verdict: Verdict; error: TaskError | undefined }> {
-  const { around, state } = run;
+  const { context, state } = run;
   if (run.signal.aborted) return { verdict: { do: "fail", set: [] }, error: result.error };
   const at = { input: () => input, attempt: tries.runs };
-  const { clock, random } = around.deps;
-  const { options } = around;
+  const { clock, random } = context.deps;
+  const { options } = context;
   const elapsedMs = clock.now() - tries.startedAt;
-  const policyScope = taskScope(around.place, state, { ...at, output: { outcome, place: "envelope" } });
-  const evaluate = around.place.references.evaluate;
+  const policyScope = taskScope(context.place, state, { ...at, output: { outcome, place: "envelope" } });
+  const evaluate = context.place.references.evaluate;
   try {
     const verdict = await evaluate(() =>
       judge(task.policy, result, { runs: tries.runs, elapsedMs }, policyScope, options, random),
@@ -184,7 +184,7 @@ function ownSetScope(
 ): Scope {
   const own = result.status === "ok" ? outcome.result : keptError(result).result;
   const tasks = new Map(run.state.tasks).set(task.task.label, own);
-  return taskScope(run.around.place, { ...run.state, tasks }, { ...at, output: { outcome, place: "raw" } });
+  return taskScope(run.context.place, { ...run.state, tasks }, { ...at, output: { outcome, place: "raw" } });
 }
 
 /** Carries out assignments in order; each sees those before it. */
@@ -195,9 +195,9 @@ async function assign(
   set: Write[],
   bare: "ctx" | "local",
 ): Promise<void> {
-  const { around, state } = run;
+  const { context, state } = run;
   for (const { scope: target, name, value } of list) {
-    const rendered = await around.place.references.evaluate(() => value.render(scope, around.options));
+    const rendered = await context.place.references.evaluate(() => value.render(scope, context.options));
     const to = target === "local" ? bare : target;
     if (to === "ctx") {
       set.push([name, rendered]);
@@ -224,16 +224,16 @@ function settle(state: PipelineState, task: ProgramTask, kept: StoredResult, out
 }
 
 function progressEvent(
-  { ref, around }: PipelineRun,
-  told: { task: string; taskRunId: string; run: number; progress: ProgressNumbers; log: TaskLog | undefined },
+  { ref, context }: PipelineRun,
+  report: { task: string; taskRunId: string; run: number; progress: ProgressNumbers; log: TaskLog | undefined },
 ): FlowEvent {
-  const { task, taskRunId, run, progress, log } = told;
+  const { task, taskRunId, run, progress, log } = report;
   return {
     type: "task.progress",
-    at: around.deps.clock.now(),
+    at: context.deps.clock.now(),
     ...ref,
     task,
-    step_run_id: around.place.command.step_run_id,
+    step_run_id: context.place.command.step_run_id,
     task_run_id: taskRunId,
     run,
     progress,
@@ -241,8 +241,8 @@ function progressEvent(
   };
 }
 
-/** What is told of a run of a task. */
-interface Told {
+/** What is reported of one run of a task. */
+interface TaskRunReport {
   taskRunId: string;
   tries: RunTries;
   durationMs: number;
@@ -256,12 +256,12 @@ interface Told {
 function reports(
   run: PipelineRun,
   task: ProgramTask,
-  { taskRunId, tries, durationMs, result, kept, delayMs, log }: Told,
+  { taskRunId, tries, durationMs, result, kept, delayMs, log }: TaskRunReport,
 ): FlowEvent[] {
   const { runs, page } = tries;
   const { iteration } = run.ref;
-  const stepRunId = run.around.place.command.step_run_id;
-  const at = run.around.deps.clock.now();
+  const stepRunId = run.context.place.command.step_run_id;
+  const at = run.context.deps.clock.now();
   const label = task.task.label;
   const isFinal = delayMs === undefined;
   const next = isFinal ? undefined : { next_run_at: new Date(at + delayMs).toISOString() };
@@ -300,7 +300,7 @@ async function pause(run: PipelineRun, delayMs: number): Promise<TaskError | nul
   if (run.signal.aborted) return abortedResult(run.signal).error ?? null;
   if (delayMs <= 0) return null;
   try {
-    await run.around.deps.clock.sleep(delayMs, run.signal);
+    await run.context.deps.clock.sleep(delayMs, run.signal);
     return null;
   } catch {
     return abortedResult(run.signal).error ?? null;
@@ -321,7 +321,7 @@ function placed(result: ToolResult, run: PipelineRun, task: ProgramTask, attempt
 
 /** The error with where it happened, as it stands in events. */
 function place(error: TaskError, run: PipelineRun, task: ProgramTask, attempt: number): TaskError {
-  return { ...error, step: run.around.place.command.step, task: task.task.label, attempt };
+  return { ...error, step: run.context.place.command.step, task: task.task.label, attempt };
 }
 
 /** The error of a task that its rules failed: the tool's, in the words of the rule where it has some. */

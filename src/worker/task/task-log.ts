@@ -19,7 +19,7 @@ export function createRunLog(isHidden: boolean): RunLog {
   let kept: { line: string; bytes: number }[] | undefined;
   let bytes = 0;
   let total = 0;
-  let told = 0;
+  let reported = 0;
 
   const from = () => total - (kept?.length ?? 0);
   return {
@@ -35,9 +35,9 @@ export function createRunLog(isHidden: boolean): RunLog {
       return true;
     },
     news() {
-      if (isHidden || kept === undefined || told === total) return undefined;
-      const first = Math.max(told, from());
-      told = total;
+      if (isHidden || kept === undefined || reported === total) return undefined;
+      const first = Math.max(reported, from());
+      reported = total;
       const lines = kept.slice(first - from()).map(({ line }) => line);
       return first === 0 ? { lines } : { lines, from: first };
     },

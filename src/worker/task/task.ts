@@ -17,28 +17,28 @@ import { openProgress } from "../reporting/progress.ts";
 import { hideSecrets, noteSensitive, notingAuth } from "../secrets/note-secrets.ts";
 import { resolveAuth, scriptAuth } from "../secrets/resolve-auth.ts";
 import { callChild } from "./call-playbook.ts";
-import { type TaskRun, type TaskSurroundings, traceparentOf } from "./command-context.ts";
+import { type CommandContext, type TaskRun, traceparentOf } from "./command-context.ts";
 import { type McpCall, prepareMcpCall } from "./mcp-call.ts";
 import type { PipelineState } from "./pipeline-run.ts";
-import { plainValue } from "./to-plain-json.ts";
+import { toPlainJson } from "./to-plain-json.ts";
 
 /**
  * Runs a task once: inputs, config, credentials, tool, in this order. Never throws for a failure of the work; whatever
  * goes wrong on the way is an outcome that the task's policy judges.
  */
-export async function runTask(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
+export async function runTask(context: CommandContext, state: PipelineState, run: TaskRun): Promise<ToolResult> {
   if (run.signal.aborted) return abortedResult(run.signal);
-  const result = await prepareAndExecute(around, state, run);
-  const step = around.source.program.steps.get(around.place.command.step);
-  if (step?.step.result.sensitive === true || run.task.task.result.sensitive) noteSensitive(result, around.secrets);
-  return hideSecrets(result, around.secrets);
+  const result = await prepareAndExecute(context, state, run);
+  const step = context.source.program.steps.get(context.place.command.step);
+  if (step?.step.result.sensitive === true || run.task.task.result.sensitive) noteSensitive(result, context.secrets);
+  return hideSecrets(result, context.secrets);
 }
 
-async function prepareAndExecute(around: TaskSurroundings, state: PipelineState, run: TaskRun): Promise<ToolResult> {
+async function prepareAndExecute(context: CommandContext, state: PipelineState, run: TaskRun): Promise<ToolResult> {
   try {
-    const target = calledTool(around, run.task);
-    const prepared = await prepare(around, state, run, target);
-    return await execute(around, state, run, target, prepared);
+    const target = calledTool(context, run.task);
+    const prepared = await prepare(context, state, run, target);
+    return await execute(context, state, run, target, prepared);
   } catch (error) {
     if (run.signal.aborted) return abortedResult(run.signal);
     return preparationFailed(error);
@@ -56,26 +56,26 @@ interface Prepared {
 }
 
 async function prepare(
-  around: TaskSurroundings,
+  context: CommandContext,
   state: PipelineState,
   run: TaskRun,
   target: ProgramTask,
 ): Promise<Prepared> {
-  const { references } = around.place;
-  const { input, ownInput } = await renderInput(around, state, run, target);
+  const { references } = context.place;
+  const { input, ownInput } = await renderInput(context, state, run, target);
   run.input = input;
-  const scope = taskScope(around.place, state, { input: () => input, attempt: run.run });
-  const render = (template: Template) => references.evaluate(() => template.render(scope, around.options));
+  const scope = taskScope(context.place, state, { input: () => input, attempt: run.run });
+  const render = (template: Template) => references.evaluate(() => template.render(scope, context.options));
   const config = await render(target.config);
   const auth = target.auth === undefined ? undefined : await render(target.auth);
   const timeout = run.task.timeoutMs ?? target.timeoutMs;
   const timeoutMs = timeout === undefined ? undefined : milliseconds(await render(timeout));
-  const call = await authorised(around, target.task.kind, isJsonObject(config) ? config : {}, auth, run.signal);
+  const call = await authorised(context, target.task.kind, isJsonObject(config) ? config : {}, auth, run.signal);
   return {
     input,
     ownInput,
     config: call.config,
-    auth: notingAuth(call.auth, around.secrets),
+    auth: notingAuth(call.auth, context.secrets),
     timeoutMs: timeoutMs ?? call.timeoutMs,
     scope,
   };
@@ -83,14 +83,14 @@ async function prepare(
 
 /** The task's config with the credentials that it is carried out with. */
 async function authorised(
-  around: TaskSurroundings,
+  context: CommandContext,
   kind: string,
   config: JsonObject,
   auth: Json | undefined,
   signal: AbortSignal,
 ): Promise<McpCall> {
-  if (kind === "mcp") return await prepareMcpCall(around, config, auth, signal);
-  const { credentials } = around.deps;
+  if (kind === "mcp") return await prepareMcpCall(context, config, auth, signal);
+  const { credentials } = context.deps;
   const found = { ...(await resolveAuth(credentials, auth, kind)), ...(await scriptAuth(credentials, kind, config)) };
   return { config, auth: found, timeoutMs: undefined };
 }
@@ -100,14 +100,14 @@ async function authorised(
  * see what arrived and the step's alone: a default is no name for what the call hands over.
  */
 async function renderInput(
-  around: TaskSurroundings,
+  context: CommandContext,
   state: PipelineState,
   run: TaskRun,
   target: ProgramTask,
 ): Promise<{ input: JsonObject; ownInput: JsonObject }> {
-  const { command, references } = around.place;
-  const step = around.source.program.steps.get(command.step);
-  const inputOptions = target.task.kind === "python" ? { ...around.options, whole: forCode } : around.options;
+  const { command, references } = context.place;
+  const step = context.source.program.steps.get(command.step);
+  const inputOptions = target.task.kind === "python" ? { ...context.options, whole: forCode } : context.options;
   const input: JsonObject = {};
   const ownInput: JsonObject = {};
   for (const key of Object.keys(command.context.input)) setOwn(input, key, own(command.context.input, key));
@@ -115,7 +115,7 @@ async function renderInput(
   for (const layer of [step?.input ?? [], [...defaults, ...run.task.input]]) {
     if (layer.length === 0) continue;
     const seen = { ...input };
-    const scope = taskScope(around.place, state, { input: () => seen, attempt: run.run });
+    const scope = taskScope(context.place, state, { input: () => seen, attempt: run.run });
     for (const [key, template] of layer) {
       const value = await references.evaluate(() => template.render(scope, inputOptions));
       setOwn(input, key, value);
@@ -131,26 +131,26 @@ function forCode(value: unknown): unknown {
 }
 
 async function execute(
-  around: TaskSurroundings,
+  context: CommandContext,
   state: PipelineState,
   run: TaskRun,
   target: ProgramTask,
   prepared: Prepared,
 ): Promise<ToolResult> {
   const { task } = target;
-  const { deps, place, source } = around;
+  const { deps, place, source } = context;
   const { command } = place;
   if (task.kind === "playbook") {
-    const child = (signal: AbortSignal) => callChild(around, state, prepared.config, prepared.ownInput, run, signal);
+    const child = (signal: AbortSignal) => callChild(context, state, prepared.config, prepared.ownInput, run, signal);
     return await withDeadline(deps.clock, child, prepared.timeoutMs, run.signal, describe(run));
   }
   const tool = await deps.tools.get(task.kind);
   const names = await codeNames(place.references, task, prepared.scope);
   const iteration = state.iteration?.index;
-  const traceparent = traceparentOf(around, run);
+  const traceparent = traceparentOf(context, run);
   const progress = openProgress(deps.clock, run.report, run.log.news);
   const log = (line: string) => {
-    const text = around.secrets.hide(line);
+    const text = context.secrets.hide(line);
     if (run.log.add(text)) progress.wrote();
     deps.log({
       executionId: command.execution_id,
@@ -166,7 +166,7 @@ async function execute(
       config: prepared.config,
       input: prepared.input,
       auth: prepared.auth,
-      tokens: around.tokens.forTool(signal),
+      tokens: context.tokens.forTool(signal),
       executionId: command.execution_id,
       step: command.step,
       task: run.task.task.label,
@@ -174,10 +174,10 @@ async function execute(
       taskRunId: run.taskRunId,
       ...(traceparent !== undefined && { traceparent }),
       // The record of a sensitive manifest is sealed as a whole, and must be read before its parts.
-      ...(task.kind === "artifact" && { open: around.open }),
+      ...(task.kind === "artifact" && { open: context.open }),
       signal,
       log,
-      progress: progress.tell,
+      progress: progress.report,
       names: () => names,
       source: { file: source.file, ...(task.codeLine !== undefined && { codeLine: task.codeLine }) },
     });
@@ -185,14 +185,14 @@ async function execute(
   const work = withDeadline(deps.clock, call, limitMs, run.signal, describe(run));
   const result = await work.finally(() => progress.end(run.signal));
   // Any other tool's text only looks sealed: what it brings came from elsewhere.
-  return task.kind === "artifact" ? { ...result, data: await around.open(result.data) } : result;
+  return task.kind === "artifact" ? { ...result, data: await context.open(result.data) } : result;
 }
 
 function describe(run: TaskRun): string {
   return `Task '${run.task.task.label}' (${run.task.task.kind})`;
 }
 
-function calledTool({ source: { program } }: TaskSurroundings, task: ProgramTask): ProgramTask {
+function calledTool({ source: { program } }: CommandContext, task: ProgramTask): ProgramTask {
   const called = calledTask(program, task);
   if (called !== undefined) return called;
   const known = [...program.workbook.keys()].join(", ") || "none";
@@ -229,6 +229,6 @@ export async function codeNames(references: LoadedReferences, task: Task, scope:
       const value = name === "keychain" ? undefined : scope.lookup(name);
       if (value !== undefined) setOwn(names, name, value instanceof ResultView ? value.forCode() : value);
     }
-    return plainValue(names) as JsonObject;
+    return toPlainJson(names) as JsonObject;
   });
 }

@@ -2,7 +2,7 @@ import { compileTemplate } from "../../language/template/template.ts";
 import type { Json } from "../../schema/words/json.ts";
 
 /** `value` as plain JSON: views, wherever they stand, become what is behind them. Throws `ReferenceNeeded`. */
-export function plainValue(value: unknown): Json {
+export function toPlainJson(value: unknown): Json {
   return VALUE.render({ lookup: () => value, names: () => ["value"] });
 }
 

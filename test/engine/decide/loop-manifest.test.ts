@@ -9,7 +9,7 @@ import type { FlowEvent } from "../../../src/schema/words/event.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import { asManifest, isManifestRef, type Manifest } from "../../../src/schema/words/manifest.ts";
 import type { StoredResult } from "../../../src/schema/words/result.ts";
-import { plainValue } from "../../../src/worker/task/to-plain-json.ts";
+import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 import { type Given, given } from "../support/given.ts";
 import { done, failed } from "../support/reports.ts";
 
@@ -105,8 +105,8 @@ const JOINED = ", spec: { result: { accumulate: { strategy: concat, merge_path: 
 
 test("results that the step joins are one list, inline or not", () => {
   for (const run of [big(6, JOINED), smallJoined()]) {
-    assert.deepEqual(plainValue(view(run).get("results")), [0, 1, 2, 3, 4, 5]);
-    assert.deepEqual(plainValue(view(run).get("data")), [0, 1, 2, 3, 4, 5]);
+    assert.deepEqual(toPlainJson(view(run).get("results")), [0, 1, 2, 3, 4, 5]);
+    assert.deepEqual(toPlainJson(view(run).get("data")), [0, 1, 2, 3, 4, 5]);
     assert.equal((view(run).get("results") as View).get(4), 4);
     assert.equal((view(run).get("results") as View).get(-1), 5);
   }
@@ -134,7 +134,7 @@ test("merged maps are read by their fields", () => {
   const merge = ", spec: { result: { accumulate: { strategy: merge } } }";
   const run = given(`workflow: [{ step: each, loop: { in: 2 } ${merge} }]`);
   run.when(done("each", { a: { x: 1 } }), done("each", { a: { y: 2 } }));
-  assert.deepEqual(plainValue((view(run).get("results") as View).get("a")), { x: 1, y: 2 });
+  assert.deepEqual(toPlainJson((view(run).get("results") as View).get("a")), { x: 1, y: 2 });
 });
 
 test("an iteration that failed stands in the list of results and in no other", () => {
@@ -144,7 +144,7 @@ test("an iteration that failed stands in the list of results and in no other", (
   ] as const) {
     const run = given(`workflow: [{ step: each, loop: { in: 2, spec: { on_error: continue } } ${settings} }]`);
     run.when(done("each", { items: [1] }), failed("each"));
-    const list = plainValue(view(run).get("results")) as JsonObject[];
+    const list = toPlainJson(view(run).get("results")) as JsonObject[];
     assert.deepEqual(
       list.map((item) => item["status"] ?? item),
       results,

@@ -10,7 +10,7 @@ import { ResultView } from "../../../src/language/views/result-view.ts";
 import type { Command } from "../../../src/schema/words/command.ts";
 import type { FlowEvent } from "../../../src/schema/words/event.ts";
 import type { Json, JsonObject } from "../../../src/schema/words/json.ts";
-import { plainValue } from "../../../src/worker/task/to-plain-json.ts";
+import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 import { compile } from "./playbook.ts";
 import type { Report } from "./reports.ts";
 import { trace } from "./trace.ts";
@@ -133,7 +133,7 @@ const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.faile
 function compare(state: ExecutionState, program: Program, expected: Expected, stored: ReadonlyMap<string, Json>): void {
   const value = (step: string | null): Json => {
     const result = step === null ? null : (state.steps[step]?.result ?? null);
-    return result === null ? null : plainValue(new ResultView(result, { get: (ref) => stored.get(ref) }));
+    return result === null ? null : toPlainJson(new ResultView(result, { get: (ref) => stored.get(ref) }));
   };
   if (expected.status !== undefined) assert.equal(state.status, expected.status);
   if (expected.steps !== undefined) {

@@ -4,7 +4,7 @@ import { type Names, nameScope } from "../../../src/language/template/names.ts";
 import { noReferences } from "../../../src/language/views/references.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import type { StoredResult } from "../../../src/schema/words/result.ts";
-import { plainValue } from "../../../src/worker/task/to-plain-json.ts";
+import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 
 // Language document, section 4.9, as a table: which of two layers wins, and what each reserved name is.
 
@@ -26,7 +26,7 @@ function names(more: Partial<Names> & { results?: Record<string, StoredResult> }
 
 function see(given: Names, name: string): unknown {
   const value = nameScope(given).lookup(name);
-  return value === undefined ? undefined : plainValue(value);
+  return value === undefined ? undefined : toPlainJson(value);
 }
 
 function iteration(item: unknown, more: Partial<NonNullable<Names["iteration"]>> = {}) {
@@ -140,7 +140,7 @@ test("ctx and steps are read field by field without touching the others", () => 
   };
   const scope = nameScope(given);
   const field = (root: string, key: string) =>
-    plainValue((scope.lookup(root) as { get(key: string): unknown }).get(key));
+    toPlainJson((scope.lookup(root) as { get(key: string): unknown }).get(key));
   assert.deepEqual([field("ctx", "v"), field("ctx", "s"), field("steps", "s")], [1, 2, 2]);
 });
 

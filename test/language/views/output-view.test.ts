@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type Outcome, type OutputPlace, OutputView } from "../../../src/language/views/output-view.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { StoredResult } from "../../../src/schema/words/result.ts";
-import { plainValue } from "../../../src/worker/task/to-plain-json.ts";
+import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 
 // Language document, section 5.2: what `output` is in each place.
 
@@ -15,7 +15,7 @@ function view(place: OutputPlace, outcome: Partial<Outcome> = {}): OutputView {
 
 function see(place: OutputPlace, key: string | number, outcome: Partial<Outcome> = {}): Json | undefined {
   const value = view(place, outcome).get(key);
-  return value === undefined ? undefined : plainValue(value);
+  return value === undefined ? undefined : toPlainJson(value);
 }
 
 test("in rules and config it is the envelope, whose data is the tool's result", () => {
@@ -37,7 +37,7 @@ test("`response` is another name of `result`, in every place; a field of that na
 test("in a task's set it is the raw result, the envelope behind it", () => {
   assert.equal(see("raw", "status"), "of result");
   assert.deepEqual(see("raw", "data"), { n: 1 });
-  assert.deepEqual(plainValue(view("raw")), RESULT);
+  assert.deepEqual(toPlainJson(view("raw")), RESULT);
   const meta = { attempt: 2, duration_ms: 5 };
   assert.deepEqual(see("raw", "meta", { meta }), meta);
 });
@@ -58,7 +58,7 @@ test("at a step's end the own data of a result in the store, a pipeline and a lo
   >;
   const references = { get: (ref: string) => (ref === "r" ? payloads.r : undefined) };
   const data = (result: StoredResult) =>
-    plainValue(new OutputView({ status: "ok", result }, "boundary", references).get("data"));
+    toPlainJson(new OutputView({ status: "ok", result }, "boundary", references).get("data"));
   assert.deepEqual(data({ ref: reference }), { n: 1 });
   assert.deepEqual(
     data({
@@ -95,8 +95,8 @@ test("an error, and what a driver knows, stand in the envelope", () => {
 });
 
 test("as a whole it is the envelope with null for what it has not", () => {
-  assert.deepEqual(plainValue(view("envelope")), { status: "ok", data: RESULT, error: null, ref: null, meta: null });
-  assert.deepEqual(plainValue(view("boundary", { py: { exception: "E", traceback: "t" } })), {
+  assert.deepEqual(toPlainJson(view("envelope")), { status: "ok", data: RESULT, error: null, ref: null, meta: null });
+  assert.deepEqual(toPlainJson(view("boundary", { py: { exception: "E", traceback: "t" } })), {
     status: "ok",
     data: { n: 1 },
     error: null,

@@ -5,7 +5,7 @@ import { ResultView } from "../../../src/language/views/result-view.ts";
 import type { View } from "../../../src/language/views/view.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import type { StoredResult } from "../../../src/schema/words/result.ts";
-import { plainValue } from "../../../src/worker/task/to-plain-json.ts";
+import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 
 // Language document, section 4.5, field by field, and what is read from the store for it.
 
@@ -29,7 +29,7 @@ function reference(ref: string, extracted: Record<string, Json> = {}): StoredRes
 
 function see(stored: StoredResult, key: string | number, payloads: Record<string, Json> = {}): Json | undefined {
   const value = new ResultView(stored, storeOf(payloads)).get(key);
-  return value === undefined ? undefined : plainValue(value);
+  return value === undefined ? undefined : toPlainJson(value);
 }
 
 /** The same value inline and by reference. */
@@ -107,7 +107,7 @@ test("virtual fields come after own ones and before those of data", () => {
   };
   assert.deepEqual([see(stored, "own"), see(stored, "inner"), see(stored, "only")], ["own", "virtual", "inner"]);
   assert.deepEqual(see(stored, "command_0"), { rows: [1] });
-  assert.deepEqual(plainValue(new ResultView(stored, storeOf())), stored.value, "They are no part of the value");
+  assert.deepEqual(toPlainJson(new ResultView(stored, storeOf())), stored.value, "They are no part of the value");
 });
 
 const PIPELINE: StoredResult = {
@@ -126,7 +126,7 @@ test("a pipeline is the merge of its tasks' fields, and each by its label", () =
   assert.deepEqual(see(PIPELINE, "second", payloads), [5]);
   const results = new ResultView(PIPELINE, storeOf(payloads)).get("results") as Record<string, View>;
   assert.deepEqual(Object.keys(results), ["first", "second", "third"]);
-  assert.deepEqual(plainValue(new ResultView(PIPELINE, storeOf(payloads))), { n: 3, a: 1, list: [7] });
+  assert.deepEqual(toPlainJson(new ResultView(PIPELINE, storeOf(payloads))), { n: 3, a: 1, list: [7] });
 });
 
 test("a field of a pipeline that its last task has asks for no payload", () => {
@@ -150,7 +150,7 @@ test("a pipeline without maps is its last task's result", () => {
       ["b", { value: "text" }],
     ],
   };
-  assert.equal(plainValue(new ResultView(stored, storeOf())), "text");
+  assert.equal(toPlainJson(new ResultView(stored, storeOf())), "text");
 });
 
 const ENTRY = (index: number): [number, StoredResult] => [index, { value: { n: index } }];
@@ -169,7 +169,7 @@ const LOOP: StoredResult = {
 const PARTS = { p0: [ENTRY(0), ENTRY(2)], p1: [ENTRY(1)] } as unknown as Record<string, Json>;
 
 test("a loop's result has results in collection order, stats, iterations and status", () => {
-  assert.deepEqual(plainValue(new ResultView(LOOP, storeOf(PARTS))), {
+  assert.deepEqual(toPlainJson(new ResultView(LOOP, storeOf(PARTS))), {
     results: [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }],
     stats: { total: 5, success: 3, failed: 1 },
     iterations: 4,
@@ -183,18 +183,18 @@ test("a loop's counters are read without any part, one result with the parts tha
   const view = new ResultView(LOOP, store);
   assert.deepEqual([view.get("status"), view.get("iterations")], ["failed", 4]);
   const results = view.get("results") as View;
-  assert.deepEqual(plainValue(results.get(3)), { n: 3 });
+  assert.deepEqual(toPlainJson(results.get(3)), { n: 3 });
   assert.deepEqual(store.asked, []);
-  assert.deepEqual(plainValue(results.get(2)), { n: 2 });
+  assert.deepEqual(toPlainJson(results.get(2)), { n: 2 });
   assert.deepEqual(store.asked, ["p0"]);
-  assert.deepEqual(plainValue(results.get(1)), { n: 1 });
-  assert.deepEqual(plainValue(results.get(-1)), { n: 3 });
+  assert.deepEqual(toPlainJson(results.get(1)), { n: 1 });
+  assert.deepEqual(toPlainJson(results.get(-1)), { n: 3 });
   assert.equal(results.get(4), undefined);
   assert.equal(results.get("length"), undefined);
 });
 
 test("code is given body, results and virtual fields as real ones, own ones kept", () => {
-  const view = (stored: StoredResult) => plainValue(new ResultView(stored, storeOf(PARTS)).forCode());
+  const view = (stored: StoredResult) => toPlainJson(new ResultView(stored, storeOf(PARTS)).forCode());
   assert.deepEqual(view({ value: { data: { a: 1 } } }), { data: { a: 1 }, body: { a: 1 } });
   assert.deepEqual(view({ value: { data: 1, body: 2 } }), { data: 1, body: 2 });
   assert.deepEqual(view({ value: { rows: [] }, virtual: { command_0: { value: 1 } } }), { rows: [], command_0: 1 });
@@ -217,8 +217,8 @@ test("selected fields of a task are fields of the whole, and of what code is giv
       ],
     };
     assert.equal(see(whole, "next", payloads), "c2", where);
-    assert.deepEqual(plainValue(new ResultView(whole, storeOf(payloads))), { ...value, n: 1 }, where);
-    const code = plainValue(new ResultView(stored, storeOf(payloads)).forCode());
+    assert.deepEqual(toPlainJson(new ResultView(whole, storeOf(payloads))), { ...value, n: 1 }, where);
+    const code = toPlainJson(new ResultView(stored, storeOf(payloads)).forCode());
     assert.deepEqual(code, { ...value, next: "c2" }, where);
   }
 });

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { describeConfig, loadConfig } from "../../../src/platform/config/config.ts";
 
 test("requests for secrets have thirty seconds and public addresses unless settings say otherwise", () => {
-  const { keychainRequestMs, cloudAUrl, metadataUrl, adcAccessToken } = loadConfig({});
+  const { keychainRequestMs, googleUrl, metadataUrl, adcAccessToken } = loadConfig({});
   assert.deepEqual(
-    [keychainRequestMs, cloudAUrl, metadataUrl, adcAccessToken],
+    [keychainRequestMs, googleUrl, metadataUrl, adcAccessToken],
     [30_000, undefined, undefined, undefined],
   );
 });
@@ -18,7 +18,7 @@ test("addresses lose the slash at their end, and a token is not shown", () => {
     FLOW_ADC_ACCESS_TOKEN: "ya29.canary",
   };
   const config = loadConfig(environment);
-  assert.deepEqual([config.keychainRequestMs, config.cloudBUrl], [2_500, "http://127.0.0.1:4566"]);
+  assert.deepEqual([config.keychainRequestMs, config.awsUrl], [2_500, "http://127.0.0.1:4566"]);
   assert.equal(config.metadataUrl, "http://10.0.0.1/proxy");
   assert.equal(config.adcAccessToken?.reveal(), "ya29.canary");
   assert.doesNotMatch(JSON.stringify([config, describeConfig(environment)]).replace(/"environment":.*/, ""), /canary/);

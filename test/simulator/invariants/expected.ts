@@ -5,7 +5,7 @@ import { type LocalDeps, runExecution } from "../../../src/local/execution.ts";
 import type { ChildRunner } from "../../../src/ports/children.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import { createSteppedClock } from "../../../src/testing/stepped-clock.ts";
-import { plainValue } from "../../../src/worker/task/to-plain-json.ts";
+import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 import { openLedger } from "../ledger.ts";
 import { idOfPlaybook, programOf, type Simulated } from "../playbooks.ts";
 import { seededRandom } from "../random.ts";
@@ -23,7 +23,7 @@ export function outcomeOf(state: ExecutionState, payloads: ReadonlyMap<string, J
     JSON.stringify({
       status: state.status,
       error: state.error?.message ?? null,
-      result: result === null ? null : plainValue(new ResultView(result, references)),
+      result: result === null ? null : toPlainJson(new ResultView(result, references)),
       vars: state.vars,
       steps: isRacy ? null : Object.fromEntries(steps.sort(([left], [right]) => (left < right ? -1 : 1))),
     }),

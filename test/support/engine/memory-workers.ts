@@ -1,4 +1,4 @@
-import type { LedgerEntry } from "../../../src/adapters/server/running-table.ts";
+import type { RunningEntry } from "../../../src/adapters/server/running-table.ts";
 import { type CommandRow, isHeld, type MemoryStore } from "./memory-store.ts";
 
 /** Times of the claim policy, in milliseconds. */
@@ -23,7 +23,7 @@ export interface FoundByHeartbeat {
 export interface MemoryWorkers {
   register(name: string): void;
   /** Undefined when nobody of that name is registered. */
-  heartbeat(name: string, running: readonly LedgerEntry[]): FoundByHeartbeat | undefined;
+  heartbeat(name: string, running: readonly RunningEntry[]): FoundByHeartbeat | undefined;
   /** The claim policy (Worker protocol). */
   mayReclaim(row: CommandRow): boolean;
   /** Commands for the reaper to tell of again. */
@@ -36,7 +36,7 @@ export function createMemoryWorkers(now: () => number, store: () => MemoryStore,
   const isGone = (name: string | null) =>
     (heartbeats.get(name ?? "") ?? Number.NEGATIVE_INFINITY) <= now() - times.staleMs;
   const isOld = ({ claimedAt }: CommandRow) => (claimedAt ?? 0) <= now() - times.hardTimeoutMs;
-  const fateOf = (name: string, { command_id, attempt }: LedgerEntry) => {
+  const fateOf = (name: string, { command_id, attempt }: RunningEntry) => {
     const row = store().commands.get(command_id);
     if (row === undefined || row.attempt !== attempt) return "lost";
     if (isHeld(row)) return row.worker === name ? "held" : "lost";

@@ -20,7 +20,7 @@ function opened(t: Parameters<typeof secretBench>[0], handle: (body: JsonObject)
       if (!isSigned) return [403, { __type: "InvalidSignatureException", message: "the signature does not match" }];
       return handle(JSON.parse(request.body) as JsonObject);
     },
-    (origin) => ({ addresses: { cloudBUrl: origin }, now: () => NOW }),
+    (origin) => ({ addresses: { awsUrl: origin }, now: () => NOW }),
   );
 }
 

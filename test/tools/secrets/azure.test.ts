@@ -16,7 +16,7 @@ async function opened(t: Parameters<typeof secretBench>[0], secret: (url: string
         return login ?? [200, { access_token: "eyJ0", expires_in: 3599, token_type: "Bearer" }];
       return request.headers["authorization"] === "Bearer eyJ0" ? secret(request.url) : [401, {}];
     },
-    (origin) => ({ addresses: { cloudCLoginUrl: origin } }),
+    (origin) => ({ addresses: { azureLoginUrl: origin } }),
   );
   const reach = credential("custom", { ...CLIENT, vault_url: bench.server.origin });
   const obtain = (definition: JsonObject, by = reach) =>

@@ -152,7 +152,7 @@ test("private addresses are refused unless they are allowed, or the operator has
   const { source, server, signal } = await secretBench(
     t,
     () => [200, { value: "x", access_token: "t" }],
-    (origin) => ({ allowPrivate: [], addresses: { cloudCUrl: origin, metadataUrl: origin } }),
+    (origin) => ({ allowPrivate: [], addresses: { azureUrl: origin, metadataUrl: origin } }),
   );
   const definition = { provider: "cloud_c", map: { a: "s" } };
   const { fields } = await source.obtain("secret_manager", definition, credential("bearer", { token: "t" }), signal);

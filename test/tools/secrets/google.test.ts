@@ -20,7 +20,7 @@ async function opened(t: Parameters<typeof secretBench>[0], secret: (url: string
         return [200, { access_token: "ya29.token", expires_in: 3599, token_type: "Bearer" }];
       return request.headers["authorization"] === "Bearer ya29.token" ? secret(request.url) : [401, {}];
     },
-    (origin) => ({ addresses: { cloudAUrl: origin } }),
+    (origin) => ({ addresses: { googleUrl: origin } }),
   );
   const account = serviceAccount(`${bench.server.origin}/token`);
   const obtain = (definition: JsonObject, reach = account.credential) =>

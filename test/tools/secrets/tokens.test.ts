@@ -148,7 +148,7 @@ test("the key of the service account may lie in a secret manager", async (t) => 
       if (!url.includes(":access")) return [200, { id_token: identity }];
       return [200, { payload: { data: Buffer.from(key).toString("base64") } }];
     },
-    (origin) => ({ addresses: { cloudAUrl: origin } }),
+    (origin) => ({ addresses: { googleUrl: origin } }),
   );
   const account = serviceAccount(`${server.origin}/token`);
   key = JSON.stringify(account.credential.data);

@@ -6,7 +6,7 @@ import { jwtVerify } from "jose";
 import { createEgressGuard } from "../../../src/platform/http/egress.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
 import type { Credential } from "../../../src/tools/contract/tool.ts";
-import { createWarehouseTool } from "../../../src/tools/snowflake/snowflake.ts";
+import { createSnowflakeTool } from "../../../src/tools/snowflake/snowflake.ts";
 import {
   closedPort,
   type RecordedRequest,
@@ -74,8 +74,8 @@ function auth(data: JsonObject, type = "warehouse"): Record<string, Credential> 
   return { wh: credential, default: credential };
 }
 
-function tool(t: TestContext, options: Partial<Parameters<typeof createWarehouseTool>[0]> = {}) {
-  const made = createWarehouseTool({
+function tool(t: TestContext, options: Partial<Parameters<typeof createSnowflakeTool>[0]> = {}) {
+  const made = createSnowflakeTool({
     egress: createEgressGuard({ allowPrivate: "all" }),
     poll: { firstMs: 1, longestMs: 2 },
     ...options,

@@ -94,10 +94,10 @@ test("a megabyte of statements is split in time that grows with its length", () 
 
 test("a warehouse's strings escape by a backslash, names stand in backticks, and // is a comment", () => {
   const sql = "select 'it\\'s; $1', `a;$2` // ; $3\n, $$ ; ? $$; select ? where a = $1 -- ;";
-  const texts = splitStatements(sql, "warehouse").map(({ text }) => text);
+  const texts = splitStatements(sql, "snowflake").map(({ text }) => text);
   assert.deepEqual(texts, ["select 'it\\'s; $1', `a;$2` // ; $3\n, $$ ; ? $$", "select ? where a = $1 -- ;"]);
-  assert.deepEqual(sqlPlaceholders(texts[0]!, "warehouse"), []);
-  assert.deepEqual(sqlPlaceholders(texts[1]!, "warehouse"), [
+  assert.deepEqual(sqlPlaceholders(texts[0]!, "snowflake"), []);
+  assert.deepEqual(sqlPlaceholders(texts[1]!, "snowflake"), [
     { start: 7, end: 8, number: undefined },
     { start: 19, end: 21, number: 1 },
   ]);

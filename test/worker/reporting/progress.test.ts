@@ -29,7 +29,7 @@ function told({ answers = true } = {}) {
 test("a tool's first numbers are told after 250 ms, then the newest every two seconds", async () => {
   const { clock, reports, progress } = told();
   for (let rows = 1; rows <= 60; rows += 1) {
-    progress.tell({ rows });
+    progress.report({ rows });
     await clock.advance(100);
   }
   await clock.advance(10_000);
@@ -44,11 +44,11 @@ test("a tool's first numbers are told after 250 ms, then the newest every two se
 test("numbers that come after a long silence are told at once", async () => {
   const { clock, reports, progress } = told();
   await clock.advance(60_000);
-  progress.tell({ rows: 1 });
-  progress.tell({ rows: 2 });
+  progress.report({ rows: 1 });
+  progress.report({ rows: 2 });
   assert.deepEqual(reports, [[60_000, 1]]);
   await clock.advance(5_000);
-  progress.tell({ rows: 3 });
+  progress.report({ rows: 3 });
   assert.deepEqual(reports.slice(1), [
     [62_000, 2],
     [65_000, 3],
@@ -58,9 +58,9 @@ test("numbers that come after a long silence are told at once", async () => {
 test("while a report waits to be taken no other one is made, and what follows it is the newest", async () => {
   const { clock, reports, progress, answer } = told({ answers: false });
   await clock.advance(250);
-  for (let rows = 1; rows <= 100_000; rows += 1) progress.tell({ rows });
+  for (let rows = 1; rows <= 100_000; rows += 1) progress.report({ rows });
   await clock.advance(60_000);
-  progress.tell({ rows: 100_001 });
+  progress.report({ rows: 100_001 });
   assert.deepEqual(reports, [[250, 1]]);
   answer();
   await clock.advance(0);
@@ -70,10 +70,10 @@ test("while a report waits to be taken no other one is made, and what follows it
 test("after the end nothing is told, neither what waited nor what comes later", async () => {
   const { clock, reports, progress } = told();
   await clock.advance(300);
-  progress.tell({ rows: 1 });
-  progress.tell({ rows: 2 });
+  progress.report({ rows: 1 });
+  progress.report({ rows: 2 });
   await progress.end(CALM);
-  progress.tell({ rows: 3 });
+  progress.report({ rows: 3 });
   await clock.advance(60_000);
   assert.deepEqual(reports, [[300, 1]]);
 });
@@ -82,7 +82,7 @@ test("the end comes after the report that is under way, unless nobody waits for 
   for (const isAborted of [false, true]) {
     const { clock, progress, answer } = told({ answers: false });
     await clock.advance(250);
-    progress.tell({ rows: 1 });
+    progress.report({ rows: 1 });
     const stop = new AbortController();
     let isOver = false;
     const ended = Promise.resolve(progress.end(stop.signal)).then(() => {
@@ -103,9 +103,9 @@ test("a report that fails is no end of those that follow", async () => {
     tries += 1;
     return Promise.reject(new Error("the receiver is gone"));
   });
-  progress.tell({ rows: 1 });
+  progress.report({ rows: 1 });
   await clock.advance(250);
-  progress.tell({ rows: 2 });
+  progress.report({ rows: 2 });
   await clock.advance(2_000);
   await progress.end(CALM);
   assert.equal(tries, 2);

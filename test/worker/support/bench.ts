@@ -26,7 +26,7 @@ import type { EventOf, EventType, FlowEvent } from "../../../src/schema/words/ev
 import type { Json, JsonObject } from "../../../src/schema/words/json.ts";
 import { createSteppedClock, type SteppedClock } from "../../../src/testing/stepped-clock.ts";
 import type { TaskLine } from "../../../src/worker/deps.ts";
-import { plainValue } from "../../../src/worker/task/to-plain-json.ts";
+import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
 import { assertRecorded } from "./recorded.ts";
 import { type Call, type Scripts, scriptedTools } from "./scripted-tools.ts";
 
@@ -181,7 +181,7 @@ function ran(runtime: LocalRuntime, sealers: SealerSource, state: ExecutionState
     const sealer = await sealers.sealerOf({ executionId: state.executionId, rootExecutionId: state.executionId });
     const open = (value: Json) => openSealed(value, sealer, createSecrets());
     const references = loadedReferences({ load: async (ref) => open(await runtime.results.load(ref)) });
-    return open(await references.evaluate(() => plainValue(new ResultView(stored, references))));
+    return open(await references.evaluate(() => toPlainJson(new ResultView(stored, references))));
   };
   return {
     state,
