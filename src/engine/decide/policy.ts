@@ -86,13 +86,9 @@ function verdictOf(
   }
 }
 
-/** Longest message and code that a rule may give: they are kept in events and in the execution's row. */
-const MESSAGE_CHARS_MAX = 4_000;
-const CODE_CHARS_MAX = 200;
-
 function reasonOf({ message, code }: ProgramRule, scope: Scope, options: RenderOptions): Reason {
-  const why = textOf(message, scope, options)?.slice(0, MESSAGE_CHARS_MAX);
-  const word = textOf(code, scope, options)?.slice(0, CODE_CHARS_MAX);
+  const why = textOf(message, scope, options);
+  const word = textOf(code, scope, options);
   return { ...(why !== undefined && { message: why }), ...(word !== undefined && { code: word }) };
 }
 

@@ -1,6 +1,7 @@
 import { judge, type Verdict } from "../../engine/decide/policy.ts";
 import { type TemplatePlace, taskScope } from "../../engine/decide/task-scope.ts";
 import type { CompiledAssignment, ProgramStep, ProgramTask } from "../../engine/program/program.ts";
+import type { Secrets } from "../../engine/sealing/secrets.ts";
 import { taskAccumulate } from "../../engine/state/results.ts";
 import type { Outcome } from "../../language/views/output-view.ts";
 import type { Scope } from "../../language/views/scope.ts";
@@ -112,7 +113,7 @@ async function runOnce(
   const verdict = await judgeOutcome(run, { task, result, outcome, input: taskRun.input }, tries, set);
   const failure =
     verdict.verdict.do === "fail"
-      ? place(failureOf(verdict.verdict, verdict.error, task), run, task, tries.runs)
+      ? place(failureOf(verdict.verdict, verdict.error, task, context.secrets), run, task, tries.runs)
       : null;
   const continued = result.status === "error" && failure === null && verdict.verdict.do !== "retry";
   const isLost = result.status === "error" && failure !== null;
@@ -324,12 +325,23 @@ function place(error: TaskError, run: PipelineRun, task: ProgramTask, attempt: n
   return { ...error, step: run.context.place.command.step, task: task.task.label, attempt };
 }
 
-/** The error of a task that its rules failed: the tool's, in the words of the rule where it has some. */
-function failureOf(verdict: Verdict, error: TaskError | undefined, task: ProgramTask): TaskError {
-  const given = error ?? policyError(task);
-  if (verdict.do !== "fail") return given;
-  const { message = given.message, code = given.code } = verdict;
-  return { ...given, code, message };
+/** Longest message and code that a rule may give: both are stored in events and in the execution's row. */
+const MESSAGE_CHARS_MAX = 4_000;
+const CODE_CHARS_MAX = 200;
+
+/**
+ * The error of a task that its rules failed: the tool's error, with the rule's message and code if it has them. Secrets are
+ * hidden before the text is cut: the start of a secret that was cut in two would not be found.
+ */
+function failureOf(verdict: Verdict, error: TaskError | undefined, task: ProgramTask, { hide }: Secrets): TaskError {
+  const base = error ?? policyError(task);
+  if (verdict.do !== "fail") return base;
+  const { message, code } = verdict;
+  return {
+    ...base,
+    ...(code !== undefined && { code: hide(code).slice(0, CODE_CHARS_MAX) }),
+    ...(message !== undefined && { message: hide(message).slice(0, MESSAGE_CHARS_MAX) }),
+  };
 }
 
 function policyError(task: ProgramTask): TaskError {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { createSecrets } from "../../../src/engine/sealing/secrets.ts";
 import { failed } from "../../../src/schema/words/outcome.ts";
 import { noteCredential } from "../../../src/worker/secrets/note-secrets.ts";
@@ -83,3 +83,35 @@ test("texts too short to be secrets are left, and the longer of two is hidden wh
   secrets.note({ a: "on", b: ["hunter22"], c: "hunter22-and-more" });
   assert.equal(secrets.hide("on: hunter22-and-more, hunter22"), "on: [secret], [secret]");
 });
+
+/** Runs a task that fails by a rule with this message and code; `{{ mine }}` stands for the secret. */
+async function failedByRule(t: TestContext, reason: { message: string; code: string }) {
+  const bench = setup(t, { credentials: CREDENTIALS, tools: { a: [ok({})] } });
+  const token = (text: string) => JSON.stringify(text.replace("{{ mine }}", "{{ keychain.mine.token }}"));
+  return await bench.failed(`
+keychain: [{ name: mine, kind: credential, credential: api }]
+workflow:
+  - step: a
+    tool:
+      kind: http
+      spec:
+        policy:
+          rules: [{ else: { then: { do: fail, message: ${token(reason.message)}, code: ${token(reason.code)} } } }]
+`);
+}
+
+for (const [what, limit] of [
+  ["message", 4_000],
+  ["code", 200],
+] as const) {
+  test(`a rule's ${what} hides a secret before it is cut at ${limit} characters, wherever the cut falls`, async (t) => {
+    for (const end of [limit - 1, limit, limit + 1, limit + CANARY.length - 1, limit + CANARY.length]) {
+      const filler = "x".repeat(end - CANARY.length);
+      const reason = { message: "m", code: "C", [what]: `${filler}{{ mine }}` };
+      const { state, events } = await failedByRule(t, reason);
+      const expected = `${filler}[secret]`.slice(0, limit);
+      assert.equal(state.error?.[what], expected, `the secret ends at character ${end}`);
+      assert.ok(!JSON.stringify([state.error, events]).includes(CANARY.slice(0, 3)), `it ends at character ${end}`);
+    }
+  });
+}
