@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { queryObjects } from "node:v8";
-import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
 import type { Orchestrator } from "../../../src/services/orchestration/orchestrator.ts";
+import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
 import { setupAdvance } from "../../support/engine/advancing.ts";
 
 const TWO_STEPS = `apiVersion: flow/v2
