@@ -105,8 +105,11 @@ test("run, status, events, executions, workers and cancel agree with the service
   assert.match(last.stdout, /^sleep version 1 {2}RUNNING for /);
   assert.match(last.stdout, /^ {2}wait {2}with \S+ for \S+ {2}command \d+$/m);
   const [, open = ""] = /^execution (\d+)/m.exec(last.stdout) ?? [];
-  // The start of an id is enough where no other one begins so.
-  const begins = open.slice(0, -2);
+  // The start of an id is enough where no other one begins so: the tests above started theirs within milliseconds of this one.
+  const others =
+    (await run("executions", "--limit", "100")).stdout.match(/\d{15,}/g)?.filter((id) => id !== open) ?? [];
+  const length = [...open].findIndex((_, index) => !others.some((id) => id.startsWith(open.slice(0, index + 1)))) + 1;
+  const begins = open.slice(0, length);
   const begun = await run("status", begins);
   assert.match(begun.stdout, /^sleep version 1 {2}RUNNING for /, `${open}: ${begun.stderr}`);
   const several = await run("status", open.slice(0, 2));

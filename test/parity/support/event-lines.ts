@@ -12,7 +12,7 @@ const LEFT_OUT = /^batch\.|^command\.started$|^task\.progress$/;
  * the run, of a step, and of an iteration.
  */
 export function eventLines(log: readonly EventRecord[], order: Scenario["order"]): string[] {
-  const records = claimsMoved(log.filter(({ event_type }) => !LEFT_OUT.test(event_type)));
+  const records = endsMoved(claimsMoved(log.filter(({ event_type }) => !LEFT_OUT.test(event_type))));
   return linesOf(order === "total" ? records : byParts(records));
 }
 
@@ -28,6 +28,26 @@ function claimsMoved(log: readonly EventRecord[]): EventRecord[] {
     .flatMap((record) => {
       return record.event_type === "command.issued" ? [record, ...(claims.get(record["command_id"]) ?? [])] : [record];
     });
+}
+
+/**
+ * An iteration that ends a command may issue the loop's next one. Which of the two the log has first depends on whether the worker
+ * asked for more work with its report: without that, the report is written whole before anything is decided. A worker asks for
+ * none while a parent, whose child has just ended, works in a slot that was promised to others. Here the end stands first.
+ */
+function endsMoved(log: readonly EventRecord[]): EventRecord[] {
+  const moved: EventRecord[] = [];
+  for (const record of log) {
+    let place = moved.length;
+    if (record.event_type === "command.completed") while (isIssueOf(record, moved[place - 1])) place -= 1;
+    moved.splice(place, 0, record);
+  }
+  return moved;
+}
+
+function isIssueOf(end: EventRecord, record: EventRecord | undefined): boolean {
+  if (record === undefined || record.node_id !== end.node_id) return false;
+  return record.event_type === "command.issued" || record.event_type === "command.claimed";
 }
 
 function linesOf(records: readonly EventRecord[]): string[] {
@@ -75,9 +95,19 @@ export function cleaner(ids: ReadonlySet<string>, without: ReadonlySet<string> =
     if (Array.isArray(value)) return value.map(clean);
     if (!isJsonObject(value)) return value;
     const fields = Object.entries(withoutNotices(withoutHints(value))).filter(([key]) => !without.has(key));
-    return Object.fromEntries(fields.map(([key, field]) => [key, clean(field)]));
+    return Object.fromEntries(
+      fields.map(([key, field]) => [key, clean(key === "results" ? withoutSizes(field) : field)]),
+    );
   };
   return clean;
+}
+
+/** The results of a list's tasks without their sizes: the time that an HTTP call took is part of its result, and has more digits or fewer. */
+function withoutSizes(results: Json): Json {
+  if (!Array.isArray(results)) return results;
+  return results.map((part) =>
+    Array.isArray(part) && part.length === 3 && typeof part[2] === "number" ? part.slice(0, 2) : part,
+  );
 }
 
 /**

@@ -116,7 +116,7 @@ test("an ID token logs in once, also when it is sent twice at the same moment", 
   assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 401]);
   const again = await login(token);
   assert.deepEqual([again.status, again.session_token], [401, undefined]);
-  assert.match(again.error, /logged in with it before/);
+  assert.match(again.error, /was used for a login before/);
   assert.ok(server.asked.includes("POST /api/execute"));
 });
 

@@ -177,7 +177,7 @@ test("a forged callback gives nobody anything: the server has no such session, o
 test("an ID token that somebody has logged in with is refused", async () => {
   const start = () => Promise.reject(new FlowError("CONFLICT", "The key was used"));
   const { login } = setup(succeed, { start });
-  await assert.rejects(login(ASKED), { code: "UNAUTHENTICATED", message: /logged in with it before/ });
+  await assert.rejects(login(ASKED), { code: "UNAUTHENTICATED", message: /was used for a login before/ });
 });
 
 test("a server that cannot start the playbook is told as it is", async () => {
