@@ -33,13 +33,19 @@ function claimsMoved(log: readonly EventRecord[]): EventRecord[] {
 /**
  * An iteration that ends a command may issue the loop's next one. Which of the two the log has first depends on whether the worker
  * asked for more work with its report: without that, the report is written whole before anything is decided. A worker asks for
- * none while a parent, whose child has just ended, works in a slot that was promised to others. Here the end stands first.
+ * none while a parent, whose child has just ended, works in a slot that was promised to others. So the end of a
+ * command that called a playbook stands first here; of all others the order is compared.
  */
 function endsMoved(log: readonly EventRecord[]): EventRecord[] {
+  const calling = new Set(
+    log.filter(({ event_type }) => event_type === "call.done").map((record) => record["command_id"]),
+  );
   const moved: EventRecord[] = [];
   for (const record of log) {
     let place = moved.length;
-    if (record.event_type === "command.completed") while (isIssueOf(record, moved[place - 1])) place -= 1;
+    if (record.event_type === "command.completed" && calling.has(record["command_id"])) {
+      while (isIssueOf(record, moved[place - 1])) place -= 1;
+    }
     moved.splice(place, 0, record);
   }
   return moved;
@@ -94,20 +100,27 @@ export function cleaner(ids: ReadonlySet<string>, without: ReadonlySet<string> =
     }
     if (Array.isArray(value)) return value.map(clean);
     if (!isJsonObject(value)) return value;
-    const fields = Object.entries(withoutNotices(withoutHints(value))).filter(([key]) => !without.has(key));
-    return Object.fromEntries(
-      fields.map(([key, field]) => [key, clean(key === "results" ? withoutSizes(field) : field)]),
+    const fields = Object.entries(withoutTimedSizes(withoutNotices(withoutHints(value)))).filter(
+      ([key]) => !without.has(key),
     );
+    return Object.fromEntries(fields.map(([key, field]) => [key, clean(field)]));
   };
   return clean;
 }
 
-/** The results of a list's tasks without their sizes: the time that an HTTP call took is part of its result, and has more digits or fewer. */
-function withoutSizes(results: Json): Json {
-  if (!Array.isArray(results)) return results;
-  return results.map((part) =>
-    Array.isArray(part) && part.length === 3 && typeof part[2] === "number" ? part.slice(0, 2) : part,
+/**
+ * What the end of a list's command says of its tasks, `[label, value, bytes]` each: without the size of one that made an HTTP call.
+ * The time that the call took is part of its value, and has more digits or fewer.
+ */
+function withoutTimedSizes(value: JsonObject): JsonObject {
+  const { pipeline, results } = value;
+  if (pipeline !== true || !Array.isArray(results)) return value;
+  const parts = results.map((part) =>
+    Array.isArray(part) && part.length === 3 && JSON.stringify(part[1]).includes('"elapsed":')
+      ? part.slice(0, 2)
+      : part,
   );
+  return { ...value, results: parts };
 }
 
 /**
