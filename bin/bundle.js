@@ -5,12 +5,15 @@
 // A service that runs out of this folder loads such a file when it first needs it, perhaps after the next build. So a build
 // replaces the entries, adds the files that are new, and removes what no build of the last day had. `--clean` removes all
 // that is not of this build: for what is packed and sent elsewhere.
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 
 const KEEP_MS = 24 * 60 * 60_000;
 const folder = "dist/flow";
+
+const harness = "src/tools/python/harness";
+const harnessFiles = readdirSync(harness).filter((name) => name.endsWith(".py"));
 
 const { outputFiles } = await build({
   // A thread begins with a file of its own, found beside the code that starts it.
@@ -30,6 +33,12 @@ const { outputFiles } = await build({
   mainFields: ["module", "main"],
   // Native code, and optional: looked for where the program is installed when a task first needs it.
   external: ["@duckdb/node-api"],
+  // Python for `tools/python/harness.ts`: part of a bundled file, so that it fits the program that runs whatever is installed later.
+  define: {
+    BUNDLED_HARNESS: JSON.stringify(
+      Object.fromEntries(harnessFiles.map((name) => [name, readFileSync(join(harness, name), "utf8")])),
+    ),
+  },
   sourcemap: true,
   sourcesContent: false,
   logLevel: "warning",

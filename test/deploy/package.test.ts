@@ -10,6 +10,13 @@ import { runProgram } from "./installed-program.ts";
  * `npm pack` and what it gives, installed in an empty folder. The packages come from npm's cache as far as it has them.
  */
 
+const PYTHON = `apiVersion: flow/v2
+kind: Playbook
+metadata: {name: py}
+workflow:
+  - {step: start, tool: {kind: python, code: 'result = {"answer": 40 + 2}'}}
+`;
+
 test("the packed package runs a playbook and serves a page's files from an empty folder", async (t) => {
   const packed = await folderWith(t, {});
   // Its scripts would build what is there, under the tests that run beside this one.
@@ -34,6 +41,13 @@ test("the packed package runs a playbook and serves a page's files from an empty
   assert.equal(run.code, 0, run.stderr);
   assert.deepEqual((JSON.parse(run.stdout) as { result: object }).result, { message: "Hello, World!", letters: 13 });
   assert.ok(existsSync(join(folder, "node_modules/flow/dist/page/index.html")));
+
+  // The Python harness is in the bundle: the package has no folder `src`.
+  const python = await runProgram([flow, "run", "py.yaml", "--json"], await folderWith(t, { "py.yaml": PYTHON }), {
+    PATH,
+    HOME,
+  });
+  assert.deepEqual((JSON.parse(python.stdout) as { result: object }).result, { answer: 42 }, python.stderr);
 
   // Its other name: without a service there is nothing to examine, and it says where it looked.
   const doctor = await runProgram(

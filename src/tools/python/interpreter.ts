@@ -4,8 +4,7 @@ import { existsSync } from "node:fs";
 import type { Duplex, Readable } from "node:stream";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
-import { createFrameReader, frame } from "./frames.ts";
-import { BOOTSTRAP, EXIT_TOO_OLD, HARNESS, PYTHON_MINIMUM } from "./harness.ts";
+import { BOOTSTRAP, createFrameReader, EXIT_TOO_OLD, frame, HARNESS, PYTHON_MINIMUM } from "./harness.ts";
 import { createOutputReader } from "./output.ts";
 
 /** Most JSON of one result; what is larger belongs in a file or a store. The harness refuses it before sending. */

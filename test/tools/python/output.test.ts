@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createFrameReader, frame } from "../../../src/tools/python/frames.ts";
+import { createFrameReader, frame } from "../../../src/tools/python/harness.ts";
 import { createOutputReader } from "../../../src/tools/python/output.ts";
 
 const MARK = Buffer.from("\0mark\n");

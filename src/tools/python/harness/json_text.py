@@ -1,11 +1,18 @@
-/**
- * Python: the JSON text of a task's result. Part of the harness (`python-harness.ts`), with which it shares one
- * namespace; it needs nothing of the other parts.
- */
-export const HARNESS_JSON = String.raw`
-import base64, collections, collections.abc, datetime, decimal, enum, json, math, os, re, uuid
+"""The JSON text of a task's result. Needs nothing of the other files."""
 
-SAFE_INTEGER = 2 ** 53 - 1
+import base64
+import collections
+import collections.abc
+import datetime
+import decimal
+import enum
+import json
+import math
+import os
+import re
+import uuid
+
+SAFE_INTEGER = 2**53 - 1
 LONG_NUMBER = re.compile(r"\d{16}")
 to_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
@@ -173,4 +180,3 @@ CONVERSIONS = (
     ((bytes, bytearray, memoryview), bytes_text),
     (os.PathLike, lambda value: str(os.fspath(value))),
 )
-`;

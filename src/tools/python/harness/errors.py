@@ -1,8 +1,10 @@
-/**
- * Python: what went wrong in a task, in the author's terms. Part of the harness (`python-harness.ts`), with which it
- * shares one namespace.
- */
-export const HARNESS_ERRORS = String.raw`
+"""What went wrong in a task, in the author's terms."""
+
+import sys
+
+from .json_text import ResultNotJson, ResultTooLarge
+from .program import BODY, CompileFailed
+
 MESSAGE_CHARS_MAX = 4096
 FRAMES_SHOWN_MAX = 20
 CAUSES_MAX = 5
@@ -138,4 +140,3 @@ def source_line(task, line):
     lines = task.code.splitlines()
     index = line - task.first_line
     return lines[index] if 0 <= index < len(lines) else ""
-`;

@@ -1,0 +1,80 @@
+"""Keeps tasks apart: what one changed is put back before the next, and memory is limited."""
+
+import builtins
+import os
+import resource
+import signal
+import sys
+import threading
+
+
+class Surroundings:
+    """What a task may change in the interpreter and the next one must not see. Imported modules stay imported."""
+
+    def __init__(self, memory_limit):
+        self.pid = os.getpid()
+        self.environ, self.directory = dict(os.environ), os.getcwd()
+        self.path, self.arguments = list(sys.path), ["flow_task"]
+        self.builtins = dict(builtins.__dict__)
+        self.recursion_limit = sys.getrecursionlimit()
+        self.memory_peak_max = memory_limit // 2
+        sys.argv = list(self.arguments)
+
+    def restore(self):
+        """Puts everything back. True when the interpreter should rather be replaced."""
+        try:
+            if os.getcwd() != self.directory:
+                os.chdir(self.directory)
+        except OSError:
+            return True
+        if dict(os.environ) != self.environ:
+            os.environ.clear()
+            os.environ.update(self.environ)
+        sys.path[:] = self.path
+        sys.argv[:] = self.arguments
+        if builtins.__dict__ != self.builtins:
+            builtins.__dict__.update(self.builtins)
+            for name in builtins.__dict__.keys() - self.builtins.keys():
+                del builtins.__dict__[name]
+        sys.setrecursionlimit(self.recursion_limit)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if "random" in sys.modules:
+            sys.modules["random"].seed()
+        if "logging" in sys.modules:
+            root = sys.modules["logging"].getLogger()
+            root.handlers[:] = []
+            root.setLevel("WARNING")
+        return threading.active_count() > 1 or has_children() or peak_memory() > self.memory_peak_max
+
+
+def has_children():
+    """True when processes that the code started still run. Their output would land in the next task's log."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+        return True
+    except ChildProcessError:
+        return False
+
+
+def peak_memory():
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def limit_memory(limit):
+    """Address space: the only limit that makes an allocation fail, so that the code gets a MemoryError."""
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    except (OSError, ValueError):
+        pass
+
+
+def die_with_parent():
+    """Without this an endless loop would go on after its service was killed by force. Linux only; others read EOF."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    except Exception:
+        pass

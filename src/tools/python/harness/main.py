@@ -1,0 +1,76 @@
+"""Serves one task after another: waits for a request, runs it, and answers with exactly one `done`."""
+
+import faulthandler
+import json
+import os
+import sys
+
+from .errors import describe
+from .frames import PROTOCOL, read_frame, write_frame
+from .isolation import Surroundings, die_with_parent, limit_memory
+from .json_text import encode_result
+from .streams import Streams
+from .task import Task, value_of
+
+NO_VALUE = object()
+
+
+def main():
+    settings = json.loads(read_frame())
+    os.set_inheritable(PROTOCOL, False)
+    faulthandler.enable()
+    limit_memory(settings["memoryLimitBytes"])
+    streams = Streams(os.dup(1), settings["outputBytesMax"], settings["mark"].encode("ascii"))
+    surroundings = Surroundings(settings["memoryLimitBytes"])
+    # A forked child that returns to this loop must not answer for its parent.
+    os.register_at_fork(after_in_child=lambda: os.close(PROTOCOL))
+    streams.begin()
+    streams.end()
+    write_frame(json.dumps({"type": "ready", "executable": sys.executable}))
+    die_with_parent()
+    while serve_one(streams, surroundings, settings["resultBytesMax"]):
+        pass
+    os._exit(0)
+
+
+def serve_one(streams, surroundings, result_bytes_max):
+    """Waits for one task, runs it and answers. False when there is nobody to answer to."""
+    frame = read_frame()
+    if frame is None:
+        return False
+    task = Task(frame, ask_names)
+    del frame
+    streams.begin()
+    answer = perform(task, streams, result_bytes_max)
+    if os.getpid() != surroundings.pid:
+        streams.flush()
+        return False
+    streams.end()
+    retire = "true" if surroundings.restore() else "false"
+    write_frame('{"type":"done","retire":%s,%s}' % (retire, answer))
+    return True
+
+
+def perform(task, streams, result_bytes_max):
+    """Runs one task. Gives the fields of its answer as JSON text, and leaves nothing of the task behind."""
+    sys.modules["flow_task"] = task.module
+    try:
+        task.load()
+        value = value_of(task, NO_VALUE)
+        if value is NO_VALUE:
+            value = {"status": "ok", "stdout": streams.out_text()}
+        return '"value":' + encode_result(value, result_bytes_max)
+    except BaseException as error:
+        return '"error":' + json.dumps(describe(error, task))
+    finally:
+        sys.modules.pop("flow_task", None)
+        # Breaks the circle of functions and their globals, so that files are closed and memory is free at once.
+        task.module.__dict__.clear()
+
+
+def ask_names():
+    write_frame('{"type":"names"}')
+    answer = json.loads(read_frame())
+    if "error" in answer:
+        raise LookupError("the names of the playbook cannot be read: " + answer["error"])
+    return answer["names"]
