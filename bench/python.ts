@@ -43,10 +43,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 
 async function inFlight(tool: Tool, count: number, width: number): Promise<void> {
   let next = 0;
-  const lane = async () => {
+  const runLoop = async () => {
     while (next < count) await run(tool, "result = n + 1", next++);
   };
-  await Promise.all(Array.from({ length: width }, lane));
+  await Promise.all(Array.from({ length: width }, runLoop));
 }
 
 async function run(tool: Tool, code: string, n: ToolCall["input"][string]): Promise<void> {

@@ -67,11 +67,11 @@ export async function startFlow(server: BenchPostgres, profiles?: string): Promi
 
 /** The address that `flow serve` says it is ready at. */
 function readyAt({ process }: Child): Promise<string> {
-  let said = "";
+  let output = "";
   return new Promise((resolve) => {
     process.stdout?.on("data", (chunk: Buffer) => {
-      said += chunk.toString();
-      const url = /ready at (http:\/\/[^\s,]+)/.exec(said)?.[1];
+      output += chunk.toString();
+      const url = /ready at (http:\/\/[^\s,]+)/.exec(output)?.[1];
       if (url !== undefined) resolve(url);
     });
   });

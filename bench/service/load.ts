@@ -18,7 +18,7 @@ export async function closedLoop(count: number, inFlight: number, run: () => Pro
   const start = performance.now();
   const failures: unknown[] = [];
   let started = 0;
-  const lane = async () => {
+  const runLoop = async () => {
     while (started < count && failures.length === 0) {
       started += 1;
       const begin = performance.now();
@@ -26,7 +26,7 @@ export async function closedLoop(count: number, inFlight: number, run: () => Pro
       latencies.push(performance.now() - begin);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(inFlight, count) }, lane));
+  await Promise.all(Array.from({ length: Math.min(inFlight, count) }, runLoop));
   if (failures.length > 0) throw failures[0];
   return { ms: performance.now() - start, latencies };
 }

@@ -14,7 +14,7 @@ export interface AccessChangesDeps {
   token: Secret | undefined;
   logger: Logger;
   /** Every change is heard of from now on, or (`false`) none. */
-  hears(isHeard: boolean): void;
+  onListening(isListening: boolean): void;
   changed(change: ChangedSessions): void;
 }
 
@@ -34,7 +34,7 @@ export function followAccessChanges(deps: AccessChangesDeps): () => Promise<void
   const path = `${pathname.replace(/\/$/, "")}/api/auth/changes`;
   const pool = new Pool(origin, { connections: 1, connect: { timeout: CONNECT_MS }, bodyTimeout: SILENCE_MS });
   const stopping = new AbortController();
-  const told = createTelling(deps.logger);
+  const connectionLog = createConnectionLog(deps.logger);
   const following = (async () => {
     for (let attempt = 0; !stopping.signal.aborted; attempt += 1) {
       try {
@@ -53,16 +53,16 @@ export function followAccessChanges(deps: AccessChangesDeps): () => Promise<void
           throw new Error(`status ${statusCode}${statusCode === 401 ? ": FLOW_SERVER_TOKEN is not the server's" : ""}`);
         }
         attempt = 0;
-        told.connected();
+        connectionLog.connected();
         // The server listens for changes before it answers: what is asked from here on is newer than what was missed.
-        deps.hears(true);
+        deps.onListening(true);
         for await (const messages of readMessages(body)) {
           for (const { data } of messages) deps.changed(changedSessions(data));
         }
         throw new Error("the stream ended");
       } catch (error) {
-        deps.hears(false);
-        if (!stopping.signal.aborted) told.away(error);
+        deps.onListening(false);
+        if (!stopping.signal.aborted) connectionLog.away(error);
       }
       const ms = Math.min(LAST_MS, FIRST_MS * 2 ** Math.min(attempt, 10));
       await systemClock.sleep(ms / 2 + (Math.random() * ms) / 2, stopping.signal).catch(() => undefined);
@@ -76,7 +76,7 @@ export function followAccessChanges(deps: AccessChangesDeps): () => Promise<void
 }
 
 /** Says what changed, not every attempt. */
-function createTelling(logger: Logger) {
+function createConnectionLog(logger: Logger) {
   let last = "";
   return {
     connected() {

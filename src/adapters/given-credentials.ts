@@ -31,9 +31,9 @@ export async function listGivenCredentials(
   for (const [variable, text] of Object.entries(environment)) {
     if (!variable.startsWith(CREDENTIAL_PREFIX) || text === undefined || text.trim() === "") continue;
     const entry = parseJson(text, variable) as Json;
-    const said = isJsonObject(entry) ? own(entry, "name") : undefined;
+    const declaredName = isJsonObject(entry) ? own(entry, "name") : undefined;
     const small = variable.slice(CREDENTIAL_PREFIX.length).toLowerCase();
-    const name = typeof said === "string" ? said : (nameOf.get(variable) ?? small);
+    const name = typeof declaredName === "string" ? declaredName : (nameOf.get(variable) ?? small);
     given.set(name, { place: variable, body: bodyOf(name, entry, variable) });
   }
   return [...given.values()];

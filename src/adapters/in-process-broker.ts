@@ -13,14 +13,14 @@ export function createInProcessBroker(logger: Logger): Broker {
     publish(notice) {
       if (closed || handlers.size === 0) return;
       queueMicrotask(() => {
-        if (!closed) tellAll(handlers, notice, logger);
+        if (!closed) notifyAll(handlers, notice, logger);
       });
     },
     subscribe(handler) {
       // Of its own, so that one function may be subscribed twice.
-      const heard = (notice: Notice) => handler(notice);
-      handlers.add(heard);
-      return () => void handlers.delete(heard);
+      const listener = (notice: Notice) => handler(notice);
+      handlers.add(listener);
+      return () => void handlers.delete(listener);
     },
     connected: () => !closed,
     close() {
@@ -32,7 +32,7 @@ export function createInProcessBroker(logger: Logger): Broker {
 }
 
 /** A subscriber's fault is its own: the others hear the notice all the same. */
-function tellAll(handlers: ReadonlySet<(notice: Notice) => void>, notice: Notice, logger: Logger): void {
+function notifyAll(handlers: ReadonlySet<(notice: Notice) => void>, notice: Notice, logger: Logger): void {
   for (const handler of handlers) {
     try {
       handler(notice);

@@ -18,25 +18,27 @@ export function createPostgresKeyValue(database: Database): KeyValueStore {
   return {
     async get(bucket, key) {
       checkEntry(bucket, key);
-      return asked(findTransient(database, bucket, key));
+      return withStoreErrors(findTransient(database, bucket, key));
     },
     async put(bucket, key, value, ttl = {}) {
       checkEntry(bucket, key, value, ttl);
-      return asked(putTransient(database, { bucket, key, value, ttlMs: ttl.ttlMs ?? null }));
+      return withStoreErrors(putTransient(database, { bucket, key, value, ttlMs: ttl.ttlMs ?? null }));
     },
     async update(bucket, key, value, { revision, ...ttl }) {
       checkEntry(bucket, key, value, ttl);
       const entry = { bucket, key, value, ttlMs: ttl.ttlMs ?? null };
-      return asked(revision === 0 ? insertTransient(database, entry) : updateTransient(database, entry, revision));
+      return withStoreErrors(
+        revision === 0 ? insertTransient(database, entry) : updateTransient(database, entry, revision),
+      );
     },
     async delete(bucket, key) {
       checkEntry(bucket, key);
-      await asked(deleteTransient(database, bucket, key));
+      await withStoreErrors(deleteTransient(database, bucket, key));
     },
   };
 }
 
-async function asked<T>(answer: Promise<T>): Promise<T> {
+async function withStoreErrors<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {

@@ -77,7 +77,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): LocalRuntime {
     keychain,
     ...(options.secretSource !== undefined && { secretSource: options.secretSource }),
     mcp: { servers: createFileMcpServers(), tokenHosts: options.mcpTokenHosts ?? "all" },
-    standIns: true,
+    usesStandIns: true,
     sealers: options.sealers ?? createLocalSealing(),
     children: { run: (request, signal) => family.run(request, signal) },
     results,

@@ -105,7 +105,7 @@ function startKnowledge(inputs: Inputs, key: string): Knowledge {
 const AT_START: ReadonlySet<string> = new Set(["execution_id", "catalog_id", "parent_execution_id", "job"]);
 
 /** Where a template stands: its step, and the inputs that are rendered before it. */
-export interface Spot {
+export interface TemplatePosition {
   step: ProgramStep;
   /** The step's inputs and the task's own so far, rendered; absent where none were. */
   own: Rendered;
@@ -116,15 +116,15 @@ export interface Spot {
 }
 
 /** What is known at one spot of a step (language document, section 4.9: the first that has a name gives its value). */
-export function knowledgeAt(inputs: Inputs, spot: Spot): Knowledge {
-  const { step } = spot;
-  const { value: ownInput } = spot.own;
-  const local = spot.inTask ? localNames(step) : new Set<string>();
+export function knowledgeAt(inputs: Inputs, position: TemplatePosition): Knowledge {
+  const { step } = position;
+  const { value: ownInput } = position.own;
+  const local = position.inTask ? localNames(step) : new Set<string>();
   const ownFact = (name: string): Fact | undefined => {
     if (typeof ownInput !== "object" || ownInput === null || !Object.hasOwn(ownInput, name)) return undefined;
     const isPart = (path: string) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
-    if (spot.own.secret?.some(isPart)) return HIDDEN;
-    const waits = (spot.own.unknown ?? []).filter(({ path }) => isPart(path)).flatMap(({ waits_for }) => waits_for);
+    if (position.own.secret?.some(isPart)) return HIDDEN;
+    const waits = (position.own.unknown ?? []).filter(({ path }) => isPart(path)).flatMap(({ waits_for }) => waits_for);
     return waits.length === 0 ? KNOWN : { waits_for: [...new Set(waits)] };
   };
   const contextFact = (name: string): Fact => {
@@ -139,7 +139,7 @@ export function knowledgeAt(inputs: Inputs, spot: Spot): Knowledge {
       if (members !== "all" && members !== undefined) return [...members].map(fact);
       return name === "ctx" ? [{ waits_for: ["ctx"] }, ...inputs.facts.values()] : [...inputs.facts.values()];
     }
-    if ((name === "input" || name === "args") && spot.complete)
+    if ((name === "input" || name === "args") && position.complete)
       return [KNOWN, ...Object.keys(ownInput ?? {}).map(ownFact)].filter(isFact);
     if (name === "steps" && members !== "all" && members !== undefined) return [{ waits_for: [...members] }];
     if (RESERVED_NAMES.includes(name)) return [{ waits_for: [name] }];

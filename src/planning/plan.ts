@@ -7,10 +7,10 @@ import type { LocalPlaybook } from "../local/catalog.ts";
 import { messageOf } from "../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../schema/words/json.ts";
 import type { PolicyRule } from "../schema/words/playbook.ts";
-import { type Inputs, knowledgeAt, masked, readInputs, type Spot } from "./knowledge.ts";
+import { type Inputs, knowledgeAt, masked, readInputs, type TemplatePosition } from "./knowledge.ts";
 import type { Plan, PlannedCondition, PlannedLoop, PlannedStep, PlannedTask } from "./planned.ts";
 import { type Machine, requirements } from "./requirements.ts";
-import { type ArcVerdict, type Reach, walkSteps } from "./walk.ts";
+import { type ArcVerdict, type Reachability, walkSteps } from "./walk.ts";
 
 /** Plans a run of `playbook` with the request's inputs. Calls nothing: `machine` only answers what there is. */
 export async function planRun(playbook: LocalPlaybook, request: JsonObject, machine: Machine): Promise<Plan> {
@@ -29,7 +29,7 @@ export async function planRun(playbook: LocalPlaybook, request: JsonObject, mach
     );
   });
   const { executor, entryStep, name, path } = program.playbook;
-  const anywhere = spotOf(inputs, walk.order[0], false);
+  const anywhere = positionOf(inputs, walk.order[0], false);
   const knowledge = anywhere === undefined ? undefined : knowledgeAt(inputs, anywhere);
   return {
     file: playbook.file,
@@ -47,7 +47,7 @@ export async function planRun(playbook: LocalPlaybook, request: JsonObject, mach
 }
 
 /** Where the templates of a step itself stand. Inputs of the request arrive at the entry, unless arcs lead there too. */
-function spotOf(inputs: Inputs, step: ProgramStep | undefined, inTask: boolean): Spot | undefined {
+function positionOf(inputs: Inputs, step: ProgramStep | undefined, inTask: boolean): TemplatePosition | undefined {
   if (step === undefined) return undefined;
   const { playbook } = inputs.program;
   const isEntry = step.step.name === playbook.entryStep;
@@ -62,10 +62,10 @@ interface StepConditions {
 }
 
 function conditionsOf(inputs: Inputs, step: ProgramStep): StepConditions {
-  const spot = spotOf(inputs, step, false);
-  const before = spot === undefined ? undefined : knowledgeAt(inputs, spot);
+  const position = positionOf(inputs, step, false);
+  const before = position === undefined ? undefined : knowledgeAt(inputs, position);
   // After the step its labels may be read.
-  const after = spot === undefined ? undefined : knowledgeAt(inputs, { ...spot, inTask: true });
+  const after = position === undefined ? undefined : knowledgeAt(inputs, { ...position, inTask: true });
   const arcs = step.arcs.map(({ when }) => (when === undefined || after === undefined ? ALWAYS : judge(when, after)));
   return { guard: step.when === undefined || before === undefined ? undefined : judge(step.when, before), arcs };
 }
@@ -93,15 +93,15 @@ function judge(condition: Condition, knowledge: Knowledge): PlannedCondition {
 function planStep(
   inputs: Inputs,
   step: ProgramStep,
-  place: { reached: Reach; after: string[]; arcs: ArcVerdict[] },
+  place: { reached: Reachability; after: string[]; arcs: ArcVerdict[] },
   conditions: ReadonlyMap<ProgramStep, StepConditions>,
 ): PlannedStep {
   const { name, desc, timeoutMs, set, next } = step.step;
   const { guard, arcs = [] } = conditions.get(step) ?? {};
-  const spot = spotOf(inputs, step, false) ?? { step, own: { value: {} }, complete: false, inTask: false };
-  const knowledge = knowledgeAt(inputs, spot);
+  const position = positionOf(inputs, step, false) ?? { step, own: { value: {} }, complete: false, inTask: false };
+  const knowledge = knowledgeAt(inputs, position);
   const input = renderKnown(step.step.input, knowledge);
-  const inTask: Spot = { ...spot, own: merged(spot.own, input), inTask: true };
+  const inTask: TemplatePosition = { ...position, own: merged(position.own, input), inTask: true };
   return {
     name,
     ...(desc !== undefined && { desc }),
@@ -170,10 +170,10 @@ function counted(collection: Rendered, step: string): Pick<PlannedLoop, "in" | "
   }
 }
 
-function planTask(inputs: Inputs, called: ProgramTask, spot: Spot): PlannedTask {
+function planTask(inputs: Inputs, called: ProgramTask, position: TemplatePosition): PlannedTask {
   const tool = calledTask(inputs.program, called) ?? called;
-  const input = renderKnown({ ...tool.task.input, ...called.task.input }, knowledgeAt(inputs, spot));
-  const knowledge = knowledgeAt(inputs, { ...spot, own: merged(spot.own, input) });
+  const input = renderKnown({ ...tool.task.input, ...called.task.input }, knowledgeAt(inputs, position));
+  const knowledge = knowledgeAt(inputs, { ...position, own: merged(position.own, input) });
   const { label, policy, set, timeoutMs = tool.task.timeoutMs } = called.task;
   const auth = tool.task.auth === undefined ? undefined : renderKnown(tool.task.auth, knowledge).value;
   return {

@@ -1,7 +1,7 @@
 import type { Rendered } from "../language/template/render-known.ts";
 import type { Diagnostic } from "../schema/words/diagnostic.ts";
 import type { Json, JsonObject } from "../schema/words/json.ts";
-import type { ArcVerdict, Reach } from "./walk.ts";
+import type { ArcVerdict, Reachability } from "./walk.ts";
 
 /** What would run: a playbook walked through without calling anything. This is what `flow plan --json` prints. */
 export interface Plan extends Requirements {
@@ -34,7 +34,7 @@ export interface PlannedStep {
   name: string;
   desc?: string;
   /** `yes`: it may be reached; `no`: not with these inputs; `never`: no arc leads to it. */
-  reached: Reach;
+  reached: Reachability;
   /** Steps that lead here over forward arcs: all that are under way are waited for. */
   after: string[];
   guard?: PlannedCondition;

@@ -1,7 +1,7 @@
 import type { Program, ProgramStep } from "../engine/program/program.ts";
 
 /** Whether a step may run: `yes` and `no` with these inputs; `never` with any, because no arc leads there. */
-export type Reach = "yes" | "no" | "never";
+export type Reachability = "yes" | "no" | "never";
 
 /** Whether an arc fires, as far as its condition can be told before the run. */
 export type ArcVerdict = "yes" | "no" | "maybe";
@@ -10,7 +10,7 @@ export type ArcVerdict = "yes" | "no" | "maybe";
 export interface Walk {
   /** Steps that may run in an order in which they can, then the final step, then those that are not reached. */
   order: ProgramStep[];
-  reach: ReadonlyMap<string, Reach>;
+  reach: ReadonlyMap<string, Reachability>;
   /** Verdicts by step, in the order of its arcs. */
   arcs: ReadonlyMap<string, ArcVerdict[]>;
   /** Steps with a forward arc that may fire, by their target. */
@@ -25,7 +25,7 @@ export function walkSteps(program: Program, conditionsOf: (step: ProgramStep) =>
   const arcs = new Map([...program.steps].map(([name, step]) => [name, verdicts(step, conditionsOf(step))]));
   const may = follow(program, (name, index) => arcs.get(name)?.[index] !== "no");
   const ever = follow(program, () => true);
-  const reach = new Map<string, Reach>();
+  const reach = new Map<string, Reachability>();
   for (const name of program.steps.keys()) reach.set(name, may.has(name) ? "yes" : ever.has(name) ? "no" : "never");
   return { order: inOrder(program, reach), reach, arcs, before: upstreams(program, may, arcs) };
 }
@@ -65,7 +65,7 @@ function follow(program: Program, mayFire: (step: string, arc: number) => boolea
 }
 
 /** A step comes after every step that reaches it over forward arcs; among others the document's order holds. */
-function inOrder(program: Program, reach: ReadonlyMap<string, Reach>): ProgramStep[] {
+function inOrder(program: Program, reach: ReadonlyMap<string, Reachability>): ProgramStep[] {
   const { finalStep } = program.playbook.executor;
   const left = [...program.steps.values()];
   const rank = (step: ProgramStep) => {

@@ -13,7 +13,7 @@ export interface KeychainKey {
 }
 
 /** How an entry was found. Only a live one has data. */
-export type KeychainFound =
+export type KeychainLookup =
   /** `expiresAt`: milliseconds since 1970. */
   | { status: "success"; data: JsonObject; expiresAt: number }
   /** `renewConfig` and `form` only with `autoRenew`; a server of an older version tells no form. */
@@ -69,7 +69,7 @@ export const FAILURE_REMEMBERED_MS = 5_000;
  * that is not there.
  */
 export interface KeychainStore {
-  get(key: KeychainKey): Promise<KeychainFound>;
+  get(key: KeychainKey): Promise<KeychainLookup>;
   /** Ends the entry's lease too, whoever holds it; `expiresAt` in milliseconds since 1970. */
   set(key: KeychainKey, entry: KeychainWrite): Promise<{ expiresAt: number }>;
   /**

@@ -41,7 +41,7 @@ export interface SecretSource {
   /** Carries out a renewal (interface specification, Renewal configuration). Anything but HTTP 200 is a failure. */
   renew(config: JsonObject, signal: AbortSignal): Promise<ObtainedSecret>;
   /** The OAuth token of a credential: kept until shortly before it ends, requested once however many ask. */
-  token(credential: StoredCredential, wish: TokenOptions, signal: AbortSignal): Promise<AccessToken>;
+  token(credential: StoredCredential, options: TokenOptions, signal: AbortSignal): Promise<AccessToken>;
   /** The token was refused by whom it was for: the next one is a fresh one. */
   forget(token: string): void;
   /** Closes its connections. */

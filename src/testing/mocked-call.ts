@@ -38,10 +38,10 @@ export async function answerCall(mocked: MockedCall, inLine: () => number, clock
     const failures = unexpected(chosen, mocked);
     const { when: _when, expect_input: _input, expect_config: _config, ...written } = chosen;
     // Templates stand only where the schema takes any value, or text: what is rendered is an answer still.
-    const said = compileTemplate(written as unknown as Json).render(scope, { now: () => clock.now() }) as MockAnswer;
+    const answer = compileTemplate(written as unknown as Json).render(scope, { now: () => clock.now() }) as MockAnswer;
     // A call that takes longer than its time-out is aborted by the worker, as a real one is.
-    if (said.takes !== undefined) await clock.sleep(said.takes * 1000, call.signal);
-    return { result: answerResult(said, kind, call.config, `Task '${call.task}' (${kind})`), failures };
+    if (answer.takes !== undefined) await clock.sleep(answer.takes * 1000, call.signal);
+    return { result: answerResult(answer, kind, call.config, `Task '${call.task}' (${kind})`), failures };
   } catch (error) {
     if (call.signal.aborted) return { result: abortedResult(call.signal), failures: [] };
     return { impossible: { what: `mocks.${name}`, message: `this answer cannot be given: ${messageOf(error)}` } };

@@ -103,7 +103,7 @@ async function execute(
     credentials: credentialsOf(test),
     keychain: createLocalKeychain(clock),
     secretSource: testTokens,
-    standIns: true,
+    usesStandIns: true,
     sealers: undefined,
     children: { run: (request, signal) => family.run(request, signal) },
     results,

@@ -23,7 +23,7 @@ export function createArtifactTool({ store }: ArtifactOptions): Tool {
         if (action !== "get") {
           throw configurationError(`The artifact task knows the action "get" only, got ${JSON.stringify(action)}.`);
         }
-        const wanted = wantedOf(call);
+        const wanted = requestOf(call);
         const work = typeof wanted === "string" ? referenced(wanted) : wholeManifest(wanted);
         const load = async (ref: string) => {
           // A manifest of thousands of parts must end with its task.
@@ -37,13 +37,13 @@ export function createArtifactTool({ store }: ArtifactOptions): Tool {
 }
 
 /** What is to be read: a reference, or a manifest that has none. */
-type Wanted = string | Manifest | TasksManifest;
+type ArtifactRequest = string | Manifest | TasksManifest;
 
 /** Keys that may hold the reference, in this order. */
 const KEYS = ["uri", "ref", "result_ref", "temp_ref"];
 
 /** The first reference in the task's keys, else among its inputs. */
-function wantedOf(call: ToolCall): Wanted {
+function requestOf(call: ToolCall): ArtifactRequest {
   for (const source of [call.config, call.input]) {
     for (const value of [...KEYS.map((key) => source[key]), nested(source, "args")]) {
       if (value === undefined || value === null) continue;
@@ -68,7 +68,7 @@ function nested(source: JsonObject, key: string): Json | undefined {
  * Text as is, or the map that it is the JSON of; a ResultRef, or anything that holds one under `ref`, `__ref__` or `_ref`, by
  * its reference; a manifest that has none by its parts.
  */
-function reference(value: Json): Wanted | undefined {
+function reference(value: Json): ArtifactRequest | undefined {
   if (typeof value === "string") return value === "" ? undefined : (fromJson(value) ?? value);
   if (!isJsonObject(value)) return undefined;
   const inner = (own(value, "ref") ?? own(value, "__ref__") ?? own(value, "_ref")) as Json | undefined;
@@ -76,7 +76,7 @@ function reference(value: Json): Wanted | undefined {
 }
 
 /** A map that was rendered within a longer text, or came over HTTP, is its JSON. */
-function fromJson(text: string): Wanted | undefined {
+function fromJson(text: string): ArtifactRequest | undefined {
   if (!text.startsWith("{")) return undefined;
   try {
     return reference(JSON.parse(text) as Json);

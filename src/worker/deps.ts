@@ -28,7 +28,7 @@ export interface WorkerDeps {
   /** The MCP servers that tasks name; absent: they give addresses. */
   mcp?: McpKnowledge;
   /** A credential of a keychain entry's own name stands for what would be requested: where playbooks are tried out. */
-  standIns?: true;
+  usesStandIns?: true;
   /** Seals secrets in what is reported and stored; undefined: values pass as they are, where nothing leaves the process. */
   sealers: SealerSource | undefined;
   /** Whether what runs is this worker's own still; absent: always, where there is nobody else. */

@@ -6,7 +6,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { createSecret } from "../../src/platform/crypto/secret.ts";
 import { createIds } from "../../src/platform/system/ids.ts";
 import { createDoctorApp } from "../../src/routes/doctor/app.ts";
-import { DOCTOR_TOOLS, type DoctorAsked, type Outcome, type Severity } from "../../src/schema/api/doctor.ts";
+import { DOCTOR_TOOLS, type DoctorRequest, type Outcome, type Severity } from "../../src/schema/api/doctor.ts";
 import type { Doctor } from "../../src/services/diagnosis/doctor.ts";
 import { recordLog } from "../support/engine/recorded-log.ts";
 
@@ -16,8 +16,8 @@ const TOKEN = "doctor-token-3";
 
 /** The surface over tools that tell what they were asked. */
 function surface({ token, severity = "ok" }: { token?: string; severity?: Severity } = {}) {
-  const asked: { tool: string; asked: DoctorAsked }[] = [];
-  const tool = (name: string) => (what: DoctorAsked) => {
+  const asked: { tool: string; asked: DoctorRequest }[] = [];
+  const tool = (name: string) => (what: DoctorRequest) => {
     asked.push({ tool: name, asked: what });
     const outcome: Outcome = { action: name, severity, generated_at: "2026-11-21T10:00:00.000Z", data: { n: 1 } };
     return Promise.resolve(outcome);

@@ -11,7 +11,7 @@ type Action = (typeof ACTIONS)[number][0];
 
 /** Whether somebody may do something with a playbook, and by which rule. */
 export function Check(): ReactNode {
-  const [asked, setAsked] = useState<{ email: string; action: Action; path: string }>();
+  const [question, setQuestion] = useState<{ email: string; action: Action; path: string }>();
   const check = useMutation({
     mutationFn: ({ email, action, path }: { email: string; action: Action; path: string }) =>
       answerOf(api.POST("/api/auth/can", { body: { action, path, ...(email !== "" && { email }) } })),
@@ -22,7 +22,7 @@ export function Check(): ReactNode {
     const value = (name: string) => String(form.get(name) ?? "").trim();
     const action = ACTIONS.find(([name]) => name === value("action"))?.[0] ?? "view";
     const question = { email: value("email"), action, path: value("path") };
-    setAsked(question);
+    setQuestion(question);
     check.mutate(question);
   };
   return (
@@ -64,7 +64,7 @@ export function Check(): ReactNode {
         )}
         {check.isError && (
           <section className="panel tone-bad">
-            <h2>There is no answer for {asked?.email === "" ? "you" : asked?.email}</h2>
+            <h2>There is no answer for {question?.email === "" ? "you" : question?.email}</h2>
             <p className="wrap">{check.error.message}</p>
           </section>
         )}

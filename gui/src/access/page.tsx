@@ -22,13 +22,13 @@ const TITLES: Record<AccessTab, string> = {
 
 /** Who may do what, and who did what. The server answers those alone who may know. */
 export function AccessPage(): ReactNode {
-  const { tab: asked, user, role } = route.useSearch();
+  const { tab: chosen, user, role } = route.useSearch();
   const users = useAllowed("manage_users");
   const roles = useAllowed("manage_roles");
   const audit = useAllowed("view_audit");
   const either: Allowed = users.allowed ? users : roles;
   const may: Record<AccessTab, Allowed> = { users, roles: either, permissions: either, check: users, audit };
-  const tab = asked ?? ACCESS_TABS.find((name) => may[name].allowed) ?? "users";
+  const tab = chosen ?? ACCESS_TABS.find((name) => may[name].allowed) ?? "users";
   return (
     <div className="stack">
       <h1>Access</h1>

@@ -52,7 +52,7 @@ export function ServerPanel({ server, agents }: { server: McpServer; agents: rea
 }
 
 function Lifecycle({ server }: { server: McpServer }): ReactNode {
-  const [asked, setAsked] = useState<readonly [action: string, playbook: string]>();
+  const [pending, setPending] = useState<readonly [action: string, playbook: string]>();
   const key = useIdempotencyKey();
   const dispatch = useMutation({
     mutationFn: ([action]: readonly [string, string]) => {
@@ -63,7 +63,7 @@ function Lifecycle({ server }: { server: McpServer }): ReactNode {
       );
     },
     onSuccess: () => key.answered(),
-    onSettled: () => setAsked(undefined),
+    onSettled: () => setPending(undefined),
   });
   if (server.lifecycle.length === 0) {
     return (
@@ -77,19 +77,19 @@ function Lifecycle({ server }: { server: McpServer }): ReactNode {
       <h3>Lifecycle</h3>
       <div className="row">
         {server.lifecycle.map((one) => (
-          <ActionButton key={one[0]} one={one} isBusy={dispatch.isPending} onAsk={setAsked} />
+          <ActionButton key={one[0]} one={one} isBusy={dispatch.isPending} onAsk={setPending} />
         ))}
       </div>
-      {asked !== undefined && (
+      {pending !== undefined && (
         <ConfirmDialog
-          title={`Run '${asked[0]}' for ${server.path}?`}
-          action={`Run ${asked[0]}`}
+          title={`Run '${pending[0]}' for ${server.path}?`}
+          action={`Run ${pending[0]}`}
           isBusy={dispatch.isPending}
-          onConfirm={() => dispatch.mutate(asked)}
-          onClose={() => setAsked(undefined)}
+          onConfirm={() => dispatch.mutate(pending)}
+          onClose={() => setPending(undefined)}
         >
           <p>
-            It starts the playbook <code className="wrap">{asked[1]}</code> with the server's path and address.
+            It starts the playbook <code className="wrap">{pending[1]}</code> with the server's path and address.
           </p>
         </ConfirmDialog>
       )}

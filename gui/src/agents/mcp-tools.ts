@@ -54,7 +54,7 @@ function toolOf(tool: Record<string, unknown>): McpTool {
     title: text("title"),
     description: text("description"),
     inputSchema: isJsonObject(schema) ? schema : {},
-    hints: HINTS.flatMap(([key, told]) => (isJsonObject(annotations) && own(annotations, key) === true ? [told] : [])),
+    hints: HINTS.flatMap(([key, hint]) => (isJsonObject(annotations) && own(annotations, key) === true ? [hint] : [])),
   };
 }
 

@@ -79,8 +79,8 @@ export function serverChoices(
   const named = agent.servers.map((name) => servers.find(({ path }) => isNamed(path, name))?.path ?? name);
   const first = agent.defaultServer;
   const given = first === undefined ? undefined : (servers.find(({ path }) => isNamed(path, first))?.path ?? first);
-  const mine = [...new Set(given === undefined ? named : [given, ...named])];
-  return { own: mine, others: servers.map(({ path }) => path).filter((path) => !mine.includes(path)) };
+  const own = [...new Set(given === undefined ? named : [given, ...named])];
+  return { own: own, others: servers.map(({ path }) => path).filter((path) => !own.includes(path)) };
 }
 
 function mapAt(from: object, key: string): Readonly<Record<string, unknown>> {

@@ -11,7 +11,7 @@ import { Outcome, Running } from "./call-view.tsx";
 import { type McpTool, toolsOf } from "./mcp-tools.ts";
 import { agentTerminal, type McpServer, serverChoices } from "./servers.ts";
 import { ToolForm } from "./tool-form.tsx";
-import { type Asked, useAgentCall } from "./use-agent-call.ts";
+import { type AgentCallRequest, useAgentCall } from "./use-agent-call.ts";
 
 const route = getRouteApi("/agents");
 
@@ -39,9 +39,9 @@ export function Terminal({
 }): ReactNode {
   const about = useMemo(() => agentTerminal(agent), [agent]);
   const choices = useMemo(() => serverChoices(about, servers), [about, servers]);
-  const { server: asked, tool: toolName } = route.useSearch();
+  const { server: chosen, tool: toolName } = route.useSearch();
   const navigate = route.useNavigate();
-  const server = about.takesServer ? (asked ?? choices.own[0] ?? choices.others[0] ?? "") : "";
+  const server = about.takesServer ? (chosen ?? choices.own[0] ?? choices.others[0] ?? "") : "";
   const known = knownTools(agent.catalog_id, server);
   const tools = useQuery(known).data ?? undefined;
   const tool = tools?.find(({ name }) => name === toolName);
@@ -54,7 +54,11 @@ export function Terminal({
   });
   const ask = (what: string, workload: JsonObject) => {
     const named = server === "" ? {} : { server };
-    const one: Asked = { what, server: server === "" ? undefined : server, workload: { ...named, ...workload } };
+    const one: AgentCallRequest = {
+      what,
+      server: server === "" ? undefined : server,
+      workload: { ...named, ...workload },
+    };
     setShown(`${server} ${what}`);
     call.mutate(one);
   };

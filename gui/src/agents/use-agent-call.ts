@@ -7,7 +7,7 @@ import { type AgentCall, type CallProgress, callAgent } from "./call-agent.ts";
 import { keepCall, type PastCall } from "./history.ts";
 
 /** What is asked of an agent. */
-export interface Asked {
+export interface AgentCallRequest {
   /** For people: `tools/list`, or the name of the tool. */
   what: string;
   server: string | undefined;
@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 /** Calls an agent, tells how far the call is, and notes it in the tab's history. Leaving the page stops the waiting, not the call. */
-export function useAgentCall(path: string, onEnd: (asked: Asked, call: AgentCall) => void) {
+export function useAgentCall(path: string, onEnd: (request: AgentCallRequest, call: AgentCall) => void) {
   const key = useIdempotencyKey();
   const [progress, setProgress] = useState<CallProgress & { since: number }>();
   const leaving = useRef(new AbortController());
@@ -25,25 +25,25 @@ export function useAgentCall(path: string, onEnd: (asked: Asked, call: AgentCall
     return () => current.abort();
   }, []);
   const call = useMutation({
-    mutationFn: async (asked: Asked) => {
+    mutationFn: async (request: AgentCallRequest) => {
       const since = Date.now();
       let kept: PastCall | undefined;
       const onProgress = (now: CallProgress) => {
         setProgress({ ...now, since });
         if (kept !== undefined) return;
-        const { what, server } = asked;
+        const { what, server } = request;
         const at = new Date(since).toISOString();
         kept = { executionId: now.executionId, agent: path, what, server, at, status: "RUNNING" };
         keepCall(kept);
       };
       setProgress(undefined);
       const { signal } = leaving.current;
-      const ended = await callAgent(path, asked.workload, key.of(asked.workload), onProgress, signal);
+      const ended = await callAgent(path, request.workload, key.of(request.workload), onProgress, signal);
       key.answered();
       if (kept !== undefined) keepCall({ ...kept, status: ended.status });
       return ended;
     },
-    onSuccess: (ended, asked) => onEnd(asked, ended),
+    onSuccess: (ended, request) => onEnd(request, ended),
   });
   const cancel = useMutation({
     mutationFn: (executionId: string) =>

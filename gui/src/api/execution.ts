@@ -23,10 +23,10 @@ export async function readExecution(
     known.last_event_id !== undefined &&
     known.steps.length > STEPS_READ_WHOLE;
   if (!isMerged) return await read({});
-  const news = await read({ steps_after: String(known.last_event_id) });
+  const changes = await read({ steps_after: String(known.last_event_id) });
   // At the end everything is read once more: then the order of what was skipped is the document's again.
-  if (news.ended_at !== null || news.steps_total !== known.steps.length) return await read({});
-  return { ...news, steps: mergedSteps(known.steps, news.steps) };
+  if (changes.ended_at !== null || changes.steps_total !== known.steps.length) return await read({});
+  return { ...changes, steps: mergedSteps(known.steps, changes.steps) };
 }
 
 /** The steps with what changed, in the order in which the server gives all of them. */

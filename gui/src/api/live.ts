@@ -80,7 +80,7 @@ async function readStream(
   // Ends the connection when it is silent, and when it was read to its end.
   const over = new AbortController();
   let timer = setTimeout(() => over.abort(), SILENCE_MS);
-  const heard = () => {
+  const onBytes = () => {
     clearTimeout(timer);
     timer = setTimeout(() => over.abort(), SILENCE_MS);
   };
@@ -96,7 +96,7 @@ async function readStream(
     if (!response.ok || response.body === null) throw await problemOf(response);
     reached();
     onOpen();
-    const texts = response.body.pipeThrough(textOf(heard));
+    const texts = response.body.pipeThrough(textOf(onBytes));
     const messages = texts.pipeThrough(new EventSourceParserStream()).getReader();
     for (;;) {
       const { value, done } = await messages.read();
@@ -112,11 +112,11 @@ async function readStream(
 }
 
 /** Text of bytes, and a sign with each of them. */
-function textOf(heard: () => void): TransformStream<Uint8Array, string> {
+function textOf(onBytes: () => void): TransformStream<Uint8Array, string> {
   const decoder = new TextDecoder();
   return new TransformStream({
     transform(chunk, controller) {
-      heard();
+      onBytes();
       controller.enqueue(decoder.decode(chunk, { stream: true }));
     },
   });

@@ -80,7 +80,7 @@ function Head({ record }: { record: Credential }): ReactNode {
 }
 
 function Remove({ name }: { name: string }): ReactNode {
-  const [isAsked, setIsAsked] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const navigate = useNavigate();
   const remove = useMutation({
     mutationFn: () => answerOf(api.DELETE("/api/credentials/{identifier}", { params: { path: { identifier: name } } })),
@@ -91,17 +91,17 @@ function Remove({ name }: { name: string }): ReactNode {
   });
   return (
     <>
-      <button type="button" className="risky" onClick={() => setIsAsked(true)}>
+      <button type="button" className="risky" onClick={() => setIsConfirming(true)}>
         Delete …
       </button>
-      {isAsked && (
+      {isConfirming && (
         <ConfirmDialog
           title={`Delete the credential '${name}'?`}
           action={`Delete ${name}`}
           isRisky
           isBusy={remove.isPending}
           onConfirm={() => remove.mutate()}
-          onClose={() => setIsAsked(false)}
+          onClose={() => setIsConfirming(false)}
         >
           <UsesInShort name={name} />
           <p>It cannot be taken back. What runs with it at this moment keeps it to the end of its task.</p>

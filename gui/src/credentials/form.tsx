@@ -170,6 +170,6 @@ async function refuseKnown(name: string): Promise<void> {
 
 function messagesOf(error: Error | undefined): string[] {
   const detail = error instanceof Problem ? (error.detail as { errors?: unknown } | undefined) : undefined;
-  const told = Array.isArray(detail?.errors) ? detail.errors.filter((one) => typeof one === "string") : [];
-  return told.length > 0 ? told : [error?.message ?? ""];
+  const messages = Array.isArray(detail?.errors) ? detail.errors.filter((one) => typeof one === "string") : [];
+  return messages.length > 0 ? messages : [error?.message ?? ""];
 }

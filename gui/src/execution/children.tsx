@@ -15,8 +15,8 @@ const STATES = ["RUNNING", "FAILED", "COMPLETED", "CANCELLED"] as const;
 
 /** The executions that this one called, newest first, live while it runs. */
 export function Children({ execution }: { execution: Execution }): ReactNode {
-  const { state: asked } = route.useSearch();
-  const status = STATES.find((state) => state === asked);
+  const { state: chosen } = route.useSearch();
+  const status = STATES.find((state) => state === chosen);
   const pages = useInfiniteQuery({
     ...executionList({ parent: execution.execution_id, status }),
     ...(execution.ended_at !== null && { refetchInterval: false }),

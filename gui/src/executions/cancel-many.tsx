@@ -7,7 +7,7 @@ import { ProblemPanel } from "../parts/problem.tsx";
 import { carryOut, PLAN_MAX, type Plan, type Progress, planOf } from "./cancel-plan.ts";
 import type { ExecutionFilters } from "./queries.ts";
 
-type Asked = "marked" | "all";
+type CancelScope = "marked" | "all";
 
 /** Cancels what is marked, or everything open that the filter names: counted first, then confirmed, then told one by one. */
 export function CancelMany({
@@ -19,24 +19,24 @@ export function CancelMany({
   marked: ReadonlySet<string>;
   onDone(): void;
 }): ReactNode {
-  const [asked, setAsked] = useState<Asked | undefined>();
+  const [scope, setScope] = useState<CancelScope | undefined>();
   const may = useAllowed("execute", { to: "cancel executions" });
   return (
     <div className="row">
       {marked.size > 0 && (
-        <AllowedButton may={may} className="risky" onClick={() => setAsked("marked")}>
+        <AllowedButton may={may} className="risky" onClick={() => setScope("marked")}>
           Cancel {marked.size} marked …
         </AllowedButton>
       )}
-      <AllowedButton may={may} onClick={() => setAsked("all")}>
+      <AllowedButton may={may} onClick={() => setScope("all")}>
         Cancel all of these …
       </AllowedButton>
-      {asked !== undefined && (
+      {scope !== undefined && (
         <CancelDialog
           filters={filters}
-          only={asked === "marked" ? marked : undefined}
+          only={scope === "marked" ? marked : undefined}
           onClose={(isDone) => {
-            setAsked(undefined);
+            setScope(undefined);
             if (isDone) onDone();
           }}
         />
@@ -62,14 +62,17 @@ function CancelDialog({
   const [progress, setProgress] = useState<Progress | undefined>();
   const [isOver, setOver] = useState(false);
   // What is asked about is what stood there when the dialog was opened.
-  const asked = useRef({ filters, only });
+  const initial = useRef({ filters, only });
   useEffect(() => {
     const ended = new AbortController();
     stop.current = new AbortController();
     dialog.current?.showModal();
-    planOf(asked.current.filters, asked.current.only, setCounted, ended.signal).then(setPlan, (problem: unknown) => {
-      if (!ended.signal.aborted) setError(problem);
-    });
+    planOf(initial.current.filters, initial.current.only, setCounted, ended.signal).then(
+      setPlan,
+      (problem: unknown) => {
+        if (!ended.signal.aborted) setError(problem);
+      },
+    );
     return () => {
       ended.abort();
       stop.current.abort();
@@ -77,7 +80,7 @@ function CancelDialog({
   }, []);
   const run = async () => {
     if (plan === undefined) return;
-    setProgress({ asked: 0, cancelled: 0, ended: 0, refused: new Map() });
+    setProgress({ requested: 0, cancelled: 0, ended: 0, refused: new Map() });
     await carryOut(plan, setProgress, stop.current.signal);
     setOver(true);
     void queries.invalidateQueries({ queryKey: ["executions"] });
@@ -148,17 +151,17 @@ function PlanText({ plan }: { plan: Plan }): ReactNode {
 }
 
 function ProgressText({ progress, total, isOver }: { progress: Progress; total: number; isOver: boolean }): ReactNode {
-  const { asked, cancelled, ended, refused } = progress;
+  const { requested, cancelled, ended, refused } = progress;
   const failed = [...refused.values()].reduce((sum, ids) => sum + ids.length, 0);
   return (
     <>
-      <progress value={asked} max={total} aria-label="Asked so far" />
+      <progress value={requested} max={total} aria-label="Requested so far" />
       <p role="status">
-        {isOver ? (asked < total ? "Stopped: " : "Done: ") : `${asked} of ${total} asked: `}
+        {isOver ? (requested < total ? "Stopped: " : "Done: ") : `${requested} of ${total} requested: `}
         {cancelled} cancelled
         {ended > 0 && `, ${ended} had ended by themselves`}
         {failed > 0 && `, ${failed} refused`}
-        {isOver && asked < total && `, ${total - asked} left as they are`}
+        {isOver && requested < total && `, ${total - requested} left as they are`}
       </p>
       {[...refused].slice(0, 5).map(([why, ids]) => (
         <p key={why} className="wrap refusal tone-bad">

@@ -21,7 +21,7 @@ export interface Plan {
 
 /** What became of a plan so far. */
 export interface Progress {
-  asked: number;
+  requested: number;
   cancelled: number;
   /** They had ended by themselves, or with the one that called them. */
   ended: number;
@@ -36,8 +36,8 @@ export async function planOf(
   onCounted: (count: number) => void,
   signal: AbortSignal,
 ): Promise<Plan> {
-  const asked = statesOf(filters.status);
-  const open = OPEN_STATES.filter((state) => asked.length === 0 || asked.includes(state));
+  const chosen = statesOf(filters.status);
+  const open = OPEN_STATES.filter((state) => chosen.length === 0 || chosen.includes(state));
   const counts = new Map<string, number>();
   const ids: string[] = [];
   let oldest: string | undefined;
@@ -67,7 +67,7 @@ export async function carryOut(
 ): Promise<void> {
   // The oldest first: who called others takes them along.
   const left = [...plan.ids];
-  let [asked, cancelled, ended] = [0, 0, 0];
+  let [requested, cancelled, ended] = [0, 0, 0];
   const refused = new Map<string, string[]>();
   const one = async () => {
     for (let id = left.pop(); id !== undefined && !signal.aborted; id = left.pop()) {
@@ -84,8 +84,8 @@ export async function carryOut(
         const why = error instanceof Error ? error.message.replaceAll(id, "…") : String(error);
         refused.set(why, [...(refused.get(why) ?? []), id]);
       }
-      asked += 1;
-      onProgress({ asked, cancelled, ended, refused: new Map(refused) });
+      requested += 1;
+      onProgress({ requested, cancelled, ended, refused: new Map(refused) });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, one));

@@ -6,9 +6,9 @@ import { queries } from "../api/queries.ts";
 import { HAS_LOGIN } from "../api/session.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { isArriving } from "./arrival.ts";
-import { onSession } from "./news.ts";
 import { goToProvider, hasSession, type Provider, providers, takeAnswer } from "./provider.ts";
 import { returnTo } from "./return-to.ts";
+import { onSession } from "./session-channel.ts";
 import "../styles/login.css";
 
 const route = getRouteApi("/login");
@@ -40,7 +40,7 @@ export function LoginPage(): ReactNode {
     );
   }, [navigate]);
   const { refetch } = session;
-  useEffect(() => onSession((news) => void (news === "in" && refetch())), [refetch]);
+  useEffect(() => onSession((change) => void (change === "in" && refetch())), [refetch]);
   const isIn = session.data === true;
   useEffect(() => {
     if (!isIn) return;

@@ -1,8 +1,8 @@
 import { Problem, problemOf, unreachable } from "../api/problem.ts";
 import { PUBLIC_PATH } from "../api/session.ts";
 import { takeArrival } from "./arrival.ts";
-import { tellSession } from "./news.ts";
 import { returnTo } from "./return-to.ts";
+import { announceSession } from "./session-channel.ts";
 
 /** A provider at which people log in, as the gateway tells it; without a page it says why. */
 export interface Provider {
@@ -15,7 +15,7 @@ export interface Provider {
 }
 
 /** What was asked of a provider, until its answer comes. It stays in this tab, and the verifier is what no other place has. */
-interface Asked {
+interface PendingLogin {
   state: string;
   nonce: string;
   verifier: string;
@@ -43,17 +43,17 @@ export async function goToProvider(provider: Provider, to: string): Promise<void
   if (!isSecureContext)
     throw new Error("Logins need https: a browser keeps no session of a page that comes over http.");
   const { domain, issuer } = provider;
-  const asked: Asked = { state: random(), nonce: random(), verifier: random(), domain, issuer, to };
-  sessionStorage.setItem(KEY, JSON.stringify(asked));
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(asked.verifier));
+  const pending: PendingLogin = { state: random(), nonce: random(), verifier: random(), domain, issuer, to };
+  sessionStorage.setItem(KEY, JSON.stringify(pending));
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(pending.verifier));
   const url = new URL(provider.authorization_endpoint);
   const values = {
     response_type: "code",
     scope: "openid email profile",
     client_id: provider.client_id,
     redirect_uri: redirectUri(),
-    state: asked.state,
-    nonce: asked.nonce,
+    state: pending.state,
+    nonce: pending.nonce,
     code_challenge: base64url(new Uint8Array(digest)),
     code_challenge_method: "S256",
   };
@@ -68,30 +68,30 @@ export async function goToProvider(provider: Provider, to: string): Promise<void
 export async function takeAnswer(): Promise<string | undefined> {
   const arrival = takeArrival();
   if (arrival === undefined) return undefined;
-  const asked = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Asked>;
+  const pending = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<PendingLogin>;
   sessionStorage.removeItem(KEY);
   // Else a page elsewhere could log its visitor in as somebody else.
-  if (asked.state === undefined || arrival.get("state") !== asked.state)
+  if (pending.state === undefined || arrival.get("state") !== pending.state)
     throw refused("This answer is not to a question of this tab. Log in again here.");
   // RFC 9207: another provider than the one that was asked has answered.
   const from = arrival.get("iss");
-  if (from !== null && asked.issuer !== null && from !== asked.issuer)
+  if (from !== null && pending.issuer !== null && from !== pending.issuer)
     throw refused("Another provider has answered than the one that was asked. Log in again.");
   const error = arrival.get("error");
-  if (error !== null) throw refused(`${asked.domain} refused: ${arrival.get("error_description") ?? error}.`);
+  if (error !== null) throw refused(`${pending.domain} refused: ${arrival.get("error_description") ?? error}.`);
   await answerOf("/api/auth/exchange", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({
-      idp_domain: asked.domain,
+      idp_domain: pending.domain,
       code: arrival.get("code") ?? "",
-      code_verifier: asked.verifier,
+      code_verifier: pending.verifier,
       redirect_uri: redirectUri(),
-      nonce: asked.nonce,
+      nonce: pending.nonce,
     }),
   });
-  tellSession("in");
-  return returnTo(asked.to);
+  announceSession("in");
+  return returnTo(pending.to);
 }
 
 /** Whether this browser has a session. */
@@ -112,7 +112,7 @@ export async function logOut(): Promise<void> {
   } catch (error) {
     if (!(error instanceof Problem) || error.status !== 401) throw error;
   }
-  tellSession("out");
+  announceSession("out");
 }
 
 async function answerOf(path: string, init: RequestInit): Promise<unknown> {

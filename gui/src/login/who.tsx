@@ -3,8 +3,8 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import { me, queries } from "../api/queries.ts";
 import { momentText } from "../parts/time.ts";
-import { onSession } from "./news.ts";
 import { logOut } from "./provider.ts";
+import { onSession } from "./session-channel.ts";
 import "../styles/login.css";
 
 /** A session that ended while nobody did anything is noticed after this, milliseconds. */

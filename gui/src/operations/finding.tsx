@@ -10,17 +10,17 @@ const LINKED_MAX = 6;
 /** One thing that is not as it should be: since when, why that matters, and what to do. `isTold`: its sentence stands above. */
 export function Finding({
   finding,
-  isTold = false,
+  isShownAbove = false,
   action,
 }: {
   finding: Diagnosis["findings"][number];
-  isTold?: boolean;
+  isShownAbove?: boolean;
   action?: ReactNode;
 }): ReactNode {
   const ids = finding.execution_ids ?? [];
   return (
     <article className={`finding tone-${finding.level === "anomaly" ? "bad" : "warn"}`} data-check={finding.check}>
-      {!isTold && <h4 className="wrap">{finding.what}</h4>}
+      {!isShownAbove && <h4 className="wrap">{finding.what}</h4>}
       <p className="wrap">
         {finding.why_it_matters} <strong>What to do:</strong> {finding.what_to_do}
         {finding.since !== null && (

@@ -51,7 +51,7 @@ export function Queue({ queue }: { queue: Overview["queue"] }): ReactNode {
                     {durationText(group.oldest_ms)}
                   </td>
                   <td className="wrap mono" data-label="Asks for">
-                    {asked(group)}
+                    {requirementText(group)}
                   </td>
                   <td className="wrap" data-label="Why">
                     <span className={`status tone-${WORDS[group.why].tone}`}>{WORDS[group.why].text}</span>
@@ -76,7 +76,7 @@ export function Queue({ queue }: { queue: Overview["queue"] }): ReactNode {
   );
 }
 
-function asked({ kinds, labels }: NonNullable<Overview["queue"]>["groups"][number]): string {
+function requirementText({ kinds, labels }: NonNullable<Overview["queue"]>["groups"][number]): string {
   const pairs = Object.entries(labels ?? {}).map(([name, value]) => `${name}=${String(value)}`);
   return [kinds.length === 0 ? "any worker" : kinds.join(", "), ...pairs].join(" · ");
 }

@@ -31,7 +31,7 @@ export function VerdictPanel({
           {countText(executions.paused)} paused
         </p>
       )}
-      {first !== undefined && <Finding finding={first} isTold action={actionOf(first)} />}
+      {first !== undefined && <Finding finding={first} isShownAbove action={actionOf(first)} />}
       {others.length > 0 && (
         <>
           <h3>{others.length === 1 ? "And one thing more" : `And ${others.length} things more`}</h3>

@@ -23,7 +23,7 @@ export type Need =
   | "operator";
 
 /** How {@link useAllowed} is asked. */
-export interface Asked {
+export interface AccessQuery {
   /** The catalog path that an action is about; without it the question is whether some path could be meant. */
   path?: string | undefined;
   /** Completes "Your roles do not let you …"; default: what the need says. */
@@ -50,14 +50,15 @@ const DECIDED_MS = 60_000;
  * Whether whoever looks may do this. Until the answer has come everything is taken for allowed: nothing jumps for those who
  * may, and the API refuses the others. Who calls with the operator's token may do everything.
  */
-export function useAllowed(need: Need, { path, to = WORDS[need] }: Asked = {}): Allowed {
+export function useAllowed(need: Need, { path, to = WORDS[need] }: AccessQuery = {}): Allowed {
   const who = useQuery(me()).data;
   const user = who?.kind === "user" ? who : undefined;
   const action = need === "execute" || need === "view" || need === "modify" ? need : undefined;
-  const isAsked = user !== undefined && action !== undefined && path !== undefined && path !== "" && gives(user, need);
+  const isChecked =
+    user !== undefined && action !== undefined && path !== undefined && path !== "" && gives(user, need);
   const decision = useQuery({
     queryKey: ["can", user?.user_id, action, path],
-    enabled: isAsked,
+    enabled: isChecked,
     staleTime: DECIDED_MS,
     queryFn: ({ signal }) =>
       answerOf(api.POST("/api/auth/can", { body: { action: action ?? "view", path: path ?? "" }, signal })),

@@ -39,12 +39,12 @@ export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Brok
   let ready: NatsSession | undefined;
   let closed = false;
 
-  const heard = (data: Uint8Array) => {
+  const onMessage = (data: Uint8Array) => {
     const message = decodeNotices(data);
     if (typeof message === "string") logger.debug({ bytes: data.length, reason: message }, "a message was ignored");
     else if (message.from !== me) for (const notice of message.notices) local.publish(notice);
   };
-  const log = createCommandLog(logger, heard, lookMs);
+  const log = createCommandLog(logger, onMessage, lookMs);
 
   const add = (notice: Notice) => {
     const dropped = outbox.add(notice);
@@ -68,7 +68,7 @@ export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Brok
 
   const begin = async (session: NatsSession): Promise<void> => {
     const { connection, signal } = session;
-    subscribe(session, heard, logger);
+    subscribe(session, onMessage, logger);
     await connection.flush();
     // What is sent before the stream is there reaches only those who are back already.
     await log.follow(session);
@@ -114,12 +114,12 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   done.abort();
 }
 
-function subscribe({ connection }: NatsSession, heard: (data: Uint8Array) => void, logger: Logger): void {
+function subscribe({ connection }: NatsSession, onMessage: (data: Uint8Array) => void, logger: Logger): void {
   for (const subject of [COMMANDS_SUBJECT, EXECUTIONS_SUBJECT]) {
     connection.subscribe(subject, {
       // A callback and no iterator: what is not read at once would pile up in the driver, without a limit.
       callback: (error: NatsError | null, message) => {
-        if (error === null) heard(message.data);
+        if (error === null) onMessage(message.data);
         else logger.warn({ subject, reason: error.code }, "the broker ended a subscription");
       },
     });

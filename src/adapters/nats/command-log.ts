@@ -55,25 +55,25 @@ const BEGINNING: Position = { created: "", sequence: 0 };
  */
 export function createCommandLog(
   logger: Logger,
-  heard: (data: Uint8Array) => void,
+  onMessage: (data: Uint8Array) => void,
   lookMs: number = 10_000,
 ): CommandLog {
   /** Up to here everything was heard. Undefined in the first session: who just started has looked at the database. */
   let delivered: Position | undefined;
-  let told = "";
+  let lastReason = "";
 
   /** Gives the end of the stream, having read what is between `from` and it. */
   const look = async ({ connection, signal }: NatsSession, from: Position | undefined): Promise<Position> => {
     const manager = await connection.jetstreamManager({ timeout: ANSWER_MS });
     const { created, state } = await ensureStream(manager, logger);
-    told = "";
+    lastReason = "";
     if (from !== undefined) {
       const after = from.created === created ? from.sequence : 0;
       const start = Math.max(after + 1, state.first_seq, state.last_seq - CATCH_UP_MAX + 1);
       for (let sequence = start; sequence <= state.last_seq; sequence += 1) {
         signal.throwIfAborted();
         const data = await readMessage(manager, sequence);
-        if (data !== undefined) heard(data);
+        if (data !== undefined) onMessage(data);
       }
     }
     return { created, sequence: state.last_seq };
@@ -81,8 +81,8 @@ export function createCommandLog(
 
   const failed = (error: unknown) => {
     const reason = error instanceof NatsError ? (error.api_error?.description ?? error.code) : messageOf(error);
-    const isNew = reason !== told;
-    told = reason;
+    const isNew = reason !== lastReason;
+    lastReason = reason;
     logger[isNew ? "warn" : "debug"]({ stream: COMMANDS_STREAM, reason }, UNKEPT);
   };
 

@@ -121,10 +121,10 @@ async function pause(attempt: number, signal: AbortSignal): Promise<void> {
 
 /** Says what changed, not every attempt: a NATS that is away for a day would fill the log. */
 function createReporter(broker: string, logger: Logger) {
-  let told = "";
+  let lastReason = "";
   return {
     connected() {
-      told = "";
+      lastReason = "";
       logger.info({ broker }, "connected to the broker");
     },
     lost(reason: unknown) {
@@ -133,8 +133,8 @@ function createReporter(broker: string, logger: Logger) {
     },
     failed(error: unknown) {
       const code = error instanceof NatsError ? error.code : messageOf(error);
-      const isNew = told !== code;
-      told = code;
+      const isNew = lastReason !== code;
+      lastReason = code;
       if (!isNew) logger.debug({ broker, reason: code }, "the broker cannot be reached yet");
       else if (REFUSED.has(code)) logger.error({ broker, reason: code }, REFUSED_MESSAGE);
       else logger.warn({ broker, reason: code }, "the broker cannot be reached: the service goes on by polling");
@@ -154,15 +154,15 @@ const REFUSED_MESSAGE =
 
 /** What NATS says on an open connection, such as a subject that this user may not publish to. Each thing is told once. */
 async function reportErrors(connection: NatsConnection, broker: string, logger: Logger): Promise<void> {
-  const told = new Set<string>();
+  const logged = new Set<string>();
   for await (const status of connection.status()) {
     if (status.type !== "error") continue;
     const subject = status.permissionContext?.subject ?? "";
     const key = `${String(status.data)} ${subject}`;
-    if (told.has(key) || told.size > ERRORS_TOLD_MAX) continue;
-    told.add(key);
+    if (logged.has(key) || logged.size > ERRORS_LOGGED_MAX) continue;
+    logged.add(key);
     logger.warn({ broker, reason: status.data, subject }, "the broker refuses something");
   }
 }
 
-const ERRORS_TOLD_MAX = 20;
+const ERRORS_LOGGED_MAX = 20;

@@ -51,13 +51,13 @@ export function createNatsKeyValue({ link, now, maxAgeMs = MAX_AGE_MS }: NatsKey
       return await work(await open(bucket));
     } catch (error) {
       forget(bucket);
-      if (!isGone(error)) throw told(error, bucket);
+      if (!isGone(error)) throw bucketError(error, bucket);
     }
     try {
       return await work(await open(bucket));
     } catch (error) {
       forget(bucket);
-      throw told(error, bucket);
+      throw bucketError(error, bucket);
     }
   };
 
@@ -125,7 +125,7 @@ function isGone(error: unknown): boolean {
   return error instanceof NatsError && (error.code === ErrorCode.NoResponders || error.message === "stream not found");
 }
 
-function told(error: unknown, bucket: string): FlowError {
+function bucketError(error: unknown, bucket: string): FlowError {
   if (error instanceof FlowError) return error;
   if (error instanceof NatsError && error.code === ErrorCode.MaxPayloadExceeded) {
     const message = `Key-value bucket '${bucket}': the broker takes no message of this size`;

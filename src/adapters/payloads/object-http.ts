@@ -117,8 +117,9 @@ export function rangeHeader(range: PayloadRange | undefined): Record<string, str
 export async function refusedBy(what: string, doing: string, answer: ObjectAnswer): Promise<FlowError> {
   const text = await answer.body.text().catch(() => "");
   // S3 answers in XML, Cloud Storage in JSON: the code says more than either's page of details.
-  const told = /<Code>([^<]{1,80})<\/Code>/.exec(text)?.[1] ?? /"(?:message|error)": ?"([^"]{1,200})"/.exec(text)?.[1];
-  const why = `${answer.status}${told === undefined ? "" : ` ${told}`}`;
+  const detail =
+    /<Code>([^<]{1,80})<\/Code>/.exec(text)?.[1] ?? /"(?:message|error)": ?"([^"]{1,200})"/.exec(text)?.[1];
+  const why = `${answer.status}${detail === undefined ? "" : ` ${detail}`}`;
   const hint = HINTS[answer.status] ?? "See the store's own log";
   return new FlowError("NOT_STORED", `${what} refused ${doing} a result: ${why}. ${hint}`);
 }

@@ -37,18 +37,18 @@ export function createSqlPayloads(database: Database): PayloadStore {
         const place = rows.isList ? { range: `0-${Math.max(0, rows.count - 1)}` } : { pk: `${payload}/0` };
         return { ...location, ...place, rows: rows.count };
       } catch (error) {
-        if (!isRefusedValue(error)) throw told(error);
+        if (!isRefusedValue(error)) throw storeError(error);
         const why = `The store sqldb cannot take the result apart: ${databaseMessage(error)}`;
         throw new FlowError("INVALID_INPUT", `${why}. PostgreSQL holds no U+0000; name another store, or auto`);
       }
     },
     async read(location, range) {
       const payload = nameOf(location);
-      const bytes = await asked(payloadBytes(database, payload));
+      const bytes = await withStoreErrors(payloadBytes(database, payload));
       if (bytes === undefined) return undefined;
       return { bytes, body: partsOf(database, payload, range ?? { start: 0, end: bytes }) };
     },
-    remove: (location) => asked(deleteRows(database, nameOf(location))),
+    remove: (location) => withStoreErrors(deleteRows(database, nameOf(location))),
   };
 }
 
@@ -108,7 +108,7 @@ async function* inParts(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 
 async function* partsOf(database: Database, payload: string, { start, end }: PayloadRange): AsyncGenerator<Uint8Array> {
   for (let at = start; at < end; ) {
-    const found = await asked(findPart(database, payload, at));
+    const found = await withStoreErrors(findPart(database, payload, at));
     if (found === undefined) return;
     const part = found.part.subarray(at - found.place, end - found.place);
     at += part.byteLength;
@@ -116,15 +116,15 @@ async function* partsOf(database: Database, payload: string, { start, end }: Pay
   }
 }
 
-async function asked<T>(answer: Promise<T>): Promise<T> {
+async function withStoreErrors<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    throw told(error);
+    throw storeError(error);
   }
 }
 
-function told(error: unknown): unknown {
+function storeError(error: unknown): unknown {
   return unavailable(error) ?? error;
 }
 

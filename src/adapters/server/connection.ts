@@ -109,10 +109,10 @@ export function isUnavailable({ status, body }: ServerReply): boolean {
 
 /** What the server's error says, or what can be said without it. */
 export function refusal({ status, body }: ServerReply): FlowError {
-  const told: JsonObject = isJsonObject(body) ? body : {};
-  const error = own(told, "error");
-  const code = own(told, "code");
-  const detail = own(told, "detail") as Json | undefined;
+  const fields: JsonObject = isJsonObject(body) ? body : {};
+  const error = own(fields, "error");
+  const code = own(fields, "code");
+  const detail = own(fields, "detail") as Json | undefined;
   const message = typeof error === "string" ? error : `The server answered with status ${status}`;
   const known = typeof code === "string" && Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : fallback(status);
   return new FlowError(known, message, detail === undefined ? {} : { detail });

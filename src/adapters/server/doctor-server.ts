@@ -63,8 +63,8 @@ function parsed<S extends v.GenericSchema>(schema: S, reply: ServerReply, url: s
 }
 
 function explained(reply: ServerReply): FlowError {
-  const told = refusal(reply);
-  if (reply.status !== 401 && reply.status !== 403) return told;
+  const refused = refusal(reply);
+  if (reply.status !== 401 && reply.status !== 403) return refused;
   const hint = "The doctor needs the operator's token: FLOW_SERVER_TOKEN";
-  return new FlowError(told.code, `The server refused the doctor: ${told.message}. ${hint}`);
+  return new FlowError(refused.code, `The server refused the doctor: ${refused.message}. ${hint}`);
 }

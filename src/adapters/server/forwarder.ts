@@ -65,13 +65,13 @@ export function createForwarder(url: string): Forwarder {
         if (isCounted) underWay -= 1;
         isCounted = false;
       };
-      const asked = given(body);
+      const requestBody = given(body);
       try {
         const answer = await pool.request({
           method: method as Dispatcher.HttpMethod,
           path: `${prefix}${path}`,
           headers,
-          body: asked.body ?? null,
+          body: requestBody.body ?? null,
           ...(mayBeSilent && { bodyTimeout: LONG_SILENCE_MS }),
           signal,
         });
@@ -80,7 +80,7 @@ export function createForwarder(url: string): Forwarder {
       } catch (cause) {
         ended();
         signal.throwIfAborted();
-        throw asked.fault() ?? noAnswer(url, cause);
+        throw requestBody.fault() ?? noAnswer(url, cause);
       }
     },
     close: () => pool.destroy(),

@@ -39,7 +39,7 @@ let isDraining = false;
 /** Breaks off a heartbeat whose answer is held: an order is not to wait for it. */
 let interrupt = new AbortController();
 /** What this worker was told to stop and still runs, as `command attempt`: nothing of it is asked for again. */
-let told = new Set<string>();
+let reported = new Set<string>();
 
 parentPort?.on("message", (order: HeartbeatOrder) => {
   if (order === "drain") isDraining = true;
@@ -57,10 +57,10 @@ async function live(): Promise<void> {
     interrupt = new AbortController();
     if (orders.splice(0).some((order) => order === "leave")) break;
     const began = performance.now();
-    let hasNews = false;
+    let hasChanges = false;
     try {
       if (next === "register") next = await register();
-      else ({ next, hasNews } = await beat(interrupt.signal));
+      else ({ next, hasChanges: hasChanges } = await beat(interrupt.signal));
       tries = 0;
     } catch (error) {
       // Broken off for an order: no failure.
@@ -68,18 +68,23 @@ async function live(): Promise<void> {
         tries += 1;
         const doing = next === "register" ? "registering" : "sending the heartbeat";
         if (error instanceof Replaced) {
-          tell({ type: "replaced", message: error.message });
+          postMessage({ type: "replaced", message: error.message });
           break;
         }
-        tell({ type: "failed", doing, tries, message: error instanceof Error ? said(error) : String(error) });
+        postMessage({
+          type: "failed",
+          doing,
+          tries,
+          message: error instanceof Error ? errorText(error) : String(error),
+        });
       }
     }
     const isNow = orders.length > 0 || (tries === 0 && next === "register");
-    if (!isNow) await pause(pauseMs(tries, hasNews, performance.now() - began));
+    if (!isNow) await pause(pauseMs(tries, hasChanges, performance.now() - began));
     if (orders.includes("register")) next = "register";
   }
   await post("deregister", { name, instance }).catch(() => undefined);
-  tell({ type: "left" });
+  postMessage({ type: "left" });
   parentPort?.close();
 }
 
@@ -88,24 +93,24 @@ async function register(): Promise<"beat"> {
   const { status, body } = await post("register", registration);
   if (status !== 200) throw refused(status);
   renewed(body);
-  tell({ type: "registered", sentAt, leaseMs });
+  postMessage({ type: "registered", sentAt, leaseMs });
   return "beat";
 }
 
-async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; hasNews: boolean }> {
+async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; hasChanges: boolean }> {
   const all = readRunningTable(runningTable);
-  told = new Set(all.map(keyOf).filter((key) => told.has(key)));
-  const running = all.filter((entry) => !told.has(keyOf(entry)));
+  reported = new Set(all.map(keyOf).filter((key) => reported.has(key)));
+  const running = all.filter((entry) => !reported.has(keyOf(entry)));
   const waitMs = Math.min(intervalMs, WAIT_MS_MAX);
-  const asked = { name, instance, running, wait_ms: waitMs, ...(isDraining && { draining: true }) };
+  const requestBody = { name, instance, running, wait_ms: waitMs, ...(isDraining && { draining: true }) };
   const sentAt = moment();
   const { status, body } = await post(
     "heartbeat",
-    asked,
+    requestBody,
     AbortSignal.any([AbortSignal.timeout(CALL_MS + waitMs), signal]),
   );
   // Not known there: the server's database is another one, or this worker was silent for days.
-  if (status === 404) return { next: "register", hasNews: false };
+  if (status === 404) return { next: "register", hasChanges: false };
   if (status === 409) throw new Replaced(messageIn(body) ?? `Another process has registered as '${name}'`);
   if (status !== 200) throw refused(status);
   renewed(body);
@@ -113,22 +118,23 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
   const lostIds = new Set(texts(body, "lost"));
   // With the attempts that were sent: the worker may have claimed one of them anew meanwhile.
   const lost = running.filter((entry) => lostIds.has(entry.command_id));
-  tell({ type: "answer", cancel, lost, sentAt, leaseMs });
+  postMessage({ type: "answer", cancel, lost, sentAt, leaseMs });
   const cancelled = new Set(cancel);
   // Read again: what it was told to stop may have begun since.
-  for (const entry of readRunningTable(runningTable)) if (cancelled.has(entry.command_id)) told.add(keyOf(entry));
-  for (const entry of lost) told.add(keyOf(entry));
-  return { next: "beat", hasNews: cancel.length > 0 || lost.length > 0 };
+  for (const entry of readRunningTable(runningTable)) if (cancelled.has(entry.command_id)) reported.add(keyOf(entry));
+  for (const entry of lost) reported.add(keyOf(entry));
+  return { next: "beat", hasChanges: cancel.length > 0 || lost.length > 0 };
 }
 
 function messageIn(body: unknown): string | undefined {
-  const said = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
-  return typeof said === "string" ? said : undefined;
+  const text = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
+  return typeof text === "string" ? text : undefined;
 }
 
 function renewed(body: unknown): void {
-  const said = typeof body === "object" && body !== null && "lease_ms" in body ? Number(body.lease_ms) : Number.NaN;
-  leaseMs = said > 0 ? said : LEASE_MS;
+  const answeredMs =
+    typeof body === "object" && body !== null && "lease_ms" in body ? Number(body.lease_ms) : Number.NaN;
+  leaseMs = answeredMs > 0 ? answeredMs : LEASE_MS;
   intervalMs = Math.min(start.intervalMs, leaseMs / 3);
 }
 
@@ -137,9 +143,9 @@ function keyOf({ command_id, attempt }: RunningEntry): string {
 }
 
 /** Heartbeats begin an interval apart, however long an answer was held; after news the next one soon listens again. */
-function pauseMs(tries: number, hasNews: boolean, tookMs: number): number {
+function pauseMs(tries: number, hasChanges: boolean, tookMs: number): number {
   if (tries > 0) return Math.min(intervalMs, delayMs(tries));
-  return hasNews ? NEWS_MS : Math.max(0, intervalMs - tookMs);
+  return hasChanges ? NEWS_MS : Math.max(0, intervalMs - tookMs);
 }
 
 function refused(status: number): Error {
@@ -186,10 +192,10 @@ function delayMs(tries: number): number {
   return FIRST_MS * 2 ** Math.min(tries - 1, 20) * (1 - Math.random() / 2);
 }
 
-function said(error: Error): string {
+function errorText(error: Error): string {
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }
 
-function tell(news: HeartbeatNews): void {
-  parentPort?.postMessage(news);
+function postMessage(message: HeartbeatNews): void {
+  parentPort?.postMessage(message);
 }

@@ -76,15 +76,15 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   let left = () => {};
 
   const tell = (order: HeartbeatOrder) => thread?.postMessage(order);
-  const hear = (news: HeartbeatNews) => {
-    if (news.type === "registered") {
-      parts.onRenewed(news.sentAt, news.leaseMs);
+  const hear = (message: HeartbeatNews) => {
+    if (message.type === "registered") {
+      parts.onRenewed(message.sentAt, message.leaseMs);
       parts.onRegistered();
-    } else if (news.type === "answer") {
-      parts.onAnswer(news);
-      parts.onRenewed(news.sentAt, news.leaseMs);
-    } else if (news.type === "replaced") parts.onReplaced(news.message);
-    else if (news.type === "failed") parts.onFailed(news);
+    } else if (message.type === "answer") {
+      parts.onAnswer(message);
+      parts.onRenewed(message.sentAt, message.leaseMs);
+    } else if (message.type === "replaced") parts.onReplaced(message.message);
+    else if (message.type === "failed") parts.onFailed(message);
     else left();
   };
   const start = () => {

@@ -1,7 +1,7 @@
 import type {
   KeychainForm,
-  KeychainFound,
   KeychainKey,
+  KeychainLookup,
   KeychainStore,
   KeychainWrite,
   LeaseAnswer,
@@ -87,7 +87,7 @@ function bodyOf({
   };
 }
 
-function foundIn(body: JsonObject): KeychainFound {
+function foundIn(body: JsonObject): KeychainLookup {
   const status = own(body, "status");
   const data = own(body, "token_data");
   const renewConfig = own(body, "renew_config");

@@ -72,8 +72,8 @@ function reportAnswer(reply: ServerReply): ReportAnswer {
     return { status: "lost", events: Array.isArray(events) ? events.flatMap(lostEvent) : [] };
   }
   if (isUnavailable(reply) || (status !== 400 && status !== 413 && status !== 422)) {
-    const told = unavailable(reply, error.message);
-    return FAULTS.has(error.code) ? { ...told, isFault: true } : told;
+    const answer = unavailable(reply, error.message);
+    return FAULTS.has(error.code) ? { ...answer, isFault: true } : answer;
   }
   const errors = isJsonObject(detail) ? own(detail, "errors") : undefined;
   const indexes = (Array.isArray(errors) ? errors : []).map(indexOf).filter((index) => index !== undefined);
@@ -84,8 +84,8 @@ function reportAnswer(reply: ServerReply): ReportAnswer {
 const FAULTS: ReadonlySet<string> = new Set(["processing_error", "INTERNAL"]);
 
 function unavailable({ status, retryAfterMs }: ServerReply, message: string): Unavailable {
-  const told = `${message} (status ${status})`;
-  return { status: "unavailable", message: told, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  const text = `${message} (status ${status})`;
+  return { status: "unavailable", message: text, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
 function lostEvent(entry: Json): { index: number; reason: string }[] {

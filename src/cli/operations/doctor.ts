@@ -3,7 +3,7 @@ import { type Config, loadConfig } from "../../platform/config/config.ts";
 import { packageVersion } from "../../platform/system/package-file.ts";
 import { createLogger } from "../../platform/telemetry/logger.ts";
 import { openDoctor } from "../../roles/doctor/open-doctor.ts";
-import { DOCTOR_EXIT, type DoctorAsked, type DoctorToolName, type Outcome } from "../../schema/api/doctor.ts";
+import { DOCTOR_EXIT, type DoctorRequest, type DoctorToolName, type Outcome } from "../../schema/api/doctor.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
@@ -38,7 +38,7 @@ async function useTool(tool: DoctorToolName, input: CliInput): Promise<Outcome> 
   const doctor = await openDoctor(config, await doctorTarget(input, config), io.folder);
   const dsn = textOption(options, "db-dsn");
   const stale = textOption(options, "stale-seconds");
-  const request: DoctorAsked = {
+  const request: DoctorRequest = {
     ...(dsn !== undefined && { db_dsn: dsn }),
     ...(stale !== undefined && { stale_seconds: wholeSeconds(stale) }),
   };

@@ -162,9 +162,9 @@ function loopPace({ total, done }: LoopCounters, ranMs: number): string[] {
   if (ranMs < PACE_MS || done === 0) return [];
   const perSecond = (1_000 * done) / ranMs;
   const rate = perSecond >= 10 ? formatCount(Math.round(perSecond)) : perSecond.toFixed(1);
-  const pace = perSecond >= 0.1 ? [`${rate}/s`] : [`${(60 * perSecond).toFixed(1)}/min`];
-  if (total !== null && total > done) pace.push(`about ${formatDuration((1_000 * (total - done)) / perSecond)} left`);
-  return pace;
+  const parts = perSecond >= 0.1 ? [`${rate}/s`] : [`${(60 * perSecond).toFixed(1)}/min`];
+  if (total !== null && total > done) parts.push(`about ${formatDuration((1_000 * (total - done)) / perSecond)} left`);
+  return parts;
 }
 
 function fit(entries: readonly Entry[], lines: number): readonly Entry[] {

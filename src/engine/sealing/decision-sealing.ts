@@ -66,15 +66,15 @@ export function sealedDecisions(
   const secrets = createSecrets();
   let sealer: Sealer | undefined;
   const sealerNow = (): Sealer => {
-    const asked = sealer ?? sealerOf();
-    if ("seal" in asked) {
-      sealer = asked;
-      return asked;
+    const chosen = sealer ?? sealerOf();
+    if ("seal" in chosen) {
+      sealer = chosen;
+      return chosen;
     }
     // Everyone who waits for it gets the reason of the failure.
-    asked.catch(() => undefined);
+    chosen.catch(() => undefined);
     throw new ValueNeeded("the keys of sealed values", async () => {
-      sealer = await asked;
+      sealer = await chosen;
     });
   };
   const openWith = (json: Json, keys: Sealer): Json =>

@@ -50,8 +50,8 @@ const FIELDS: Readonly<Record<string, (value: never, sealing: EventSealing) => u
 
 /** The error with no secret in its message and its details. */
 export function hideError(error: TaskError, { hide, hideIn }: Pick<EventSealing, "hide" | "hideIn">): TaskError {
-  const told = changed(error, "message", hide(error.message));
-  return error.details === undefined ? told : changed(told, "details", hideIn(error.details));
+  const hidden = changed(error, "message", hide(error.message));
+  return error.details === undefined ? hidden : changed(hidden, "details", hideIn(error.details));
 }
 
 function sealResult(result: StoredResult, sealing: EventSealing): StoredResult {

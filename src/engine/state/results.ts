@@ -49,8 +49,8 @@ export interface Keeping {
 /** What `spec.result.store` asks of a store; undefined when it says nothing. */
 export function keepingOf({ store, sensitive }: ResultConfig): Keeping | undefined {
   if (store === undefined) return sensitive ? { sensitive } : undefined;
-  const { kind, ...told } = store;
-  const keeping = { ...told, ...(sensitive && { sensitive }) };
+  const { kind, ...declared } = store;
+  const keeping = { ...declared, ...(sensitive && { sensitive }) };
   return kind === undefined || kind === "auto" ? keeping : { store: kind, ...keeping };
 }
 

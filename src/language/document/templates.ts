@@ -40,9 +40,9 @@ type Problem = ReturnType<typeof compileTemplate>["problems"][number];
 function finding(
   use: TemplateUse,
   at: Place,
-  { message, error, isDoubt, isOpen }: Problem,
+  { message, error, isMixed, isOpen }: Problem,
 ): { code: DiagnosticCode; message: string; hint?: string } | undefined {
-  if (isDoubt === true) return { code: "mixed-condition", message };
+  if (isMixed === true) return { code: "mixed-condition", message };
   const mustParse = use.isOurs || error.code === "TEMPLATE_BUDGET";
   const isWhole = !mustParse && typeof at.value === "string" && wholeTemplate(at.value) !== undefined;
   if (!mustParse && !isWhole) {

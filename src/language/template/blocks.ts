@@ -29,9 +29,9 @@ interface Branch {
  * a `TEMPLATE_BUDGET` problem and no block at all.
  */
 export function nestBlocks(segments: readonly Segment[]): { blocks: Block[]; problems: TextProblem[] } {
-  const { lonely, problems } = findLonelyTags(segments);
+  const { unmatched, problems } = findUnmatchedTags(segments);
   if (problems.some(({ error }) => error.code === "TEMPLATE_BUDGET")) return { blocks: [], problems };
-  return { blocks: readBody({ segments, lonely, index: 0 }), problems };
+  return { blocks: readBody({ segments, unmatched, index: 0 }), problems };
 }
 
 /** A block that is open while partners are looked for: its tags so far, by their index among the segments. */
@@ -41,12 +41,12 @@ interface OpenBlock {
   hasElse: boolean;
 }
 
-function findLonelyTags(segments: readonly Segment[]): { lonely: Set<number>; problems: TextProblem[] } {
-  const lonely = new Set<number>();
+function findUnmatchedTags(segments: readonly Segment[]): { unmatched: Set<number>; problems: TextProblem[] } {
+  const unmatched = new Set<number>();
   const problems: TextProblem[] = [];
   const open: OpenBlock[] = [];
   const abandon = (index: number, why: string): void => {
-    lonely.add(index);
+    unmatched.add(index);
     problems.push(problemOf(segments[index]!, why));
   };
   for (const [index, segment] of segments.entries()) {
@@ -57,7 +57,7 @@ function findLonelyTags(segments: readonly Segment[]): { lonely: Set<number>; pr
       open.push({ end: `end${tag.word}`, tags: [index], hasElse: false });
       if (open.length > NESTING_MAX) {
         problems.push(problemOf(segment, `blocks are nested more than ${NESTING_MAX} deep`, "TEMPLATE_BUDGET"));
-        return { lonely, problems };
+        return { unmatched, problems };
       }
     } else if (tag.word === "else" || tag.word === "elif") {
       const fits = innermost?.end === "endif" || (innermost?.end === "endfor" && tag.word === "else");
@@ -77,7 +77,7 @@ function findLonelyTags(segments: readonly Segment[]): { lonely: Set<number>; pr
     }
   }
   for (const block of open) for (const each of block.tags) abandon(each, missing(block));
-  return { lonely, problems };
+  return { unmatched, problems };
 }
 
 function opensBlock(tag: Tag): boolean {
@@ -100,7 +100,7 @@ function problemOf(
 
 interface Place {
   readonly segments: readonly Segment[];
-  readonly lonely: ReadonlySet<number>;
+  readonly unmatched: ReadonlySet<number>;
   index: number;
 }
 
@@ -111,7 +111,7 @@ function readBody(place: Place): Block[] {
     const segment = place.segments[place.index]!;
     if (segment.kind === "text") blocks.push({ kind: "text", text: segment.text });
     else if (segment.kind === "output") blocks.push({ kind: "output", expression: segment.expression });
-    else if (place.lonely.has(place.index)) blocks.push({ kind: "text", text: segment.source });
+    else if (place.unmatched.has(place.index)) blocks.push({ kind: "text", text: segment.source });
     else {
       const { tag } = segment;
       if (tag.word === "if") blocks.push(readIf(place, tag.test));

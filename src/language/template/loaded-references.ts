@@ -47,13 +47,13 @@ export function loadedReferences(store: { load(ref: string): Promise<Json> }): L
       return payload;
     },
     async evaluate(evaluation) {
-      const mine = new Map<string, Json | FlowError>();
+      const attempted = new Map<string, Json | FlowError>();
       for (;;) {
         try {
-          own = mine;
+          own = attempted;
           const value = evaluation();
           // A failure is not kept: the task that made the result may run again.
-          for (const [ref, payload] of mine) if (!(payload instanceof FlowError)) loaded.set(ref, payload);
+          for (const [ref, payload] of attempted) if (!(payload instanceof FlowError)) loaded.set(ref, payload);
           trim();
           return value;
         } catch (error) {
@@ -64,9 +64,9 @@ export function loadedReferences(store: { load(ref: string): Promise<Json> }): L
             continue;
           }
           for (const ref of new Set([error.ref, ...error.then])) {
-            if (ref !== error.ref && (mine.has(ref) || loaded.has(ref))) continue;
+            if (ref !== error.ref && (attempted.has(ref) || loaded.has(ref))) continue;
             const payload = await load(ref, ref === error.ref ? error.work : undefined);
-            mine.set(ref, payload);
+            attempted.set(ref, payload);
             // What reads it fails: the rest need not be loaded to find that out.
             if (payload instanceof FlowError) break;
           }

@@ -104,20 +104,20 @@ function renderPart(template: Template, source: string, path: string, rendering:
   const { unknown, secret } = knowledge.judge(template.needs);
   if (secret) return masked(path, rendered);
   if (unknown.length > 0) return waiting(source, path, unknown, rendered);
-  const asked = { time: false, token: false };
+  const needed = { time: false, token: false };
   const now = () => {
-    asked.time = true;
+    needed.time = true;
     return 0;
   };
   const token = () => {
-    asked.token = true;
+    needed.token = true;
     return SECRET_MASK;
   };
   try {
     const { scope, limits } = knowledge;
     const value = template.render(scope, { now, token, ...(limits !== undefined && { limits }) });
-    if (asked.token) return masked(path, rendered);
-    return asked.time ? waiting(source, path, ["now()"], rendered) : value;
+    if (needed.token) return masked(path, rendered);
+    return needed.time ? waiting(source, path, ["now()"], rendered) : value;
   } catch (error) {
     if (error instanceof WithheldRead) {
       return error.why === "secret" ? masked(path, rendered) : waiting(source, path, [...error.why], rendered);

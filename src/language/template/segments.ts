@@ -56,7 +56,7 @@ export function scan(text: string): { segments: Segment[]; problems: TextProblem
     lastTagEnd: text.lastIndexOf("%}"),
     lastCommentEnd: text.lastIndexOf("#}"),
     lastEndRaw: text.lastIndexOf("endraw"),
-    isHopeless: false,
+    isOverBudget: false,
   };
   const segments: Segment[] = [];
   let from = 0;
@@ -68,7 +68,7 @@ export function scan(text: string): { segments: Segment[]; problems: TextProblem
     if (kept !== "") segments.push({ kind: "text", source, text: kept });
   };
   MARK.lastIndex = 0;
-  for (let mark = MARK.exec(text); mark !== null && !reader.isHopeless; mark = MARK.exec(text)) {
+  for (let mark = MARK.exec(text); mark !== null && !reader.isOverBudget; mark = MARK.exec(text)) {
     const at = mark.index;
     const read = readMark(reader, at);
     if (read === undefined) continue;
@@ -96,7 +96,7 @@ interface Reader {
   readonly lastCommentEnd: number;
   readonly lastEndRaw: number;
   /** A problem was found that makes rendering fail, so that the rest need not be read. */
-  isHopeless: boolean;
+  isOverBudget: boolean;
 }
 
 interface Read {
@@ -250,8 +250,8 @@ function verbatim(text: string, at: number, after: number): Read {
 
 function report(reader: Reader, source: string, at: number, error: unknown): void {
   if (!(error instanceof FlowError)) throw error;
-  reader.isHopeless ||= error.code === "TEMPLATE_BUDGET";
-  if (reader.problems.length >= PROBLEMS_MAX && !reader.isHopeless) return;
+  reader.isOverBudget ||= error.code === "TEMPLATE_BUDGET";
+  if (reader.problems.length >= PROBLEMS_MAX && !reader.isOverBudget) return;
   const readable = inContext(error, source);
   reader.problems.push({ offset: Math.max(at, offsetOf(error)), message: readable.message, error: readable });
 }

@@ -32,7 +32,7 @@ interface TemplateProblem extends TextProblem {
   /** Keys and indexes from the source to the text that `offset` counts in. */
   readonly path: readonly (string | number)[];
   /** It parses and can be evaluated, and is never what was meant. */
-  readonly isDoubt?: true;
+  readonly isMixed?: true;
 }
 
 /** A JSON value with templates in its texts, compiled. */
@@ -216,7 +216,7 @@ function alwaysTrue(source: string, blocks: readonly Block[]): TemplateProblem[]
   const message =
     `The condition ${excerpt(source)} mixes text with {{ … }}, so that it is true whatever the values are: ` +
     "put the whole condition into one {{ … }}, or write it without braces.";
-  return [{ offset: 0, path: [], message, error: new FlowError("TEMPLATE_ERROR", message), isDoubt: true }];
+  return [{ offset: 0, path: [], message, error: new FlowError("TEMPLATE_ERROR", message), isMixed: true }];
 }
 
 /** A condition that does not parse: false or true would both be a guess, so that testing it throws. */

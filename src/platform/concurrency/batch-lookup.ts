@@ -16,9 +16,9 @@ export function gather<K, V>(
       waiting = new Map([...waiting].slice(keysMax));
       try {
         const found = await ask([...taken.keys()]);
-        for (const [key, asked] of taken) for (const { resolve } of asked) resolve(found.get(key));
+        for (const [key, waiters] of taken) for (const { resolve } of waiters) resolve(found.get(key));
       } catch (error) {
-        for (const asked of taken.values()) for (const { reject } of asked) reject(error);
+        for (const waiters of taken.values()) for (const { reject } of waiters) reject(error);
       }
     }
     isAsking = false;
@@ -26,9 +26,9 @@ export function gather<K, V>(
 
   return (key) =>
     new Promise((resolve, reject) => {
-      const asked = waiting.get(key);
-      if (asked === undefined) waiting.set(key, [{ resolve, reject }]);
-      else asked.push({ resolve, reject });
+      const waiters = waiting.get(key);
+      if (waiters === undefined) waiting.set(key, [{ resolve, reject }]);
+      else waiters.push({ resolve, reject });
       if (!isAsking) void askAll();
     });
 }

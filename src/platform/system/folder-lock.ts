@@ -14,8 +14,8 @@ const WAIT_MAX_MS = 60_000;
  */
 export async function withFolderLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const file = join(folder, "lock");
-  const mine = `${process.pid} ${randomBytes(8).toString("hex")}`;
-  for (let waitedMs = 0; !(await tryLock(file, mine)); waitedMs += POLL_MS) {
+  const ownMark = `${process.pid} ${randomBytes(8).toString("hex")}`;
+  for (let waitedMs = 0; !(await tryLock(file, ownMark)); waitedMs += POLL_MS) {
     const held = await readFile(file, "utf8").catch(() => "");
     if (held !== "" && !isAlive(Number.parseInt(held, 10))) await removeLock(file, held);
     else if (waitedMs >= WAIT_MAX_MS) throw stillHeld(file, held);
@@ -24,14 +24,14 @@ export async function withFolderLock<T>(folder: string, work: () => Promise<T>):
   try {
     return await work();
   } finally {
-    await removeLock(file, mine);
+    await removeLock(file, ownMark);
   }
 }
 
 /** The file appears with its content in it: no reader finds an empty one and takes its owner for dead. */
-async function tryLock(file: string, mine: string): Promise<boolean> {
-  const draft = `${file}.${mine.replace(" ", ".")}`;
-  await writeFile(draft, mine, { mode: 0o600 });
+async function tryLock(file: string, ownMark: string): Promise<boolean> {
+  const draft = `${file}.${ownMark.replace(" ", ".")}`;
+  await writeFile(draft, ownMark, { mode: 0o600 });
   try {
     await link(draft, file);
     return true;

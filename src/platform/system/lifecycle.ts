@@ -51,8 +51,8 @@ async function stopAll(parts: readonly Part[]): Promise<void> {
   }
   if (failures.length === 0) return;
   const cause = failures.length === 1 ? failures[0] : new AggregateError(failures);
-  const told = failures.map((failure) => (failure instanceof Error ? failure.message : String(failure)));
-  throw new FlowError("INTERNAL", `not everything stopped cleanly: ${told.join("; ")}`, { cause });
+  const messages = failures.map((failure) => (failure instanceof Error ? failure.message : String(failure)));
+  throw new FlowError("INTERNAL", `not everything stopped cleanly: ${messages.join("; ")}`, { cause });
 }
 
 async function within(limitMs: number, name: string, stop: Stop): Promise<void> {

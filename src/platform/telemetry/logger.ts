@@ -47,8 +47,10 @@ function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack, cause } = error;
   const code = "code" in error && typeof error.code === "string" ? { code: error.code } : {};
-  const told = { name, ...code, message: withoutValues(message), stack: withoutValues(stack ?? "") };
-  return cause === undefined || depth === CAUSES_MAX ? told : { ...told, cause: describeError(cause, depth + 1) };
+  const described = { name, ...code, message: withoutValues(message), stack: withoutValues(stack ?? "") };
+  return cause === undefined || depth === CAUSES_MAX
+    ? described
+    : { ...described, cause: describeError(cause, depth + 1) };
 }
 
 const CAUSES_MAX = 5;

@@ -84,8 +84,8 @@ function errorText(error: unknown, paint: Paint, stacks: boolean): string {
   let stack = "";
   for (let at: unknown = error; typeof at === "object" && at !== null; ) {
     const { message, code, cause, stack: trace } = at as Record<string, unknown>;
-    const said = `${clean(String(message ?? ""))}${typeof code === "string" ? ` (${clean(code)})` : ""}`;
-    if (!messages.some((earlier) => earlier.includes(said))) messages.push(said);
+    const text = `${clean(String(message ?? ""))}${typeof code === "string" ? ` (${clean(code)})` : ""}`;
+    if (!messages.some((earlier) => earlier.includes(text))) messages.push(text);
     if (stack === "" && typeof trace === "string") stack = trace;
     at = cause;
   }

@@ -8,11 +8,11 @@ import { driverOptions, socketOf } from "../database/driver.ts";
 /** Sessions that are not what they were: that of a token (SHA-256, hex), or perhaps all. */
 export type SessionChange = { tokenSha256: string } | "all";
 
-/** Handlers of {@link hearSessionChanges}. They must not throw. */
-export interface SessionHearing {
+/** Handlers of {@link listenForSessionChanges}. They must not throw. */
+export interface SessionChangeHandlers {
   /** From now on `heard` is called. */
   began(): void;
-  heard(change: SessionChange): void;
+  changed(change: SessionChange): void;
   /** From now on nothing is heard, until `began` is called again. */
   lost(error: unknown): void;
 }
@@ -32,11 +32,11 @@ const AGAIN_MS = 500;
  * a person at a prompt. On a connection of its own, made again whenever it is lost: the driver's own listening ends with the first
  * connection that it cannot make. The returned function ends it.
  */
-export function hearSessionChanges(url: string, hearing: SessionHearing): () => Promise<void> {
+export function listenForSessionChanges(url: string, handlers: SessionChangeHandlers): () => Promise<void> {
   const closing = new AbortController();
   const running = (async () => {
     while (!closing.signal.aborted) {
-      await hearOnce(url, hearing, closing.signal);
+      await listenOnce(url, handlers, closing.signal);
       await sleep(AGAIN_MS, undefined, { signal: closing.signal }).catch(() => undefined);
     }
   })();
@@ -47,15 +47,15 @@ export function hearSessionChanges(url: string, hearing: SessionHearing): () => 
 }
 
 /** Until the connection is lost, or the signal is aborted. */
-async function hearOnce(url: string, hearing: SessionHearing, closing: AbortSignal): Promise<void> {
+async function listenOnce(url: string, handlers: SessionChangeHandlers, closing: AbortSignal): Promise<void> {
   const over = new AbortController();
   const end = () => over.abort();
   closing.addEventListener("abort", end, { once: true });
-  const sql = connect(url, hearing.heard, end);
+  const sql = connect(url, handlers.changed, end);
   let error: unknown = new Error("the connection was closed");
   try {
     await sql.unsafe(`listen ${CHANNEL}`);
-    if (!over.signal.aborted) hearing.began();
+    if (!over.signal.aborted) handlers.began();
     while (!over.signal.aborted) {
       await sleep(PROBE_MS, undefined, { signal: over.signal }).catch(() => undefined);
       if (!over.signal.aborted) await probe(sql);
@@ -64,7 +64,7 @@ async function hearOnce(url: string, hearing: SessionHearing, closing: AbortSign
     error = cause;
   } finally {
     closing.removeEventListener("abort", end);
-    if (!closing.aborted) hearing.lost(error);
+    if (!closing.aborted) handlers.lost(error);
     await sql.end({ timeout: 1 });
   }
 }
@@ -82,7 +82,7 @@ async function probe(sql: Sql): Promise<void> {
   }
 }
 
-function connect(url: string, heard: SessionHearing["heard"], closed: () => void): Sql {
+function connect(url: string, onChange: SessionChangeHandlers["changed"], closed: () => void): Sql {
   const address = parseDatabaseUrl(url);
   const options = {
     ...driverOptions(address, socketOf(createDialler(address, CONNECT_MS))),
@@ -93,7 +93,7 @@ function connect(url: string, heard: SessionHearing["heard"], closed: () => void
     connection: { ...address.parameters, application_name: LISTENER },
     // Known to the driver, and not to its types.
     onnotify: (channel: string, payload: string) => {
-      if (channel === CHANNEL) heard(/^[0-9a-f]{64}$/.test(payload) ? { tokenSha256: payload } : "all");
+      if (channel === CHANNEL) onChange(/^[0-9a-f]{64}$/.test(payload) ? { tokenSha256: payload } : "all");
     },
   };
   return postgres(options);

@@ -17,7 +17,7 @@ export interface Wire {
 /** Events that a watch reports. */
 export interface WireEvents {
   /** An answer is owed from now on. */
-  asked(): void;
+  requestSent(): void;
   /** Nothing is owed: the server has answered all. `isFirst`: the login is over. */
   answered(isFirst: boolean): void;
 }
@@ -45,42 +45,42 @@ export function watchWire(socket: Socket, now: () => number, events: WireEvents)
   const owed = countOwed();
   let silentSince: number | undefined;
   let isReady = false;
-  let isMute = true;
+  let isUnused = true;
   let reason: Error | undefined;
-  const mute = setTimeout(() => end(new Error("The driver did not begin a session")), MUTE_MS).unref();
+  const unusedTimer = setTimeout(() => end(new Error("The driver did not begin a session")), UNUSED_MS).unref();
   const end = (why: Error) => {
     reason ??= why;
     socket.destroy();
   };
   const write = socket.write.bind(socket) as (chunk: Buffer, ...rest: unknown[]) => boolean;
   const noted = (chunk: Buffer, ...rest: unknown[]): boolean => {
-    const isFirst = isMute;
+    const isFirst = isUnused;
     if (isFirst) {
-      isMute = false;
-      clearTimeout(mute);
+      isUnused = false;
+      clearTimeout(unusedTimer);
     }
     if (owed.sent(chunk) && silentSince === undefined) {
       silentSince = now();
-      events.asked();
+      events.requestSent();
     }
     return write(isFirst ? loginOf(chunk) : chunk, ...rest);
   };
   socket.write = noted as typeof socket.write;
   const emit = socket.emit.bind(socket) as (event: string, ...rest: unknown[]) => boolean;
-  const told = (event: string, ...rest: unknown[]): boolean => {
+  const forward = (event: string, ...rest: unknown[]): boolean => {
     if (event === "error") {
       reason ??= rest[0] as Error;
       return true;
     }
     if (event !== "close") return emit(event, ...rest);
-    clearTimeout(mute);
+    clearTimeout(unusedTimer);
     const closed = Object.assign(new Error("The connection was closed"), { code: "CONNECTION_CLOSED" });
     if (!isReady) emit("error", reason ?? closed);
     return emit("close", false);
   };
-  socket.emit = told as typeof socket.emit;
+  socket.emit = forward as typeof socket.emit;
   socket.on("data", (chunk: Buffer) => {
-    if (owed.heard(chunk)) {
+    if (owed.received(chunk)) {
       silentSince = now();
       return;
     }
@@ -104,7 +104,7 @@ export function watchWire(socket: Socket, now: () => number, events: WireEvents)
 }
 
 /** The driver writes its first message in the same turn in which it is given a connection. */
-const MUTE_MS = 250;
+const UNUSED_MS = 250;
 const PROTOCOL_3 = 196_608;
 
 /** The message that begins a session, without what may stand before it: it is the last one, and begins with its length. */
@@ -144,7 +144,7 @@ function countOwed() {
       }
       return isOwed();
     },
-    heard(chunk: Buffer): boolean {
+    received(chunk: Buffer): boolean {
       let at = 0;
       if (skip > 0) {
         at = Math.min(skip, chunk.length);

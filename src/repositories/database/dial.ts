@@ -71,7 +71,7 @@ async function open(
     socket.destroy(Object.assign(new Error(message), { code: "CONNECT_TIMEOUT" }));
   }, connectMs);
   try {
-    await heard(socket, "connect");
+    await eventOf(socket, "connect");
     // As with libpq: a client that can open the socket file is on this machine.
     if (address.sslMode === "disable" || address.sslMode === "allow" || "path" in place) return socket;
     const isOffered = await askForTls(socket);
@@ -89,7 +89,7 @@ async function open(
 
 async function askForTls(socket: Socket): Promise<boolean> {
   socket.write(SSL_REQUEST);
-  const answer = await heard<Buffer>(socket, "data");
+  const answer = await eventOf<Buffer>(socket, "data");
   // More than one byte came before the encryption began: an attacker in between may have inserted it (CVE-2021-23222).
   if (answer.length > 1) throw notSecured("the server sent something before the connection was encrypted");
   return answer[0] === YES;
@@ -111,7 +111,7 @@ async function secure(
       sslMode === "verify-full" ? checkServerIdentity(host, certificate) : undefined,
   });
   try {
-    await heard(encrypted, "secureConnect");
+    await eventOf(encrypted, "secureConnect");
     return encrypted;
   } catch (error) {
     encrypted.destroy();
@@ -121,7 +121,7 @@ async function secure(
 }
 
 /** Resolves with the event; rejects when the connection fails or ends before it. */
-function heard<T>(socket: Socket, event: "connect" | "data" | "secureConnect"): Promise<T> {
+function eventOf<T>(socket: Socket, event: "connect" | "data" | "secureConnect"): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = () => {
       socket.off(event, done).off("error", failed).off("close", closed);
@@ -149,17 +149,17 @@ function isOfNetwork(error: unknown): boolean {
 /** The words of OpenSSL, and what to do about them. */
 function whyNotSecured(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const said = messageOf(error);
+  const message = messageOf(error);
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
-    return `its certificate is for another name: ${said}. Use the name that it has, or sslmode=verify-ca`;
+    return `its certificate is for another name: ${message}. Use the name that it has, or sslmode=verify-ca`;
   if (code === "CERT_HAS_EXPIRED") return "its certificate has expired: renew it";
   if (/SELF_SIGNED|UNABLE_TO|CERT_UNTRUSTED|CERT_SIGNATURE/.test(code)) {
     const hint = "Name the file of the authority that signed it: sslrootcert in the address, or FLOW_DATABASE_CA";
-    return `its certificate is signed by nobody that is known here (${said}). ${hint}`;
+    return `its certificate is signed by nobody that is known here (${message}). ${hint}`;
   }
   if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|UNKNOWN_CA/i.test(code))
-    return `it does not accept this client's certificate (${said}). Name it with sslcert and sslkey`;
-  return `the encryption could not be agreed on: ${said}`;
+    return `it does not accept this client's certificate (${message}). Name it with sslcert and sslkey`;
+  return `the encryption could not be agreed on: ${message}`;
 }
 
 function notSecured(why: string): Error {

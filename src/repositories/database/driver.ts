@@ -31,7 +31,10 @@ export function socketOf(dialler: Dialler, made?: (wire: Wire) => void): () => P
   return async () => {
     try {
       const socket = await dialler.dial();
-      const wire = watchWire(socket, () => performance.now(), { asked: () => undefined, answered: () => undefined });
+      const wire = watchWire(socket, () => performance.now(), {
+        requestSent: () => undefined,
+        answered: () => undefined,
+      });
       made?.(wire);
       return socket;
     } catch (error) {

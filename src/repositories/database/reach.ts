@@ -81,9 +81,9 @@ export function createReach({ dialler, look, picksServer, statementMs, onChange 
     return since === undefined ? 0 : performance.now() - since;
   };
   const fail = (reason: string) => {
-    const isNews = away === undefined && failing === undefined;
+    const isChange = away === undefined && failing === undefined;
     failing ??= { since: Date.now(), reason, isClosed: false };
-    if (isNews) onChange?.(failing);
+    if (isChange) onChange?.(failing);
     watch();
   };
   const goAway = (reason: string) => {
@@ -188,7 +188,7 @@ export function createReach({ dialler, look, picksServer, statementMs, onChange 
         }
         const madeAt = Date.now();
         const wire = watchWire(socket, () => performance.now(), {
-          asked: watch,
+          requestSent: watch,
           answered: (isFirst) => {
             if (isFirst && away === undefined) comeBack();
           },

@@ -82,7 +82,7 @@ export async function databaseNumbers({ sql }: Reading): Promise<DatabaseNumbers
 }
 
 /** Whether the log's default partition has events: then the partition of their month was not made in time. */
-export async function hasStrayEvents({ sql }: Reading): Promise<boolean> {
+export async function hasEventsInDefaultPartition({ sql }: Reading): Promise<boolean> {
   const [row] = await sql<{ stray: boolean }[]>`select exists (select from flow.event_default) as stray`;
   return row?.stray === true;
 }

@@ -17,7 +17,7 @@ export async function findCommand({ sql }: Database, commandId: string): Promise
 }
 
 /** Which runs of tasks. */
-export interface RunsAsked {
+export interface RunsQuery {
   executionId: string;
   commandId: string;
   /** Undefined: the newest claim in which there are some. */
@@ -32,9 +32,9 @@ export const COMMAND_EVENTS_SCANNED = 20_000;
 const RUNS_MAX = 500;
 
 /** The `task.done` of one claim of a command, or of one of its iterations, in order; of very many the last. */
-export async function listTaskRuns(database: Database, asked: RunsAsked): Promise<EventRecord[]> {
+export async function listTaskRuns(database: Database, query: RunsQuery): Promise<EventRecord[]> {
   const { sql } = database;
-  const { executionId, commandId, attempt, iteration } = asked;
+  const { executionId, commandId, attempt, iteration } = query;
   // A command's id is given before those of its events.
   const [found] = await sql<{ ids: string[] }[]>`
     with scanned as materialized (

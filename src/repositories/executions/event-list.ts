@@ -16,7 +16,7 @@ export const SCANNED_MAX = 10_000;
 export const SHORT_VALUE_BYTES_MAX = 1_024;
 
 /** Which events of an execution: at most `limit` between two ids. */
-export interface EventsAsked extends EventFilter {
+export interface EventListQuery extends EventFilter {
   /** Events after this one; 0: from the first. */
   after: number;
   /** Events before this one. Default: to the last. */
@@ -35,21 +35,21 @@ export interface EventPage {
 }
 
 /** A page of an execution's events. */
-export async function listEvents(database: Database, executionId: string, asked: EventsAsked): Promise<EventPage> {
-  const { limit } = asked;
-  const edge = isNarrowing(asked) ? await scanEdge(database, executionId, asked) : undefined;
-  const rows = await readRows(database, executionId, asked, edge);
+export async function listEvents(database: Database, executionId: string, query: EventListQuery): Promise<EventPage> {
+  const { limit } = query;
+  const edge = isNarrowing(query) ? await scanEdge(database, executionId, query) : undefined;
+  const rows = await readRows(database, executionId, query, edge);
   const { items: events, next } = page(rows.map(eventRecord), limit, (last) => last.event_id);
   if (next !== undefined) return { events, next };
   return edge === undefined ? { events } : { events, next: edge };
 }
 
 /** The event at which a call stops looking; undefined where it gets to the end before. */
-async function scanEdge({ sql }: Database, executionId: string, asked: EventsAsked): Promise<number | undefined> {
+async function scanEdge({ sql }: Database, executionId: string, query: EventListQuery): Promise<number | undefined> {
   const [edge] = await sql<{ id: string }[]>`
     select event_id as id from flow.event
-    where ${between(sql, executionId, asked)}
-    order by event_id ${direction(sql, asked)}
+    where ${between(sql, executionId, query)}
+    order by event_id ${direction(sql, query)}
     offset ${SCANNED_MAX - 1} limit 1`;
   return edge === undefined ? undefined : Number(edge.id);
 }
@@ -57,16 +57,16 @@ async function scanEdge({ sql }: Database, executionId: string, asked: EventsAsk
 async function readRows(
   { sql }: Database,
   executionId: string,
-  asked: EventsAsked,
+  query: EventListQuery,
   edge: number | undefined,
 ): Promise<EventRow[]> {
-  const upTo = asked.isDescending === true ? sql`and event_id >= ${edge ?? 0}` : sql`and event_id <= ${edge ?? 0}`;
+  const upTo = query.isDescending === true ? sql`and event_id >= ${edge ?? 0}` : sql`and event_id <= ${edge ?? 0}`;
   return await sql<EventRow[]>`
-    select ${about(sql)}, ${asked.isShort === true ? shortValues(sql) : sql`result, error, meta`}
+    select ${about(sql)}, ${query.isShort === true ? shortValues(sql) : sql`result, error, meta`}
     from flow.event
-    where ${between(sql, executionId, asked)} ${edge === undefined ? sql`` : upTo} and ${eventCondition(sql, asked)}
-    order by event_id ${direction(sql, asked)}
-    limit ${asked.limit + 1}`;
+    where ${between(sql, executionId, query)} ${edge === undefined ? sql`` : upTo} and ${eventCondition(sql, query)}
+    order by event_id ${direction(sql, query)}
+    limit ${query.limit + 1}`;
 }
 
 /** The events of an execution with these ids, in order; the caller bounds how many. */
@@ -95,12 +95,12 @@ const ABOUT = Object.values(WITHOUT_VALUES)
   .join(", ");
 
 /** No event is older than its execution: partitions of earlier months are not looked into. */
-function between(sql: Database["sql"], executionId: string, { after, before }: EventsAsked) {
+function between(sql: Database["sql"], executionId: string, { after, before }: EventListQuery) {
   return sql`execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)
     ${before === undefined ? sql`` : sql`and event_id < ${before}`}`;
 }
 
-function direction(sql: Database["sql"], { isDescending = false }: EventsAsked) {
+function direction(sql: Database["sql"], { isDescending = false }: EventListQuery) {
   return isDescending ? sql`desc` : sql``;
 }
 

@@ -5,7 +5,7 @@ import { type EventFilter, eventCondition, isNarrowing } from "./event-filter.ts
 export const MARKED_MAX = 100_000;
 
 /** Which events are counted, from where on. */
-export interface MarksAsked extends EventFilter {
+export interface EventMarksQuery extends EventFilter {
   /** Events after this one; 0: from the first. */
   after: number;
   /** How many events were counted up to `after`. */
@@ -32,14 +32,14 @@ export interface EventMarks {
 }
 
 /** Counts an execution's events after one of them, and tells where each so many of them stand. */
-export async function markEvents({ sql }: Database, executionId: string, asked: MarksAsked): Promise<EventMarks> {
-  const { after, counted, every } = asked;
+export async function markEvents({ sql }: Database, executionId: string, query: EventMarksQuery): Promise<EventMarks> {
+  const { after, counted, every } = query;
   // No event is older than its execution: partitions of earlier months are not looked into.
   const following = sql`execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)`;
   // Where all are meant the index alone tells; of the events themselves only those are read that are marked.
-  const meant = isNarrowing(asked)
+  const meant = isNarrowing(query)
     ? sql`flow.event
-        where ${following} and event_id <= (select max(event_id) from looked) and ${eventCondition(sql, asked)}`
+        where ${following} and event_id <= (select max(event_id) from looked) and ${eventCondition(sql, query)}`
     : sql`looked`;
   const [found] = await sql<{ last: string | null; looked: number; count: number; ids: string[]; times: string[] }[]>`
     with looked as materialized (

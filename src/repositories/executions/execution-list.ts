@@ -101,11 +101,11 @@ async function pathsWith({ sql }: Database, text: string, visible: readonly Path
 }
 
 /** Conditions on the path. */
-interface PathAsked extends Visible {
+interface PathQuery extends Visible {
   pathContains: string | undefined;
 }
 
-function matching(sql: Database["sql"], { visible, pathContains }: PathAsked) {
+function matching(sql: Database["sql"], { visible, pathContains }: PathQuery) {
   return sql`
     ${visible === undefined ? sql`true` : pathFilter(sql, sql`each.path`, visible)}
     ${pathContains === undefined ? sql`` : sql`and strpos(lower(each.path), lower(${pathContains})) > 0`}`;
@@ -114,11 +114,11 @@ function matching(sql: Database["sql"], { visible, pathContains }: PathAsked) {
 /** Looks through the newest {@link LOOKED_AT_MAX} for those whose path is asked for. */
 async function listMatching(
   { sql }: Database,
-  asked: PathAsked,
+  query: PathQuery,
   filter: Narrowing,
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<ExecutionRow, string>> {
-  if (asked.visible?.length === 0) return { items: [] };
+  if (query.visible?.length === 0) return { items: [] };
   const [found] = await sql<{ ids: string[]; last: string | null; looked: number }[]>`
     with looked as materialized (
       select execution_id, path from (${newest(sql, filter, cursor, LOOKED_AT_MAX)}) as found
@@ -126,7 +126,7 @@ async function listMatching(
       limit ${LOOKED_AT_MAX}
     ), seen as materialized (
       -- There are fewer paths than executions: each is asked about once.
-      select path from (select distinct path from looked) as each where ${matching(sql, asked)}
+      select path from (select distinct path from looked) as each where ${matching(sql, query)}
     )
     select
       array(

@@ -16,7 +16,7 @@ export type LeaseOutcome =
   | { status: "held"; holder: string | undefined };
 
 /** The requesting holder, and for how many milliseconds. */
-export interface LeaseAsked {
+export interface LeaseQuery {
   holder: string;
   leaseMs: number;
 }
@@ -25,7 +25,7 @@ export interface LeaseAsked {
 export async function askKeychainLease(
   database: Database,
   cacheKey: string,
-  { holder, leaseMs }: LeaseAsked,
+  { holder, leaseMs }: LeaseQuery,
 ): Promise<LeaseOutcome> {
   const { sql } = database;
   const [row] = await sql<[{ isLive: boolean; isTaken: boolean; holder: string | null; message: string | null }]>`
@@ -65,7 +65,7 @@ async function confirmed({ sql }: Database, cacheKey: string, holder: string): P
 export async function failKeychainLease(
   { db }: Database,
   cacheKey: string,
-  { holder, message, toldMs }: { holder: string; message: string; toldMs: number },
+  { holder, message, keepMs }: { holder: string; message: string; keepMs: number },
 ): Promise<boolean> {
   const isOwn = and(
     eq(keychainLease.cacheKey, cacheKey),
@@ -74,7 +74,7 @@ export async function failKeychainLease(
   );
   const rows = await db
     .update(keychainLease)
-    .set({ message, expiresAt: built`clock_timestamp() + ${toldMs}::float8 * interval '1 millisecond'` })
+    .set({ message, expiresAt: built`clock_timestamp() + ${keepMs}::float8 * interval '1 millisecond'` })
     .where(isOwn)
     .returning({ cacheKey: keychainLease.cacheKey });
   return rows.length > 0;

@@ -27,12 +27,12 @@ export function openDoctorDatabase(dsn: string, deps: Omit<DiagnoseDeps, "databa
   return {
     address,
     ping: () =>
-      told(
+      withAddress(
         address,
         ping(database, address).then(async () => wayText(await findWay(dsn))),
       ),
     diagnose: (limits) =>
-      told(
+      withAddress(
         address,
         ping(database, address).then(() => createDiagnosis({ ...deps, database })(limits)),
       ),
@@ -59,7 +59,7 @@ async function ping({ sql }: Database, address: string): Promise<void> {
 }
 
 /** What went wrong, in words that name the place and never the password. */
-async function told<T>(address: string, work: Promise<T>): Promise<T> {
+async function withAddress<T>(address: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -35,8 +35,8 @@ export async function openDoctor(config: DoctorConfig, home: DoctorHome, folder:
   const data = join(resolve(folder, config.home), "postgres");
   return createDoctor({
     now: Date.now,
-    openServer(asked) {
-      const url = asked === undefined ? home.url : serverUrl(asked);
+    openServer(givenUrl) {
+      const url = givenUrl === undefined ? home.url : serverUrl(givenUrl);
       return openDoctorServer(url, url === home.url ? home.token : undefined);
     },
     openDatabase(dsn = own) {
@@ -50,9 +50,9 @@ export async function openDoctor(config: DoctorConfig, home: DoctorHome, folder:
   });
 }
 
-function serverUrl(asked: string): string {
+function serverUrl(givenUrl: string): string {
   try {
-    return parseServerUrl("server_url", asked);
+    return parseServerUrl("server_url", givenUrl);
   } catch (error) {
     throw new FlowError("INVALID_INPUT", messageOf(error), { cause: error });
   }

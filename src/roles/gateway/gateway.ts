@@ -69,10 +69,15 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const stopping = new AbortController();
   // Every live stream listens to it. Node takes eleven for a leak.
   setMaxListeners(0, stopping.signal);
-  const told = { logger, metrics: createGatewayMetrics(), newRequestId: createIds(Date.now) };
-  const { callbacks, callbackUrl } = await openCallbacks(deps, told);
+  const instruments = { logger, metrics: createGatewayMetrics(), newRequestId: createIds(Date.now) };
+  const { callbacks, callbackUrl } = await openCallbacks(deps, instruments);
   const server = openServer(deps, serverUrl, stopping.signal);
-  const sessions = openSessions(deps, { serverUrl, server, store: await openStore(deps), metrics: told.metrics });
+  const sessions = openSessions(deps, {
+    serverUrl,
+    server,
+    store: await openStore(deps),
+    metrics: instruments.metrics,
+  });
   const forwarder = createForwarder(serverUrl);
   lifecycle.add("the calls that are passed on", () => forwarder.close());
   const { authBypass: bypass, serverToken } = config;
@@ -80,9 +85,9 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const login = openLogin(deps, { callbacks, callbackUrl, server, sessions, providers });
   const own = publicAddress(config.gatewayPublicUrl ?? config.publicUrl);
   const app = createGatewayApp({
-    ...told,
+    ...instruments,
     login: {
-      login: counted(login, told.metrics),
+      login: counted(login, instruments.metrics),
       providers: providers.list,
       check: sessions.check,
       async revoke(tokenSha256) {
@@ -101,7 +106,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     isLeaving: () => signal.aborted,
   });
   const listener = await listen(
-    { fetch: (request, env) => app.fetch(request, env), malformed: () => malformed(told.newRequestId()) },
+    { fetch: (request, env) => app.fetch(request, env), malformed: () => malformed(instruments.newRequestId()) },
     { host, port, portBy: "FLOW_GATEWAY_PORT", ...publicPathOf(config, own) },
   );
   lifecycle.add("the gateway's HTTP server", () => listener.close());
@@ -112,17 +117,17 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
 }
 
 /** What both listeners of a gateway tell of. */
-interface Told {
+interface Instruments {
   logger: Logger;
   metrics: GatewayMetrics;
   newRequestId(): string;
 }
 
-async function openCallbacks({ config, host, lifecycle }: GatewayDeps, told: Told) {
+async function openCallbacks({ config, host, lifecycle }: GatewayDeps, instruments: Instruments) {
   const callbacks = createCallbacks();
-  const app = createCallbackApp({ ...told, callbacks, token: callbackToken(config.serverToken) });
+  const app = createCallbackApp({ ...instruments, callbacks, token: callbackToken(config.serverToken) });
   const listener = await listen(
-    { fetch: (request, env) => app.fetch(request, env), malformed: () => malformed(told.newRequestId()) },
+    { fetch: (request, env) => app.fetch(request, env), malformed: () => malformed(instruments.newRequestId()) },
     {
       host: config.gatewayInternalHost ?? host,
       port: config.gatewayInternalPort,
@@ -173,9 +178,9 @@ function openLogin(
 
 /** The same, and how it ended is counted. */
 function counted(login: ReturnType<typeof createLogin>, metrics: GatewayMetrics): typeof login {
-  return async (asked) => {
+  return async (request) => {
     try {
-      const logged = await login(asked);
+      const logged = await login(request);
       metrics.loginEnded("ok");
       return logged;
     } catch (error) {
@@ -214,7 +219,7 @@ function openSessions(
     url: serverUrl,
     token: config.serverToken,
     logger,
-    hears: sessions.hears,
+    onListening: sessions.onListening,
     changed: sessions.changed,
   });
   lifecycle.add("hearing of changes", stop);

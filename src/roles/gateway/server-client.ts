@@ -14,7 +14,7 @@ export interface GatewayServer {
   /** Ends a session. Throws `FlowError` UNAUTHENTICATED for one that is not valid. */
   revoke(tokenSha256: string): Promise<void>;
   /** Whether the session's user may. Throws `FlowError` UNAUTHENTICATED for a session that is not valid. */
-  isAllowed(tokenSha256: string, asked: { action: string; path: string }): Promise<boolean>;
+  isAllowed(tokenSha256: string, access: { action: string; path: string }): Promise<boolean>;
 }
 
 /** What a {@link GatewayServer} is made of. */
@@ -36,11 +36,11 @@ const WAIT_MS = 30_000;
 /** The server, asked over these connections. */
 export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
   const { calls, waits, playbook, answerMs, stopping } = deps;
-  const asked = { timeoutMs: answerMs, signal: stopping };
+  const options = { timeoutMs: answerMs, signal: stopping };
   return {
     async startLogin(workload, idempotencyKey) {
       const body = JSON.stringify({ path: playbook, workload });
-      const reply = await calls.call({ ...asked, method: "POST", path: "/api/execute", body, idempotencyKey });
+      const reply = await calls.call({ ...options, method: "POST", path: "/api/execute", body, idempotencyKey });
       if (reply.status === 404) {
         const hint = "a server registers it when it starts; see its log";
         throw new FlowError(
@@ -62,7 +62,7 @@ export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
     },
     async session(tokenSha256, address) {
       const session = { tokenSha256, address };
-      const reply = await calls.call({ ...asked, method: "GET", path: "/api/auth/me", session });
+      const reply = await calls.call({ ...options, method: "GET", path: "/api/auth/me", session });
       if (reply.status === 401) return undefined;
       const known = sessionOfAnswer(accepted(reply));
       if (known === undefined) throw noServer();
@@ -72,14 +72,14 @@ export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
       const body = JSON.stringify({ token_sha256: tokenSha256 });
       // In the user's own name, for the audit log, and so that no user can end another's session.
       const session = { tokenSha256, address: undefined };
-      const reply = await calls.call({ ...asked, method: "POST", path: "/api/auth/sessions/revoke", body, session });
+      const reply = await calls.call({ ...options, method: "POST", path: "/api/auth/sessions/revoke", body, session });
       if (reply.status === 401) throw invalidSession();
       accepted(reply);
     },
     async isAllowed(tokenSha256, { action, path }) {
       const body = JSON.stringify({ action, path });
       const session = { tokenSha256, address: undefined };
-      const reply = await calls.call({ ...asked, method: "POST", path: "/api/auth/can", body, session });
+      const reply = await calls.call({ ...options, method: "POST", path: "/api/auth/can", body, session });
       if (reply.status === 401) throw invalidSession();
       return own(objectOf(accepted(reply)), "allowed") === true;
     },

@@ -14,7 +14,7 @@ export interface AwaitDatabaseDeps {
 
 const AGAIN_MS = 500;
 /** A line each 10 s says what is waited for. */
-const TELL_MS = 10_000;
+const LOG_MS = 10_000;
 
 /**
  * Does a part of a server's start that needs the database, again and again while that is away, starts up, recovers or is too busy, with
@@ -28,21 +28,21 @@ export async function awaitDatabase<T>(
   { place, logger, signal }: AwaitDatabaseDeps,
 ): Promise<T> {
   const began = Date.now();
-  let toldAt = 0;
+  let loggedAt = 0;
   for (;;) {
     try {
       const done = await part();
-      if (toldAt > 0) logger.info({ waited_ms: Date.now() - began }, `the database at ${place} answers`);
+      if (loggedAt > 0) logger.info({ waited_ms: Date.now() - began }, `the database at ${place} answers`);
       return done;
     } catch (error) {
       const away = unavailable(error);
       // What a part has put into words of its own, such as a migration that failed, stands.
       if (away === undefined || (error instanceof FlowError && error.code !== "UNAVAILABLE")) throw error;
       if (isRefused(error)) throw refused(place, error);
-      if (Date.now() - toldAt >= TELL_MS) {
-        toldAt = Date.now();
+      if (Date.now() - loggedAt >= LOG_MS) {
+        loggedAt = Date.now();
         const reason = databaseMessage(error);
-        logger.warn({ reason, waited_ms: toldAt - began }, `waiting for the database at ${place}: ${reason}`);
+        logger.warn({ reason, waited_ms: loggedAt - began }, `waiting for the database at ${place}: ${reason}`);
       }
     }
     await sleep(AGAIN_MS, undefined, { signal }).catch(() => undefined);

@@ -46,7 +46,7 @@ export async function findDatabase(deps: FindDatabaseDeps): Promise<FoundDatabas
   const prepare = config.databasePrepare === "auto" ? !way.pooled : config.databasePrepare === "on";
   logger.info(
     { version: way.version, pooled: way.pooled, prepare, direct: databaseDirectUrl !== undefined },
-    told(way),
+    wayText(way),
   );
   if (sessionUrl === undefined) {
     const what = "notices of changed sessions do not pass a pooler: gateways ask for each session";
@@ -56,7 +56,7 @@ export async function findDatabase(deps: FindDatabaseDeps): Promise<FoundDatabas
   return { url, sessionUrl, options, authAccount: undefined, data: `PostgreSQL at ${place}`, place };
 }
 
-function told({ pooled, version }: DatabaseWay): string {
+function wayText({ pooled, version }: DatabaseWay): string {
   if (!pooled) return `PostgreSQL ${version} is reached directly`;
   const how = "nothing of a session is relied on, and statements that take too long are cancelled from here";
   return `PostgreSQL ${version} is reached through a pooler: ${how}`;

@@ -72,7 +72,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   const keys = await openKeyRing({ ...config, keyFolder, log: (line) => logger.info({}, line) });
   const found = await findDatabase(deps);
   const { url: databaseUrl, authAccount, data } = found;
-  const database = openDatabase(databaseUrl, { ...found.options, onReach: tellReach(found.place, logger) });
+  const database = openDatabase(databaseUrl, { ...found.options, onReach: logReach(found.place, logger) });
   lifecycle.add("the connections to the database", () => database.close());
   const awaiting = <T>(part: () => Promise<T>) => awaitDatabase(part, { ...deps, place: found.place });
   await awaiting(() => prepareSchema(database, found, logger));
@@ -186,7 +186,7 @@ async function prepareSchema(database: Database, { url, sessionUrl }: FoundDatab
 }
 
 /** One line when the database goes, and one when it is back. */
-function tellReach(place: string, logger: Logger): NonNullable<DatabaseOptions["onReach"]> {
+function logReach(place: string, logger: Logger): NonNullable<DatabaseOptions["onReach"]> {
   let since = 0;
   return (away) => {
     if (away === undefined) {

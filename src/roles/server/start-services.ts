@@ -7,7 +7,7 @@ import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import { createMetrics, type Metrics } from "../../platform/telemetry/metrics.ts";
 import type { Broker } from "../../ports/broker.ts";
-import { hearSessionChanges } from "../../repositories/access/session-changes.ts";
+import { listenForSessionChanges } from "../../repositories/access/session-changes.ts";
 import { type Database, openDatabase } from "../../repositories/database/database.ts";
 import { messageOf } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
@@ -107,7 +107,7 @@ export async function startService(
   await awaiting(() => orchestrator.recovery.poll());
   const { sessionUrl } = found;
   if (sessionUrl !== undefined) {
-    lifecycle.add("hearing of changed sessions", hearSessions(sessionUrl, service.sessionChanges, logger));
+    lifecycle.add("hearing of changed sessions", listenForSessions(sessionUrl, service.sessionChanges, logger));
   }
   lifecycle.add("hearing of other servers", hear(broker, service, ownNotices, processor));
   const reaper = openReaper(config, { database, broker, metrics, logger, processor });
@@ -162,10 +162,10 @@ export async function startService(
 }
 
 /** Needs a session of the database for itself. */
-function hearSessions(url: string, { began, heard, lost }: SessionChanges, logger: Logger): () => Promise<void> {
-  return hearSessionChanges(url, {
+function listenForSessions(url: string, { began, changed, lost }: SessionChanges, logger: Logger): () => Promise<void> {
+  return listenForSessionChanges(url, {
     began,
-    heard,
+    changed,
     lost(error) {
       const what = "this server does not hear of changed sessions; gateways ask for each one meanwhile";
       logger.warn({ reason: messageOf(error) }, what);
@@ -230,8 +230,8 @@ function openReaper(
     worker_stale_seconds: reaperWorkerStaleMs / 1_000,
     hard_timeout_seconds: reaperHardTimeoutMs / 1_000,
   };
-  const told = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
-  deps.logger.info(fields, `COMMAND-REAPER started: ${told.join(" ")}`);
+  const described = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
+  deps.logger.info(fields, `COMMAND-REAPER started: ${described.join(" ")}`);
   return reaper;
 }
 

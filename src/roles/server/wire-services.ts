@@ -122,15 +122,15 @@ export interface Service {
 /** Builds the service. It works until `orchestrator.close()`. */
 export function createService(deps: ServiceDeps): Service {
   const { database, config, env } = deps;
-  const { keychain, keychainUpkeep, observer: telling } = keychainOf(deps);
+  const { keychain, keychainUpkeep, observer: observerWithKeychain } = keychainOf(deps);
   const hardTimeoutMs = config.claimHardTimeoutMs ?? config.reaperHardTimeoutMs;
   const policy = { staleMs: config.reaperWorkerStaleMs, hardTimeoutMs };
   const observer: OrchestratorObserver = {
-    ...telling,
+    ...observerWithKeychain,
     committed(commit) {
       const { at, steps } = commit;
       results.tell({ at, steps, executionIds: commit.ended.map(({ executionId }) => executionId) });
-      telling.committed(commit);
+      observerWithKeychain.committed(commit);
     },
   };
   const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, orchestrator }, id, step));
@@ -243,12 +243,12 @@ function keychainOf({ database, keys, observer, onKeychainViolation }: ServiceDe
     onViolation: (cacheKey, problems) => onKeychainViolation?.(cacheKey, problems),
     onOwned: (executionId) => keychainUpkeep.owned(executionId),
   });
-  const telling: OrchestratorObserver = {
+  const observerWithKeychain: OrchestratorObserver = {
     ...observer,
     committed(commit) {
       keychainUpkeep.ended(commit.ended.map(({ executionId }) => executionId));
       observer.committed(commit);
     },
   };
-  return { keychain, keychainUpkeep, observer: telling };
+  return { keychain, keychainUpkeep, observer: observerWithKeychain };
 }

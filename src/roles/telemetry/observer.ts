@@ -57,7 +57,7 @@ export function createObserver(deps: {
 const LOGGED_MAX = 20;
 
 /** Failures logged at `info` within a second; further ones go to `debug`, so that a storm of them does not drown the rest. */
-const TOLD_PER_SECOND = 10;
+const LOGGED_PER_SECOND = 10;
 
 /**
  * A line for each execution that ends: at `debug`, since a server may end a thousand in a second and its metrics count them;
@@ -65,18 +65,18 @@ const TOLD_PER_SECOND = 10;
  */
 export function createEndLog(logger: Logger, now: () => number = Date.now): (state: ExecutionState) => void {
   let second = 0;
-  let told = 0;
-  const mayTell = () => {
+  let logged = 0;
+  const mayLog = () => {
     const current = Math.floor(now() / 1_000);
-    if (current !== second) told = 0;
+    if (current !== second) logged = 0;
     second = current;
-    told += 1;
-    return told <= TOLD_PER_SECOND;
+    logged += 1;
+    return logged <= LOGGED_PER_SECOND;
   };
   return ({ executionId, path, status, startedAt, endedAt, error }) => {
     const duration_ms = endedAt === null ? null : Math.max(0, endedAt - startedAt);
     const fields = { execution_id: executionId, path, status, duration_ms };
-    if (status === "FAILED" && mayTell()) {
+    if (status === "FAILED" && mayLog()) {
       logger.info({ ...fields, step: error?.step, error_code: error?.code }, "an execution failed");
     } else logger.debug(fields, `an execution ended ${status}`);
   };

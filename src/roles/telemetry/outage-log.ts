@@ -10,7 +10,7 @@ const AGAIN_MS = 60_000;
  * dozen kinds of work a second.
  */
 export function outageLog(logger: Logger, now: () => number): Logger {
-  const kinds = new Map<string, { toldAt: number; untold: number }>();
+  const kinds = new Map<string, { loggedAt: number; suppressed: number }>();
   const quiet = (level: "warn" | "error") => (fields: LogFields, message: string) => {
     const { err, ...others } = fields;
     if (err === undefined || unreachable(err) === undefined) {
@@ -19,12 +19,12 @@ export function outageLog(logger: Logger, now: () => number): Logger {
     }
     const kind = [message, others["work"], others["store"], others["code"]].join("\n");
     const known = kinds.get(kind);
-    if (known !== undefined && now() - known.toldAt < AGAIN_MS) {
-      known.untold += 1;
+    if (known !== undefined && now() - known.loggedAt < AGAIN_MS) {
+      known.suppressed += 1;
       return;
     }
-    const again = known === undefined || known.untold === 0 ? {} : { untold: known.untold };
-    kinds.set(kind, { toldAt: now(), untold: 0 });
+    const again = known === undefined || known.suppressed === 0 ? {} : { suppressed: known.suppressed };
+    kinds.set(kind, { loggedAt: now(), suppressed: 0 });
     logger.warn({ ...others, ...again, reason: databaseMessage(err) }, `${message}: the database cannot be reached`);
   };
   return {

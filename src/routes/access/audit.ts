@@ -7,15 +7,15 @@ import { serve } from "../http/serve.ts";
 /** The audit log. */
 export function auditRoutes(audit: Pick<Audit, "list">) {
   return serve(AUDIT_ROUTES, {
-    list: async ({ query: { limit, cursor, user_id, since, until, ...filter }, json }) => {
-      const asked = {
-        ...filter,
+    list: async ({ query: { limit, cursor, user_id, since, until, ...rest }, json }) => {
+      const filter = {
+        ...rest,
         ...(user_id !== undefined && { userId: user_id }),
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
       };
       const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
-      const { items, nextCursor } = await audit.list(asked, page);
+      const { items, nextCursor } = await audit.list(filter, page);
       return json({ entries: items.map(itemOf), next_cursor: nextCursor });
     },
   });

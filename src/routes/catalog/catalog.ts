@@ -41,8 +41,8 @@ export function catalogRoutes(catalog: Catalog) {
           () => true,
           () => false,
         );
-      const asked = { content, ifChanged: if_changed, strict, permit, maySee, ...expected };
-      const registered = await catalog.register(asked);
+      const registration = { content, ifChanged: if_changed, strict, permit, maySee, ...expected };
+      const registered = await catalog.register(registration);
       const { path, kind, catalogId, version, unchanged, warnings } = registered;
       const answer = { status: "success", path, kind, catalog_id: catalogId, version, warnings } as const;
       return json(unchanged ? { ...answer, unchanged: true } : answer);

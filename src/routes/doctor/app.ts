@@ -1,7 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import type { Secret } from "../../platform/crypto/secret.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
-import { DoctorAsked, type DoctorToolName, type ToolsAnswer } from "../../schema/api/doctor.ts";
+import { DoctorRequest, type DoctorToolName, type ToolsAnswer } from "../../schema/api/doctor.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import type { Doctor } from "../../services/diagnosis/doctor.ts";
@@ -51,7 +51,7 @@ export function createDoctorApp(deps: DoctorAppDeps) {
   const signalOf = (c: Context) => AbortSignal.any([c.req.raw.signal, stopping]);
   for (const { name } of TOOLS) {
     app.post(invokePath(name), async (c) => {
-      return c.json(await doctor[name](await readJson(c, DoctorAsked, true), signalOf(c)));
+      return c.json(await doctor[name](await readJson(c, DoctorRequest, true), signalOf(c)));
     });
   }
   return (

@@ -2,7 +2,7 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import * as v from "valibot";
-import { DoctorAsked } from "../../schema/api/doctor.ts";
+import { DoctorRequest } from "../../schema/api/doctor.ts";
 import type { Json } from "../../schema/words/json.ts";
 import type { Doctor } from "../../services/diagnosis/doctor.ts";
 import { TOOLS } from "./tools.ts";
@@ -47,9 +47,9 @@ function doctorServer({ doctor, version, stopping }: DoctorMcpDeps): Server {
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }): Promise<CallToolResult> => {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (tool === undefined) return refused(`There is no tool '${params.name}'; there are ${NAMES}`);
-    const asked = v.safeParse(DoctorAsked, params.arguments ?? {});
-    if (!asked.success) return refused(`The arguments are not valid: ${v.summarize(asked.issues)}`);
-    const outcome = await doctor[tool.name](asked.output, AbortSignal.any([signal, stopping]));
+    const request = v.safeParse(DoctorRequest, params.arguments ?? {});
+    if (!request.success) return refused(`The arguments are not valid: ${v.summarize(request.issues)}`);
+    const outcome = await doctor[tool.name](request.output, AbortSignal.any([signal, stopping]));
     return {
       content: [{ type: "text", text: JSON.stringify(outcome, null, 2) }],
       structuredContent: { ...outcome },

@@ -1,6 +1,6 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { DOCTOR_TOOLS, DoctorAsked, type DoctorToolName } from "../../schema/api/doctor.ts";
+import { DOCTOR_TOOLS, DoctorRequest, type DoctorToolName } from "../../schema/api/doctor.ts";
 import type { Json } from "../../schema/words/json.ts";
 
 /** Description of a doctor's tool, for the model or person that chooses one. */
@@ -21,8 +21,8 @@ const DESCRIPTIONS: Readonly<Record<DoctorToolName, string>> = {
     "Has the server publish the notification of stranded commands again, so that workers claim them. Ends no command and starts none twice.",
 };
 
-const asked = v.object(DoctorAsked.entries);
-const swept = v.omit(asked, ["db_dsn", "stale_seconds"]);
+const requestSchema = v.object(DoctorRequest.entries);
+const swept = v.omit(requestSchema, ["db_dsn", "stale_seconds"]);
 
 /** The doctor's tools, in the order in which they are of use. */
 export const TOOLS: readonly DoctorTool[] = DOCTOR_TOOLS.map((name) => ({
@@ -34,7 +34,11 @@ export const TOOLS: readonly DoctorTool[] = DOCTOR_TOOLS.map((name) => ({
 
 function schemaOf(name: DoctorToolName): DoctorTool["inputSchema"] {
   const schema =
-    name === "repair_trigger_reaper" ? swept : name === "reachability" ? v.omit(asked, ["stale_seconds"]) : asked;
+    name === "repair_trigger_reaper"
+      ? swept
+      : name === "reachability"
+        ? v.omit(requestSchema, ["stale_seconds"])
+        : requestSchema;
   // Our own rules are in the description; JSON Schema cannot express them.
   const { $schema: _, ...rest } = toJsonSchema(schema, { errorMode: "ignore" });
   return { ...(rest as Record<string, Json>), type: "object" };

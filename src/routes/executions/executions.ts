@@ -21,7 +21,7 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       },
       c,
     ) => {
-      const asked = {
+      const request = {
         ...filter,
         ...(status !== undefined && { statuses: statesIn(status) }),
         ...(path_contains !== undefined && { pathContains: path_contains }),
@@ -34,7 +34,7 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       if (filter.path !== undefined) await c.var.permit("view", filter.path);
       const visible = filter.path === undefined ? c.var.visible("view") : undefined;
       const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
-      const { items, nextCursor } = await executions.list({ ...asked, visible }, page);
+      const { items, nextCursor } = await executions.list({ ...request, visible }, page);
       return maskedJson({ executions: items.map(itemOf), next_cursor: nextCursor });
     },
     detail: async ({ query: { steps_after }, maskedJson }, c) => {
@@ -60,20 +60,20 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       return maskedJson(page);
     },
     marks: async ({ query: { after = "0", counted = "0", every = String(PAGE_MAX), ...filter }, json }, c) => {
-      const asked = { ...filterOf(filter), after: Number(after), counted: Number(counted), every: Number(every) };
-      const { count, marks, last, isPartial } = await executions.marks(executionId(c), asked);
-      const answer = { count, every: asked.every, last_event_id: last, marks, more: isPartial };
+      const request = { ...filterOf(filter), after: Number(after), counted: Number(counted), every: Number(every) };
+      const { count, marks, last, isPartial } = await executions.marks(executionId(c), request);
+      const answer = { count, every: request.every, last_event_id: last, marks, more: isPartial };
       return json(answer);
     },
     rendered: async ({ query: { command_id: commandId, iteration, attempt }, maskedJson }, c) => {
-      const asked = { commandId, iteration: numberOf(iteration), attempt: numberOf(attempt) };
-      return maskedJson(await executions.rendered(executionId(c), asked));
+      const request = { commandId, iteration: numberOf(iteration), attempt: numberOf(attempt) };
+      return maskedJson(await executions.rendered(executionId(c), request));
     },
     result: async ({ query: { wait_ms = "0", step, sealed }, json, maskedJson }, c) => {
       const listener = listening(c, stopping);
       try {
-        const asked = { waitMs: Number(wait_ms), ...(step !== undefined && { step }) };
-        const found = await executions.result(executionId(c), asked, listener.signal);
+        const request = { waitMs: Number(wait_ms), ...(step !== undefined && { step }) };
+        const found = await executions.result(executionId(c), request, listener.signal);
         const { executionId: id, path, status, result, shown, error } = found;
         const answer = { execution_id: id, path, status, error };
         // Who runs a playbook reads through references, and may want to pass on what is sealed; a person has no use for either.

@@ -12,7 +12,7 @@ import {
   type SessionAnswer,
 } from "../../schema/api/gateway.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { LoggedIn, LoginAsked } from "../../services/login/login.ts";
+import type { LoggedIn, LoginRequest } from "../../services/login/login.ts";
 import { readJson } from "../http/validate.ts";
 import { unknownOrigin } from "./cors.ts";
 import type { GatewayEnvironment } from "./request-context.ts";
@@ -20,14 +20,14 @@ import { invalidSession, SESSION_COOKIE, sessionOf } from "./session-token.ts";
 
 /** What the routes of logins do. */
 export interface LoginRouteDeps {
-  login(asked: LoginAsked): Promise<LoggedIn>;
+  login(request: LoginRequest): Promise<LoggedIn>;
   /** With whom people log in, and why not where one does not answer. */
   providers(): Promise<readonly ListedProvider[]>;
   check(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
   /** Ends a session. Throws `FlowError` UNAUTHENTICATED for one that is not valid. */
   revoke(tokenSha256: string): Promise<void>;
   /** Whether the session's user may do something with a path. Throws `FlowError` UNAUTHENTICATED for no session. */
-  isAllowed(tokenSha256: string, asked: { action: string; path: string }): Promise<boolean>;
+  isAllowed(tokenSha256: string, request: { action: string; path: string }): Promise<boolean>;
   /** GATEWAY_AUTH_BYPASS: callers without a session are answered as administrators, which they are. */
   bypass: boolean;
   /** What stands before each path of the gateway, or `/`: the cookie is sent nowhere else. */

@@ -28,13 +28,13 @@ export async function admitUser(
   route: RouteContract | undefined,
   deps: UserAccessDeps,
 ): Promise<() => void> {
-  let isAsked = false;
+  let isChecked = false;
   c.set("permit", async (action, path) => {
-    isAsked = true;
-    await permit(c, user, { action, path, told: path }, deps);
+    isChecked = true;
+    await permit(c, user, { action, path, described: path }, deps);
   });
   c.set("visible", (action) => {
-    isAsked = true;
+    isChecked = true;
     return pathRules(user.playbooks, action);
   });
   const needs = route?.user;
@@ -45,7 +45,7 @@ export async function admitUser(
   await decide(c, user, route, needs, deps);
   const isLeft = typeof needs === "object" && "of" in needs && subjectOf(needs.of) === undefined;
   return () => {
-    if (isLeft && !isAsked) throw new Error(`${route.path} has answered a user without asking what they may`);
+    if (isLeft && !isChecked) throw new Error(`${route.path} has answered a user without asking what they may`);
   };
 }
 
@@ -66,15 +66,15 @@ async function decide(
     parameter: (name) => parameters[name] ?? "",
     query: (schema) => validQuery(c, schema),
   });
-  if ("path" in subject) return await permit(c, user, { action, path: subject.path, told: subject.path }, deps);
-  const told = "catalogId" in subject ? `catalog entry ${subject.catalogId}` : `execution ${subject.executionId}`;
+  if ("path" in subject) return await permit(c, user, { action, path: subject.path, described: subject.path }, deps);
+  const described = "catalogId" in subject ? `catalog entry ${subject.catalogId}` : `execution ${subject.executionId}`;
   const path = await deps.access.pathOf(subject);
   if (path === undefined) {
     const isReference = "executionId" in subject && subject.ref !== undefined;
-    throw new FlowError(isReference ? "REFERENCE_NOT_AVAILABLE" : "NOT_FOUND", `There is no ${told}`);
+    throw new FlowError(isReference ? "REFERENCE_NOT_AVAILABLE" : "NOT_FOUND", `There is no ${described}`);
   }
   // Who may not see it learns from the answer that it is there, not what it is called.
-  await permit(c, user, { action, path, told }, deps);
+  await permit(c, user, { action, path, described }, deps);
 }
 
 /** Undefined where the handler says what a call is about. */
@@ -105,14 +105,14 @@ function permitted(
 async function permit(
   c: UserContext,
   user: CallingUser,
-  { action, path, told }: { action: AccessAction; path: string; told: string },
+  { action, path, described }: { action: AccessAction; path: string; described: string },
   deps: UserAccessDeps,
 ): Promise<void> {
   const { allowed, rule } = decideAccess(user.playbooks, action, path);
   const entry = { action: `playbook.${action}`, resource: `playbook/${path}`, rule };
   if (!allowed) {
     refuse(c, deps, entry);
-    throw refusal(user, `${action} ${told}`, `allows to ${action} it`);
+    throw refusal(user, `${action} ${described}`, `allows to ${action} it`);
   }
   c.set("rule", rule);
   const row = audited({ ...callerOf(c, { access: "operator" }), rule }, entry.action, entry.resource);

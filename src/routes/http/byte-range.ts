@@ -5,18 +5,18 @@ export interface ByteRange {
 }
 
 /** What a request's head asks for of something that has `bytes` bytes. */
-export type RangeAsked = ByteRange | "all" | "none";
+export type RequestedRange = ByteRange | "all" | "none";
 
 /**
  * The part that a `Range` header names (RFC 9110, section 14): `bytes=0-99`, `bytes=100-`, `bytes=-100`. `none` for a part that
  * begins beyond the end. Everything is given where there is no such header, where it is of several parts or no range at all,
  * and where `If-Range` names another version than `etag`.
  */
-export function rangeAsked(
+export function requestedRange(
   range: string | undefined,
   ifRange: string | undefined,
   { bytes, etag }: { bytes: number; etag: string },
-): RangeAsked {
+): RequestedRange {
   const [, first = "", last = ""] = /^bytes *= *(\d{0,15})-(\d{0,15})$/i.exec(range ?? "") ?? [];
   if (first === "" && last === "") return "all";
   if (ifRange !== undefined && ifRange !== etag) return "all";

@@ -18,17 +18,17 @@ export function errorAnswers(deps: {
   unavailable(error: unknown): FlowError | undefined;
 }): (error: Error, c: Context<RouteEnvironment>) => Response {
   return (error, c) => {
-    const told = tell(error, deps.unavailable);
-    const status = ERROR_STATUS[told.code];
-    const fields = { request_id: c.var.requestId, code: told.code };
+    const shown = shownError(error, deps.unavailable);
+    const status = ERROR_STATUS[shown.code];
+    const fields = { request_id: c.var.requestId, code: shown.code };
     if (status === 500) deps.logger.error({ ...fields, err: error }, "a request failed");
     if (status === 503) deps.logger.warn({ ...fields, err: error }, "a request could not be answered");
-    const retryAfter = retryAfterSeconds(told);
+    const retryAfter = retryAfterSeconds(shown);
     if (retryAfter !== undefined) c.header("retry-after", String(retryAfter));
     if (status === 401) c.header("www-authenticate", "Bearer");
-    const { code, detail } = told;
+    const { code, detail } = shown;
     const body: ErrorBody = {
-      error: told.message,
+      error: shown.message,
       code,
       ...(detail === undefined ? {} : { detail }),
       request_id: c.var.requestId,
@@ -49,8 +49,8 @@ export function noSuchRoute(c: Context): never {
   throw new FlowError("NOT_FOUND", `There is no ${c.req.method} ${c.req.path}; /api/openapi.json lists all routes`);
 }
 
-function tell(error: unknown, unavailable: (error: unknown) => FlowError | undefined): FlowError {
-  if (error instanceof FlowError && (ERROR_STATUS[error.code] !== 500 || TOLD.has(error.code))) return error;
+function shownError(error: unknown, unavailable: (error: unknown) => FlowError | undefined): FlowError {
+  if (error instanceof FlowError && (ERROR_STATUS[error.code] !== 500 || SHOWN_CODES.has(error.code))) return error;
   return unavailable(error) ?? new FlowError("INTERNAL", HIDDEN);
 }
 
@@ -58,6 +58,6 @@ function tell(error: unknown, unavailable: (error: unknown) => FlowError | undef
  * Faults whose message is shown, as it holds no value: a key that is missing is named, as nothing but its setting helps; of a
  * login the specification has the words.
  */
-const TOLD: ReadonlySet<string> = new Set(["ENCRYPTION", "INVALID_LOGIN"] satisfies ErrorCode[]);
+const SHOWN_CODES: ReadonlySet<string> = new Set(["ENCRYPTION", "INVALID_LOGIN"] satisfies ErrorCode[]);
 
 const HIDDEN = "The server failed at this request; its log has the cause under the request's id";

@@ -11,7 +11,7 @@ import { KEYCHAIN_ROUTES } from "../../schema/routes/keychain.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { KeychainSetting } from "../../services/keychain/content.ts";
 import type { Keychain } from "../../services/keychain/keychain.ts";
-import type { KeychainAsked } from "../../services/keychain/placement.ts";
+import type { KeychainRequest } from "../../services/keychain/placement.ts";
 import type { KeychainEntry } from "../../services/keychain/read.ts";
 import { callerOf } from "../http/audit-caller.ts";
 import { listening } from "../http/client-signal.ts";
@@ -30,27 +30,27 @@ export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
       return json({ ...answer, next_cursor: nextCursor });
     },
     get: async ({ query, json }, c) => {
-      const asked = askedOf(c, query);
-      const entry = await keychain.get(asked, callerOf(c, KEYCHAIN_ROUTES.get));
+      const request = requestOf(c, query);
+      const entry = await keychain.get(request, callerOf(c, KEYCHAIN_ROUTES.get));
       // What a browser or a proxy keeps would outlive it.
       c.header("cache-control", "no-store");
       return json({
-        ...namesOf(asked),
+        ...namesOf(request),
         cache_key: entry.cacheKey,
-        ...foundOf(entry, asked),
+        ...foundOf(entry, request),
       });
     },
     set: async ({ body, json }, c) => {
-      const asked = askedOf(c, body);
+      const request = requestOf(c, body);
       const { cacheKey, expiresAt, ttlSeconds } = await keychain.set(
-        asked,
+        request,
         settingOf(body),
         callerOf(c, KEYCHAIN_ROUTES.set),
       );
       return json({
         status: "success",
-        message: `Keychain entry '${asked.name}' was kept`,
-        ...namesOf(asked),
+        message: `Keychain entry '${request.name}' was kept`,
+        ...namesOf(request),
         cache_key: cacheKey,
         expires_at: expiresAt.toISOString(),
         ttl_seconds: ttlSeconds,
@@ -58,22 +58,22 @@ export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
       });
     },
     delete: async ({ query, json }, c) => {
-      const asked = askedOf(c, query);
-      const wasThere = await keychain.remove(asked, callerOf(c, KEYCHAIN_ROUTES.delete));
-      const message = `Keychain entry '${asked.name}' ${wasThere ? "was deleted" : "was not there"}`;
-      return json({ status: "success", message, ...namesOf(asked) });
+      const request = requestOf(c, query);
+      const wasThere = await keychain.remove(request, callerOf(c, KEYCHAIN_ROUTES.delete));
+      const message = `Keychain entry '${request.name}' ${wasThere ? "was deleted" : "was not there"}`;
+      return json({ status: "success", message, ...namesOf(request) });
     },
     lease: async ({ body: { holder, lease_ms, wait_ms = 0, failed, ...place }, json }, c) => {
-      const asked = askedOf(c, place);
+      const request = requestOf(c, place);
       if (lease_ms === undefined || failed !== undefined) {
-        const told = await keychain.fail(asked, holder, failed ?? "");
-        const answer = told ? { status: "failed" as const, message: failed ?? "" } : { status: "held" as const };
+        const isNoted = await keychain.fail(request, holder, failed ?? "");
+        const answer = isNoted ? { status: "failed" as const, message: failed ?? "" } : { status: "held" as const };
         return json(answer);
       }
       const listener = listening(c, stopping);
       try {
         const ask = { holder, leaseMs: lease_ms, waitMs: wait_ms };
-        return json(await keychain.lease(asked, ask, listener.signal));
+        return json(await keychain.lease(request, ask, listener.signal));
       } finally {
         listener.done();
       }
@@ -82,10 +82,10 @@ export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
 }
 
 /** Which entry a call is about: from its path, and its query or body. */
-function askedOf(
+function requestOf(
   c: Context,
   { scope_type = "global", execution_id }: { scope_type?: KeychainScope; execution_id?: string | null },
-): KeychainAsked {
+): KeychainRequest {
   const executionId = execution_id ?? undefined;
   return {
     catalogId: pathId(c.req.param("catalog_id") ?? "", "catalog entry"),
@@ -95,7 +95,7 @@ function askedOf(
   };
 }
 
-function namesOf({ name, catalogId }: KeychainAsked) {
+function namesOf({ name, catalogId }: KeychainRequest) {
   return { keychain_name: name, catalog_id: Number(catalogId) };
 }
 
@@ -115,7 +115,7 @@ function settingOf(body: KeychainSetBody): KeychainSetting {
   };
 }
 
-function foundOf(entry: KeychainEntry, { scope }: KeychainAsked) {
+function foundOf(entry: KeychainEntry, { scope }: KeychainRequest) {
   if (entry.status === "not_found") return { status: entry.status };
   const expires_at = entry.expiresAt.toISOString();
   if (entry.status === "expired") {

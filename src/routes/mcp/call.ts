@@ -76,9 +76,9 @@ async function tellProgress(
 ): Promise<void> {
   const token = _meta?.progressToken;
   if (token === undefined || !call.isShown) return;
-  const isTold = createPace();
+  const isDue = createPace();
   for await (const progress of whileAllowed(calls.follow(call, signal), recheck)) {
-    if (progress === "idle" || !isTold() || !caller.may("view", call.path)) continue;
+    if (progress === "idle" || !isDue() || !caller.may("view", call.path)) continue;
     if (point !== undefined) point.after = progress.eventId;
     await sendNotification(progressNotice(token, progress));
   }

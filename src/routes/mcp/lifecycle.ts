@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
 import { MCP_LIFECYCLE_ROUTES } from "../../schema/routes/mcp.ts";
-import { type LifecycleAsked, type LifecycleDeps, runLifecycleAction } from "../../services/mcp/lifecycle.ts";
+import { type LifecycleDeps, type LifecycleRequest, runLifecycleAction } from "../../services/mcp/lifecycle.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
@@ -36,7 +36,7 @@ export function mcpLifecycleRoutes(deps: LifecycleDeps) {
 }
 
 /** The same key for another action is another request: the address stands for the body, which is empty. */
-function idempotencyOf(c: Context<RouteEnvironment>): Pick<LifecycleAsked, "idempotency"> {
+function idempotencyOf(c: Context<RouteEnvironment>): Pick<LifecycleRequest, "idempotency"> {
   const key = idempotencyKey(c);
   if (key === null) return {};
   const { user } = c.var;

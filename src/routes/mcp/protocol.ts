@@ -102,7 +102,7 @@ function createServer(parts: McpParts, c: Context<RouteEnvironment>, caller: Age
     <I extends unknown[], O>(handler: (...input: I) => Promise<O>) =>
     (...input: I): Promise<O> =>
       handler(...input).catch((error: unknown) => {
-        throw told(error, c, parts);
+        throw reason(error, c, parts);
       });
   server.setRequestHandler(
     ListToolsRequestSchema,
@@ -132,10 +132,10 @@ function createServer(parts: McpParts, c: Context<RouteEnvironment>, caller: Age
   return server;
 }
 
-function reasonOf(said: string | undefined): string {
-  const reason = said === undefined || said === "" ? "" : `: ${said}`;
-  const told = `Cancelled by the MCP client${reason}`.slice(0, REASON_MAX);
-  return isStorable(told) ? told : "Cancelled by the MCP client";
+function reasonOf(text: string | undefined): string {
+  const suffix = text === undefined || text === "" ? "" : `: ${text}`;
+  const reason = `Cancelled by the MCP client${suffix}`.slice(0, REASON_MAX);
+  return isStorable(reason) ? reason : "Cancelled by the MCP client";
 }
 
 /** JSON-RPC's codes. */
@@ -143,7 +143,7 @@ const INVALID_PARAMS = -32_602;
 const INTERNAL_ERROR = -32_603;
 
 /** An error as clients get it. An error without a code of ours may contain a statement: its message stays in the log. */
-export function told(
+export function reason(
   error: unknown,
   c: Context<RouteEnvironment>,
   { unavailable, logger }: Pick<McpParts, "unavailable" | "logger">,

@@ -74,11 +74,11 @@ async function* messages(
     return;
   }
   if (call === undefined) return;
-  const isTold = createPace();
+  const isDue = createPace();
   const isShown = () => call.isShown && caller.may("view", call.path);
   for await (const progress of whileAllowed(calls.follow(call, signal), recheck)) {
     if (progress === "idle") yield "idle";
-    else if (progressToken !== undefined && progress.eventId > point.after && isShown() && isTold()) {
+    else if (progressToken !== undefined && progress.eventId > point.after && isShown() && isDue()) {
       const id = eventIdOf({ ...point, after: progress.eventId });
       yield { event: "message", id, data: { jsonrpc: "2.0", ...progressNotice(progressToken, progress) } };
     }

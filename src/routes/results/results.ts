@@ -7,7 +7,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
 import type { checkReading } from "../../services/executions/check-read-access.ts";
 import type { Results } from "../../services/results/results.ts";
-import { isKnown, rangeAsked } from "../http/byte-range.ts";
+import { isKnown, requestedRange } from "../http/byte-range.ts";
 import { limitedBody } from "../http/read-body.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
@@ -85,22 +85,22 @@ async function resolve(
   }
   const etag = `"${sha256}"`;
   if (isKnown(c.req.header("if-none-match"), etag)) return c.body(null, 304, { etag });
-  const asked = rangeAsked(c.req.header("range"), c.req.header("if-range"), { bytes, etag });
-  if (asked === "none") {
+  const range = requestedRange(c.req.header("range"), c.req.header("if-range"), { bytes, etag });
+  if (range === "none") {
     c.header("content-range", `bytes */${bytes}`);
     const message = `The result is ${bytes.toLocaleString("en")} bytes long; the part that was asked for is beyond its end`;
     throw new FlowError("RANGE_NOT_SATISFIABLE", message);
   }
-  const { start, end } = asked === "all" ? { start: 0, end: bytes } : asked;
+  const { start, end } = range === "all" ? { start: 0, end: bytes } : range;
   // A HEAD request opens nothing. If opening fails, no header about a body has been sent yet.
   const isHead = c.req.raw.method === "HEAD";
-  const parts = isHead ? undefined : await found.open(asked === "all" ? undefined : asked);
-  if (asked !== "all") c.header("content-range", `bytes ${start}-${end - 1}/${bytes}`);
+  const parts = isHead ? undefined : await found.open(range === "all" ? undefined : range);
+  if (range !== "all") c.header("content-range", `bytes ${start}-${end - 1}/${bytes}`);
   c.header("etag", etag);
   c.header("accept-ranges", "bytes");
   c.header("content-length", String(end - start));
   describe(c, ref, contentType);
-  const status = asked === "all" ? 200 : 206;
+  const status = range === "all" ? 200 : 206;
   return parts === undefined ? c.body(null, status) : c.body(streamOf(parts), status);
 }
 

@@ -14,7 +14,7 @@ import { readBatch, readEvent } from "./event-batch.ts";
 
 /** What the routes of events need. */
 export interface EventRouteDeps {
-  report(asked: ReportRequest): Promise<ReportOutcome>;
+  report(request: ReportRequest): Promise<ReportOutcome>;
   batches: Batches;
   /** `FLOW_BATCH_EVENTS_MAX` and `FLOW_BATCH_BYTES_MAX`. */
   limits: { eventsMax: number; bytesMax: number };

@@ -16,7 +16,7 @@ export const Email = v.pipe(
 );
 
 /** A catalog path that is asked about. */
-const AskedPath = v.pipe(storableText(CATALOG_PATH_MAX), v.minLength(1));
+const QueriedPath = v.pipe(storableText(CATALOG_PATH_MAX), v.minLength(1));
 
 /** Answer of `GET /api/auth/me`. */
 export const MeAnswer = v.variant("kind", [
@@ -40,7 +40,7 @@ export type MeAnswer = v.InferOutput<typeof MeAnswer>;
 /** Body of `POST /api/auth/can`. */
 export const CanBody = v.object({
   action: v.picklist(ACCESS_ACTIONS),
-  path: v.pipe(AskedPath, v.description("A catalog path; it need not be registered.")),
+  path: v.pipe(QueriedPath, v.description("A catalog path; it need not be registered.")),
   email: v.exactOptional(
     v.pipe(Email, v.description("Of another user, which takes the permission manage_users. Default: the caller.")),
   ),

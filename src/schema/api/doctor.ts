@@ -78,7 +78,7 @@ export const SweepAnswer = v.object({
 export type SweepAnswer = v.InferOutput<typeof SweepAnswer>;
 
 /** Body of the doctor's tools. Whatever is absent is as the doctor was started. */
-export const DoctorAsked = v.object({
+export const DoctorRequest = v.object({
   server_url: v.exactOptional(
     v.pipe(v.string(), v.description("The server to look at. The doctor's token goes to its own server alone.")),
   ),
@@ -87,7 +87,7 @@ export const DoctorAsked = v.object({
   ),
   stale_seconds: v.exactOptional(v.pipe(v.number(), v.check(isStaleSeconds, STALE_MESSAGE))),
 });
-export type DoctorAsked = v.InferOutput<typeof DoctorAsked>;
+export type DoctorRequest = v.InferOutput<typeof DoctorRequest>;
 
 /** What every action of the doctor gives. */
 export const Outcome = v.object({

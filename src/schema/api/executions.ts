@@ -11,7 +11,7 @@ import {
   VersionNumber,
 } from "../words/wire.ts";
 import { EventIdText } from "./events.ts";
-import { SealedAsked } from "./results.ts";
+import { SealedFlag } from "./results.ts";
 
 /*
  * Bodies, queries and answers of the routes that start, show and end executions (interface specification, Execution). The
@@ -316,7 +316,7 @@ export const ResultQuery = v.object({
   step: v.exactOptional(v.pipe(name, v.description("A step whose result is wanted instead."))),
   sealed: v.exactOptional(
     v.pipe(
-      SealedAsked,
+      SealedFlag,
       v.description(
         "For workers: the result as it is stored (`value`, `ref`, `tasks` or `loop`), what is sealed in it too.",
       ),

@@ -108,7 +108,7 @@ export const SaveResultAnswer = v.object({
 export type SaveResultAnswer = v.InferOutput<typeof SaveResultAnswer>;
 
 /** A worker wants values as they are stored: it opens what is sealed in them itself. */
-export const SealedAsked = v.pipe(
+export const SealedFlag = v.pipe(
   v.picklist(["true", "false"]),
   v.description("true: as stored, secrets sealed, for workers. Otherwise they are replaced by [secret]."),
 );
@@ -125,7 +125,7 @@ export const ResolveQuery = v.object({
     v.description("`ref` of a ResultRef, or the whole ResultRef in JSON."),
     v.transform(refIn),
   ),
-  sealed: v.exactOptional(SealedAsked),
+  sealed: v.exactOptional(SealedFlag),
   execution_id: v.exactOptional(
     v.pipe(IdText, v.description("For workers: the execution that reads, in the name of the user who started it.")),
   ),

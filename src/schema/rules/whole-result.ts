@@ -16,7 +16,7 @@ import type { LoopResult, ResultRef, StoredResult } from "../words/result.ts";
  */
 
 /** A payload that is wanted, and those that will be asked for after it, as far as that is known. */
-export interface Wanted {
+export interface PartRequest {
   ref: string;
   then: readonly string[];
   /** Of a manifest what its parts come to is wanted, not its record. */
@@ -24,7 +24,7 @@ export interface Wanted {
 }
 
 /** Work that asks for payloads on its way. */
-export type Loading<T> = Generator<Wanted, T, Json>;
+export type Loading<T> = Generator<PartRequest, T, Json>;
 
 /** Carries the work out, one payload in memory at a time. Throws what `load` throws. */
 export async function loading<T>(work: Loading<T>, load: (ref: string) => Promise<Json>): Promise<T> {

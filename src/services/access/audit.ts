@@ -2,7 +2,7 @@ import { type AuditEntry, deleteOldAudit, insertAudit } from "../../repositories
 import { type AuditFilter, type AuditRow, listAudit } from "../../repositories/access/audit-list.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 
 /** Who calls, and why they may: what an audit row takes from the request. */
@@ -36,7 +36,7 @@ export interface Audit {
    */
   noted(entry: AuditEntry): void;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
-  list(filter: AuditFilter, page: PageAsked): Promise<Listed<AuditRow>>;
+  list(filter: AuditFilter, page: PageQuery): Promise<Listed<AuditRow>>;
   /** Deletes rows that were kept for long enough; gives how many. */
   deleteOld(): Promise<number>;
   /** Writes what is still to be written. */

@@ -6,7 +6,7 @@ import {
   revokeSessions,
 } from "../../repositories/access/login-sessions.ts";
 import type { Database } from "../../repositories/database/database.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import type { Actor } from "./access.ts";
 import { type Audit, audited } from "./audit.ts";
@@ -14,7 +14,7 @@ import { type Audit, audited } from "./audit.ts";
 /** Sessions of logins. Ending one counts from the next call on. */
 export interface LoginSessions {
   /** Newest first. */
-  list(filter: LoginSessionFilter, page: PageAsked): Promise<Listed<LoginSession>>;
+  list(filter: LoginSessionFilter, page: PageQuery): Promise<Listed<LoginSession>>;
   /**
    * Ends a session, or all of a user, and gives how many. An unknown or ended session is no error: it cannot be used either
    * way. A user without the permission manage_users ends their own alone.

@@ -16,7 +16,7 @@ import {
 import { type Database, type Transaction, transaction } from "../../repositories/database/database.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 import { type Actor, checkReach, checkRows } from "./access.ts";
 import { audited } from "./audit.ts";
@@ -26,10 +26,10 @@ import { audited } from "./audit.ts";
  * next call. Throws `FlowError` NOT_FOUND for an unknown role, FORBIDDEN for a role that gives more than the actor has.
  */
 export interface Roles {
-  list(page: PageAsked): Promise<Listed<RoleRow>>;
+  list(page: PageQuery): Promise<Listed<RoleRow>>;
   find(name: string): Promise<RoleRow>;
   /** What roles can give beside playbooks. */
-  permissions(page: PageAsked): Promise<Listed<PermissionRow>>;
+  permissions(page: PageQuery): Promise<Listed<PermissionRow>>;
   /** Throws `FlowError` CONFLICT for a name in use, NOT_FOUND for an unknown permission. */
   add(role: RoleChange & { name: string; playbooks: readonly NewPlaybookPermission[] }, actor: Actor): Promise<RoleRow>;
   /** Throws `FlowError` CONFLICT for {@link KEPT_ROLE}, which stays what it is. */

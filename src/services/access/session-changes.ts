@@ -1,11 +1,11 @@
-import type { SessionChange, SessionHearing } from "../../repositories/access/session-changes.ts";
+import type { SessionChange, SessionChangeHandlers } from "../../repositories/access/session-changes.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
 /** Changes since the last look: of these tokens (SHA-256, hex), or perhaps of all. */
 export type ChangedSessions = { tokens: string[] } | "all";
 
 /** Subscribers to ended or changed sessions, so that no cache acts on old ones. */
-export interface SessionChanges extends SessionHearing {
+export interface SessionChanges extends SessionChangeHandlers {
   /**
    * What changes, from now on; `all` first, because what happened before is not known. Ends when `signal` is aborted, and when
    * this server cannot hear of changes any more: then nothing that was remembered may be believed. `idle` now and then. Throws
@@ -31,7 +31,7 @@ export function createSessionChanges(): SessionChanges {
   const followers = new Set<Follower>();
   let isHearing = false;
   let version = 0;
-  const tellAll = () => {
+  const wakeAll = () => {
     version += 1;
     for (const follower of followers) follower.wake();
   };
@@ -39,17 +39,17 @@ export function createSessionChanges(): SessionChanges {
     version: () => version,
     began() {
       isHearing = true;
-      tellAll();
+      wakeAll();
     },
     lost() {
       isHearing = false;
       // For good, also where hearing begins again before they look.
       for (const follower of followers) follower.waiting = "over";
-      tellAll();
+      wakeAll();
     },
-    heard(change) {
+    changed(change) {
       for (const follower of followers) add(follower, change);
-      tellAll();
+      wakeAll();
     },
     async follow(signal) {
       if (!isHearing) {
@@ -94,11 +94,11 @@ async function* changesOf(
 /** Waits for a word to the follower, {@link IDLE_MS} at most. False where none came. */
 function wakened(follower: Follower, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    const end = (told: boolean) => {
+    const end = (isWoken: boolean) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", woken);
       follower.wake = () => undefined;
-      resolve(told);
+      resolve(isWoken);
     };
     const woken = () => end(true);
     const timer = setTimeout(end, IDLE_MS, false);

@@ -19,7 +19,7 @@ import { type Database, type Transaction, transaction } from "../../repositories
 import { violatedConstraint } from "../../repositories/database/error-codes.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import { type Actor, checkReach, checkRows } from "./access.ts";
 import { audited } from "./audit.ts";
@@ -29,7 +29,7 @@ import { audited } from "./audit.ts";
  * `FlowError` NOT_FOUND for an unknown user, FORBIDDEN if the target user has permissions that the actor lacks.
  */
 export interface Users {
-  list(filter: UserFilter, page: PageAsked): Promise<Listed<UserRow>>;
+  list(filter: UserFilter, page: PageQuery): Promise<Listed<UserRow>>;
   find(key: UserKey): Promise<UserRow>;
   /** Throws `FlowError` CONFLICT for an address in use, NOT_FOUND for an unknown role. */
   add(user: { email: string; displayName: string; roles: readonly string[] }, actor: Actor): Promise<UserRow>;

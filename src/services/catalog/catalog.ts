@@ -63,7 +63,7 @@ export interface Listed<T> {
 }
 
 /** `limit` items from `cursor` on. Lists throw `FlowError` INVALID_INPUT for a cursor of another list. */
-export interface PageAsked {
+export interface PageQuery {
   limit: number;
   cursor?: string;
 }
@@ -78,15 +78,15 @@ export interface Catalog {
   /** What registering the text would say of it. Writes nothing. Throws as {@link Documents.read}. */
   validate(content: string): Promise<Validated>;
   /** The newest version of each path, in the order of paths. */
-  list(page: PageAsked & Visible & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
+  list(page: PageQuery & Visible & { resourceType?: ResourceKind; prefix?: string }): Promise<Listed<CatalogSummary>>;
   /** One version, the newest by default. Throws `FlowError` NOT_FOUND. */
   find(path: string, version?: number): Promise<CatalogEntry>;
   /** One version by its id. Throws `FlowError` NOT_FOUND. */
   entry(catalogId: string): Promise<CatalogEntry>;
   /** Versions of one path, newest first. Throws `FlowError` NOT_FOUND for a path without any. */
-  versions(path: string, page: PageAsked): Promise<Listed<CatalogSummary>>;
+  versions(path: string, page: PageQuery): Promise<Listed<CatalogSummary>>;
   /** The newest version of each agent, in the order of paths; those that terminals are not to show only with `hidden`. */
-  agents(page: PageAsked & Visible & { hidden?: boolean }): Promise<Listed<CatalogEntry>>;
+  agents(page: PageQuery & Visible & { hidden?: boolean }): Promise<Listed<CatalogEntry>>;
 }
 
 /** The catalog that a database holds. `onRegistered` is called after each registration is committed. */

@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { type DocumentAsked, readAsked } from "./read-asked.ts";
+import { type DocumentRequest, readRequested } from "./read-requested.ts";
 
 /* The thread that reads large documents, one after the other. What it throws ends it, and the server says so. */
-parentPort?.on("message", (asked: DocumentAsked) => parentPort?.postMessage(readAsked(asked)));
+parentPort?.on("message", (request: DocumentRequest) => parentPort?.postMessage(readRequested(request)));

@@ -3,9 +3,9 @@ import { DOCUMENT_BYTES_MAX } from "../../language/document/source/text.ts";
 import { type Loaded, loadRegistered } from "../../language/load/load.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { inPieces } from "../in-pieces.ts";
-import type { DocumentAsked } from "./read-asked.ts";
 import { type DocumentRead, readDocument } from "./read-document.ts";
 import { joinPlaybook, type RegisteredRead } from "./read-registered.ts";
+import type { DocumentRequest } from "./read-requested.ts";
 
 /** Reads documents without standing in the way of other calls. */
 export interface Documents {
@@ -32,7 +32,7 @@ const REGISTERED_MAX = 64;
 /** Memory of the thread. Reading 1 MiB takes some 200 MB. */
 const THREAD_MB = 512;
 
-interface Waiting extends DocumentAsked {
+interface Waiting extends DocumentRequest {
   resolve(read: DocumentRead & RegisteredRead): void;
   reject(error: FlowError): void;
 }
@@ -87,16 +87,16 @@ export function createDocuments({
     thread ??= open();
     thread.ref();
     const { content, file } = first;
-    thread.postMessage({ content, ...(file !== undefined && { file }) } satisfies DocumentAsked);
+    thread.postMessage({ content, ...(file !== undefined && { file }) } satisfies DocumentRequest);
   };
-  const inThread = async (asked: DocumentAsked): Promise<DocumentRead & RegisteredRead> => {
+  const inThread = async (request: DocumentRequest): Promise<DocumentRead & RegisteredRead> => {
     if (isClosed) throw unavailable("the server is stopping");
-    const isRegistered = asked.file !== undefined;
+    const isRegistered = request.file !== undefined;
     const max = isRegistered ? REGISTERED_MAX : QUEUE_MAX;
     const same = queue.filter(({ file }) => (file !== undefined) === isRegistered).length;
     if (same >= max) throw unavailable(`${max} large ${isRegistered ? "playbooks" : "documents"} are before it`);
     return await new Promise((resolve, reject) => {
-      const waiting = { ...asked, resolve, reject };
+      const waiting = { ...request, resolve, reject };
       // The first one is with the thread already, whatever it is.
       const place = isRegistered ? queue.findIndex(({ file }, index) => index > 0 && file === undefined) : -1;
       queue.splice(place === -1 ? queue.length : place, 0, waiting);

@@ -62,10 +62,10 @@ function firstLine(version: string, content: string): string {
 function verdictOn(there: string, supplied: string, version: string): SystemRegistration["outcome"] {
   if (there === supplied) return "unchanged";
   const end = there.indexOf("\n");
-  const theirs = /^# Supplied with flow (\d+\.\d+\.\d+\S*), sha256 /.exec(there)?.[1];
-  const isTrue = theirs !== undefined && there.slice(0, end) === firstLine(theirs, there.slice(end + 1));
+  const registered = /^# Supplied with flow (\d+\.\d+\.\d+\S*), sha256 /.exec(there)?.[1];
+  const isTrue = registered !== undefined && there.slice(0, end) === firstLine(registered, there.slice(end + 1));
   if (!isTrue) return "edited";
-  return isNewer(theirs, version) ? "newer" : "registered";
+  return isNewer(registered, version) ? "newer" : "registered";
 }
 
 /** By major, minor and patch; what else stands behind them counts as none. */

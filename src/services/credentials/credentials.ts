@@ -20,7 +20,7 @@ import { type SecretSchema, secretRefused } from "../../schema/rules/secret-sche
 import { FlowError } from "../../schema/words/errors.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";
 import { type Audit, audited, type Caller } from "../access/audit.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 import { listCredentialUsers } from "./usages.ts";
 
@@ -50,7 +50,7 @@ export interface Credentials {
    */
   read(identifier: string, caller: Caller, use?: CredentialUse): Promise<{ record: CredentialRow; data: JsonObject }>;
   /** In the order of names, without data. `q` is a text in name, description or a tag. */
-  list(page: PageAsked & { type?: string; tag?: string; q?: string }): Promise<Listed<CredentialRow>>;
+  list(page: PageQuery & { type?: string; tag?: string; q?: string }): Promise<Listed<CredentialRow>>;
   /** What names it in the catalog. */
   users: ReturnType<typeof listCredentialUsers>;
   /** Throws `FlowError` NOT_FOUND. */

@@ -12,7 +12,7 @@ import {
 import { TRANSIENT_BYTES_MAX, TRANSIENT_KEYS_MAX } from "../../schema/api/transient.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { unknownExecution } from "../errors.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 
@@ -27,7 +27,7 @@ export interface TransientValues {
   put(executionId: string, key: string, value: Json, ttlMs?: number): Promise<ExecutionValue>;
   remove(executionId: string, key: string): Promise<void>;
   /** By key. Throws `FlowError` NOT_FOUND for an unknown execution. */
-  list(executionId: string, page: PageAsked): Promise<Listed<ExecutionValueListed>>;
+  list(executionId: string, page: PageQuery): Promise<Listed<ExecutionValueListed>>;
   /** Deletes what executions that ended a day ago, or are gone, have left; gives how many. To be called now and then. */
   sweep(): Promise<number>;
 }

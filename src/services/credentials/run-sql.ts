@@ -6,7 +6,7 @@ import { type Audit, audited, type Caller } from "../access/audit.ts";
 import type { Credentials } from "./credentials.ts";
 
 /** SQL that an operator wants run. */
-export interface SqlAsked {
+export interface SqlQuery {
   /** Name or id. */
   credentialName: string;
   query: string;
@@ -14,7 +14,7 @@ export interface SqlAsked {
 }
 
 /** What a last statement gave. */
-export type SqlGiven = Omit<Extract<SqlAnswer, { status: "ok" }>, "status">;
+export type SqlResult = Omit<Extract<SqlAnswer, { status: "ok" }>, "status">;
 
 /** What {@link runSql} needs. */
 export interface RunSqlDeps {
@@ -40,23 +40,23 @@ const CALLS_MAX = 8;
  */
 export function runSql(deps: RunSqlDeps) {
   let calls = 0;
-  return async (asked: SqlAsked, caller: Caller, signal: AbortSignal): Promise<SqlGiven> => {
+  return async (statement: SqlQuery, caller: Caller, signal: AbortSignal): Promise<SqlResult> => {
     if (calls >= CALLS_MAX) {
       throw new FlowError("UNAVAILABLE", `${CALLS_MAX} calls of operators run SQL already. Try again in a few seconds`);
     }
     calls += 1;
     try {
-      return await run(deps, asked, caller, signal);
+      return await run(deps, statement, caller, signal);
     } finally {
       calls -= 1;
     }
   };
 }
 
-async function run(deps: RunSqlDeps, asked: SqlAsked, caller: Caller, signal: AbortSignal): Promise<SqlGiven> {
+async function run(deps: RunSqlDeps, statement: SqlQuery, caller: Caller, signal: AbortSignal): Promise<SqlResult> {
   const { credentials, audit, runner, timeoutMs, rowsMax, ownAllowed } = deps;
-  const { query, parameters } = asked;
-  const { record, data } = await credentials.read(asked.credentialName, caller);
+  const { query, parameters } = statement;
+  const { record, data } = await credentials.read(statement.credentialName, caller);
   const { name, type } = record;
   const sha256 = createHash("sha256").update(query).digest("hex");
   const tell = (result: "allow" | "deny" | "error", detail: JsonObject) =>

@@ -3,7 +3,7 @@ import { listMentioning } from "../../repositories/catalog/catalog-search.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import type { Visible } from "../../repositories/database/page.ts";
 import type { ResourceKind } from "../../schema/api/catalog.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 
 /** The newest version of a path, with the places that name a credential. */
@@ -27,7 +27,7 @@ export interface CredentialUsers extends Listed<CredentialUser> {
  */
 export function listCredentialUsers(
   database: Database,
-): (name: string, page: PageAsked & Visible) => Promise<CredentialUsers> {
+): (name: string, page: PageQuery & Visible) => Promise<CredentialUsers> {
   return async (name, { limit, cursor, visible }) => {
     // PostgreSQL refuses to look for a text with U+0000. No document has one.
     if (name.includes("\u0000")) return { items: [], nextCursor: null, hidden: 0 };

@@ -1,6 +1,6 @@
 import type {
   Diagnosis,
-  DoctorAsked,
+  DoctorRequest,
   DoctorToolName,
   Finding,
   Outcome,
@@ -48,7 +48,7 @@ export interface DoctorDeps {
 }
 
 /** The doctor's tools. They resolve with an outcome whatever happens: one that could not be carried out has severity `error`. */
-export type Doctor = { [K in DoctorToolName]: (asked: DoctorAsked, signal: AbortSignal) => Promise<Outcome> };
+export type Doctor = { [K in DoctorToolName]: (request: DoctorRequest, signal: AbortSignal) => Promise<Outcome> };
 
 /** Sweeps of one repair: each takes as many commands as the server's setting says, 100 by default. */
 const SWEEPS_MAX = 20;
@@ -56,10 +56,11 @@ const SWEEPS_MAX = 20;
 /** A doctor over these servers and databases. */
 export function createDoctor(deps: DoctorDeps): Doctor {
   return {
-    detect: (asked, signal) => run(deps, "detect", asked, (places) => detect(places, asked, signal)),
-    reachability: (asked, signal) => run(deps, "reachability", asked, (places) => reachability(deps, places, signal)),
-    repair_trigger_reaper: (asked, signal) =>
-      run(deps, "repair_trigger_reaper", asked, (places) => sweep(places.server, signal)),
+    detect: (request, signal) => run(deps, "detect", request, (places) => detect(places, request, signal)),
+    reachability: (request, signal) =>
+      run(deps, "reachability", request, (places) => reachability(deps, places, signal)),
+    repair_trigger_reaper: (request, signal) =>
+      run(deps, "repair_trigger_reaper", request, (places) => sweep(places.server, signal)),
   };
 }
 
@@ -68,7 +69,7 @@ interface Places {
   database: DoctorDatabase | undefined;
 }
 
-interface Told {
+interface ToolOutcome {
   severity: Severity;
   data: JsonObject;
 }
@@ -77,17 +78,17 @@ interface Told {
 async function run(
   deps: DoctorDeps,
   action: DoctorToolName,
-  asked: DoctorAsked,
-  work: (places: Places) => Promise<Told>,
+  request: DoctorRequest,
+  work: (places: Places) => Promise<ToolOutcome>,
 ): Promise<Outcome> {
   const open: { close(): Promise<void> }[] = [];
-  const outcome = ({ severity, data }: Told): Outcome => {
+  const outcome = ({ severity, data }: ToolOutcome): Outcome => {
     return { action, severity, generated_at: new Date(deps.now()).toISOString(), data };
   };
   try {
-    const server = deps.openServer(asked.server_url);
+    const server = deps.openServer(request.server_url);
     open.push(server);
-    const database = action === "repair_trigger_reaper" ? undefined : deps.openDatabase(asked.db_dsn);
+    const database = action === "repair_trigger_reaper" ? undefined : deps.openDatabase(request.db_dsn);
     if (database !== undefined) open.push(database);
     return outcome(await work({ server, database }));
   } catch (error) {
@@ -103,8 +104,8 @@ async function run(
  * What is wrong. With a database it is looked into directly, so that a server which hangs hides nothing; without one, or where
  * it cannot be reached from here, the server looks. Throws where neither answers: nothing is known of what runs then.
  */
-async function detect({ server, database }: Places, asked: DoctorAsked, signal: AbortSignal): Promise<Told> {
-  const staleSeconds = asked.stale_seconds;
+async function detect({ server, database }: Places, request: DoctorRequest, signal: AbortSignal): Promise<ToolOutcome> {
+  const staleSeconds = request.stale_seconds;
   const health = await settled(server.health(signal));
   const direct = await settled(database?.diagnose(staleSeconds === undefined ? {} : { staleMs: staleSeconds * 1_000 }));
   const findings: Finding[] = [];
@@ -155,7 +156,7 @@ async function throughServer(
 }
 
 /** Who answers: the server, its database, the broker. */
-async function reachability(deps: DoctorDeps, { server, database }: Places, signal: AbortSignal): Promise<Told> {
+async function reachability(deps: DoctorDeps, { server, database }: Places, signal: AbortSignal): Promise<ToolOutcome> {
   const health = probe("server", server.url, () => server.health(signal));
   const targets = await Promise.all([
     health,
@@ -205,7 +206,7 @@ const HELP: Readonly<Record<Target["target"], string>> = {
 };
 
 /** Has the server's reaper sweep until it finds no more. */
-async function sweep(server: DoctorServer, signal: AbortSignal): Promise<Told> {
+async function sweep(server: DoctorServer, signal: AbortSignal): Promise<ToolOutcome> {
   const republished = { pending: 0, worker: 0, timeout: 0 };
   let sweeps = 0;
   for (let more = true; more && sweeps < SWEEPS_MAX; sweeps += 1) {

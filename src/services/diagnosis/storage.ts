@@ -1,7 +1,7 @@
 import {
   bloatedTables,
   databaseNumbers,
-  hasStrayEvents,
+  hasEventsInDefaultPartition,
   sessionNumbers,
   type VacuumBlocker,
   vacuumBlockers,
@@ -22,8 +22,8 @@ const SESSIONS_LEFT_MAX = 1_000;
 
 /** Tables full of dead rows. */
 export async function checkDeadRows(reading: Reading, limits: DoctorLimits): Promise<CheckResult> {
-  const asked = { deadMin: limits.deadRowsMin, share: limits.deadRowsShare, limit: FINDINGS_MAX };
-  const tables = await bloatedTables(reading, asked);
+  const search = { deadMin: limits.deadRowsMin, share: limits.deadRowsShare, limit: FINDINGS_MAX };
+  const tables = await bloatedTables(reading, search);
   return {
     findings: tables.map(({ name, dead, live, lastVacuum }) =>
       finding({
@@ -109,7 +109,7 @@ export async function checkDatabase(reading: Reading): Promise<CheckResult> {
       }),
     );
   }
-  if (await hasStrayEvents(reading)) {
+  if (await hasEventsInDefaultPartition(reading)) {
     findings.push(
       finding({
         check: "log_partitions",

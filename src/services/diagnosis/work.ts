@@ -22,8 +22,8 @@ import { isOutOfReach, waitingFindings, whyWaiting } from "./waiting.ts";
 /** Commands that no worker takes. */
 export async function checkWaiting(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
   const workers = await seenWorkers(reading, staleMs, ROWS_MAX);
-  const asked = { staleMs: 0, rowsMax: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
-  const waiting = await waitingCommands(reading, asked);
+  const limits = { staleMs: 0, rowsMax: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
+  const waiting = await waitingCommands(reading, limits);
   // A command that no worker may take is stuck at once; any other gets some time.
   const findings = waitingFindings(
     waiting.filter((group) => group.ageMs >= staleMs || isOutOfReach(whyWaiting(group, workers))),
@@ -115,8 +115,8 @@ export async function checkExecutions(reading: Reading, { staleMs }: DoctorLimit
 
 /** Batches that no server decides. */
 export async function checkBatches(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
-  const asked = { staleMs, limit: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
-  const { count, since, executionIds } = await unprocessedBatches(reading, asked);
+  const limits = { staleMs, limit: ROWS_MAX, executionsMax: EXECUTIONS_NAMED_MAX };
+  const { count, since, executionIds } = await unprocessedBatches(reading, limits);
   if (count === 0) return { findings: [] };
   return {
     findings: [

@@ -20,7 +20,7 @@ export interface ExecutionResult {
 }
 
 /** Whose result, and how long to wait for it. */
-export interface ResultAsked {
+export interface ResultRequest {
   /** Milliseconds; 0: not at all. */
   waitMs: number;
   /** A step whose result is wanted instead of the execution's. */
@@ -40,27 +40,27 @@ const LOOK_MS = 1_000;
 export async function awaitResult(
   { database, orchestrator }: { database: Database; orchestrator: Pick<Orchestrator, "view" | "watch"> },
   executionId: string,
-  asked: ResultAsked,
+  request: ResultRequest,
   signal: AbortSignal,
 ): Promise<ExecutionResult> {
-  const until = performance.now() + asked.waitMs;
+  const until = performance.now() + request.waitMs;
   const waiter = createWaiter((listener) => orchestrator.watch(executionId, listener, "end"));
   try {
-    let wasTold = true;
+    let wasNotified = true;
     for (let seen = 0; ; ) {
       const rest = until - performance.now();
       const isLast = rest <= 0 || signal.aborted;
       let view = await orchestrator.view(executionId);
-      const moves = wasTold || (view !== undefined && view.lastEventId > seen);
+      const moves = wasNotified || (view !== undefined && view.lastEventId > seen);
       seen = view?.lastEventId ?? 0;
       if (view === undefined || (!isTerminal(view.state.status) && (isLast || !moves))) {
         const row = await findExecution(database, executionId);
         view = row && (await orchestrator.view(executionId, row.lastEventId));
       }
       if (view === undefined) throw unknownExecution(executionId);
-      checkReturnStep(view.source.program, asked.step);
-      if (isLast || isTerminal(view.state.status)) return outcomeOf(executionId, view, asked.step);
-      wasTold = await waiter.wait(Math.min(rest, LOOK_MS), signal);
+      checkReturnStep(view.source.program, request.step);
+      if (isLast || isTerminal(view.state.status)) return outcomeOf(executionId, view, request.step);
+      wasNotified = await waiter.wait(Math.min(rest, LOOK_MS), signal);
     }
   } finally {
     waiter.close();

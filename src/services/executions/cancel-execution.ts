@@ -4,7 +4,7 @@ import type { ExecutionStateName } from "../../schema/api/executions.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** How to cancel. */
-export interface CancelAsked {
+export interface CancelRequest {
   /** What the events and the cancelled work say. */
   reason: string;
   /** What the execution has called, and what that has called, too. */
@@ -31,7 +31,7 @@ export function cancelExecutions(deps: {
   database: Database;
   orchestrator: Pick<Orchestrator, "inject">;
   now(): number;
-}): (executionId: string, asked: CancelAsked) => Promise<Cancelled> {
+}): (executionId: string, request: CancelRequest) => Promise<Cancelled> {
   const { database, orchestrator, now } = deps;
   const end = async (executionId: string, reason: string) => {
     const verdict = await orchestrator.inject(executionId, { type: "execution.cancelled", at: now(), reason });

@@ -1,6 +1,6 @@
 import { createWaiter } from "../../platform/concurrency/change-signal.ts";
 import type { Database } from "../../repositories/database/database.ts";
-import { type EventsAsked, listEvents } from "../../repositories/executions/event-list.ts";
+import { type EventListQuery, listEvents } from "../../repositories/executions/event-list.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
@@ -11,7 +11,7 @@ const PAGE = 100;
 const LOOK_MS = 1_000;
 
 /** From where on events are followed, and how much of each. */
-export type FollowAsked = Pick<EventsAsked, "after" | "isShort">;
+export type FollowRequest = Pick<EventListQuery, "after" | "isShort">;
 
 /** Types of the event with which an execution ends. Others may follow: what a cancellation ends, for one. */
 const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.failed", "execution.cancelled"]);
@@ -24,7 +24,7 @@ const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.faile
 export async function* followEvents(
   { database, orchestrator }: { database: Database; orchestrator: Pick<Orchestrator, "watch"> },
   executionId: string,
-  { after, isShort = false }: FollowAsked,
+  { after, isShort = false }: FollowRequest,
   signal: AbortSignal,
 ): AsyncGenerator<EventRecord | "idle"> {
   // From before the first look on: what happens between a look and the wait after it ends that wait.

@@ -11,10 +11,10 @@ import type { ArcAnswer, StepAnswer } from "../../schema/api/executions.ts";
 export function stepsOf(state: ExecutionState, program: Program, only?: ReadonlySet<string>): StepAnswer[] {
   const names = [...program.steps.keys()];
   const isOver = isTerminal(state.status);
-  const hasNews = only === undefined || only.size > 0;
+  const hasChanges = only === undefined || only.size > 0;
   return names
     .map((name, index) => ({ name, index, step: knownStep(state, name) }))
-    .filter(({ name, step }) => only === undefined || only.has(name) || (isOver && hasNews && isPending(step)))
+    .filter(({ name, step }) => only === undefined || only.has(name) || (isOver && hasChanges && isPending(step)))
     .sort((left, right) => rank(left.step) - rank(right.step) || left.index - right.index)
     .map(({ name, step }) => {
       const answer = answerOf(name, step);

@@ -3,8 +3,8 @@ import { boundedResult } from "../../language/views/bounded-result.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import type { Visible } from "../../repositories/database/page.ts";
 import { changedSteps } from "../../repositories/executions/changed-steps.ts";
-import { type EventPage, type EventsAsked, listEvents } from "../../repositories/executions/event-list.ts";
-import { type EventMarks, type MarksAsked, markEvents } from "../../repositories/executions/event-marks.ts";
+import { type EventListQuery, type EventPage, listEvents } from "../../repositories/executions/event-list.ts";
+import { type EventMarks, type EventMarksQuery, markEvents } from "../../repositories/executions/event-marks.ts";
 import { deleteExecution } from "../../repositories/executions/execution-delete.ts";
 import {
   type ExecutionFilter,
@@ -22,19 +22,19 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Access } from "../access/access.ts";
 import type { Audit } from "../access/audit.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { unknownExecution } from "../errors.ts";
 import type { ExecutionView, Orchestrator } from "../orchestration/orchestrator.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import type { Results } from "../results/results.ts";
-import { awaitResult, type ExecutionResult, type ResultAsked } from "./await-result.ts";
-import { type CancelAsked, type Cancelled, cancelExecutions } from "./cancel-execution.ts";
+import { awaitResult, type ExecutionResult, type ResultRequest } from "./await-result.ts";
+import { type Cancelled, type CancelRequest, cancelExecutions } from "./cancel-execution.ts";
 import { checkStarter } from "./check-caller-access.ts";
-import { type FollowAsked, followEvents } from "./event-stream.ts";
+import { type FollowRequest, followEvents } from "./event-stream.ts";
 import { arcsOf, stepsOf } from "./execution-steps.ts";
 import { mayHaveChildren, nextRetryOf, openCommandsOf } from "./open-commands.ts";
-import { type RenderedAsked, type RenderedDeps, renderedValues } from "./rendered/rendered.ts";
-import { type StartAsked, type Started, startExecutions } from "./start-execution.ts";
+import { type RenderedDeps, type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
+import { type ExecutionRequest, type Started, startExecutions } from "./start-execution.ts";
 
 /** An execution with what its events tell of it. */
 export interface ExecutionDetail {
@@ -54,7 +54,7 @@ export interface ExecutionOutcome extends Pick<ExecutionResult, "status" | "erro
 }
 
 /** The end of an execution, or how far it is, with the result as it is stored and as it is shown. */
-export interface AskedResult extends ExecutionResult {
+export interface RequestedResult extends ExecutionResult {
   /** Inline, or by reference where it is large. */
   shown: Json;
 }
@@ -62,23 +62,27 @@ export interface AskedResult extends ExecutionResult {
 /** What callers do with executions. Ids that are of none: `FlowError` NOT_FOUND. */
 export interface Executions {
   /** See {@link startExecutions}. */
-  start(asked: StartAsked): Promise<Started>;
+  start(request: ExecutionRequest): Promise<Started>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
-  list(filter: ExecutionFilter & Visible, page: PageAsked): Promise<Listed<ExecutionRow>>;
+  list(filter: ExecutionFilter & Visible, page: PageQuery): Promise<Listed<ExecutionRow>>;
   /** With `stepsAfter`, an event's id, the steps to which something happened after it: all of them where that is much. */
   detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
-  events(executionId: string, asked: EventsAsked): Promise<EventPage>;
-  marks(executionId: string, asked: MarksAsked): Promise<EventMarks>;
+  events(executionId: string, request: EventListQuery): Promise<EventPage>;
+  marks(executionId: string, request: EventMarksQuery): Promise<EventMarks>;
   /** See {@link renderedValues}. */
-  rendered(executionId: string, asked: RenderedAsked): Promise<RenderedAnswer>;
+  rendered(executionId: string, request: RenderedRequest): Promise<RenderedAnswer>;
   /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
-  follow(executionId: string, asked: FollowAsked, signal: AbortSignal): Promise<AsyncGenerator<EventRecord | "idle">>;
+  follow(
+    executionId: string,
+    request: FollowRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<EventRecord | "idle">>;
   /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
-  result(executionId: string, asked: ResultAsked, signal: AbortSignal): Promise<AskedResult>;
+  result(executionId: string, request: ResultRequest, signal: AbortSignal): Promise<RequestedResult>;
   /** Waits for the end, `waitMs` at most; gives what people are shown of the result, and undefined while it runs. */
   outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
-  cancel(executionId: string, asked: CancelAsked): Promise<Cancelled>;
+  cancel(executionId: string, request: CancelRequest): Promise<Cancelled>;
   /** The execution that was started under this idempotency key of a caller; undefined if there is none. */
   startedUnder(caller: string, key: string): Promise<string | undefined>;
   /** True for an execution that another one called. */
@@ -152,22 +156,22 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const children = mayHaveChildren(view.state, program) ? await listOpenChildren(database, executionId) : [];
       return { row, ...told(view, children, deps.now(), changed) };
     },
-    async events(executionId, asked) {
+    async events(executionId, request) {
       // Events of an execution that retention has deleted stay in the log until their month is dropped.
-      const [page] = await Promise.all([listEvents(database, executionId, asked), rowOf(executionId)]);
+      const [page] = await Promise.all([listEvents(database, executionId, request), rowOf(executionId)]);
       return page;
     },
-    async marks(executionId, asked) {
-      const [marks] = await Promise.all([markEvents(database, executionId, asked), rowOf(executionId)]);
+    async marks(executionId, request) {
+      const [marks] = await Promise.all([markEvents(database, executionId, request), rowOf(executionId)]);
       return marks;
     },
-    rendered: (executionId, asked) => renderedValues(deps, executionId, asked),
-    async follow(executionId, asked, signal) {
+    rendered: (executionId, request) => renderedValues(deps, executionId, request),
+    async follow(executionId, request, signal) {
       await rowOf(executionId);
-      return followEvents(deps, executionId, asked, signal);
+      return followEvents(deps, executionId, request, signal);
     },
-    async result(executionId, asked, signal) {
-      const found = await awaitResult(deps, executionId, asked, signal);
+    async result(executionId, request, signal) {
+      const found = await awaitResult(deps, executionId, request, signal);
       return { ...found, shown: shownResult(found) };
     },
     async outcome(executionId, waitMs, signal) {

@@ -25,7 +25,7 @@ import type { Orchestrator } from "../orchestration/orchestrator.ts";
 const CHILD_DEPTH_MAX = 64;
 
 /** What to run: a path, or an entry by its id. */
-export interface StartAsked {
+export interface ExecutionRequest {
   path?: string;
   catalogId?: string;
   /** Of the path; the newest by default. */
@@ -69,29 +69,29 @@ export function startExecutions(deps: {
   checkStarter(parentExecutionId: string, userId: number, path: string): Promise<void>;
   /** The compiled playbook of a catalog entry. */
   programs(catalogId: string): Promise<{ program: Program }>;
-}): (asked: StartAsked) => Promise<Started> {
+}): (request: ExecutionRequest) => Promise<Started> {
   const { database, orchestrator } = deps;
   const newestOf = gather(
     async (paths: readonly string[]) =>
       new Map((await findExecutables(database, paths)).map((entry) => [entry.path, entry])),
   );
   return async (given) => {
-    const asked = given.path === undefined ? given : { ...given, path: plainPath(given.path) };
-    const { parent, input, target, returnStep, traceparent, idempotency } = asked;
+    const request = given.path === undefined ? given : { ...given, path: plainPath(given.path) };
+    const { parent, input, target, returnStep, traceparent, idempotency } = request;
     // Before the lookup: a refused caller must not learn whether it exists.
-    if (asked.path !== undefined) await asked.permit?.(asked.path);
-    const found = await findEntry(database, newestOf, asked);
-    if (found !== undefined && found.path !== asked.path) await asked.permit?.(found.path);
-    const entry = checkedEntry(found, asked);
+    if (request.path !== undefined) await request.permit?.(request.path);
+    const found = await findEntry(database, newestOf, request);
+    if (found !== undefined && found.path !== request.path) await request.permit?.(found.path);
+    const entry = checkedEntry(found, request);
     const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
-    const startedBy = caller?.startedBy ?? asked.startedBy;
+    const startedBy = caller?.startedBy ?? request.startedBy;
     if (parent !== undefined && typeof caller?.startedBy === "number") {
       await deps.checkStarter(parent.execution_id, caller.startedBy, entry.path);
     }
     const { kind: _kind, ...what } = entry;
     const { program } = await deps.programs(entry.catalogId);
     // A run that stops before the call does not need what is called.
-    if (target === undefined) await checkChildren(program, newestOf, asked);
+    if (target === undefined) await checkChildren(program, newestOf, request);
     const warnings = parent === undefined ? await inPieces(unknownInputsInPieces(program, input)) : [];
     const started = await orchestrator.start({
       entry: what,
@@ -115,14 +115,14 @@ export function startExecutions(deps: {
 }
 
 /** Throws if every run would call a playbook that does not exist. */
-async function checkChildren({ playbook }: Program, newestOf: NewestOf, asked: StartAsked): Promise<void> {
+async function checkChildren({ playbook }: Program, newestOf: NewestOf, request: ExecutionRequest): Promise<void> {
   const registered = async (paths: readonly string[]) => {
     const found = await Promise.all(paths.map((path) => newestOf(path)));
     return new Set(paths.filter((_, index) => found[index] !== undefined));
   };
   const maySee = async (path: string) => {
     try {
-      await asked.permit?.(path);
+      await request.permit?.(path);
       return true;
     } catch {
       return false;
@@ -148,7 +148,7 @@ type NewestOf = (path: string) => Promise<Executable | undefined>;
 async function findEntry(
   database: Database,
   newestOf: NewestOf,
-  { path, catalogId, version }: StartAsked,
+  { path, catalogId, version }: ExecutionRequest,
 ): Promise<Executable | undefined> {
   if (catalogId !== undefined) {
     const entry = await findExecutableById(database, catalogId);
@@ -159,7 +159,7 @@ async function findEntry(
   return version === undefined ? await newestOf(path) : await findExecutableVersion(database, path, version);
 }
 
-function checkedEntry(entry: Executable | undefined, { resourceKind }: StartAsked): Executable {
+function checkedEntry(entry: Executable | undefined, { resourceKind }: ExecutionRequest): Executable {
   if (entry?.kind === "agent" && resourceKind === undefined) {
     const hint = "Send 'resource_kind': 'agent' to run it";
     throw new FlowError("INVALID_INPUT", `'${entry.path}' is an agent. ${hint}`);

@@ -4,7 +4,7 @@ import { type KeychainCacheType, type KeychainScope, TOKEN_BYTES_MAX } from "../
 import { type SecretSchema, secretProblems, secretRefused } from "../../schema/rules/secret-schema.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import { type KeychainAsked, type KeychainPlace, keychainBound } from "./placement.ts";
+import { type KeychainPlace, type KeychainRequest, keychainBound } from "./placement.ts";
 
 /** What is to be kept. */
 export interface KeychainSetting {
@@ -26,7 +26,7 @@ const TTL_SECONDS: Readonly<Record<KeychainScope, number>> = { local: 3_600, glo
 /** The row of an entry. Throws `FlowError` INVALID_SECRET and TOO_LARGE. */
 export function keychainRow(
   keys: KeyRing,
-  { scope, catalogId, name }: KeychainAsked,
+  { scope, catalogId, name }: KeychainRequest,
   setting: KeychainSetting,
   { cacheKey, owner }: KeychainPlace,
 ): NewKeychainRow {

@@ -8,11 +8,11 @@ import {
 } from "../../repositories/keychain/keychain.ts";
 import { askKeychainLease, failKeychainLease } from "../../repositories/keychain/leases.ts";
 import { audited, type Caller } from "../access/audit.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 import { type KeychainSetting, keychainRow } from "./content.ts";
 import { createKeychainLeases } from "./leases.ts";
-import { cacheKeyOf, checkCatalog, hasEnded, type KeychainAsked, placeFor } from "./placement.ts";
+import { cacheKeyOf, checkCatalog, hasEnded, type KeychainRequest, placeFor } from "./placement.ts";
 import { createKeychainReading, type KeychainEntry, type KeychainReadDeps } from "./read.ts";
 
 /** What was kept. */
@@ -28,20 +28,20 @@ export interface Keychain {
    * Reads an entry and counts the read. What an execution that has ended owns is not found, and nor is that of one that there
    * is not. Throws `FlowError` INVALID_INPUT for a local or shared entry without an execution.
    */
-  get(asked: KeychainAsked, caller: Caller): Promise<KeychainEntry>;
+  get(request: KeychainRequest, caller: Caller): Promise<KeychainEntry>;
   /**
    * Keeps an entry, or replaces it. Throws `FlowError` INVALID_INPUT as above, NOT_FOUND for a playbook or an execution that there
    * is not, CONFLICT for one that has ended, INVALID_SECRET for data that violate `schema`, with every failure, TOO_LARGE.
    */
-  set(asked: KeychainAsked, setting: KeychainSetting, caller: Caller): Promise<KeychainSaved>;
+  set(request: KeychainRequest, setting: KeychainSetting, caller: Caller): Promise<KeychainSaved>;
   /** Deletes an entry; false when there was none. */
-  remove(asked: KeychainAsked, caller: Caller): Promise<boolean>;
+  remove(request: KeychainRequest, caller: Caller): Promise<boolean>;
   /** Entries of a catalog entry, never their data. Throws `FlowError` NOT_FOUND for an unknown one. */
-  list(catalogId: string, page: PageAsked): Promise<Listed<KeychainListed>>;
+  list(catalogId: string, page: PageQuery): Promise<Listed<KeychainListed>>;
   /** See `KeychainStore.lease`; throws as {@link set} does. */
-  lease(asked: KeychainAsked, ask: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer>;
+  lease(request: KeychainRequest, ask: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer>;
   /** See `KeychainStore.fail`; false when the lease is another holder's. */
-  fail(asked: KeychainAsked, holder: string, message: string): Promise<boolean>;
+  fail(request: KeychainRequest, holder: string, message: string): Promise<boolean>;
 }
 
 /** What the keychain is made of. */
@@ -54,13 +54,13 @@ export interface KeychainDeps extends KeychainReadDeps {
 export function createKeychain(deps: KeychainDeps): Keychain {
   const { database } = deps;
   const read = createKeychainReading(deps);
-  const leases = createKeychainLeases((cacheKey, asked) => askKeychainLease(database, cacheKey, asked));
+  const leases = createKeychainLeases((cacheKey, request) => askKeychainLease(database, cacheKey, request));
   return {
-    get: (asked, caller) => read(asked, auditOf(caller, "keychain.read", asked)),
-    async set(asked, setting, caller) {
-      const place = await placeFor(database, asked);
-      const row = keychainRow(deps.keys, asked, setting, place);
-      const saved = await saveKeychainEntry(database, row, auditOf(caller, "keychain.write", asked));
+    get: (request, caller) => read(request, auditOf(caller, "keychain.read", request)),
+    async set(request, setting, caller) {
+      const place = await placeFor(database, request);
+      const row = keychainRow(deps.keys, request, setting, place);
+      const saved = await saveKeychainEntry(database, row, auditOf(caller, "keychain.write", request));
       const { cacheKey, owner } = place;
       // Only an owner that has ended meanwhile keeps a row from being written.
       if (saved === undefined) throw hasEnded(owner ?? { executionId: "" });
@@ -68,8 +68,12 @@ export function createKeychain(deps: KeychainDeps): Keychain {
       leases.changed(cacheKey);
       return { cacheKey, ...saved };
     },
-    remove: async (asked, caller) =>
-      await deleteKeychainEntry(database, await cacheKeyOf(database, asked), auditOf(caller, "keychain.delete", asked)),
+    remove: async (request, caller) =>
+      await deleteKeychainEntry(
+        database,
+        await cacheKeyOf(database, request),
+        auditOf(caller, "keychain.delete", request),
+      ),
     async list(catalogId, { limit, cursor }) {
       await checkCatalog(database, catalogId);
       const after = cursor === undefined ? undefined : textCursor(cursor);
@@ -78,13 +82,13 @@ export function createKeychain(deps: KeychainDeps): Keychain {
       const last = items.at(-1);
       return { items, nextCursor: found.length > limit && last !== undefined ? encodeCursor(last.cacheKey) : null };
     },
-    async lease(asked, ask, signal) {
-      const { cacheKey } = await placeFor(database, asked);
+    async lease(request, ask, signal) {
+      const { cacheKey } = await placeFor(database, request);
       return await leases.ask(cacheKey, ask, signal);
     },
-    async fail(asked, holder, message) {
-      const cacheKey = await cacheKeyOf(database, asked);
-      const failed = await failKeychainLease(database, cacheKey, { holder, message, toldMs: FAILURE_REMEMBERED_MS });
+    async fail(request, holder, message) {
+      const cacheKey = await cacheKeyOf(database, request);
+      const failed = await failKeychainLease(database, cacheKey, { holder, message, keepMs: FAILURE_REMEMBERED_MS });
       leases.changed(cacheKey);
       return failed;
     },
@@ -92,7 +96,7 @@ export function createKeychain(deps: KeychainDeps): Keychain {
 }
 
 /** No row of the audit log tells more than who had which entry. */
-function auditOf(caller: Caller, action: string, { scope, catalogId, name, executionId }: KeychainAsked): AuditEntry {
+function auditOf(caller: Caller, action: string, { scope, catalogId, name, executionId }: KeychainRequest): AuditEntry {
   const detail = { scope_type: scope, ...(executionId !== undefined && { execution_id: executionId }) };
   return audited(caller, action, `keychain/${catalogId}/${name}`, { detail });
 }

@@ -1,5 +1,5 @@
 import type { LeaseAnswer, LeaseRequest } from "../../ports/keychain.ts";
-import type { LeaseAsked, LeaseOutcome } from "../../repositories/keychain/leases.ts";
+import type { LeaseOutcome, LeaseQuery } from "../../repositories/keychain/leases.ts";
 
 /** Waiting for the right to resolve an entry, by its cache key. */
 export interface KeychainLeases {
@@ -19,7 +19,7 @@ const LOOK_MS = 250;
  * @param lookUp asks the database once.
  */
 export function createKeychainLeases(
-  lookUp: (cacheKey: string, asked: LeaseAsked) => Promise<LeaseOutcome>,
+  lookUp: (cacheKey: string, query: LeaseQuery) => Promise<LeaseOutcome>,
 ): KeychainLeases {
   const queues = new Map<string, Queue>();
   return {
@@ -27,7 +27,7 @@ export function createKeychainLeases(
       const queue =
         queues.get(cacheKey) ??
         createQueue(
-          (asked) => lookUp(cacheKey, asked),
+          (query) => lookUp(cacheKey, query),
           () => queues.delete(cacheKey),
         );
       queues.set(cacheKey, queue);
@@ -54,10 +54,10 @@ interface Waiting {
 }
 
 /** The waiters for one entry, in order of arrival; `onEmpty` is called when none is left. */
-function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmpty: () => void): Queue {
+function createQueue(lookUp: (query: LeaseQuery) => Promise<LeaseOutcome>, onEmpty: () => void): Queue {
   const waiting = new Set<Waiting>();
   let wake = () => {};
-  let isTold = false;
+  let isNotified = false;
   let isRunning = false;
   /** Until the next poll is due, a waiter's time is over, or {@link look} is called. */
   const pause = async (lookAt: number) => {
@@ -74,13 +74,13 @@ function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmp
   const run = async () => {
     isRunning = true;
     for (let lookAt = 0; waiting.size > 0; ) {
-      if (!isTold && performance.now() < lookAt) {
+      if (!isNotified && performance.now() < lookAt) {
         await pause(lookAt);
         // A waiter that joined meanwhile has requested a poll; that comes first.
-        if (!isTold) expire([...waiting]);
+        if (!isNotified) expire([...waiting]);
         continue;
       }
-      isTold = false;
+      isNotified = false;
       try {
         lookAt = (await lookOnce(waiting, lookUp)) === "again" ? 0 : performance.now() + LOOK_MS;
       } catch (error) {
@@ -93,7 +93,7 @@ function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmp
   };
 
   const look = () => {
-    isTold = true;
+    isNotified = true;
     wake();
   };
   return {
@@ -122,22 +122,22 @@ function createQueue(lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>, onEmp
 /** Polls once on behalf of the first waiter; the answer resolves all waiters that were queued when it started. */
 async function lookOnce(
   waiting: ReadonlySet<Waiting>,
-  lookUp: (asked: LeaseAsked) => Promise<LeaseOutcome>,
+  lookUp: (query: LeaseQuery) => Promise<LeaseOutcome>,
 ): Promise<"again" | "later"> {
   for (const one of [...waiting]) if (one.signal.aborted) one.answer(HELD);
   const there = [...waiting];
   const [first] = there;
   if (first === undefined) return "later";
-  let asked = first;
+  let query = first;
   let outcome = await lookUp(first.ask);
   // A holder that asks again, because its answer got lost on the way, need not stand first in line.
   const again = outcome.status === "held" ? holderOf(there, outcome.holder) : undefined;
   if (again !== undefined && again !== first) {
-    asked = again;
+    query = again;
     outcome = await lookUp(again.ask);
   }
   if (outcome.status === "granted") {
-    asked.answer(outcome);
+    query.answer(outcome);
     return "again";
   }
   if (outcome.status !== "held") for (const one of there) one.answer(outcome);

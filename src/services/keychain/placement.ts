@@ -13,25 +13,25 @@ export interface KeychainPlace {
 }
 
 /** The key of an entry that may be kept. Throws `FlowError` INVALID_INPUT, NOT_FOUND, CONFLICT. */
-export async function placeFor(database: Database, asked: KeychainAsked): Promise<KeychainPlace> {
-  const { scope, catalogId, name } = asked;
-  const [owner] = await Promise.all([ownerOf(database, asked), checkCatalog(database, catalogId)]);
-  const executionId = neededExecution(asked);
+export async function placeFor(database: Database, request: KeychainRequest): Promise<KeychainPlace> {
+  const { scope, catalogId, name } = request;
+  const [owner] = await Promise.all([ownerOf(database, request), checkCatalog(database, catalogId)]);
+  const executionId = requiredExecution(request);
   if (executionId !== undefined && owner === undefined) throw unknownExecution(executionId);
   if (owner?.isOpen === false) throw hasEnded(owner);
   return { cacheKey: cacheKeyPrefix(scope, catalogId, name) + (owner?.executionId ?? ""), owner };
 }
 
 /** The key of an entry, which need not exist. An unknown execution is never a root. */
-export async function cacheKeyOf(database: Database, asked: KeychainAsked): Promise<string> {
-  const { scope, catalogId, name } = asked;
-  const owner = await ownerOf(database, asked);
-  return cacheKeyPrefix(scope, catalogId, name) + (owner?.executionId ?? neededExecution(asked) ?? "");
+export async function cacheKeyOf(database: Database, request: KeychainRequest): Promise<string> {
+  const { scope, catalogId, name } = request;
+  const owner = await ownerOf(database, request);
+  return cacheKeyPrefix(scope, catalogId, name) + (owner?.executionId ?? requiredExecution(request) ?? "");
 }
 
-async function ownerOf(database: Database, asked: KeychainAsked): Promise<KeychainOwner | undefined> {
-  const executionId = neededExecution(asked);
-  return executionId === undefined ? undefined : await findKeychainOwner(database, asked.scope, executionId);
+async function ownerOf(database: Database, request: KeychainRequest): Promise<KeychainOwner | undefined> {
+  const executionId = requiredExecution(request);
+  return executionId === undefined ? undefined : await findKeychainOwner(database, request.scope, executionId);
 }
 
 /** Throws `FlowError` NOT_FOUND. */
@@ -47,7 +47,7 @@ export function hasEnded({ executionId }: Pick<KeychainOwner, "executionId">): F
 }
 
 /** Which entry. */
-export interface KeychainAsked {
+export interface KeychainRequest {
   catalogId: string;
   name: string;
   scope: KeychainScope;
@@ -72,7 +72,7 @@ export function keychainBound(cacheKey: string): string {
 }
 
 /** The execution that names an entry; undefined for a global one. Throws `FlowError` INVALID_INPUT when it is missing. */
-export function neededExecution({ scope, executionId }: KeychainAsked): string | undefined {
+export function requiredExecution({ scope, executionId }: KeychainRequest): string | undefined {
   if (scope === "global") return undefined;
   if (executionId !== undefined) return executionId;
   const why = `execution_id: is required with scope_type ${scope}, whose entries belong to an execution`;

@@ -7,7 +7,7 @@ import { type KeychainScope, keptSchema } from "../../schema/api/keychain.ts";
 import { secretProblems } from "../../schema/rules/secret-schema.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { openContent } from "./content.ts";
-import { cacheKeyPrefix, type KeychainAsked, neededExecution } from "./placement.ts";
+import { cacheKeyPrefix, type KeychainRequest, requiredExecution } from "./placement.ts";
 
 /** How an entry was found. */
 export type KeychainEntry = { cacheKey: string } & (
@@ -39,7 +39,7 @@ export interface KeychainReadDeps {
 /** Reading, one statement at a time for each entry: those that come meanwhile are the next one together. */
 export function createKeychainReading(
   deps: KeychainReadDeps,
-): (asked: KeychainAsked, audit: AuditEntry) => Promise<KeychainEntry> {
+): (request: KeychainRequest, audit: AuditEntry) => Promise<KeychainEntry> {
   const { database } = deps;
   const find = groupReads((_, readers: readonly [Reader, ...Reader[]]) => {
     const [{ prefix, scope, executionId }] = readers;
@@ -48,10 +48,10 @@ export function createKeychainReading(
       ? readGlobalEntry(database, prefix, reads)
       : readOwnedEntry(database, { prefix, scope, executionId }, reads);
   });
-  return async (asked, audit) => {
-    const { scope, catalogId, name } = asked;
+  return async (request, audit) => {
+    const { scope, catalogId, name } = request;
     const prefix = cacheKeyPrefix(scope, catalogId, name);
-    const executionId = neededExecution(asked);
+    const executionId = requiredExecution(request);
     const { ownerId, row } = await find(prefix + (executionId ?? ""), { prefix, scope, executionId, audit });
     return entryOf(deps, prefix + (ownerId ?? executionId ?? ""), row);
   };

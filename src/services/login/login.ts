@@ -6,7 +6,7 @@ import type { Callbacks, Expected } from "./callbacks.ts";
 import type { LoginLimit } from "./rate-limit.ts";
 
 /** Who wants to log in, with an ID token or a code for one, and from where. */
-export type LoginAsked = ({ idpToken: string } | { code: AuthorizationCode }) & {
+export type LoginRequest = ({ idpToken: string } | { code: AuthorizationCode }) & {
   idpDomain: string;
   address: string | undefined;
   userAgent: string | undefined;
@@ -61,7 +61,7 @@ const WATCH_AFTER_MS = 500;
  * is only the signal: the server says afterwards whose session it is, so a forged callback gives nothing.
  * Throws `FlowError` RATE_LIMITED, FORBIDDEN, UNAUTHENTICATED, INVALID_LOGIN, TIMEOUT, UNAVAILABLE, SERVER_UNREACHABLE.
  */
-export function createLogin(deps: LoginDeps): (asked: LoginAsked) => Promise<LoggedIn> {
+export function createLogin(deps: LoginDeps): (request: LoginRequest) => Promise<LoggedIn> {
   return async ({ idpDomain, address, userAgent, ...proof }) => {
     // Unknown domains share one counter: callers can send arbitrary text.
     const name = idpDomain.trim().toLowerCase();

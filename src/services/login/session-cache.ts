@@ -3,8 +3,8 @@ import type { ChangedSessions, SessionEntry } from "../../schema/api/gateway.ts"
 /** Tells which entries of a cache no change has come after. */
 export interface Freshness {
   /** Changes are received from now on, or (`false`) no longer. */
-  hears(isHeard: boolean): void;
-  isHeard(): boolean;
+  onListening(isListening: boolean): void;
+  isListening(): boolean;
   changed(change: ChangedSessions): void;
   /** `elsewhere`: the entry was made by another process, whose clock may differ. */
   isFresh(tokenSha256: string, entry: SessionEntry, made: "here" | "elsewhere"): boolean;
@@ -29,11 +29,11 @@ export function createFreshness(now: () => number, ageMs: number): Freshness {
     since = at;
   };
   return {
-    hears(isHeard) {
-      since = isHeard ? now() : undefined;
+    onListening(isListening) {
+      since = isListening ? now() : undefined;
       changedAt.clear();
     },
-    isHeard: () => since !== undefined,
+    isListening: () => since !== undefined,
     changed(change) {
       const at = now();
       if (change !== "all") for (const tokenSha256 of change) changedAt.set(tokenSha256, at);

@@ -18,7 +18,7 @@ export interface Sessions {
   /** Something changed: what is cached of it counts no more. */
   changed(change: ChangedSessions): void;
   /** Changes are received from now on, or (`false`) no longer. */
-  hears(isHeard: boolean): void;
+  onListening(isListening: boolean): void;
 }
 
 /** What {@link createSessions} needs. */
@@ -59,7 +59,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   };
 
   const stored = async (tokenSha256: string): Promise<SessionEntry | undefined> => {
-    if (store === undefined || !fresh.isHeard()) return undefined;
+    if (store === undefined || !fresh.isListening()) return undefined;
     try {
       const found = await store.get(BUCKET, tokenSha256);
       const entry = found === undefined ? undefined : decodeSession(found.value);
@@ -99,7 +99,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       }
       known.delete(tokenSha256);
       // Who comes while the server is asked takes the same answer, but none that was begun before the last change.
-      const begun = fresh.isHeard() ? asking.get(tokenSha256) : undefined;
+      const begun = fresh.isListening() ? asking.get(tokenSha256) : undefined;
       if (begun !== undefined) return await begun;
       const looking = look(tokenSha256, address);
       asking.set(tokenSha256, looking);
@@ -118,8 +118,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
         store?.delete(BUCKET, key).catch(deps.onFault);
       }
     },
-    hears(isHeard) {
-      fresh.hears(isHeard);
+    onListening(isListening) {
+      fresh.onListening(isListening);
       known.clear();
       asking.clear();
     },

@@ -81,13 +81,13 @@ export function createRetention(deps: RetentionDeps): Retention {
   let behind: readonly Step[] = [];
   /** When all kinds were looked at, in milliseconds since 1970. */
   let wholeAt = Number.NEGATIVE_INFINITY;
-  let untold = nothing();
+  let unreported = nothing();
   const goesOn = async () => !isEnding && token !== undefined && (await renewLease(database, LEASE, token, leaseMs));
   const tell = () => {
-    if (Object.values(untold).some((what) => (typeof what === "number" ? what : what.length) > 0)) {
-      deps.onRemoved(untold);
+    if (Object.values(unreported).some((what) => (typeof what === "number" ? what : what.length) > 0)) {
+      deps.onRemoved(unreported);
     }
-    untold = nothing();
+    unreported = nothing();
   };
   const run = async () => {
     if (isEnding) return undefined;
@@ -113,7 +113,7 @@ export function createRetention(deps: RetentionDeps): Retention {
       }
     }
     behind = left;
-    untold = sum(untold, removed);
+    unreported = sum(unreported, removed);
     if (left.length === 0 || isEnding) tell();
     return removed;
   };

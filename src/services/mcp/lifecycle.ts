@@ -4,10 +4,10 @@ import type { JsonObject } from "../../schema/words/json.ts";
 import { type McpResource, mcpResourcePaths, readMcpResource } from "../../schema/words/mcp-resource.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Executions } from "../executions/executions.ts";
-import type { StartAsked, Started } from "../executions/start-execution.ts";
+import type { ExecutionRequest, Started } from "../executions/start-execution.ts";
 
 /** An action on an MCP resource, as a caller asks for it. */
-export interface LifecycleAsked extends Pick<StartAsked, "idempotency" | "startedBy" | "traceparent"> {
+export interface LifecycleRequest extends Pick<ExecutionRequest, "idempotency" | "startedBy" | "traceparent"> {
   /** Catalog path of the resource; `mcp/` before it may be left out. */
   resource: string;
   action: string;
@@ -35,7 +35,7 @@ export interface LifecycleStarted extends Started {
 export function runLifecycleAction({
   catalog,
   executions,
-}: LifecycleDeps): (asked: LifecycleAsked) => Promise<LifecycleStarted> {
+}: LifecycleDeps): (request: LifecycleRequest) => Promise<LifecycleStarted> {
   return async ({ resource: name, action, permit, ...about }) => {
     const resource = await findResource(catalog, name);
     // Check permission before lookup, so that a refused caller cannot probe which resources exist.

@@ -24,7 +24,7 @@ export interface AgentCaller {
 }
 
 /** A call of a tool. */
-export interface CallAsked {
+export interface ToolCallRequest {
   /** The tool's name. */
   name: string;
   inputs: JsonObject;
@@ -43,7 +43,7 @@ export interface BegunCall {
 }
 
 /** Progress, with the id of the event that it comes from. */
-export interface ToldProgress extends CallProgress {
+export interface EventProgress extends CallProgress {
   eventId: number;
 }
 
@@ -53,14 +53,14 @@ export interface AgentCalls {
    * Starts the agent's execution, and is done. Throws `FlowError` NOT_FOUND for a name that is no tool's, INVALID_INPUT for inputs
    * that the tool's schema refuses, and what a start throws.
    */
-  begin(caller: AgentCaller, asked: CallAsked): Promise<BegunCall>;
+  begin(caller: AgentCaller, request: ToolCallRequest): Promise<BegunCall>;
   /**
    * The call that the caller began under this key, on whichever server. It may be overtaken by what asks for it, so that it is
    * looked for again for some seconds, until `signal` is aborted; undefined if there is none.
    */
   find(caller: AgentCaller, key: string, signal: AbortSignal): Promise<BegunCall | undefined>;
   /** What happens in the execution of a call, to its end; `idle` about once a second when there was nothing. */
-  follow(call: BegunCall, signal: AbortSignal): AsyncGenerator<ToldProgress | "idle">;
+  follow(call: BegunCall, signal: AbortSignal): AsyncGenerator<EventProgress | "idle">;
   /** Waits for the end; undefined when `signal` was aborted before. */
   end(call: BegunCall, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** Cancels the execution of a call, and what it has called. False when there is no such call, see {@link AgentCalls.find}. */
@@ -78,7 +78,7 @@ export function createAgentCalls(deps: {
   executions: Pick<Executions, "start" | "startedUnder" | "detail" | "follow" | "outcome" | "cancel">;
 }): AgentCalls {
   const { tools, executions } = deps;
-  const start = async (caller: AgentCaller, { name, inputs, key }: CallAsked): Promise<BegunCall> => {
+  const start = async (caller: AgentCaller, { name, inputs, key }: ToolCallRequest): Promise<BegunCall> => {
     const tool = await allowedTool(tools, caller, name);
     checkInputs(tool, inputs);
     const bodySha256 = createHash("sha256")
@@ -113,10 +113,10 @@ export function createAgentCalls(deps: {
     return call;
   };
   return {
-    async begin(caller, asked) {
-      const begun = start(caller, asked);
-      if (asked.key === undefined) return await begun;
-      const name = `${caller.id} ${asked.key}`;
+    async begin(caller, request) {
+      const begun = start(caller, request);
+      if (request.key === undefined) return await begun;
+      const name = `${caller.id} ${request.key}`;
       beginning.set(name, begun);
       try {
         return await begun;

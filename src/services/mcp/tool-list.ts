@@ -54,8 +54,8 @@ export function createAgentTools(catalog: Pick<Catalog, "agents" | "find" | "lis
     async list(visible, cursor) {
       let next = cursor ?? null;
       for (let page = 1; ; page += 1) {
-        const asked = { limit: PAGE, visible, ...(next !== null && { cursor: next }) };
-        const { items, nextCursor } = await catalog.agents(asked);
+        const query = { limit: PAGE, visible, ...(next !== null && { cursor: next }) };
+        const { items, nextCursor } = await catalog.agents(query);
         const tools = items.flatMap((entry) => agentTool(entry) ?? []);
         if (tools.length > 0 || nextCursor === null || page === PAGES_MAX) return { tools, nextCursor };
         next = nextCursor;

@@ -44,14 +44,14 @@ const DEFAULT_CHARS_MAX = 1_000;
 export function agentTool({ catalogId, path, metadata, payload }: AgentEntry): AgentTool | undefined {
   const exposed = own(metadata, "exposes_as_mcp");
   if (exposed === false || !isVisible(metadata)) return undefined;
-  const said = isJsonObject(exposed) ? exposed : {};
-  const declared = cleanObjectSchema(own(said, "input_schema"));
-  const resultSchema = cleanAnySchema(own(said, "output_schema"));
-  const annotations = annotationsOf(own(said, "annotations"));
-  const described = textOf(own(said, "description")) ?? textOf(own(metadata, "description"));
+  const declaration = isJsonObject(exposed) ? exposed : {};
+  const declared = cleanObjectSchema(own(declaration, "input_schema"));
+  const resultSchema = cleanAnySchema(own(declaration, "output_schema"));
+  const annotations = annotationsOf(own(declaration, "annotations"));
+  const described = textOf(own(declaration, "description")) ?? textOf(own(metadata, "description"));
   return {
     name: agentToolName(path),
-    title: textOf(own(said, "title")) ?? textOf(own(metadata, "name")) ?? path,
+    title: textOf(own(declaration, "title")) ?? textOf(own(metadata, "name")) ?? path,
     description: (described ?? `Runs the agent '${path}' and gives its result.`).slice(0, DESCRIPTION_CHARS_MAX),
     inputSchema: declared ?? schemaOfDefaults(own(payload, "workload")),
     isDeclared: declared !== undefined,
@@ -101,8 +101,8 @@ const ANNOTATIONS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openW
 function annotationsOf(value: unknown): Record<string, boolean> | undefined {
   if (!isJsonObject(value)) return undefined;
   const given = ANNOTATIONS.flatMap((name) => {
-    const said = own(value, name);
-    return typeof said === "boolean" ? [[name, said] as const] : [];
+    const declaration = own(value, name);
+    return typeof declaration === "boolean" ? [[name, declaration] as const] : [];
   });
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }

@@ -37,10 +37,10 @@ function rank({ level }: Cause): number {
   return level === "anomaly" ? 0 : 1;
 }
 
-type Told = Parameters<typeof finding>[0] & { action?: "sweep" };
+type CauseInput = Parameters<typeof finding>[0] & { action?: "sweep" };
 
-function cause({ action, ...told }: Told): Cause {
-  return { ...finding(told), action: action ?? null };
+function cause({ action, ...input }: CauseInput): Cause {
+  return { ...finding(input), action: action ?? null };
 }
 
 function missingParts({ missing }: Seen): Cause[] {

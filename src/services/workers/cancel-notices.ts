@@ -16,7 +16,7 @@ export interface CancelNotices {
 }
 
 interface Waiting {
-  heard: Set<string>;
+  cancelled: Set<string>;
   wake: () => void;
 }
 
@@ -29,7 +29,7 @@ export function createCancelNotices(deps: {
   const listeners = new Map<string, Set<Waiting>>();
   return {
     listen(worker) {
-      const waiting: Waiting = { heard: new Set(), wake: () => undefined };
+      const waiting: Waiting = { cancelled: new Set(), wake: () => undefined };
       const all = listeners.get(worker) ?? new Set();
       listeners.set(worker, all.add(waiting));
       return {
@@ -48,7 +48,7 @@ export function createCancelNotices(deps: {
         for (const { commandId, worker } of wanted) {
           if (!cancelled.has(commandId)) continue;
           for (const waiting of listeners.get(worker) ?? []) {
-            waiting.heard.add(commandId);
+            waiting.cancelled.add(commandId);
             waiting.wake();
           }
         }
@@ -63,11 +63,11 @@ export function createCancelNotices(deps: {
 const COMPANY_MS = 20;
 
 async function hear(waiting: Waiting, ms: number, signal: AbortSignal): Promise<string[]> {
-  if (waiting.heard.size === 0) await pause(waiting, ms, signal);
-  if (waiting.heard.size > 0) await pause({ ...waiting, wake: () => undefined }, COMPANY_MS, signal);
-  const heard = [...waiting.heard];
-  waiting.heard.clear();
-  return heard;
+  if (waiting.cancelled.size === 0) await pause(waiting, ms, signal);
+  if (waiting.cancelled.size > 0) await pause({ ...waiting, wake: () => undefined }, COMPANY_MS, signal);
+  const cancelled = [...waiting.cancelled];
+  waiting.cancelled.clear();
+  return cancelled;
 }
 
 /** Until somebody wakes it, the time is over, or the signal is aborted. */

@@ -11,7 +11,7 @@ import {
 } from "../../repositories/workers/workers.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
-import type { Listed, PageAsked } from "../catalog/catalog.ts";
+import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 import type { ClaimedCommand } from "../orchestration/rounds/types.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
@@ -69,7 +69,7 @@ export interface Workers {
    */
   deregister(name: string, instance?: string): Promise<void>;
   /** In the order of names. `isStale`: ready or draining by its own word, and silent for too long. */
-  list(page: PageAsked): Promise<Listed<PoolWorker & { isStale: boolean }>>;
+  list(page: PageQuery): Promise<Listed<PoolWorker & { isStale: boolean }>>;
   /**
    * One command by its id. Throws `FlowError` NOT_FOUND, `already_terminal`, or `active_claim` with the seconds after which to
    * ask again in `detail.retry_after_seconds`.

@@ -297,10 +297,10 @@ export class Interpreter {
   }
 
   private diedEarly(options: InterpreterOptions, exitCode: number | null): FlowError {
-    const said = this.startupText.trim();
+    const output = this.startupText.trim();
     if (exitCode === EXIT_TOO_OLD)
-      return unusable(options.pythonPath, `it is ${said}, and ${PYTHON_MINIMUM} is needed`);
-    return unusable(options.pythonPath, `it ended at once${said === "" ? "" : `, saying: ${said}`}`);
+      return unusable(options.pythonPath, `it is ${output}, and ${PYTHON_MINIMUM} is needed`);
+    return unusable(options.pythonPath, `it ended at once${output === "" ? "" : `, saying: ${output}`}`);
   }
 }
 

@@ -33,7 +33,7 @@ const REQUEST_MS = 30_000;
 /** What a service account's token is for where nothing says it. */
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 /** A token whose lifetime nobody told is asked for again after this time. */
-const UNTOLD_MS = 300_000;
+const UNKNOWN_LIFE_MS = 300_000;
 
 /** Tokens and secrets by requests. What a kind needs beyond plain requests is loaded when it is first used. */
 export function createRequestedSecrets(options: SecretSourceOptions): SecretSource {
@@ -49,7 +49,7 @@ export function createRequestedSecrets(options: SecretSourceOptions): SecretSour
     tokens,
     now,
     machine: { metadataUrl: addresses.metadataUrl, accessToken: options.adcAccessToken },
-    token: (credential, wish, signal) => token(parts, credential, wish, signal),
+    token: (credential, options, signal) => token(parts, credential, options, signal),
   };
   return {
     async obtain(kind, definition, credential, signal) {
@@ -85,12 +85,13 @@ async function entryFields(
   signal: AbortSignal,
 ): Promise<ObtainedSecret> {
   if (kind === "oauth2" && own(definition, "endpoint") === undefined && credential !== undefined) {
-    return await fetchFields(parts, credential, wishOf(definition), signal);
+    return await fetchFields(parts, credential, tokenOptionsOf(definition), signal);
   }
   let headers: Readonly<Record<string, string>> = {};
   if (credential !== undefined) {
     const { resolveHttpAuth } = await import("../http/auth.ts");
-    const tokenOf = async (wanted: StoredCredential) => (await parts.token(wanted, wishOf(definition), signal)).token;
+    const tokenOf = async (wanted: StoredCredential) =>
+      (await parts.token(wanted, tokenOptionsOf(definition), signal)).token;
     const auth = await resolveHttpAuth(undefined, { default: credential }, tokenOf);
     if (Object.keys(auth.query).length > 0) {
       throw new FlowError("INVALID_INPUT", `Credential '${credential.name}' goes into the query: put it into 'data'.`);
@@ -147,7 +148,7 @@ function accountKey(value: Json | undefined): JsonObject | undefined {
   }
 }
 
-function wishOf(definition: JsonObject): TokenOptions {
+function tokenOptionsOf(definition: JsonObject): TokenOptions {
   const scopes = wordsField(definition, "scopes");
   const audience = textField(definition, "target_audience");
   return { ...(scopes !== undefined && { scopes }), ...(audience !== undefined && { audience }) };
@@ -157,31 +158,31 @@ function wishOf(definition: JsonObject): TokenOptions {
 async function token(
   parts: TokenParts,
   credential: StoredCredential,
-  wish: TokenOptions,
+  options: TokenOptions,
   signal: AbortSignal,
 ): Promise<AccessToken> {
   const given = givenToken(credential);
-  if (given !== undefined) return { token: given, expiresAt: parts.now() + UNTOLD_MS };
+  if (given !== undefined) return { token: given, expiresAt: parts.now() + UNKNOWN_LIFE_MS };
   const fetch = async (): Promise<AccessToken> => {
     // Not the caller's signal: others wait for the same token, and each request has its own time.
     const untied = new AbortController().signal;
     if (isMachine(credential)) {
       const { machineToken } = await import("./metadata-service.ts");
-      return await machineToken(parts.send, parts.machine, scoped(credential, wish), parts.now(), untied);
+      return await machineToken(parts.send, parts.machine, scoped(credential, options), parts.now(), untied);
     }
-    const { fields, ttlSeconds } = await fetchFields(parts, credential, wish, untied);
-    const lifeMs = ttlSeconds === undefined ? UNTOLD_MS : ttlSeconds * 1_000;
-    const field = wish.audience === undefined ? "access_token" : "id_token";
+    const { fields, ttlSeconds } = await fetchFields(parts, credential, options, untied);
+    const lifeMs = ttlSeconds === undefined ? UNKNOWN_LIFE_MS : ttlSeconds * 1_000;
+    const field = options.audience === undefined ? "access_token" : "id_token";
     return { token: String(fields[field]), expiresAt: parts.now() + lifeMs };
   };
-  return await untilAborted(parts.tokens.get(cacheKey(credential, wish), fetch), signal);
+  return await untilAborted(parts.tokens.get(cacheKey(credential, options), fetch), signal);
 }
 
 /** The fields of the answer to a credential's token request. */
 async function fetchFields(
   parts: TokenParts,
   credential: StoredCredential,
-  wish: TokenOptions,
+  options: TokenOptions,
   signal: AbortSignal,
 ): Promise<ObtainedSecret> {
   const { type, data, name } = credential;
@@ -189,13 +190,13 @@ async function fetchFields(
   const given = givenToken(credential);
   if (given !== undefined) return { fields: { access_token: given } };
   if (isMachine(credential)) {
-    const { token: text, expiresAt } = await parts.token(credential, wish, signal);
+    const { token: text, expiresAt } = await parts.token(credential, options, signal);
     return withTtl({ access_token: text, expires_in: Math.floor((expiresAt - parts.now()) / 1_000) });
   }
   if (isServiceAccount(credential)) {
     const { requestByAssertion } = await import("./service-account.ts");
-    const scopes = scoped(credential, wish).scopes ?? [SCOPE];
-    const { audience } = wish;
+    const scopes = scoped(credential, options).scopes ?? [SCOPE];
+    const { audience } = options;
     const claim = audience === undefined ? { scope: scopes.join(" ") } : { target_audience: audience };
     const answer = await requestByAssertion(parts.send, where, data, claim, parts.now(), signal);
     if (audience === undefined) return withTtl(tokenFields(answer));
@@ -206,9 +207,9 @@ async function fetchFields(
     return { fields: { id_token: text }, ttlSeconds: Math.max(1, ttlSeconds) };
   }
   if (type.toLowerCase() === "oauth2" || textField(data, "token_url") !== undefined) {
-    if (wish.audience !== undefined) throw noIdentity(where, type);
+    if (options.audience !== undefined) throw noIdentity(where, type);
     const { requestClientToken } = await import("./oauth2-client.ts");
-    return withTtl(await requestClientToken(parts.send, where, data, wish.scopes, signal));
+    return withTtl(await requestClientToken(parts.send, where, data, options.scopes, signal));
   }
   throw new FlowError(
     "INVALID_INPUT",
@@ -241,9 +242,9 @@ function isServiceAccount({ type, data }: StoredCredential): boolean {
 }
 
 /** The wish, with the credential's own scopes where it has none. */
-function scoped({ data }: StoredCredential, wish: TokenOptions): TokenOptions {
-  const scopes = wish.scopes ?? wordsField(data, "scopes", "scope");
-  return { ...wish, ...(scopes !== undefined && { scopes }) };
+function scoped({ data }: StoredCredential, options: TokenOptions): TokenOptions {
+  const scopes = options.scopes ?? wordsField(data, "scopes", "scope");
+  return { ...options, ...(scopes !== undefined && { scopes }) };
 }
 
 function noIdentity(where: string, type: string): FlowError {

@@ -22,7 +22,7 @@ export async function runIterations(
   let next = 0;
   let ended = 0;
   let isStopped = false;
-  const lane = async () => {
+  const runLane = async () => {
     while (!isStopped && !signal.aborted && next < loop.items.length) {
       const offset = next;
       next += 1;
@@ -35,7 +35,7 @@ export async function runIterations(
   const lanes = Math.max(1, Math.min(loop.max_in_flight, loop.items.length));
   const stopped = async () => {
     try {
-      await lane();
+      await runLane();
     } catch (error) {
       isStopped = true;
       throw error;

@@ -48,7 +48,7 @@ export async function runClaimedCommand(
     await report([{ type: "command.failed", at: parts.deps.clock.now(), command_id, attempt, step, error }]);
     return;
   }
-  const children = telling(parts.childrenOf(claim), waitsForChild);
+  const children = observeWaits(parts.childrenOf(claim), waitsForChild);
   const deps = { ...parts.deps, results: parts.resultsOf(claim), children };
   const trace = parts.traceOf?.(claim.work);
   if (trace === undefined) return await runCommand(deps, program, claim.work, report, claim.signal);
@@ -80,7 +80,7 @@ function observed(report: Report, trace: ClaimTrace): Report {
 }
 
 /** The same runner, which tells when a wait for a child begins and ends. */
-function telling(children: ChildRunner, waits: (waits: boolean) => void): ChildRunner {
+function observeWaits(children: ChildRunner, waits: (waits: boolean) => void): ChildRunner {
   return {
     async run(request, signal) {
       if (request.async) return await children.run(request, signal);

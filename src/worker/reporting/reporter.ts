@@ -9,7 +9,7 @@ import { eventText } from "./serialize-event.ts";
 /** Requests that are under way at a time: what gathers meanwhile goes together, which makes batches without a timer. */
 const REQUESTS_MAX = 2;
 /** How long events that end no command may wait for company. */
-const COMPANY_MS = 20;
+const BATCH_WAIT_MS = 20;
 /** Bytes that wait or are under way after which whoever reports more has to wait. */
 const OUTSTANDING_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -52,7 +52,7 @@ export function createReporter<C extends { readonly work: ClaimedWork }>(parts: 
     room.look();
   };
   const delivery: Delivery<C> = { claims: () => claims, abandon, answered, signal: stopped.signal };
-  const lanes = createLanes(parts, {
+  const sender = createSender(parts, {
     next: (isOverdue) => ((queue.isUrgent() || isOverdue) && !stopped.signal.aborted ? queue.take() : []),
     isEmpty: () => queue.isEmpty(),
     send: async (batch) => {
@@ -74,7 +74,7 @@ export function createReporter<C extends { readonly work: ClaimedWork }>(parts: 
       const texts = events.map((event) => eventText(event, execution_id));
       const isEnd = events.some(({ type }) => type === "command.completed" || type === "command.failed");
       queue.add(outbox, texts, isEnd);
-      lanes.added(queue.isUrgent());
+      sender.added(queue.isUrgent());
       if (turns.isOver()) await turns.next();
       await room.wait();
     };
@@ -95,19 +95,19 @@ export function createReporter<C extends { readonly work: ClaimedWork }>(parts: 
   };
 }
 
-/** What {@link createLanes} takes batches from. */
-interface LaneWork<C> {
+/** What {@link createSender} takes batches from. */
+interface BatchSource<C> {
   next(isOverdue: boolean): Part<C>[];
   isEmpty(): boolean;
   send(batch: Part<C>[]): Promise<void>;
 }
 
 /** Sends batches, two at a time, as soon as there is a reason: an end of a command, or company that did not come. */
-function createLanes<C>({ clock }: Pick<DeliveryParts<never>, "clock">, work: LaneWork<C>) {
+function createSender<C>({ clock }: Pick<DeliveryParts<never>, "clock">, work: BatchSource<C>) {
   let requests = 0;
   let isScheduled = false;
   let isOverdue = false;
-  let endCompany: (() => void) | undefined;
+  let cancelTimer: (() => void) | undefined;
 
   const flush = () => {
     isScheduled = false;
@@ -116,8 +116,8 @@ function createLanes<C>({ clock }: Pick<DeliveryParts<never>, "clock">, work: La
       if (batch.length === 0) return;
       if (work.isEmpty()) {
         isOverdue = false;
-        endCompany?.();
-        endCompany = undefined;
+        cancelTimer?.();
+        cancelTimer = undefined;
       }
       requests += 1;
       void work.send(batch).then(() => {
@@ -136,8 +136,8 @@ function createLanes<C>({ clock }: Pick<DeliveryParts<never>, "clock">, work: La
         setImmediate(flush);
       }
       if (isUrgent || requests === REQUESTS_MAX) return;
-      endCompany ??= after(clock, COMPANY_MS, () => {
-        endCompany = undefined;
+      cancelTimer ??= after(clock, BATCH_WAIT_MS, () => {
+        cancelTimer = undefined;
         isOverdue = true;
         flush();
       });
@@ -149,17 +149,17 @@ function createLanes<C>({ clock }: Pick<DeliveryParts<never>, "clock">, work: La
 function createRoom(isThere: () => boolean) {
   const waiting: (() => void)[] = [];
   let isOpen = false;
-  const letGo = () => {
+  const releaseAll = () => {
     for (const go of waiting.splice(0)) go();
   };
   return {
     wait: () => (isOpen || isThere() ? undefined : new Promise<void>((resolve) => waiting.push(resolve))),
     look() {
-      if (waiting.length > 0 && isThere()) letGo();
+      if (waiting.length > 0 && isThere()) releaseAll();
     },
     open() {
       isOpen = true;
-      letGo();
+      releaseAll();
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../../ports/clock.ts";
-import type { KeychainForm, KeychainFound, KeychainKey, KeychainStore, KeychainWrite } from "../../ports/keychain.ts";
+import type { KeychainForm, KeychainKey, KeychainLookup, KeychainStore, KeychainWrite } from "../../ports/keychain.ts";
 import type { ObtainedSecret, SecretSource } from "../../ports/secret-source.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";
@@ -78,7 +78,7 @@ export async function readStored(entry: StoredEntry): Promise<ResolvedEntry | un
   }
 }
 
-function taskOf({ key, definition, executionStartedAt }: StoredEntry, found: KeychainFound): Task {
+function taskOf({ key, definition, executionStartedAt }: StoredEntry, found: KeychainLookup): Task {
   if (found.status !== "expired") return { do: "resolve" };
   if (found.autoRenew) return { do: "renew", config: found.renewConfig, form: found.form };
   if (definition !== undefined && found.expiredAt <= executionStartedAt) return { do: "resolve" };
@@ -102,7 +102,7 @@ async function carryOut(entry: StoredEntry, task: Task, definition: JsonObject |
     const { expiresAt } = await store.set(key, writeOf(task, definition, obtained));
     return { fields: obtained.fields, until: expiresAt };
   } catch (error) {
-    const why = entry.hide(messageOf(error)).slice(0, TOLD_CHARS_MAX);
+    const why = entry.hide(messageOf(error)).slice(0, MESSAGE_CHARS_MAX);
     // Who waits is told by the end of the lease at the latest.
     await store.fail(key, holder, why).catch(() => undefined);
     throw failure(entry, task, why);
@@ -110,7 +110,7 @@ async function carryOut(entry: StoredEntry, task: Task, definition: JsonObject |
 }
 
 /** Longest error that others are told. */
-const TOLD_CHARS_MAX = 2_000;
+const MESSAGE_CHARS_MAX = 2_000;
 
 async function resolve(entry: StoredEntry, definition: JsonObject | undefined): Promise<ObtainedSecret> {
   if (definition === undefined) throw new FlowError("NOT_FOUND", "the playbook does not define it");

@@ -19,7 +19,7 @@ export interface KeychainParts {
   entries: readonly ProgramKeychainEntry[];
   command: Pick<Command, "command_id" | "catalog_id" | "execution_id" | "step" | "context">;
   /** Credentials whose secrets are noted. */
-  deps: Pick<WorkerDeps, "worker" | "clock" | "credentials" | "keychain" | "secretSource" | "standIns" | "log">;
+  deps: Pick<WorkerDeps, "worker" | "clock" | "credentials" | "keychain" | "secretSource" | "usesStandIns" | "log">;
   secrets: Secrets;
   /** Renders an entry's templates; they see `keychain` as given. */
   render(template: Template, keychain: View): Promise<Json>;
@@ -72,7 +72,7 @@ async function standInOf(
   { deps }: KeychainParts,
   { name, kind, ...definition }: KeychainDefinition,
 ): Promise<JsonObject | undefined> {
-  if (deps.standIns !== true || !isRequested(kind)) return undefined;
+  if (deps.usesStandIns !== true || !isRequested(kind)) return undefined;
   if (definition["auth"] === name || definition["credential"] === name) return undefined;
   return (await deps.credentials.find(name))?.data;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LoginAsked } from "../../../src/services/login/login.ts";
+import type { LoginRequest } from "../../../src/services/login/login.ts";
 import { EVIL, PAGE, TOKEN, testGateway } from "../../support/service/gateway-app.ts";
 
 const USER = { user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };
@@ -14,8 +14,8 @@ const BODY = {
 };
 
 function setup() {
-  const asked: LoginAsked[] = [];
-  const login = (one: LoginAsked) => {
+  const asked: LoginRequest[] = [];
+  const login = (one: LoginRequest) => {
     asked.push(one);
     return Promise.resolve({ sessionToken: TOKEN, user: USER, expiresAt: NOW + 3_600_000 });
   };

@@ -317,7 +317,7 @@ test("a stream ends for a user who may no longer see it, as soon as the change a
   const response = await api.guarded.request(`/api/executions/${id}/stream`, { headers });
   assert.equal(response.status, 200);
   await api.database.sql`delete from auth.user_roles where user_id = ${user.userId}`;
-  api.service.sessionChanges.heard({ tokenSha256: user.tokenSha256 });
+  api.service.sessionChanges.changed({ tokenSha256: user.tokenSha256 });
   // To its end: what it still gives is the refusal.
   const text = await response.text();
   assert.match(text, /event: error\ndata: .*"code":"FORBIDDEN"/);

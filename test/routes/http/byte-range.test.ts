@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isKnown, rangeAsked } from "../../../src/routes/http/byte-range.ts";
+import { isKnown, requestedRange } from "../../../src/routes/http/byte-range.ts";
 
 const ETAG = '"abc"';
-const asked = (range: string | undefined, ifRange?: string) => rangeAsked(range, ifRange, { bytes: 100, etag: ETAG });
+const asked = (range: string | undefined, ifRange?: string) =>
+  requestedRange(range, ifRange, { bytes: 100, etag: ETAG });
 
 test("one range of bytes gives a part; an invalid range, or several, give everything", () => {
   for (const [range, expected] of [
@@ -32,8 +33,8 @@ test("a range of another version is not given", () => {
 });
 
 test("an empty payload has no ranges", () => {
-  assert.equal(rangeAsked("bytes=0-", undefined, { bytes: 0, etag: ETAG }), "none");
-  assert.equal(rangeAsked("bytes=-1", undefined, { bytes: 0, etag: ETAG }), "none");
+  assert.equal(requestedRange("bytes=0-", undefined, { bytes: 0, etag: ETAG }), "none");
+  assert.equal(requestedRange("bytes=-1", undefined, { bytes: 0, etag: ETAG }), "none");
 });
 
 test("who has a version is known by its tag", () => {

@@ -248,11 +248,11 @@ test("a user is notified of changed tools when their roles change; an ended sess
   const heard = reader.next();
   await allow(api.database, user, [{ path: "other/a", can: ["execute"] }]);
   // As the database tells of it.
-  api.service.sessionChanges.heard("all");
+  api.service.sessionChanges.changed("all");
   assert.deepEqual((await heard)?.data, { jsonrpc: "2.0", method: "notifications/tools/list_changed" });
   assert.deepEqual(namesOf(await rpc(LIST, as(user), api.guarded)), ["other__a", "team__a"]);
   await api.database.sql`update auth.sessions set revoked_at = now() where token_sha256 = ${user.tokenSha256}`;
-  api.service.sessionChanges.heard("all");
+  api.service.sessionChanges.changed("all");
   assert.deepEqual(
     (await reader.rest()).map(({ event }) => event),
     ["error"],

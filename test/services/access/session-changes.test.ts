@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { hearSessionChanges, LISTENER } from "../../../src/repositories/access/session-changes.ts";
+import { LISTENER, listenForSessionChanges } from "../../../src/repositories/access/session-changes.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { createSessionChanges, type SessionChanges } from "../../../src/services/access/session-changes.ts";
 import { open } from "../../repositories/service-database.ts";
@@ -18,7 +18,7 @@ before(async () => {
   database = open(url);
   changes = createSessionChanges();
   const first = new Promise<void>((resolve) => (began = resolve));
-  stop = hearSessionChanges(url, {
+  stop = listenForSessionChanges(url, {
     ...changes,
     began() {
       changes.began();
@@ -116,7 +116,7 @@ test("what a follower does not take in time is one word: all", async () => {
   many.began();
   const following = await many.follow(new AbortController().signal);
   assert.equal((await following.next()).value, "all");
-  for (let index = 0; index < 1_001; index += 1) many.heard({ tokenSha256: String(index).padStart(64, "0") });
+  for (let index = 0; index < 1_001; index += 1) many.changed({ tokenSha256: String(index).padStart(64, "0") });
   assert.equal((await following.next()).value, "all");
   await following.return(undefined);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import type { LeaseAnswer } from "../../../src/ports/keychain.ts";
-import { askKeychainLease, type LeaseAsked } from "../../../src/repositories/keychain/leases.ts";
+import { askKeychainLease, type LeaseQuery } from "../../../src/repositories/keychain/leases.ts";
 import { createKeychainLeases } from "../../../src/services/keychain/leases.ts";
 import { openServiceDatabase } from "../../repositories/service-database.ts";
 import { entry, type KeychainBench, keychainBench, token, WORKER } from "../../support/database/keychain-rows.ts";
@@ -184,7 +184,7 @@ test("200 waiters at one server share one poll at a time, and all get a database
   let most = 0;
   let under = 0;
   let isAway = false;
-  const held = async (_: string, { holder }: LeaseAsked) => {
+  const held = async (_: string, { holder }: LeaseQuery) => {
     looks += 1;
     under += 1;
     most = Math.max(most, under);

@@ -29,7 +29,7 @@ function setup(options: { store?: Map<string, Uint8Array>; now?: () => number; i
     onChecked: (by) => checkedBy.push(by),
     onFault: () => undefined,
   });
-  if (options.isHeard !== false) sessions.hears(true);
+  if (options.isHeard !== false) sessions.onListening(true);
   const pass = (ms: number) => {
     at += ms;
   };
@@ -108,12 +108,12 @@ test("while no changes are heard of, the server is asked each time, and what was
   await emailOf(sessions, "a");
   await emailOf(sessions, "a");
   assert.deepEqual(asked, ["a", "a"]);
-  sessions.hears(true);
+  sessions.onListening(true);
   pass(1);
   await emailOf(sessions, "a");
   await emailOf(sessions, "a");
   assert.deepEqual(asked, ["a", "a", "a"]);
-  sessions.hears(false);
+  sessions.onListening(false);
   await emailOf(sessions, "a");
   assert.equal(asked.length, 4);
 });
@@ -203,7 +203,7 @@ test("what another program has written into the store, or a store that fails, co
     onChecked: () => undefined,
     onFault: (error) => faults.push(error),
   });
-  failing.hears(true);
+  failing.onListening(true);
   assert.equal(await emailOf(failing, "a"), "ada@example.com");
   assert.ok(faults.length > 0);
 });

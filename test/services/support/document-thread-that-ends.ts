@@ -1,8 +1,8 @@
 import { parentPort } from "node:worker_threads";
-import { type DocumentAsked, readAsked } from "../../../src/services/catalog/read-asked.ts";
+import { type DocumentRequest, readRequested } from "../../../src/services/catalog/read-requested.ts";
 
 /* The thread that reads documents, which ends over some of them, in the three ways in which a thread can. */
-parentPort?.on("message", (asked: DocumentAsked) => {
+parentPort?.on("message", (asked: DocumentRequest) => {
   const { content } = asked;
   if (content.includes("ends: by itself")) process.exit(7);
   if (content.includes("ends: by a fault")) throw new Error("a fault of the thread");
@@ -10,5 +10,5 @@ parentPort?.on("message", (asked: DocumentAsked) => {
     // Small objects, as documents make them.
     for (let kept: unknown; ; ) kept = { kept };
   }
-  parentPort?.postMessage(readAsked(asked));
+  parentPort?.postMessage(readRequested(asked));
 });

@@ -3,7 +3,7 @@ import type { Database } from "../../../src/repositories/database/database.ts";
 import { createKeychainUpkeep, type KeychainUpkeep } from "../../../src/services/keychain/cleanup.ts";
 import type { KeychainSetting } from "../../../src/services/keychain/content.ts";
 import { createKeychain, type Keychain } from "../../../src/services/keychain/keychain.ts";
-import type { KeychainAsked } from "../../../src/services/keychain/placement.ts";
+import type { KeychainRequest } from "../../../src/services/keychain/placement.ts";
 import { keyRing } from "../engine/key-ring.ts";
 import { storeRows } from "./store-rows.ts";
 import { POLICY } from "./store-setup.ts";
@@ -31,7 +31,7 @@ export const WORKER = { actorKind: "worker", rule: "access:worker" } as const;
 export const CATALOG_ID = "1";
 
 /** An entry of the playbook {@link CATALOG_ID}. */
-export function entry(name: string, scope: KeychainAsked["scope"] = "global", executionId?: string): KeychainAsked {
+export function entry(name: string, scope: KeychainRequest["scope"] = "global", executionId?: string): KeychainRequest {
   return { catalogId: CATALOG_ID, name, scope, ...(executionId !== undefined && { executionId }) };
 }
 

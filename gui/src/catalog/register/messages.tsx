@@ -45,7 +45,7 @@ export function Messages({
 
 function titleOf(errors: number, warnings: number, isRefused: boolean): string {
   const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
-  const told = [errors > 0 && count(errors, "error"), warnings > 0 && count(warnings, "warning")].filter(Boolean);
-  if (told.length === 0) return "Nothing is wrong with it";
-  return isRefused && errors > 0 ? `Not registered: ${told.join(", ")}` : told.join(", ");
+  const counts = [errors > 0 && count(errors, "error"), warnings > 0 && count(warnings, "warning")].filter(Boolean);
+  if (counts.length === 0) return "Nothing is wrong with it";
+  return isRefused && errors > 0 ? `Not registered: ${counts.join(", ")}` : counts.join(", ");
 }

@@ -43,22 +43,22 @@ export function createEventLog(source: LogSource): EventLog {
   let problem: unknown;
   let wanted = { first: 0, last: 0 };
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const told = (error?: unknown) => {
+  const notify = (error?: unknown) => {
     problem = error;
     version += 1;
     for (const listener of listeners) listener();
   };
   const marks = createMarks(source.marks);
   const { startOf, sizeOf } = marks;
-  const pages = createEventPages({ read: source.page, startOf, sizeOf, onChange: () => told(), onProblem: told });
+  const pages = createEventPages({ read: source.page, startOf, sizeOf, onChange: () => notify(), onProblem: notify });
   const look = () => {
     timer = undefined;
     pages.want(wanted.first, wanted.last);
   };
   const growth = createGrowth(async (signal) => {
-    await marks.grow(() => told(), signal);
+    await marks.grow(() => notify(), signal);
     look();
-  }, told);
+  }, notify);
   return {
     subscribe(listener) {
       listeners.add(listener);

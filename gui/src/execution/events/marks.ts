@@ -59,13 +59,13 @@ export function createMarks(
       for (let more = true; more; ) {
         const answer = await read(last, count, signal);
         signal.throwIfAborted();
-        const isNews = answer.count !== count || (!isCounted && !answer.more);
+        const hasChanged = answer.count !== count || (!isCounted && !answer.more);
         count = answer.count;
         last = answer.last_event_id;
         marks.push(...answer.marks);
         more = answer.more;
         isCounted = isCounted || !more;
-        if (isNews) onChange();
+        if (hasChanged) onChange();
       }
     },
   };

@@ -103,9 +103,10 @@ function Centres({
         className="row"
         onSubmit={(event) => {
           event.preventDefault();
-          const asked = String(new FormData(event.currentTarget).get("step") ?? "").trim();
-          const found = steps.find(({ name }) => name === asked) ?? steps.find(({ name }) => name.includes(asked));
-          if (asked !== "" && found !== undefined) onCentre(found.name);
+          const searched = String(new FormData(event.currentTarget).get("step") ?? "").trim();
+          const found =
+            steps.find(({ name }) => name === searched) ?? steps.find(({ name }) => name.includes(searched));
+          if (searched !== "" && found !== undefined) onCentre(found.name);
         }}
       >
         <input name="step" aria-label="Draw around a step of this name" placeholder="Step …" />

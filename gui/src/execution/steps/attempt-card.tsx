@@ -24,14 +24,14 @@ export function AttemptCard({
   title,
   isOpen,
   isOver,
-  told,
+  shownError,
 }: {
   executionId: string;
   attempt: Attempt;
   title: string;
   isOpen: boolean;
   isOver: boolean;
-  told: object | undefined;
+  shownError: object | undefined;
 }): ReactNode {
   const [isShown, setIsShown] = useState(isOpen);
   const [count, setCount] = useState(SHOWN);
@@ -55,7 +55,7 @@ export function AttemptCard({
           <Facts attempt={attempt} isOver={isOver} />
           {attempt.message !== undefined && attempt.tasks.length === 0 && <p className="wrap">{attempt.message}</p>}
           <RenderedView
-            asked={{
+            request={{
               executionId,
               commandId: attempt.commandId,
               attempt: attempt.attempt,
@@ -75,7 +75,7 @@ export function AttemptCard({
               earlier={tasks.slice(0, index).findLast(({ name }) => name === task.name)}
               isShown={isOpen && index >= tasks.length - READ_MAX}
               nextRun={nextRunOf(task, tasks.slice(index + 1), attempt, isOver)}
-              isTold={task.failure !== undefined && isSameError(task.failure, told)}
+              isShownAbove={task.failure !== undefined && isSameError(task.failure, shownError)}
             />
           ))}
         </div>

@@ -22,14 +22,14 @@ const STACKED_MAX = 12;
 export function StepPanel({ execution, step }: { execution: Execution; step: Step }): ReactNode {
   const { command, failed, run, beside } = route.useSearch();
   const isFailed = failed === true;
-  const asked = { executionId: execution.execution_id, step: step.name };
-  const pages = useInfiniteQuery({ ...stepEvents({ ...asked, isFailed }), placeholderData: keepPreviousData });
+  const query = { executionId: execution.execution_id, step: step.name };
+  const pages = useInfiniteQuery({ ...stepEvents({ ...query, isFailed }), placeholderData: keepPreviousData });
   const attempts = useMemo(() => attemptsOf(inOrder(pages.data?.pages), step.name), [pages.data, step.name]);
   const titles = useMemo(
     () => attemptTitles(attempts, step.runs, !pages.hasNextPage),
     [attempts, step.runs, pages.hasNextPage],
   );
-  const told = lastErrorOf(execution);
+  const lastError = lastErrorOf(execution);
   const isList = isFailed || step.loop !== undefined || attempts.length > STACKED_MAX;
   return (
     <div className="stack">
@@ -45,7 +45,7 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
           Its events
         </Link>
       </div>
-      {step.error != null && !isSameError(step.error, told) && <ErrorText error={step.error} isShort />}
+      {step.error != null && !isSameError(step.error, lastError) && <ErrorText error={step.error} isShort />}
       {run !== undefined && beside !== undefined && (
         <RunDiff executionId={execution.execution_id} before={Number(beside)} after={Number(run)} />
       )}
@@ -69,7 +69,7 @@ export function StepPanel({ execution, step }: { execution: Execution; step: Ste
             attempt={attempt}
             title={titles.get(attempt.key) ?? ""}
             isOpen={index === 0}
-            told={told}
+            shownError={lastError}
             isOver={execution.ended_at !== null}
           />
         ))
@@ -95,8 +95,8 @@ function ChosenAttempt({
   /** Of the attempts that are listed, by their keys. */
   titles: ReadonlyMap<string, string>;
 }): ReactNode {
-  const asked = { executionId: execution.execution_id, step: step.name, commandId: command };
-  const pages = useInfiniteQuery(stepEvents(asked));
+  const query = { executionId: execution.execution_id, step: step.name, commandId: command };
+  const pages = useInfiniteQuery(stepEvents(query));
   const attempts = useMemo(
     () => attemptsOf(inOrder(pages.data?.pages), step.name).filter(({ commandId }) => commandId === command),
     [pages.data, step.name, command],
@@ -112,7 +112,7 @@ function ChosenAttempt({
       attempt={attempt}
       title={titles.get(attempt.key) ?? own.get(attempt.key) ?? ""}
       isOpen
-      told={lastErrorOf(execution)}
+      shownError={lastErrorOf(execution)}
       isOver={execution.ended_at !== null}
     />
   ));

@@ -2,16 +2,16 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { RenderedTask } from "../../api/types.ts";
 import { JsonView } from "../../parts/json/view.tsx";
-import { type RenderedAsked, renderedInputs } from "./rendered.ts";
+import { type RenderedRequest, renderedInputs } from "./rendered.ts";
 import { type RenderedRow, rowsOf } from "./rendered-rows.ts";
 
 /** Rows of a task that are shown before somebody asks for more. */
 const SHOWN = 60;
 
 /** What each task was given: as the playbook has it, and as it was after its templates were rendered. */
-export function RenderedView({ asked }: { asked: RenderedAsked }): ReactNode {
+export function RenderedView({ request }: { request: RenderedRequest }): ReactNode {
   const [isOpen, setIsOpen] = useState(false);
-  const answer = useQuery({ ...renderedInputs(asked), enabled: isOpen });
+  const answer = useQuery({ ...renderedInputs(request), enabled: isOpen });
   return (
     <details className="rendered" open={isOpen} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>Inputs: as written and as rendered</summary>

@@ -3,7 +3,7 @@ import { answerOf, api } from "../../api/client.ts";
 import type { RenderedTask } from "../../api/types.ts";
 
 /** Whose inputs are wanted: those of a claim of a command, of one iteration where it runs some. */
-export interface RenderedAsked {
+export interface RenderedRequest {
   executionId: string;
   commandId: string;
   attempt: number;
@@ -11,7 +11,7 @@ export interface RenderedAsked {
 }
 
 /** The inputs of a command's tasks, as they are written and as they were rendered. */
-export function renderedInputs({ executionId, commandId, attempt, iteration }: RenderedAsked) {
+export function renderedInputs({ executionId, commandId, attempt, iteration }: RenderedRequest) {
   return queryOptions({
     queryKey: ["rendered", executionId, commandId, attempt, iteration ?? -1],
     staleTime: 30_000,

@@ -7,7 +7,7 @@ const PAGE = 500;
 const PAGES_MAX = 8;
 
 /** What narrows the events of a step. */
-export interface StepEventsAsked {
+export interface StepEventsQuery {
   executionId: string;
   step: string;
   /** Only those of one command. */
@@ -17,7 +17,7 @@ export interface StepEventsAsked {
 }
 
 /** The events of a step, the newest page first; long values are left out and read one by one. */
-export function stepEvents({ executionId, step, commandId, isFailed = false }: StepEventsAsked) {
+export function stepEvents({ executionId, step, commandId, isFailed = false }: StepEventsQuery) {
   return infiniteQueryOptions({
     queryKey: ["execution", executionId, "step", step, commandId ?? "", isFailed],
     initialPageParam: undefined as string | undefined,

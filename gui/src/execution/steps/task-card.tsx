@@ -20,14 +20,14 @@ export function TaskCard({
   earlier,
   isShown,
   nextRun,
-  isTold,
+  isShownAbove,
 }: {
   executionId: string;
   task: TaskRun;
   earlier: TaskRun | undefined;
   isShown: boolean;
   nextRun: string | undefined;
-  isTold: boolean;
+  isShownAbove: boolean;
 }): ReactNode {
   const { name, run, status, failure, log, progress, childId } = task;
   return (
@@ -61,7 +61,7 @@ export function TaskCard({
           </Link>
         )}
       </p>
-      {failure !== undefined && <ErrorText error={failure} isTold={isTold} />}
+      {failure !== undefined && <ErrorText error={failure} isShownAbove={isShownAbove} />}
       {nextRun !== undefined && <NextRun at={nextRun} />}
       {progress !== undefined && Object.keys(progress).length > 0 && status === "running" && (
         <JsonView label="Progress" value={progress} />
@@ -90,8 +90,8 @@ function NextRun({ at }: { at: string }): ReactNode {
  * log is what the task reported while it ran, which may lack its last lines.
  */
 function Output({ executionId, task, isShown }: { executionId: string; task: TaskRun; isShown: boolean }): ReactNode {
-  const [isAsked, setIsAsked] = useState(isShown);
-  const whole = useQuery({ ...wholeEvent(executionId, task.eventId), enabled: isAsked && task.isOmitted });
+  const [isRequested, setIsRequested] = useState(isShown);
+  const whole = useQuery({ ...wholeEvent(executionId, task.eventId), enabled: isRequested && task.isOmitted });
   if (!task.isOmitted) {
     // An error that has been told needs no second telling.
     if (task.shown === undefined || task.failure !== undefined) return null;
@@ -115,7 +115,7 @@ function Output({ executionId, task, isShown }: { executionId: string; task: Tas
     <>
       <OmittedLog log={task.log} failure={task.failure} />
       <p className="row">
-        <button type="button" disabled={whole.isFetching} onClick={() => setIsAsked(true)}>
+        <button type="button" disabled={whole.isFetching} onClick={() => setIsRequested(true)}>
           {whole.isFetching ? "Reading …" : "Show output and log"}
         </button>
         {whole.isError && <span role="alert">{whole.error.message}</span>}

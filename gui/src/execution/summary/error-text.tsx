@@ -13,18 +13,18 @@ const SHORT_MAX = 600;
 export function ErrorText({
   error,
   isShort = false,
-  isTold = false,
+  isShownAbove = false,
 }: {
   error: object;
   isShort?: boolean;
-  isTold?: boolean;
+  isShownAbove?: boolean;
 }): ReactNode {
   const { code, message, kind, retryable, status, attempt } = error as TaskFailure;
-  const details = untold(error as TaskFailure);
+  const details = remainingDetails(error as TaskFailure);
   const traceback = tracebackOf(details);
   return (
     <div className="error tone-bad">
-      {!(isTold && traceback !== undefined) && (
+      {!(isShownAbove && traceback !== undefined) && (
         <>
           <p className="wrap">{isShort ? message.slice(0, SHORT_MAX) : message}</p>
           <p className="quiet row">
@@ -56,13 +56,13 @@ export function ErrorText({
 }
 
 /** Whether two errors say the same, and all of it where `told` is told in short. */
-export function isSameError(error: object, told: object | undefined): boolean {
-  const [one, other] = [error as TaskFailure, told as TaskFailure | undefined];
+export function isSameError(error: object, shown: object | undefined): boolean {
+  const [one, other] = [error as TaskFailure, shown as TaskFailure | undefined];
   return one.code === other?.code && one.message === other.message && one.message.length <= SHORT_MAX;
 }
 
 /** Details without the cause that the message tells already. */
-function untold({ message, details }: TaskFailure): unknown {
+function remainingDetails({ message, details }: TaskFailure): unknown {
   if (typeof details !== "object" || details === null || !("cause" in details)) return details;
   const { cause, ...rest } = details;
   return typeof cause === "string" && message.includes(cause) ? rest : details;

@@ -50,16 +50,16 @@ export interface TaskRun {
 export function takeTask(runs: TaskRun[], event: Fields): void {
   const isEnd = event.event_type === "task.done";
   if (!isEnd && event.event_type !== "task.progress" && !event.event_type.startsWith("call.")) return;
-  const told = contextOf(event);
-  const number = typeof told["run"] === "number" ? told["run"] : 1;
+  const context = contextOf(event);
+  const number = typeof context["run"] === "number" ? context["run"] : 1;
   const run = runOf(runs, event, number);
   run.eventId = event.event_id;
   run.at = Date.parse(event.created_at);
-  if (typeof told["next_run_at"] === "string") run.nextRunAt = told["next_run_at"];
-  if (typeof told["child_execution_id"] === "string") run.childId = told["child_execution_id"];
-  if (isRecord(told["progress"])) run.progress = told["progress"];
-  takeLines(run, told["log"], isEnd);
-  if (isEnd) takeEnd(run, event, told);
+  if (typeof context["next_run_at"] === "string") run.nextRunAt = context["next_run_at"];
+  if (typeof context["child_execution_id"] === "string") run.childId = context["child_execution_id"];
+  if (isRecord(context["progress"])) run.progress = context["progress"];
+  takeLines(run, context["log"], isEnd);
+  if (isEnd) takeEnd(run, event, context);
 }
 
 /** The last run of this name, iteration and number that has not ended, or a new one. */

@@ -8,12 +8,12 @@ import type { Stretch } from "./ruler.tsx";
 export function LaneRow({
   lane,
   view,
-  onTold,
+  onHover,
   onZoom,
 }: {
   lane: Lane;
   view: Stretch;
-  onTold(lane: Lane): void;
+  onHover(lane: Lane): void;
   onZoom(stretch: Stretch): void;
 }): ReactNode {
   const share = (ms: number) => `${Math.max(0, Math.min(100, (100 * ms) / (view.to - view.from)))}%`;
@@ -33,8 +33,8 @@ export function LaneRow({
         className="track"
         aria-label={`${laneText(lane)} Look closer`}
         onClick={() => onZoom(lane)}
-        onMouseEnter={() => onTold(lane)}
-        onFocus={() => onTold(lane)}
+        onMouseEnter={() => onHover(lane)}
+        onFocus={() => onHover(lane)}
       >
         {lane.pieces.map((piece) => {
           const from = Math.max(piece.from, view.from);

@@ -69,7 +69,7 @@ interface LanesProps {
 
 function Lanes({ steps, log, view, start, end, onZoom, onZoomBy }: LanesProps): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
-  const [told, setTold] = useState<Lane>();
+  const [hovered, setHovered] = useState<Lane>();
   const rows = useVirtualizer({
     count: steps.length,
     getScrollElement: () => scroller.current,
@@ -83,8 +83,8 @@ function Lanes({ steps, log, view, start, end, onZoom, onZoomBy }: LanesProps): 
     <>
       <div className="row spread">
         <p className="quiet told" role="status">
-          {told !== undefined ? laneText(told) : steps.length === 0 ? "No step was under way here." : ""}
-          {told === undefined &&
+          {hovered !== undefined ? laneText(hovered) : steps.length === 0 ? "No step was under way here." : ""}
+          {hovered === undefined &&
             steps.length > 0 &&
             (isTooLong
               ? "Too many events for this stretch: zoom in to see what each step waited for."
@@ -116,7 +116,7 @@ function Lanes({ steps, log, view, start, end, onZoom, onZoomBy }: LanesProps): 
             const lane = own === undefined ? wholeLane(step, end) : laneOf(step, own, view, end);
             return (
               <div key={step.name} className="at" style={{ top }}>
-                <LaneRow lane={lane} view={view} onTold={setTold} onZoom={onZoom} />
+                <LaneRow lane={lane} view={view} onHover={setHovered} onZoom={onZoom} />
               </div>
             );
           })}

@@ -107,8 +107,8 @@ function referenced(root: JsonObject, schema: JsonObject): Json | undefined {
 
 function descriptionOf(root: JsonObject, schema: Json): string {
   const own_ = (one: Json | undefined) => (isJsonObject(one) ? own(one, "description") : undefined);
-  const said = own_(schema) ?? (isJsonObject(schema) ? own_(referenced(root, schema)) : undefined);
-  return typeof said === "string" ? said : "";
+  const description = own_(schema) ?? (isJsonObject(schema) ? own_(referenced(root, schema)) : undefined);
+  return typeof description === "string" ? description : "";
 }
 
 function entriesOf(schema: JsonObject, key: string): [string, Json][] {

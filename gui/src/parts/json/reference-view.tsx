@@ -9,13 +9,13 @@ import { ShownValue } from "./shown-value.ts";
 /** A value that is kept in a store: its size and how it begins; all of it when somebody asks for it. */
 export function ReferenceView({ reference, label }: { reference: Reference; label: string }): ReactNode {
   const Shown = use(ShownValue);
-  const [isAsked, setIsAsked] = useState(false);
+  const [isRequested, setIsRequested] = useState(false);
   const { ref, field, meta, preview, extracted, store, expires_at: expiresAt } = reference;
   const bytes = meta?.bytes ?? preview?.bytes;
   const loaded = useQuery({
     queryKey: ["payload", ref],
     queryFn: ({ signal }) => loadPayload(ref, signal),
-    enabled: isAsked,
+    enabled: isRequested,
     // What a reference leads to never changes. It is given back soon after nobody looks at it any more: it may be large.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 10_000,
@@ -32,7 +32,7 @@ export function ReferenceView({ reference, label }: { reference: Reference; labe
             <button
               type="button"
               disabled={loaded.isFetching}
-              onClick={() => (isAsked ? void loaded.refetch() : setIsAsked(true))}
+              onClick={() => (isRequested ? void loaded.refetch() : setIsRequested(true))}
             >
               {loaded.isFetching ? "Loading …" : `Load${bytes === undefined ? "" : ` ${bytesText(bytes)}`}`}
             </button>

@@ -33,9 +33,9 @@ export function JsonView({ value, label }: { value: unknown; label: string }): R
 /** A value that is here. */
 function ValueView({ value, label }: { value: unknown; label: string }): ReactNode {
   const table = useMemo(() => tableOf(value), [value]);
-  const [asked, setMode] = useState<Mode>("tree");
+  const [chosen, setMode] = useState<Mode>("tree");
   // The value may have come to be another one under the same label.
-  const mode = asked === "table" && table === undefined ? "tree" : asked;
+  const mode = chosen === "table" && table === undefined ? "tree" : chosen;
   const modes = (["tree", "table", "text"] as const).filter((name) => name !== "table" || table !== undefined);
   const isPlain = typeof value !== "object" || value === null;
   return (

@@ -18,7 +18,7 @@ import { createShownTask, type ShownTask } from "./rendered-task.ts";
 import { type Done, judgeNothing, placeOf, RENDER_LIMITS, readable, type TaskPlace } from "./replay-pipeline.ts";
 
 /** What {@link renderCommand} renders. */
-export interface RenderAsked {
+export interface RenderRequest {
   program: Program;
   /** As it was issued: the names that its templates may read, as they were then. */
   command: Command;
@@ -33,7 +33,7 @@ export interface RenderAsked {
  * withheld from the templates, so that nothing that was made of one is shown either: what is sealed stays so, the keychain and
  * the environment are the worker's. Results that are not inline are not loaded.
  */
-export function renderCommand({ program, command, iteration, done }: RenderAsked): RenderedTask[] {
+export function renderCommand({ program, command, iteration, done }: RenderRequest): RenderedTask[] {
   const step = program.steps.get(command.step);
   if (step === undefined || command.claim !== undefined) return [];
   const { context } = command;

@@ -8,7 +8,7 @@ import { renderCommand } from "./render-command.ts";
 import type { Done } from "./replay-pipeline.ts";
 
 /** Which command of an execution is asked about. */
-export interface RenderedAsked {
+export interface RenderedRequest {
   commandId: string;
   /** Of a loop; undefined: the command's first. */
   iteration: number | undefined;
@@ -30,19 +30,19 @@ export interface RenderedDeps {
 export async function renderedValues(
   { database, programs }: RenderedDeps,
   executionId: string,
-  asked: RenderedAsked,
+  request: RenderedRequest,
 ): Promise<RenderedAnswer> {
-  const { commandId } = asked;
+  const { commandId } = request;
   const issued = await findCommand(database, commandId);
   if (issued === undefined || issued.executionId !== executionId) {
     const message = `Execution ${executionId} has no command ${commandId}: its events name those that it has`;
     throw new FlowError("NOT_FOUND", message);
   }
-  const iteration = iterationOf(issued, asked);
-  const attempt = attemptOf(issued, asked);
+  const iteration = iterationOf(issued, request);
+  const attempt = attemptOf(issued, request);
   const { program } = await programs(issued.body.catalog_id);
   // An iteration that ended before its command was claimed anew is not run again.
-  const claim = iteration === undefined ? attempt : asked.attempt;
+  const claim = iteration === undefined ? attempt : request.attempt;
   const records = await listTaskRuns(database, { executionId, commandId, attempt: claim, iteration });
   const done = records.map(fromRecord).filter((event): event is Done => event.type === "task.done");
   return {
@@ -54,7 +54,7 @@ export async function renderedValues(
   };
 }
 
-function iterationOf({ body }: IssuedBody, { commandId, iteration }: RenderedAsked): number | undefined {
+function iterationOf({ body }: IssuedBody, { commandId, iteration }: RenderedRequest): number | undefined {
   const { loop } = body;
   if (loop === undefined) {
     if (iteration === undefined) return undefined;
@@ -67,7 +67,7 @@ function iterationOf({ body }: IssuedBody, { commandId, iteration }: RenderedAsk
   throw new FlowError("INVALID_INPUT", message);
 }
 
-function attemptOf(issued: IssuedBody, { commandId, attempt = issued.attempt }: RenderedAsked): number {
+function attemptOf(issued: IssuedBody, { commandId, attempt = issued.attempt }: RenderedRequest): number {
   if (attempt <= issued.attempt && (attempt > 0 || issued.attempt === 0)) return attempt;
   const claims = issued.attempt === 0 ? "was not claimed yet" : `was claimed ${issued.attempt} times`;
   throw new FlowError("INVALID_INPUT", `Command ${commandId} ${claims}: there is no attempt ${attempt}`);

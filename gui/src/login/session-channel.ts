@@ -3,12 +3,12 @@
 const channel = new BroadcastChannel("flow.session");
 
 /** Tells the other tabs that this one has logged in or out. */
-export function tellSession(news: "in" | "out"): void {
-  channel.postMessage(news);
+export function announceSession(change: "in" | "out"): void {
+  channel.postMessage(change);
 }
 
 /** Calls `listener` when another tab has logged in or out; ends when the function that it gives is called. */
-export function onSession(listener: (news: "in" | "out") => void): () => void {
+export function onSession(listener: (change: "in" | "out") => void): () => void {
   const hear = ({ data }: MessageEvent<unknown>) => {
     if (data === "in" || data === "out") listener(data);
   };
