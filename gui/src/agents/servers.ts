@@ -80,7 +80,7 @@ export function serverChoices(
   const first = agent.defaultServer;
   const given = first === undefined ? undefined : (servers.find(({ path }) => isNamed(path, first))?.path ?? first);
   const own = [...new Set(given === undefined ? named : [given, ...named])];
-  return { own: own, others: servers.map(({ path }) => path).filter((path) => !own.includes(path)) };
+  return { own, others: servers.map(({ path }) => path).filter((path) => !own.includes(path)) };
 }
 
 function mapAt(from: object, key: string): Readonly<Record<string, unknown>> {

@@ -60,7 +60,7 @@ async function live(): Promise<void> {
     let hasChanges = false;
     try {
       if (next === "register") next = await register();
-      else ({ next, hasChanges: hasChanges } = await beat(interrupt.signal));
+      else ({ next, hasChanges } = await beat(interrupt.signal));
       tries = 0;
     } catch (error) {
       // Broken off for an order: no failure.
