@@ -13,7 +13,7 @@ export interface AccessChangesDeps {
   /** The operator's. */
   token: Secret | undefined;
   logger: Logger;
-  /** Every change is heard of from now on, or (`false`) none. */
+  /** Every change is received from now on, or (`false`) none. */
   onListening(isListening: boolean): void;
   changed(change: ChangedSessions): void;
 }
@@ -26,8 +26,8 @@ const FIRST_MS = 200;
 const LAST_MS = 5_000;
 
 /**
- * Follows the server's stream of what changes about sessions, users and roles, and connects again whenever it ends. The returned
- * function stops it.
+ * Follows the server's stream of changes of sessions, users and roles, and reconnects whenever it ends. The returned function
+ * stops it.
  */
 export function followAccessChanges(deps: AccessChangesDeps): () => Promise<void> {
   const { origin, pathname } = new URL(deps.url);

@@ -35,7 +35,7 @@ export function createFileCredentials(
     async find(name) {
       const variable = credentialVariable(name);
       const text = environment[variable];
-      // An empty variable counts as one that is not set, as with every setting.
+      // An empty variable counts as unset, as with every setting.
       if (text !== undefined && text.trim() !== "") return parseCredential(name, parseJson(text, variable), variable);
       if (file === undefined) return undefined;
       loaded ??= readCredentials(file);

@@ -11,11 +11,10 @@ export interface GivenCredential {
 }
 
 /**
- * Every credential of the environment and of the file, the environment's winning, as with {@link createFileCredentials}. A
- * variable's name in small letters is the credential's (`FLOW_CREDENTIAL_PG_DEMO` is `pg_demo`), unless the file has one that
- * the variable stands for, or its JSON has a `name`. Errors name the place, never a value.
- *
- * Throws `FlowError` INVALID_SETTING and FILE_UNREADABLE.
+ * All credentials of the environment and of the file; the environment takes precedence, as with {@link createFileCredentials}.
+ * A variable's name in lower case is the credential's (`FLOW_CREDENTIAL_PG_DEMO` is `pg_demo`), unless the file has one that
+ * the variable stands for, or its JSON has a `name`. Errors name the place, never a value. Throws `FlowError` INVALID_SETTING
+ * and FILE_UNREADABLE.
  */
 export async function listGivenCredentials(
   file: string | undefined,

@@ -17,7 +17,7 @@ export function createInProcessBroker(logger: Logger): Broker {
       });
     },
     subscribe(handler) {
-      // Of its own, so that one function may be subscribed twice.
+      // A new closure, so that one function may subscribe twice.
       const listener = (notice: Notice) => handler(notice);
       handlers.add(listener);
       return () => void handlers.delete(listener);

@@ -23,12 +23,12 @@ import { flushColumns } from "./flush-columns.ts";
 export interface PostgresExecutionStoreOptions {
   database: Database;
   /**
-   * A pool of its own for {@link ExecutionStore.flush}, opened with `byKey`, so that no flush waits behind reads and none is
-   * planned by what statistics say. Default: `database`.
+   * A separate pool for {@link ExecutionStore.flush}, opened with `byKey`, so that no flush waits behind reads and the planner
+   * ignores statistics for it. Default: `database`.
    */
   flushDatabase?: Database;
   policy: ClaimPolicy;
-  /** Name of this server: who has taken over a batch. */
+  /** Name of this server: the owner of a batch that it takes over. */
   processor: string;
   /** Milliseconds after which a batch that was taken over may be taken over again. Default 60,000. */
   batchLeaseMs?: number;

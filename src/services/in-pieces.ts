@@ -5,8 +5,8 @@ import type { Pieces } from "../engine/program/pieces.ts";
 const TURN_MS = 5;
 
 /**
- * Does work piece by piece; what comes meanwhile is done in between, so that what the work reads must not change. Work that takes
- * longer than a turn ends with others having theirs: what follows it does not add to its last piece.
+ * Works through items piece by piece and lets other work run in between, so the data it reads must not change. After work that
+ * takes longer than one turn it yields once more, so that the code that follows does not extend the last piece.
  */
 export async function inPieces<T>(work: Pieces<T>): Promise<T> {
   let began = performance.now();

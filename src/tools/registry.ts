@@ -17,7 +17,7 @@ import type { SnowflakeOptions } from "./snowflake/snowflake.ts";
 import type { SqldbOptions } from "./sqldb/sqldb.ts";
 import type { TransferOptions } from "./transfer/transfer.ts";
 
-/** Kinds that a driver of ours carries out. `playbook` and `workbook` are carried out by the worker itself. */
+/** Kinds that flow's drivers run. The worker itself runs `playbook` and `workbook`. */
 export type DriverKind = Exclude<RunnableKind, "playbook" | "workbook">;
 
 /** Everything that the tools need to know. */
@@ -50,8 +50,8 @@ export interface ToolRegistry {
 }
 
 /**
- * Builds the registry. A driver's module is loaded when its kind is first used: a run of `noop` steps loads no HTTP
- * client, no database driver and no protocol SDK, which together take longer to load than such a run lasts.
+ * Builds the registry. A driver's module is loaded on the first use of its kind: a run of `noop` steps loads no HTTP client, no
+ * database driver and no protocol SDK, which together take longer to load than such a run lasts.
  */
 export function createToolRegistry(settings: ToolSettings): ToolRegistry {
   const egress = createEgressGuard({ allowPrivate: settings.allowPrivate, proxyOf: settings.proxyOf });
@@ -75,7 +75,7 @@ export function createToolRegistry(settings: ToolSettings): ToolRegistry {
     },
     async close() {
       closed = true;
-      // A module that failed to load has nothing to close; whoever asked for it has the error.
+      // A module that failed to load has nothing to close; its caller has the error.
       const tools = await Promise.allSettled(made.values());
       made.clear();
       await Promise.all(
@@ -125,7 +125,7 @@ async function scriptFetcher(
   get: ToolRegistry["get"],
 ): Promise<ScriptFetcher> {
   const { createScriptFetcher } = await import("./scripts/http.ts");
-  // A tool of its own: a script is far smaller than what an http task may get.
+  // A separate tool: a script is far smaller than an http task's answer may be.
   return createScriptFetcher(async () =>
     settings.kinds?.includes("http") === false
       ? await get("http")

@@ -2,12 +2,12 @@ import type { Clock } from "../ports/clock.ts";
 import { FlowError } from "../schema/words/errors.ts";
 import { failed, type ToolResult } from "../schema/words/outcome.ts";
 
-/** How long a tool that was told to stop may take before it is left behind. */
+/** How long a tool may take to stop before it is abandoned. */
 const STOP_GRACE_MS = 5_000;
 
 /**
- * Runs work that must end in time. At the deadline, or when `signal` aborts, the work is told to stop; the outcome is then
- * that of the stop, whatever the work still answers. Work that does not stop within a grace is left behind.
+ * Runs work with a time limit. At the deadline, or when `signal` aborts, the work is asked to stop; the outcome is then that of
+ * the stop, whatever the work still returns. Work that does not stop within a grace period is abandoned.
  */
 export async function withDeadline(
   clock: Clock,
@@ -48,7 +48,7 @@ async function untilStopped(
     // What the work gathered before it was stopped (the output of a shell command) is worth reading.
     return signal.aborted ? { ...abortedResult(signal), data: result.data } : result;
   } catch (error) {
-    // A driver that throws when it is told to stop did what it was told.
+    // A driver may throw when it is stopped; that is expected.
     if (signal.aborted) return abortedResult(signal);
     throw error;
   } finally {

@@ -27,11 +27,11 @@ export interface WorkerDeps {
   secretSource?: SecretSource;
   /** The MCP servers that tasks name; absent: they give addresses. */
   mcp?: McpKnowledge;
-  /** A credential of a keychain entry's own name stands for what would be requested: where playbooks are tried out. */
+  /** A credential with a keychain entry's name replaces the request to the secret source: for runs that try a playbook out. */
   usesStandIns?: true;
   /** Seals secrets in what is reported and stored; undefined: values pass as they are, where nothing leaves the process. */
   sealers: SealerSource | undefined;
-  /** Whether what runs is this worker's own still; absent: always, where there is nobody else. */
+  /** Whether this worker still owns what it runs; absent: always, because there is no other worker. */
   lease?: Pick<Lease, "held">;
   children: ChildRunner;
   results: WritableResultStore;

@@ -1,6 +1,6 @@
 import type { Moment } from "../ports/clock.ts";
 
-/** Whether this worker may believe that what it runs is its own still. */
+/** Whether this worker may assume that it still owns what it runs. */
 export interface Lease {
   /** The server has answered a heartbeat that was sent then: what runs was renewed, no earlier than that, for so long. */
   renewed(sentAt: Moment, leaseMs: number): void;
@@ -12,8 +12,9 @@ export interface Lease {
 }
 
 /**
- * The lease of a worker: nothing new is begun for a claim that another worker may have by now, because this process, its network
- * or its server stood still. Before the first heartbeat nothing is held. `onLost` is told when something begins to wait.
+ * The worker's lease: no new work starts for a claim that another worker may have taken because this process, its network or
+ * its server stopped for a while. Nothing is held back before the first heartbeat. `onLost` is called when something starts to
+ * wait.
  */
 export function createLease(now: () => Moment, onLost: () => void): Lease {
   let last: { sentAt: Moment; leaseMs: number } | undefined;

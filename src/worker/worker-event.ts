@@ -1,6 +1,6 @@
 import type { ClaimedWork } from "../ports/work-server.ts";
 
-/** What a worker has to tell its operators: whoever wires it makes log lines and counters of it. */
+/** Events for the worker's operators: the role turns them into log lines and counters. */
 export type WorkerEvent =
   /** A command ended; `given up`: its claim was lost, it was cancelled, or the worker had to stop. */
   | { type: "command.ended"; work: ClaimedWork; durationMs: number; outcome: "reported" | "given up" }
@@ -11,5 +11,5 @@ export type WorkerEvent =
   | { type: "server.back"; doing: "claiming" | "reporting"; tries: number }
   /** The server refused events as malformed: the command was failed instead. A fault of this program. */
   | { type: "report.invalid"; work: ClaimedWork; message: string }
-  /** A promise that nobody may let fail has failed. */
+  /** A promise that must not reject has rejected. */
   | { type: "fault"; doing: string; error: unknown; work?: ClaimedWork };

@@ -57,9 +57,8 @@ const DISCOVERY_AGE_MS = 3_600_000;
 /** Checks ID tokens (OpenID Connect Core 1.0, section 3.1.3.7). */
 export interface IdTokens {
   /**
-   * Throws `FlowError` FORBIDDEN for a domain that is not allowed (before anything is asked of anybody), UNAUTHENTICATED for a
-   * token that is not to be believed, UNAVAILABLE when the provider cannot be asked. With `nonce` the token must be the one
-   * that was asked for with it.
+   * Throws `FlowError` FORBIDDEN for a domain that is not allowed (before any request), UNAUTHENTICATED for an invalid token,
+   * UNAVAILABLE if the provider does not answer. With `nonce` the token must contain it.
    */
   verify(domain: string, token: string, nonce?: string): Promise<Identity>;
 }
@@ -78,7 +77,7 @@ export function createIdTokens(settings: IdTokenSettings, deps: IdTokenDeps): Id
   return {
     async verify(domain, token, nonce) {
       const name = domain.trim().toLowerCase();
-      // A list of a few names: no address is made of what a caller sent.
+      // A list of a few names: no address is built from what a caller sent.
       if (!settings.domains.includes(name) && !settings.providers.has(name)) {
         throw new FlowError(
           "FORBIDDEN",
@@ -139,7 +138,7 @@ async function claimsOf(provider: Provider, token: string, { now }: IdTokenDeps)
   }
 }
 
-/** What is told of a refusal: enough to set things right, nothing of the token. */
+/** Details of a refusal: enough to fix the settings, nothing of the token. */
 function refusalOf(error: unknown, provider: Provider): FlowError {
   if (error instanceof FlowError) return error;
   if (error instanceof errors.JWTExpired) return notBelieved("its time is over; log in again");

@@ -15,7 +15,7 @@ export interface LoginProvider {
   tokenEndpoint: string;
 }
 
-/** The same, or why nobody can log in there now. */
+/** The same, or why logins there do not work now. */
 export type ListedProvider =
   | { domain: string; name: string; provider: LoginProvider }
   | { domain: string; name: string; problem: string };
@@ -47,7 +47,7 @@ export interface LoginProviderDeps {
 
 /** Providers for pages: where to log in, and what comes of the code that one comes back with. */
 export interface LoginProviders {
-  /** All of them, in the settings' order; never throws for one that does not answer. */
+  /** All of them, in the settings' order; never throws for a provider that does not answer. */
   list(): Promise<ListedProvider[]>;
   /**
    * Gives the ID token for a code (OpenID Connect Core 1.0, section 3.1.3). Nothing of it is checked yet but that this provider
@@ -99,7 +99,7 @@ export function createLoginProviders(settings: LoginProviderSettings, deps: Logi
   };
 }
 
-/** The error for a domain that is none of the settings'. */
+/** The error for a domain that is not in the settings. */
 function unknownDomain(domain: string): FlowError {
   const why = "it is not in FLOW_IDP_DOMAINS";
   return new FlowError("FORBIDDEN", `Nobody logs in here with '${domain.slice(0, 100)}': ${why}`);

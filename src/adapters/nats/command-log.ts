@@ -26,7 +26,7 @@ const CATCH_UP_MAX = 1_000;
 /** Time that JetStream has to answer. */
 const ANSWER_MS = 5_000;
 
-/** Reads, after a disconnection, what was told meanwhile. */
+/** After a disconnection, reads the notices published meanwhile. */
 export interface CommandLog {
   /**
    * Follows the stream while the session lasts. Call it once the live subscription is in place: this reads what came before.
@@ -46,19 +46,19 @@ interface Position {
 const BEGINNING: Position = { created: "", sequence: 0 };
 
 /**
- * Live notices come over a plain subscription, which needs no stream and does not mind that one is wiped; the stream serves the
- * gap after a disconnection, a slow consumer's included. An ordered consumer for both would stop with the stream, and the
- * driver's starts at its old sequence in a new one, where it hears nothing until that number is reached.
- *
- * Every `lookMs` (default 10 s) the stream is looked at: made again when it was wiped, and the place noted from which to read
- * after a disconnection. That place is the one of the look before the last: what was stored then has certainly been delivered.
+ * Live notices come over a plain subscription, which needs no stream and survives the loss of one; the stream fills the gap
+ * after a disconnection, also that of a slow consumer. An ordered consumer for both would stop with the stream, and the
+ * driver's restarts at its old sequence in a new one, where it receives nothing until that number is reached.
+ * | Every `lookMs` (default 10 s) the stream is checked: created again if it was deleted, and the position noted from which to
+ * read after a disconnection. That position is the one of the check before the last: messages stored by then have certainly
+ * been delivered.
  */
 export function createCommandLog(
   logger: Logger,
   onMessage: (data: Uint8Array) => void,
   lookMs: number = 10_000,
 ): CommandLog {
-  /** Up to here everything was heard. Undefined in the first session: who just started has looked at the database. */
+  /** Everything up to here was delivered. Undefined in the first session: a process that just started has read the database. */
   let delivered: Position | undefined;
   let lastReason = "";
 
@@ -124,7 +124,7 @@ const UNKEPT = "no JetStream stream: live notices come, those of a disconnection
 /** JetStream's code for a stream that is not there. */
 const NO_STREAM = 10_059;
 
-/** Whoever comes first makes the stream. One that is there is used as it is, if it takes our subject. */
+/** The first server creates the stream. An existing one is used as it is, if it accepts our subject. */
 async function ensureStream({ streams }: JetStreamManager, logger: Logger): Promise<StreamInfo> {
   let info: StreamInfo;
   try {
@@ -149,7 +149,7 @@ async function ensureStream({ streams }: JetStreamManager, logger: Logger): Prom
   throw new Error(`a stream of this name exists and does not take ${COMMANDS_SUBJECT}`);
 }
 
-/** Undefined for one that is gone already. */
+/** Undefined if it is already gone. */
 async function readMessage({ streams }: JetStreamManager, sequence: number): Promise<Uint8Array | undefined> {
   try {
     const { subject, data } = await streams.getMessage(COMMANDS_STREAM, { seq: sequence });

@@ -39,9 +39,9 @@ const BACKOFF_MAX_MS = 5_000;
 const LASTING_MS = 10_000;
 
 /**
- * Connects in the background and stays connected; the caller goes on at once. Reconnecting is done here and not by the driver,
- * so that there is one way for the first connection and all others, and nothing of a lost connection is in use after it.
- * Every failure of a kind is told once per disconnection, with the servers' names and never with the address itself.
+ * Connects in the background and stays connected; the caller goes on at once. It reconnects here and not in the driver, so that
+ * the first connection and all others are made in one way, and nothing of a lost connection is used after it. Each kind of
+ * failure is logged once per disconnection, with the servers' names and never with the address itself.
  */
 export function openNatsLink(url: Secret, logger: Logger): NatsLink {
   const { servers, options } = parseNatsAddress(url.reveal());
@@ -152,7 +152,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 const REFUSED_MESSAGE =
   "the broker refuses the user or password of BROKER_URL: correct it and start again. The service goes on by polling";
 
-/** What NATS says on an open connection, such as a subject that this user may not publish to. Each thing is told once. */
+/** Errors of NATS on an open connection, such as a subject that this user may not publish to. Each is logged once. */
 async function reportErrors(connection: NatsConnection, broker: string, logger: Logger): Promise<void> {
   const logged = new Set<string>();
   for await (const status of connection.status()) {

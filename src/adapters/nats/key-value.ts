@@ -12,7 +12,7 @@ export interface NatsKeyValueDeps {
   link: NatsLink;
   /** Milliseconds since 1970. Expiry is by the clocks of the servers: they must agree to within what a time to live may err. */
   now: () => number;
-  /** How long a bucket keeps a value that has no time to live of its own, or a longer one. Default 31 days. */
+  /** How long a bucket keeps a value without a time to live, or with a longer one. Default 31 days. */
   maxAgeMs?: number;
 }
 
@@ -20,7 +20,7 @@ const MAX_AGE_MS = 31 * 86_400_000;
 /** Time that NATS has to answer. */
 const ANSWER_MS = 2_000;
 
-/** JetStream's code when a subject's last message is not the one that was expected. */
+/** JetStream's code if a subject's last message is not the expected one. */
 const WRONG_LAST_SEQUENCE = 10_071;
 
 /**
@@ -45,7 +45,7 @@ export function createNatsKeyValue({ link, now, maxAgeMs = MAX_AGE_MS }: NatsKey
     if (connection !== undefined) buckets.get(connection)?.delete(bucket);
   };
 
-  /** Twice when nobody answered for the bucket: it may have been wiped under us. */
+  /** Tried twice if the bucket has no responder: it may have been deleted meanwhile. */
   const within = async <T>(bucket: string, work: (kv: KV) => Promise<T>): Promise<T> => {
     try {
       return await work(await open(bucket));
@@ -79,7 +79,7 @@ export function createNatsKeyValue({ link, now, maxAgeMs = MAX_AGE_MS }: NatsKey
       return within(bucket, async (kv) => {
         const found = await read(kv, key, now());
         if (revision !== (found?.entry?.revision ?? 0)) return undefined;
-        // Where there is none, what may be there is what was deleted or has expired: it is what must still be the last.
+        // A missing value may have been deleted or have expired: that message must then still be the last.
         return putAfter(kv, key, enveloped(value, ttl), found?.last ?? 0);
       });
     },
@@ -92,7 +92,7 @@ export function createNatsKeyValue({ link, now, maxAgeMs = MAX_AGE_MS }: NatsKey
 
 function openBucket(connection: NatsConnection, bucket: string, maxAgeMs: number): Promise<KV> {
   const jetStream = connection.jetstream({ timeout: ANSWER_MS });
-  // Not `allow_direct`: any replica may answer such a read, also one that has not heard of a session's end.
+  // Not `allow_direct`: any replica may answer such a read, even one that has not seen a session's end.
   return jetStream.views.kv(bucket, {
     history: 1,
     storage: StorageType.File,
@@ -120,7 +120,7 @@ async function putAfter(kv: KV, key: string, data: Uint8Array, last: number): Pr
   }
 }
 
-/** Nobody takes what is written, or the stream behind the bucket is not there. */
+/** The bucket accepts no writes, or its stream is missing. */
 function isGone(error: unknown): boolean {
   return error instanceof NatsError && (error.code === ErrorCode.NoResponders || error.message === "stream not found");
 }

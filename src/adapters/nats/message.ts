@@ -6,7 +6,7 @@ export const COMMANDS_SUBJECT = "flow.commands.issued";
 /** Subject of all other notices. Nothing keeps them: who was away reads the database. */
 export const EXECUTIONS_SUBJECT = "flow.executions.changed";
 
-/** Most notices in one message, and most bytes that a message of ours can have with them; a longer one is not ours. */
+/** Most notices in one message, and most bytes of a message from flow; a longer one comes from elsewhere. */
 const NOTICES_MAX = 256;
 const MESSAGE_BYTES_MAX = 65_536;
 
@@ -14,7 +14,7 @@ const MESSAGE_BYTES_MAX = 65_536;
 export const SENT_IDS_MAX = NOTICES_MAX;
 
 const MessageSchema = v.object({
-  /** The process that says so: it has heard it already. */
+  /** The publishing process, which ignores its own messages. */
   from: v.pipe(v.string(), v.maxLength(64)),
   notices: v.pipe(v.array(NoticeSchema), v.maxLength(NOTICES_MAX)),
 });
@@ -30,7 +30,7 @@ export function encodeNotices(from: string, notices: readonly Notice[]): { subje
     .map(({ subject, notices: said }) => ({ subject, text: JSON.stringify({ from, notices: said }) }));
 }
 
-/** The notices of a message; why it is none of ours, as text, when it is not. Anyone who reaches NATS can send anything. */
+/** The notices of a message, or the reason, as text, why it is not from flow. Any client of NATS can send anything. */
 export function decodeNotices(data: Uint8Array): v.InferOutput<typeof MessageSchema> | string {
   if (data.length > MESSAGE_BYTES_MAX) return `it has ${data.length} bytes`;
   let json: unknown;

@@ -2,7 +2,7 @@ import { NOTICE_COMMANDS_MAX, type Notice } from "../../schema/words/notice.ts";
 
 /** Notices that are to be sent. What says the same is kept once. */
 export interface NatsOutbox {
-  /** Adds a notice, also one that was taken and could not be sent; gives how many ids, the oldest, had to be dropped. */
+  /** Adds a notice, also one that was taken and could not be sent; returns how many of the oldest ids had to be dropped. */
   add(notice: Notice): number;
   /** Takes at most `limit` ids out, the oldest first, as few notices as can be. */
   take(limit: number): Notice[];
@@ -11,8 +11,8 @@ export interface NatsOutbox {
 }
 
 /**
- * An outbox of at most `capacity` ids. While a message is under way, what comes in is gathered: the commands of many commits
- * become one notice, and of an execution only the newest event is told.
+ * An outbox of at most `capacity` ids. While a message is under way, new notices are merged: commands of many commits become
+ * one notice, and of each execution only the newest event is kept.
  */
 export function createNatsOutbox(capacity: number): NatsOutbox {
   // A Map gives its keys in the order in which they were added.

@@ -9,7 +9,7 @@ export interface BucketAccount {
   clientEmail: string;
   privateKey: Secret;
   tokenUri: string;
-  /** Id of the key, for the head of what it signs. */
+  /** Id of the key, for the header of the signed assertion. */
   keyId: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export function parseBucketAccount(text: string, file: string): BucketAccount {
 
 /** Access tokens of a service account. */
 export interface BucketTokens {
-  /** One that is good for another minute; asked for once for all who want it. */
+  /** A token valid for at least another minute; one request serves all callers. */
   token(signal?: AbortSignal): Promise<string>;
   /** The token at hand is refused. */
   forget(): void;
@@ -54,7 +54,7 @@ const TokenAnswer = v.object({
   expires_in: v.exactOptional(v.number()),
 });
 
-/** Tokens by the signed grant (RFC 7523): the account's key signs who asks for what. */
+/** Tokens by the signed grant (RFC 7523): the account's key signs the assertion. */
 export function createBucketTokens(account: BucketAccount, client: ObjectClient, now: () => number): BucketTokens {
   let current: { token: Secret; until: number } | undefined;
   let asking: Promise<Secret> | undefined;

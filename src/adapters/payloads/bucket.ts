@@ -12,7 +12,7 @@ import {
   refusedBy,
 } from "./object-http.ts";
 
-/** Which bucket, where, and who asks. */
+/** The bucket, its address, and the account. */
 export interface BucketSettings {
   /** Without a slash at its end. */
   endpoint: string;

@@ -7,7 +7,7 @@ import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 
 const READ_BYTES = 262_144;
-/** A name of ours, so that no text of a row, however it came there, leads out of the folder. */
+/** Only names that flow generates, so that no text of a row leads out of the folder. */
 const NAME = /^[0-9a-z-]{2,80}$/i;
 
 /** Payloads as files below `folder`, one each. Servers of one database share the folder: all of them mount it. */
@@ -82,7 +82,7 @@ async function synced(path: string): Promise<void> {
   }
 }
 
-/** What cannot be opened for another reason is there: somebody must look after its rights, or the disk. */
+/** A file that cannot be opened for another reason exists: its permissions or the disk need attention. */
 function unlessMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
   throw new FlowError("UNAVAILABLE", `A result's file cannot be read: ${messageOf(error)}`, { cause: error });

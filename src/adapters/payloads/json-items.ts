@@ -18,8 +18,8 @@ const CLOSE_OBJECT = 0x7d;
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * Finds the commas of the outermost list, without parsing: whoever takes the items judges whether they are JSON. Bytes that
- * mean something in JSON are never a part of a character in UTF-8.
+ * Finds the commas of the outermost list, without parsing: the caller checks whether the items are JSON. Bytes with a meaning
+ * in JSON are never part of a multi-byte character in UTF-8.
  */
 export function createJsonItems(): JsonItems {
   let kind: "unknown" | "list" | "value" = "unknown";

@@ -3,7 +3,7 @@ import { VALUE_BYTES_MAX } from "../../ports/key-value.ts";
 import type { PayloadRange, PayloadStore } from "../../ports/payload-store.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 
-/** Bucket of the results. It must keep values for as long as results are kept: without an age of its own. */
+/** Bucket of the results. It must have no age limit: results are kept as long as their rows say. */
 const BUCKET = "flow-results";
 
 /** Payloads as values of a key-value store, up to 1 MiB each. */
@@ -15,7 +15,7 @@ export function createKvPayloads(keyValue: KeyValueStore): PayloadStore {
     async write(location, body) {
       const parts: Uint8Array[] = [];
       for await (const part of body.read()) parts.push(part);
-      // No time to live: a result's time may be set anew, and what is over is removed by its row.
+      // No time to live: a result's expiry may change, and expired results are removed by their rows.
       await keyValue.put(BUCKET, keyOf(location), Buffer.concat(parts));
       return location;
     },

@@ -84,7 +84,7 @@ export function createObjectClient(what: string): ObjectClient {
   };
 }
 
-/** Reads what is left of an answer that nobody wants, so that its connection can be used again. */
+/** Reads and discards the rest of an answer, so that its connection can be used again. */
 export async function dropBody({ body }: ObjectAnswer): Promise<void> {
   await body.dump().catch(() => undefined);
 }
@@ -143,7 +143,7 @@ function wholeLength({ status, headers }: ObjectAnswer): number | undefined {
   return typeof text === "string" && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** A body that breaks off is told as the store's trouble. */
+/** A body that breaks off is reported as a failure of the store. */
 async function* checked(what: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

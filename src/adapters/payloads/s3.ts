@@ -13,7 +13,7 @@ import {
   refusedBy,
 } from "./object-http.ts";
 
-/** Where an S3-compatible service is, and who asks it. */
+/** Address and account of an S3-compatible service. */
 export interface S3Settings {
   /** Without a slash at its end. */
   endpoint: string;

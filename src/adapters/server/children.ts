@@ -17,7 +17,7 @@ const CANCEL_MS = 60_000;
 
 /** What running children on the server needs. */
 export interface ServerChildrenParts extends RetryParts {
-  /** For calls that nobody is to wait for behind those that wait for children, which have `connection`. */
+  /** For calls that must not wait behind those that wait for children, which use `connection`. */
   calls: ServerConnection;
   /** Connections that wait for children; there may be more children than these. */
   connections: number;
@@ -25,7 +25,7 @@ export interface ServerChildrenParts extends RetryParts {
 
 /** The claim whose task calls a child. */
 export interface CallingClaim {
-  /** The claim is lost, or the worker stops: whoever has the command next finds the same child and waits for it. */
+  /** The claim is lost, or the worker stops: the command's next worker finds the same child and waits for it. */
   isGivenUp(): boolean;
 }
 
@@ -42,7 +42,7 @@ export interface ServerChildren {
 export function createServerChildren(parts: ServerChildrenParts): ServerChildren {
   const quick = { ...parts, connection: parts.calls };
   let waiting = 0;
-  /* With more children than connections each waits for less, so that none has to wait long for its turn. */
+  /** With more children than connections each waits for a shorter time, so that all get their turn soon. */
   const waitMs = () => Math.max(SHORTEST_WAIT_MS, Math.floor(WAIT_MS * Math.min(1, parts.connections / waiting)));
 
   const outcome = async (executionId: string, step: string | undefined, signal: AbortSignal): Promise<ChildOutcome> => {
@@ -146,7 +146,7 @@ function objectOf(value: unknown): Json {
   return isJsonObject(value) ? value : null;
 }
 
-/** Nobody waits for it: the task ended with its time-out already, or with its execution, whose children the server ends. */
+/** No task waits for it: the task ended with its time-out already, or with its execution, whose children the server ends. */
 function cancel(parts: RetryParts, executionId: string, why: unknown): void {
   const reason = why instanceof FlowError ? why.message.slice(0, 1_000) : "the task that called it was stopped";
   const call = {

@@ -22,7 +22,7 @@ export interface ServerCall {
 /** What the server answered, whatever its status. */
 export interface ServerReply {
   status: number;
-  /** Undefined for what is no JSON. */
+  /** Undefined for invalid JSON. */
   body: Json | undefined;
   retryAfterMs?: number;
 }
@@ -100,9 +100,9 @@ export function isUnavailable({ status, body }: ServerReply): boolean {
   if (status === 403 && isJsonObject(body) && own(body, "detail") !== undefined) return false;
   // A token that is not accepted is an operator's affair, and may be put right while this process runs.
   if (status === 401 || status === 403 || status === 408 || status === 429) return true;
-  // What cannot be stored is told to whoever stores.
+  // Errors of storing are reported to the caller.
   if (status === 507) return false;
-  // A key that the server lacks does not come by waiting: whoever asked is told.
+  // Waiting does not help if the server lacks a key: the caller gets the error.
   if (isJsonObject(body) && own(body, "code") === "ENCRYPTION") return false;
   return status >= 500 || (status < 400 && body === undefined);
 }
@@ -133,7 +133,7 @@ function parse(text: string): Json | undefined {
   }
 }
 
-/** `Retry-After` in its form of seconds; the other one, a date, is used by no server of ours. */
+/** `Retry-After` in seconds; flow's servers never send the other form, a date. */
 function seconds(header: string | string[] | undefined): number | undefined {
   return typeof header === "string" && /^\d{1,5}$/.test(header) ? Number(header) * 1_000 : undefined;
 }

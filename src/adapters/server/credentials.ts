@@ -8,11 +8,9 @@ import { callUntilAnswered, type RetryParts } from "./retry.ts";
 const CALL_MS = 10_000;
 
 /**
- * The server's credentials, decrypted there (interface specification, Credential references). Each is asked for when it is
- * needed and kept nowhere: one that was replaced is used by the next task, and each use is in the server's audit log. A server
- * that cannot answer is asked again until `signal` aborts.
- *
- * `find` throws `FlowError` ENCRYPTION when the server lacks the key, and the signal's reason.
+ * The server's credentials, decrypted there (interface specification, Credential references). Each is requested when it is
+ * needed and not cached: the next task uses a replaced one, and each use is in the server's audit log. Failed requests are
+ * repeated until `signal` aborts. `find` throws `FlowError` ENCRYPTION when the server lacks the key, and the signal's reason.
  */
 export function createServerCredentials(parts: RetryParts, signal: AbortSignal): CredentialSource {
   return {

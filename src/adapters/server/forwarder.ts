@@ -9,7 +9,7 @@ export interface Forwarded {
   path: string;
   headers: Readonly<Record<string, string>>;
   body: Uint8Array | AsyncIterable<Uint8Array> | undefined;
-  /** Its answer may be silent for as long as somebody waits for it. Default: for a minute. */
+  /** The answer may be silent for as long as the client waits for it. Default: for a minute. */
   mayBeSilent?: boolean;
   signal: AbortSignal;
 }
@@ -37,7 +37,7 @@ const CONNECT_MS = 5_000;
 const KEEP_ALIVE_MS = 4_000;
 /** Longest silence before an answer, and within it: twice the longest wait that a caller can ask for, and a stream's heartbeat. */
 const SILENCE_MS = 60_000;
-/** The same within an answer that has no signs of life: a server that is gone without a word is noticed after this. */
+/** The same within an answer without heartbeats: a server that died silently is noticed after this. */
 const LONG_SILENCE_MS = 3_600_000;
 /** Requests under way at a time, live streams among them. Each is a connection. */
 const FORWARDED_MAX = 4_096;
@@ -87,7 +87,7 @@ export function createForwarder(url: string): Forwarder {
   };
 }
 
-/** The body as undici takes it, and what went wrong with it, which undici tells in words of its own. */
+/** The body as undici takes it, and its error, which undici would report in its own words. */
 function given(body: Forwarded["body"]) {
   let fault: FlowError | undefined;
   async function* watched(parts: AsyncIterable<Uint8Array>) {

@@ -3,10 +3,11 @@ import { moment } from "../system-clock.ts";
 import type { HeartbeatNews, HeartbeatOrder, HeartbeatStart } from "./heartbeat.ts";
 import { type RunningEntry, readRunningTable } from "./running-table.ts";
 
-/*
+/**
  * The thread that keeps a worker in the server's pool: registers, sends heartbeats, leaves. It has its own timer and its own
- * connections, and reads what runs from shared memory, so that it goes on while the worker's main thread computes. The main
- * thread hears its answers when it has time: until then nothing is aborted, and leases of what runs are renewed, which is right.
+ * connections, and reads from shared memory what runs, so that it goes on while the worker's main thread computes. The main
+ * thread processes its answers when it has time: until then nothing is aborted, and leases of running commands are renewed,
+ * which is right.
  */
 
 /** Longest that one call may take. */
@@ -16,7 +17,7 @@ const CALL_MS = 10_000;
  * is 30 s.
  */
 const WAIT_MS_MAX = 30_000;
-/** Between an answer that told of something and the next heartbeat: what else is to stop is mostly told with it. */
+/** Between an answer with changes and the next heartbeat: further cancellations are mostly part of that answer. */
 const NEWS_MS = 100;
 /** Delays between two tries: doubling from 0.2 s, less a random half; never more than the interval. */
 const FIRST_MS = 200;
@@ -38,7 +39,7 @@ let wake = () => {};
 let isDraining = false;
 /** Breaks off a heartbeat whose answer is held: an order is not to wait for it. */
 let interrupt = new AbortController();
-/** What this worker was told to stop and still runs, as `command attempt`: nothing of it is asked for again. */
+/** Commands that this worker was told to stop and still runs, as `command attempt`: they are not requested again. */
 let reported = new Set<string>();
 
 parentPort?.on("message", (order: HeartbeatOrder) => {
@@ -109,7 +110,7 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
     requestBody,
     AbortSignal.any([AbortSignal.timeout(CALL_MS + waitMs), signal]),
   );
-  // Not known there: the server's database is another one, or this worker was silent for days.
+  // Not registered there: the server's database is another one, or this worker was silent for days.
   if (status === 404) return { next: "register", hasChanges: false };
   if (status === 409) throw new Replaced(messageIn(body) ?? `Another process has registered as '${name}'`);
   if (status !== 200) throw refused(status);
@@ -120,7 +121,7 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
   const lost = running.filter((entry) => lostIds.has(entry.command_id));
   postMessage({ type: "answer", cancel, lost, sentAt, leaseMs });
   const cancelled = new Set(cancel);
-  // Read again: what it was told to stop may have begun since.
+  // Read again: a cancelled command may have started since.
   for (const entry of readRunningTable(runningTable)) if (cancelled.has(entry.command_id)) reported.add(keyOf(entry));
   for (const entry of lost) reported.add(keyOf(entry));
   return { next: "beat", hasChanges: cancel.length > 0 || lost.length > 0 };

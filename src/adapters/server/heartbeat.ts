@@ -24,7 +24,7 @@ export interface HeartbeatStart {
   runningTable: SharedArrayBuffer;
 }
 
-/** What the thread is told. */
+/** Messages to the thread. */
 export type HeartbeatOrder = "beat" | "register" | "drain" | "leave";
 
 /** What the thread tells. */
@@ -38,18 +38,21 @@ export type HeartbeatNews =
 /** What a {@link Heartbeat} needs. */
 export interface HeartbeatParts extends Omit<HeartbeatStart, "token"> {
   token: Secret | undefined;
-  /** The server knows this worker now; told again after each registration. */
+  /** The server has registered this worker; called after each registration. */
   onRegistered(): void;
   /** Commands whose executions were cancelled, and claims that are no longer this worker's. */
   onAnswer(answer: { cancel: string[]; lost: RunningEntry[] }): void;
-  /** The server has renewed the leases of what runs, with a call that was sent then. Told after what the answer says else. */
+  /**
+   * The server has renewed the leases of running commands, with a call sent at that time. Called after the rest of the answer
+   * was processed.
+   */
   onRenewed(sentAt: Moment, leaseMs: number): void;
   /** Another process has registered under this name: there are no further heartbeats. */
   onReplaced(message: string): void;
   onFailed(failure: { doing: string; tries: number; message: string }): void;
 }
 
-/** A worker's place in the server's pool, kept by a thread of its own that no busy tool can starve. */
+/** A worker's place in the server's pool, kept by a separate thread that no busy tool can starve. */
 export interface Heartbeat {
   /** Registers, until the server answers. */
   start(): void;
@@ -124,7 +127,7 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
 
 function openThread({ url, token, registration, intervalMs, runningTable }: HeartbeatParts): Worker {
   const workerData: HeartbeatStart = { url, token: token?.reveal(), registration, intervalMs, runningTable };
-  // A file of its own in the bundle too: a thread begins with a file.
+  // A separate file in the bundle too: a thread starts from a file.
   const file = new URL("./heartbeat-thread.js", import.meta.url);
   // Its environment is empty: it needs nothing of it, and it holds secrets.
   return new Worker(file, { workerData, env: {}, name: "heartbeat", resourceLimits: { maxOldGenerationSizeMb: 64 } });

@@ -13,8 +13,8 @@ export interface CatalogEntry {
 }
 
 /**
- * Reads catalog entries of the server by their id; undefined when there is none. Throws `FlowError` UNAVAILABLE or
- * SERVER_UNREACHABLE when asking again may help.
+ * Reads catalog entries of the server by their id; undefined if not found. Throws `FlowError` UNAVAILABLE or SERVER_UNREACHABLE
+ * when a retry may help.
  */
 export function createEntryReader(
   connection: ServerConnection,

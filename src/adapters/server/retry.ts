@@ -14,8 +14,8 @@ export interface RetryParts {
 }
 
 /**
- * Calls until the server answers, for as long as the signal lets it: the call must be one that may come twice. Rejects with
- * the signal's reason when it aborts.
+ * Repeats a call until the server answers or the signal aborts: the call must be idempotent. Rejects with the signal's reason
+ * when it aborts.
  */
 export async function callUntilAnswered(
   { connection, clock, random }: RetryParts,

@@ -10,8 +10,8 @@ export interface RunningEntry {
 }
 
 /**
- * What runs here, in memory that two threads share: so the heartbeat of the second thread tells the truth also while the first
- * one computes and answers nobody.
+ * The running commands, in memory that two threads share: the heartbeat of the second thread stays correct while the first one
+ * computes.
  */
 export interface RunningTable {
   readonly memory: SharedArrayBuffer;

@@ -99,7 +99,7 @@ function indexOf(entry: Json): number | undefined {
   return typeof index === "number" ? index : undefined;
 }
 
-/** The commands of an answer; undefined when it has no list of them. One that is none is left out: its lease ends. */
+/** The commands of an answer; undefined if it has no list of them. An invalid command is left out: its lease ends. */
 function commandsOf(body: Json | undefined): ClaimedWork[] | undefined {
   const list = isJsonObject(body) ? own(body, "commands") : undefined;
   return Array.isArray(list) ? list.flatMap(claimedWork) : undefined;

@@ -15,7 +15,7 @@ export interface UserAccess {
   displayName: string;
   /** Names of active roles. */
   roles: string[];
-  /** Names of what they may do beside playbooks. */
+  /** Names of the user's permissions other than those on playbooks. */
   permissions: string[];
   playbooks: PlaybookPermission[];
 }
@@ -113,8 +113,8 @@ const NOW = built`now()`;
 export type Subject = { executionId: string } | { catalogId: string };
 
 /**
- * The catalog path of an execution or of a version; undefined where there is none. Asked with most calls of a user, and so tagged:
- * the builder would take 0.06 ms more of this process.
+ * The catalog path of an execution or of a catalog version; undefined if there is no such row. Runs with most calls of a user,
+ * hence tagged SQL: the builder would take 0.06 ms more of this process.
  */
 export async function findPath({ sql }: Database, subject: Subject): Promise<string | undefined> {
   const [row] =
@@ -129,7 +129,7 @@ export async function findPath({ sql }: Database, subject: Subject): Promise<str
 const EXECUTION_PATH = columnsOf(execution, ["path"]);
 const CATALOG_PATH = columnsOf(catalog, ["path"]);
 
-/** An execution that reads what another one has stored. */
+/** The execution that reads a result stored by another execution. */
 export interface Reading {
   /** The user who started the reader; null: its access is not limited. */
   startedBy: number | null;

@@ -37,8 +37,8 @@ export interface AuditFilter {
 }
 
 /**
- * Of what is asked for, an index knows resources and times alone. So many rows are looked at for one page: it may be short, or
- * empty, and still not be the last.
+ * Indexes cover only resources and times, so one page scans at most this many rows: it may be short, or empty, without being
+ * the last.
  */
 export const LOOKED_AT_MAX = 10_000;
 

@@ -6,7 +6,7 @@ import type { auditLog } from "../tables/audit.ts";
 /** One row of the audit log. Nothing in it may be a secret: it is kept for long, and nothing of it can be taken back. */
 export interface AuditEntry {
   actorKind: (typeof auditLog.$inferSelect)["actorKind"];
-  /** Name of the actor as far as it is known. */
+  /** Name of the actor, if known. */
   actor?: string;
   /** For a user. */
   userId?: string;
@@ -32,8 +32,8 @@ export async function insertAudit(at: Database | Transaction, entries: readonly 
 }
 
 /**
- * The statement that writes rows, to stand in a CTE: `with audited as (${auditInsert(sql, [entry])}) select …` tells of a read
- * in the round trip, and the commit, of the read itself. `only` is a condition under which they are written.
+ * The statement that inserts audit rows, for use in a CTE: `with audited as (${auditInsert(sql, [entry])}) select …` records a
+ * read in the same round trip and commit as the read itself. `only` is a condition under which the rows are inserted.
  */
 export function auditInsert(sql: ISql, entries: readonly AuditEntry[], only?: ReturnType<ISql>) {
   const rows = JSON.stringify(entries.map(rowOf));

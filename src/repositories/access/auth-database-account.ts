@@ -51,7 +51,7 @@ export async function writeAuthAccount(tx: Transaction, account: AuthAccount, st
   await tx.sql.unsafe(`alter role ${ident} set idle_in_transaction_session_timeout = '30s'`);
 }
 
-/** Lets the account read schema `auth` and change its rows, as far as that is not so yet. Tables that migrations add are found. */
+/** Lets the account read schema `auth` and change its rows, where it cannot yet. Tables added by migrations are found. */
 export async function grantAuthSchema({ sql }: Transaction, name: string): Promise<void> {
   const [row] = await sql<{ complete: boolean; ident: string; database: string }[]>`
     select quote_ident(${name}) as ident, quote_ident(current_database()) as database,
@@ -88,8 +88,8 @@ export function lacksRight(error: unknown): boolean {
 }
 
 /**
- * Makes these people administrators: an unknown address becomes a user without a login.
- * Whoever had the role and lost it keeps it lost. Gives the addresses that became administrators now.
+ * Makes these users administrators: an unknown address becomes a user without a login. A user who had the role and lost it does
+ * not get it back. Returns the addresses that became administrators now.
  */
 export async function enterAdministrators({ sql }: Database, emails: readonly string[]): Promise<string[]> {
   if (emails.length === 0) return [];

@@ -6,7 +6,7 @@ import { sessions, users } from "../tables/auth.ts";
 /** A session, without anything that it could be used with. */
 export interface LoginSession extends Omit<typeof sessions.$inferSelect, "tokenSha256"> {
   email: string;
-  /** It can be used: neither revoked nor over, of a user who is active. */
+  /** Usable: neither revoked nor expired, of an active user. */
   isLive: boolean;
 }
 

@@ -76,7 +76,7 @@ export async function insertRole({ db }: Database | Transaction, name: string): 
   return rows.length > 0;
 }
 
-/** Changes a role; false where there is none. In a transaction: it may take several statements. */
+/** Changes a role; false if it does not exist. Run it in a transaction: it may take several statements. */
 export async function updateRole(
   { db }: Transaction,
   name: string,
@@ -106,7 +106,7 @@ export async function updateRole(
   return true;
 }
 
-/** Deletes a role, also from its users; false where there is none. */
+/** Deletes a role, also from its users; false if it does not exist. */
 export async function deleteRole({ db }: Database | Transaction, name: string): Promise<boolean> {
   const rows = await db.delete(roles).where(eq(roles.name, name)).returning({ name: roles.name });
   return rows.length > 0;

@@ -10,10 +10,10 @@ export type SessionChange = { tokenSha256: string } | "all";
 
 /** Handlers of {@link listenForSessionChanges}. They must not throw. */
 export interface SessionChangeHandlers {
-  /** From now on `heard` is called. */
+  /** From now on `changed` is called. */
   began(): void;
   changed(change: SessionChange): void;
-  /** From now on nothing is heard, until `began` is called again. */
+  /** From now on changes are missed, until `began` is called again. */
   lost(error: unknown): void;
 }
 
@@ -21,16 +21,16 @@ export interface SessionChangeHandlers {
 const CHANNEL = "flow_sessions";
 /** Name that `pg_stat_activity` shows. */
 export const LISTENER = `${APPLICATION_NAME} sessions`;
-/** A connection that died without a word would look like one on which nothing happens. */
+/** A connection that died silently would look like one without notifications. */
 const PROBE_MS = 5_000;
 const PROBE_ANSWER_MS = 3_000;
 const CONNECT_MS = 4_000;
 const AGAIN_MS = 500;
 
 /**
- * Listens for sessions that end or whose user's rights change, from the commit on, whichever client wrote it: a server, a playbook,
- * a person at a prompt. On a connection of its own, made again whenever it is lost: the driver's own listening ends with the first
- * connection that it cannot make. The returned function ends it.
+ * Listens for sessions that end or whose user's permissions change, from the commit on, whichever client wrote it: a server, a
+ * playbook, a person at a prompt. It uses a dedicated connection and reconnects when it is lost: the driver's own listening
+ * ends with the first failed attempt to connect. The returned function stops it.
  */
 export function listenForSessionChanges(url: string, handlers: SessionChangeHandlers): () => Promise<void> {
   const closing = new AbortController();

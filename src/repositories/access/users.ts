@@ -4,7 +4,7 @@ import type { Database, Transaction } from "../database/database.ts";
 import { type Page, type PageRequest, page } from "../database/page.ts";
 import { permissions, rolePermissions, roles, userRoles, users } from "../tables/auth.ts";
 
-/** A person who may log in. */
+/** A user. */
 export interface UserRow
   extends Pick<
     typeof users.$inferSelect,
@@ -79,7 +79,7 @@ export async function insertUser(
   return row?.userId;
 }
 
-/** Changes a user; false where there is none. Rejects with 23505 (`users_email`) where another user has the address. */
+/** Changes a user; false if they do not exist. Rejects with 23505 (`users_email`) if another user has the address. */
 export async function updateUser(
   { db }: Database | Transaction,
   userId: number,
@@ -93,7 +93,7 @@ export async function updateUser(
   return rows.length > 0;
 }
 
-/** Deletes a user with their sessions and roles; false where there is none. */
+/** Deletes a user with their sessions and roles; false if they do not exist. */
 export async function deleteUser({ db }: Database | Transaction, userId: number): Promise<boolean> {
   const rows = await db.delete(users).where(eq(users.userId, userId)).returning({ userId: users.userId });
   return rows.length > 0;

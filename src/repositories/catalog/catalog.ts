@@ -22,7 +22,7 @@ export interface NewCatalogEntry extends Omit<CatalogEntry, "version" | "created
 
 const REGISTERED = columnsOf(catalog, ["catalogId", "version", "createdAt"]);
 
-/** A registered version: the one that was there before when `unchanged`. */
+/** The registered version: the existing one if `unchanged`. */
 export type Registered = RowOf<typeof REGISTERED> & { unchanged: boolean };
 
 /**

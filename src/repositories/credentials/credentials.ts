@@ -73,7 +73,7 @@ export async function readCredential(
   return row;
 }
 
-/** The id of a credential; undefined where there is none of that name. */
+/** The id of a credential; undefined if the name is unknown. */
 export async function findCredentialId({ db }: Database, name: string): Promise<string | undefined> {
   const [row] = await db.select({ id: credential.id }).from(credential).where(eq(credential.name, name));
   return row?.id;
@@ -98,7 +98,7 @@ export async function insertCredential(
   return written;
 }
 
-/** Replaces everything of a credential but its id, name and age; undefined when there is none of that id and name any more. */
+/** Replaces everything but a credential's id, name and age; undefined if no credential has this id and name any more. */
 export async function replaceCredential(
   { sql }: Database,
   row: NewCredential,
@@ -118,7 +118,7 @@ export async function replaceCredential(
   return written;
 }
 
-/** Deletes a credential; false when there is none of that name. */
+/** Deletes a credential; false if the name is unknown. */
 export async function deleteCredential({ sql }: Database, name: string, entry: AuditEntry): Promise<boolean> {
   const rows = await sql`
     with gone as (delete from flow.credential where name = ${name} returning 1),

@@ -38,7 +38,7 @@ export async function putTransient({ db }: Database | Transaction, entry: NewTra
   return row.revision;
 }
 
-/** Writes the value where there is none, or only one that has expired; gives its revision, or undefined when one is there. */
+/** Inserts the value unless a live one exists; returns its revision, or undefined if one exists. */
 export async function insertTransient(
   { db }: Database | Transaction,
   entry: NewTransientValue,
@@ -118,7 +118,7 @@ function rowOf({ bucket, key, value, ttlMs }: NewTransientValue) {
   return { bucket, key, value, revision: FIRST_REVISION, expiresAt: expiry(ttlMs) };
 }
 
-/** Columns of a value that is replaced by the one that was to be inserted. */
+/** Columns to update when the inserted value replaces an existing one. */
 const REPLACED = {
   value: built`excluded.value`,
   revision: built`greatest(${transient.revision} + 1, excluded.revision)`,

@@ -1,14 +1,14 @@
 import type { Socket } from "node:net";
 
-/** A connection to the database as it is seen from the outside: by the messages that go over it, not by what they say. */
+/** A connection to the database seen from outside: by the messages that pass, not by their contents. */
 export interface Wire {
-  /** Since when an answer is owed and nothing was heard, on the clock that was given; undefined where none is owed. */
+  /** Since when an answer has been outstanding without any data, on the given clock; undefined if no answer is outstanding. */
   silentSince(): number | undefined;
   /** A session has begun: the login is over. */
   isReady(): boolean;
   /** The session's process, as the server or a pooler in front of it says; 0 before the login is over. */
   pid(): number;
-  /** Asks the server to end the statement under way: the message, for a connection of its own. */
+  /** The message that asks the server to cancel the current statement, for a separate connection. */
   cancelRequest(): Buffer;
   /** Ends the connection. Its pending statements fail with the reason. */
   destroy(reason: Error): void;
@@ -33,13 +33,12 @@ const HEADER = 5;
 const CANCEL_REQUEST = 80_877_102;
 
 /**
- * Watches a connection that has just been made. The driver says nothing of a connection on which nothing comes any more, and waits
- * for as long as TCP does: a quarter of an hour. It costs some 20 ns per message, to read its header.
- *
- * It also keeps three faults of the driver (3.4.9) from doing harm. A statement that is given to a connection between its `error`
- * and its `close` is never answered: the driver hears of the end by `close` alone. A connection that ends during the login is made
- * again for ever: there it hears of an `error` first. A connection that ends while the driver is about to write keeps those bytes,
- * and the next one says nothing: it is ended at once, and what is left of them is cut off the next login.
+ * Watches a connection that has just been made. The driver does not notice a connection that has gone silent, and waits for as
+ * long as TCP does: a quarter of an hour. It costs some 20 ns per message, to read its header.
+ * | It also works around three faults of the driver (3.4.9). A statement given to a connection between its `error` and its
+ * `close` is never answered: the driver gets only `close`. A connection that ends during the login is made again for ever:
+ * there it gets an `error` first. A connection that ends while the driver is about to write keeps those bytes, and the next one
+ * stays silent: it is ended at once, and the leftover bytes are cut off the next login.
  */
 export function watchWire(socket: Socket, now: () => number, events: WireEvents): Wire {
   const owed = countOwed();

@@ -21,7 +21,7 @@ export interface Database {
   readonly db: Builder;
   /** `host:port/database`, for operators. */
   readonly place: string;
-  /** Undefined while it can be reached, as far as is known from attempts. */
+  /** Undefined while attempts to reach it succeed. */
   away(): Away | undefined;
   /** Waits for running statements, then closes every connection. May be called more than once. */
   close(): Promise<void>;
@@ -57,7 +57,7 @@ export interface DatabaseOptions {
   pooled?: boolean;
   /** Statements are prepared once per connection. Default: unless `pooled`. */
   prepare?: boolean;
-  /** Told when the database goes away, and (undefined) when it is back. */
+  /** Called when the database becomes unavailable, and (undefined) when it is back. */
   onReach?(away: Away | undefined): void;
 }
 
@@ -127,8 +127,8 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
 }
 
 /**
- * Runs `work` in a transaction: committed when it returns, rolled back when it throws. Nothing outside may be told of what
- * was written before this returns. `mode` is what follows BEGIN: `isolation level repeatable read read only`.
+ * Runs `work` in a transaction: committed when it returns, rolled back when it throws. Do not publish what was written before
+ * this returns. `mode` is what follows BEGIN: `isolation level repeatable read read only`.
  */
 export async function transaction<T>(
   database: Pick<Database, "sql">,
@@ -141,19 +141,19 @@ export async function transaction<T>(
       const result = await work(inTransaction(sql, () => !isOver));
       if (!isOver) return result;
     } catch (error) {
-      // The driver hears of the end of a session a moment after its statements.
+      // The driver learns of the end of a session shortly after its statements.
       if (!isOver && unreachable(error) !== undefined)
         await Promise.race([ended, sleep(CLOSE_MS, undefined, { ref: false })]);
       if (!isOver) throw error;
     }
-    // The caller has been told. A rollback or commit would go to a session that is gone, or to another one.
+    // The caller has the error. A rollback or commit would go to a session that is gone, or to a different one.
     return await new Promise<T>(() => undefined);
   });
   const end = () => {
     isOver = true;
   };
   const ended = running.then(end, end);
-  // The driver's type resolves arrays of promises, which no work of ours returns.
+  // The driver's type resolves arrays of promises, which our work never returns.
   return (await running) as T;
 }
 

@@ -21,11 +21,10 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 const YES = 0x53;
 
 /**
- * A dialler for an address. The driver (postgres 3.4) could connect by itself, but it checks the name of a server that is known by
- * its number against `localhost`, knows no `verify-ca` and no files of certificates, waits for ever for a list of hosts that are
- * all away, and gives nobody a way to end a connection on which nothing is heard any more.
- *
- * `connectMs` bounds each attempt. Throws `FlowError` INVALID_SETTING for a certificate's file that cannot be read.
+ * A dialler for an address. The driver (postgres 3.4) could connect by itself, but it checks the certificate of a server given
+ * by IP address against `localhost`, supports neither `verify-ca` nor certificate files, waits for ever if all listed hosts are
+ * down, and offers no way to end a silent connection. `connectMs` limits each attempt. Throws `FlowError` INVALID_SETTING for a
+ * certificate file that cannot be read.
  */
 export function createDialler(address: DatabaseAddress, connectMs: number): Dialler {
   const secured = readTls(address);

@@ -26,7 +26,7 @@ export function driverOptions(address: DatabaseAddress, socket: () => Promise<Du
   return options as typeof options & { target_session_attrs?: "read-write" };
 }
 
-/** Connections of a dialler for the driver. `made` is told of each. */
+/** Connections of a dialler for the driver. `made` is called with each. */
 export function socketOf(dialler: Dialler, made?: (wire: Wire) => void): () => Promise<Duplex> {
   return async () => {
     try {
@@ -53,8 +53,8 @@ export interface LookDeps {
 }
 
 /**
- * Which of these sessions the server works for, over a connection of its own. Throws what the network says, or `CONNECT_TIMEOUT`,
- * when no answer comes within the time.
+ * Which of these sessions the server is working for, asked on a separate connection. Throws the network's error, or
+ * `CONNECT_TIMEOUT` if no answer comes in time.
  */
 export async function lookAt(address: DatabaseAddress, { dialler, pids, limitMs, pooled }: LookDeps): Promise<Looked> {
   let wire: Wire | undefined;

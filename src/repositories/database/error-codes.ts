@@ -68,8 +68,8 @@ export function isRefused(error: unknown): boolean {
 }
 
 /**
- * True for an error after which the same transaction may simply be run again at once: the database took it back as a whole
- * because another one was in its way (40P01 deadlock, 40001 serialization).
+ * True for an error after which the same transaction may simply be run again at once: the database rolled it back because of a
+ * conflict with another one (40P01 deadlock, 40001 serialization).
  */
 export function isRetryable(error: unknown): boolean {
   const code = codeOf(rootOf(error));

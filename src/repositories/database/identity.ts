@@ -11,7 +11,7 @@ export async function databaseIdentity(sql: Sql): Promise<string[]> {
       has_function_privilege('pg_catalog.pg_control_system()', 'execute') as "mayAsk"`;
   if (row === undefined) return [];
   if (!row.mayAsk) return [row.started];
-  // A statement of its own: even naming the function is refused without the right.
+  // A separate statement: even naming the function is refused without the right.
   const [cluster] = await sql<{ word: string }[]>`
     select pg_catalog.current_database() || ' ' || system_identifier::text as word from pg_catalog.pg_control_system()`;
   return cluster === undefined ? [row.started] : [row.started, cluster.word];

@@ -2,10 +2,9 @@ import { FIRST_ID_MS, IDS_PER_MS } from "../../platform/system/ids.ts";
 import type { Database } from "./database.ts";
 
 /**
- * Reserves `count` new ids, ahead of every id that was given before over all servers of this database, and gives the last
- * of them. They follow the database's clock ({@link FIRST_ID_MS}, {@link IDS_PER_MS}), and do not shrink when that steps back.
- *
- * A statement of its own, never part of a transaction: every server waits on this one row.
+ * Reserves `count` new ids, greater than every id handed out before by any server of this database, and returns the last of
+ * them. They follow the database's clock ({@link FIRST_ID_MS}, {@link IDS_PER_MS}), and do not decrease when it steps back.
+ * Always a separate statement, never part of a transaction: every server waits for this one row.
  */
 export async function reserveIdBlock({ sql }: Database, count: number): Promise<number> {
   const [row] = await sql<{ last: string }[]>`

@@ -6,8 +6,8 @@ import type { Database } from "./database.ts";
  */
 
 /**
- * Takes the lease when it is free or has expired, or renews it for its holder. Gives the token, or
- * undefined while another one holds it. `holder` names one process, and not the one after its restart.
+ * Takes the lease if it is free or has expired, or renews it for its holder. Returns the token, or undefined while another
+ * process holds it. `holder` names one process; after a restart it has another name.
  */
 export async function acquireLease(
   { sql }: Database,
@@ -29,7 +29,7 @@ export async function acquireLease(
   return row && Number(row.token);
 }
 
-/** Renews the lease that this token is of; false when it is over, or another one's. */
+/** Renews the lease with this token; false if it has expired or another process holds it. */
 export async function renewLease({ sql }: Database, name: string, token: number, leaseMs: number): Promise<boolean> {
   const { count } = await sql`
     update flow.lease set expires_at = now() + ${leaseMs}::float8 * interval '1 millisecond'
@@ -39,8 +39,8 @@ export async function renewLease({ sql }: Database, name: string, token: number,
 
 /** Ends the lease that this token is of, so that another process may have it at once. Any other token: nothing happens. */
 export async function releaseLease({ sql }: Database, name: string, token: number): Promise<void> {
-  // The row stays: the next token must be another one. A lease cannot end before it began. The column has milliseconds: rounded
-  // up, the end would still be in the future for a process that asks at once.
+  // The row stays: the next token must differ. A lease cannot end before it began. The column has milliseconds: rounded up, the
+  // end would still be in the future for a process that asks at once.
   await sql`
     update flow.lease set
       expires_at = greatest(date_trunc('milliseconds', now()), acquired_at + interval '1 millisecond')

@@ -54,7 +54,7 @@ export async function migrate(database: Database, folder: string = packagePath("
   }
 }
 
-/** One migration applied (`name`), or none left. */
+/** One applied migration (`name`), or the end. */
 type Step = { name: string; late: boolean } | { name: undefined; version: string };
 
 /** Under the lock, and from the journal as it is now: another process may have applied some since the step before. */
@@ -77,7 +77,7 @@ async function lock({ sql }: Transaction): Promise<void> {
   await sql.unsafe(`set local lock_timeout = ${TABLE_LOCK_MS}`);
 }
 
-/** Names and checksums of what was applied. Makes the journal in an empty database. */
+/** Names and checksums of the applied migrations. Creates the journal in an empty database. */
 async function readJournal({ sql }: Transaction): Promise<Map<string, string>> {
   const [state] = await sql<{ exists: boolean; major: number; encoding: string }[]>`
     select to_regclass('flow_migrations.applied') is not null as exists,
@@ -92,7 +92,7 @@ async function readJournal({ sql }: Transaction): Promise<Map<string, string>> {
   return new Map(rows.map(({ name, sha256 }) => [name, sha256]));
 }
 
-/** In a schema of its own: the first migration makes the schema `flow`. */
+/** In a separate schema: the first migration creates the schema `flow`. */
 const JOURNAL = `
   create schema if not exists flow_migrations;
   create table flow_migrations.applied (

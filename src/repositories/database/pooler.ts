@@ -10,10 +10,10 @@ export interface DatabaseWay {
 }
 
 /**
- * Finds out how a database is reached: a server tells its session's process at the login and when it is asked for it, and a pooler
- * tells one of its own at the login (PgBouncer, Supavisor, RDS Proxy). Sends nothing with the login that a pooler could refuse.
- *
- * Throws what the driver throws; an error that counts as `unreachable` for a server in recovery, which takes no writes.
+ * Finds out whether a pooler stands before the database: a server reports its session's process id at the login and when
+ * queried, and a pooler reports its own at the login (PgBouncer, Supavisor, RDS Proxy). Sends nothing with the login that a
+ * pooler could refuse. Throws the driver's error, and one that counts as `unreachable` for a server in recovery, which takes no
+ * writes.
  */
 export async function findWay(url: string): Promise<DatabaseWay> {
   const database = openDatabase(url, { connectionsMax: 1, pooled: true });

@@ -14,7 +14,7 @@ export interface Away {
 
 /** The connections of one pool, and whether the database is there. */
 export interface Reach {
-  /** A connection for the driver; while the database is away one that fails at once, so that no statement queues for it. */
+  /** A connection for the driver; while the database is unavailable it fails at once, so that no statement queues for it. */
   socket(): Promise<Duplex>;
   /** Undefined while it is there. */
   away(): Away | undefined;
@@ -29,22 +29,22 @@ export type Looked = ReadonlySet<number> | "unknown" | "full";
 export interface ReachDeps {
   dialler: Dialler;
   /**
-   * Looks, over a connection of its own, which of these sessions are working on a statement. Throws when no answer comes within the
-   * time, or the server starts or stops.
+   * Checks on a separate connection which of these sessions are working on a statement. Throws if no answer comes in time, or
+   * the server starts or stops.
    */
   look(pids: readonly number[], limitMs: number): Promise<Looked>;
-  /** A statement of which it cannot be told whether the server works on it is cancelled after this long. 0: never. */
+  /** A statement is cancelled after this long if it is unknown whether the server works on it. 0: never. */
   statementMs: number;
   /** The address names a kind of server (`target_session_attrs`). */
   picksServer: boolean;
-  /** Told when no connection can be made any more or nothing is answered, and (undefined) when it is back. */
+  /** Called when connections fail or go unanswered, and (undefined) when the database is back. */
   onChange?(away: Away | undefined): void;
 }
 
 /** After this long without an answer the connection is probed: a caller learns within 5 s that the database is away. */
 const SILENT_MS = 1_500;
 const LOOK_MS = 2_000;
-/** A session that works is probed again after this time, one that seems not to work after the shorter time. */
+/** A working session is probed again after this time, one that seems idle after the shorter time. */
 const LOOK_AGAIN_MS = 1_500;
 const SUSPECT_AGAIN_MS = 500;
 const TICK_MS = 250;
@@ -58,9 +58,10 @@ const LETS_NOBODY_IN = "It takes connections and lets nobody in";
 export const AWAY = "DATABASE_AWAY";
 
 /**
- * Watches a pool's connections. One on which an answer is owed and nothing comes may have died without a word (a firewall, a machine
- * that lost its power), or its statement may just take long: a probe over a new connection tells. A session that does not work is cut off, so
- * that its callers fail; where the probe gets no answer, all silent connections are cut off, and nothing is tried until one does.
+ * Watches a pool's connections. A silent connection with an outstanding answer may have died (a firewall, a power failure), or
+ * its statement may just take long: a probe on a new connection tells them apart. A session that does not work is cut off, so
+ * that its callers fail; if the probe gets no answer, all silent connections are cut off, and nothing is tried until a probe
+ * succeeds.
  */
 export function createReach({ dialler, look, picksServer, statementMs, onChange }: ReachDeps): Reach {
   const wires = new Map<Wire, { suspectedAt?: number | undefined; cancelledAt?: number }>();
@@ -69,7 +70,7 @@ export function createReach({ dialler, look, picksServer, statementMs, onChange 
   let isLooking = false;
   let lookAfter = 0;
   let away: Away | undefined;
-  /** Connections fail, and none was made since. */
+  /** Connections fail, and none has succeeded since. */
   let failing: Away | undefined;
 
   const cut = (wire: Wire, why: string) => {

@@ -32,7 +32,7 @@ export interface VacuumBlocker {
   kind: "transaction" | "prepared" | "slot";
   /** Process id, name of the prepared transaction, or of the slot. */
   id: string;
-  /** Role, application and address, as far as PostgreSQL tells them. */
+  /** Role, application and address, if PostgreSQL shows them. */
   who: string;
   since: Date | null;
 }

@@ -61,7 +61,7 @@ export interface ListedServer extends RowOf<typeof SERVER> {
   heartbeatAgeMs: number;
 }
 
-/** Servers that have not signed off and were heard of within `silentMs`, the oldest first. */
+/** Servers that have not signed off and were active within `silentMs`, the oldest first. */
 export async function listedServers({ sql }: Reading, silentMs: number, limit: number): Promise<ListedServer[]> {
   return await sql<ListedServer[]>`
     select ${SERVER(sql)},

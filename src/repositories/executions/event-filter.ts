@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
 
-/** Which events of an execution are meant; what is absent does not narrow. */
+/** Filter of an execution's events; an absent field does not filter. */
 export interface EventFilter {
   eventType?: string;
   /** A step's name, or the playbook's path for events of the whole run. */

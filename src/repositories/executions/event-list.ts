@@ -24,7 +24,7 @@ export interface EventListQuery extends EventFilter {
   limit: number;
   /** Newest first. Default: oldest first. */
   isDescending?: boolean;
-  /** Leaves out long values; `omitted` of such an event names them. Default: everything. */
+  /** Leaves out long values; `omitted` of such an event names them. Default: full values. */
   isShort?: boolean;
 }
 

@@ -9,11 +9,10 @@ const TABLE_LOCK_MS = 5_000;
 const MONTHS_AHEAD = 2;
 
 /**
- * Makes the partitions of the event log for the month of `from` (default: now, by the database's clock) and two more, where
- * they are missing, and gives the names of those it made: `event_2026_11` holds the ids of November 2026, UTC. Events of such a
- * month that went to the default partition, because this was not called in time, are moved.
- *
- * Any number of servers may call it at once. It is to be called at each start and once a day.
+ * Creates the partitions of the event log for the month of `from` (default: now, by the database's clock) and two more, if they
+ * are missing, and returns the names of the new ones: `event_2026_11` holds the ids of November 2026, UTC. Events of such a
+ * month that went to the default partition, because this was not called in time, are moved. Any number of servers may call it
+ * at once. Call it at each start and once a day.
  */
 export async function ensureEventPartitions(database: Database, from?: Date): Promise<string[]> {
   return transaction(database, async (tx) => {
@@ -65,6 +64,6 @@ async function makePartition({ sql }: Transaction, { name, from, to }: Month): P
   await sql`
     with moved as (delete from flow.event_default where event_id >= ${from} and event_id < ${to} returning *)
     insert into ${table} select * from moved`;
-  // Bounds are no parameters in this statement; both are numbers of ours.
+  // Bounds cannot be parameters of this statement; both are numbers computed here.
   await sql.unsafe(`alter table flow.event attach partition flow.${name} for values from (${from}) to (${to})`);
 }

@@ -215,7 +215,7 @@ export async function listChildren(
     limit ${limit}`;
 }
 
-/** An open execution that another one called, and the key that its caller gave it: it begins with the calling command's id. */
+/** An open child execution, and its caller's idempotency key, which begins with the calling command's id. */
 export interface OpenChild extends RowOf<typeof CHILD> {
   key: string;
 }

@@ -7,7 +7,7 @@ export interface ExecutionMove {
   hasEnded: boolean;
 }
 
-/** How far these executions are; of those that there are not nothing. */
+/** The last event ids of these executions; unknown executions are left out. */
 export async function findMoves({ sql }: Database, executionIds: readonly string[]): Promise<ExecutionMove[]> {
   return await sql<ExecutionMove[]>`
     select execution_id as "executionId", last_event_id::float8 as "lastEventId", ended_at is not null as "hasEnded"

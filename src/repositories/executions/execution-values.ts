@@ -100,8 +100,8 @@ export async function deleteExecutionValues({ sql }: Database, executionId: stri
 }
 
 /**
- * Looks at the next `limit` executions that have values, after a bucket, and deletes the values of those that ended more than
- * `keptDays` ago or are gone; gives how many, and where the walk goes on.
+ * Reads the next `limit` executions that have values, after a bucket, and deletes the values of those that ended more than
+ * `keptDays` ago or are gone; returns how many, and where the walk continues.
  */
 export async function deleteValuesLeft(
   { sql }: Database,

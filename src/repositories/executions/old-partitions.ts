@@ -4,20 +4,18 @@ import { type Database, transaction } from "../database/database.ts";
 import { PARTITIONS_LOCK } from "./event-partitions.ts";
 
 /**
- * Dropping needs an exclusive lock on the whole log, and writers queue behind it: shorter than an event batch waits before it is
- * refused (0.25 s). Once it has it, dropping takes milliseconds, whatever the size: the files are removed
- * after the commit.
+ * Dropping needs an exclusive lock on the whole log, and writers queue behind it: so it waits for less time than an event batch
+ * may wait (0.25 s). Once it has the lock, dropping takes milliseconds, whatever the size: the files are removed after the
+ * commit.
  */
 const TABLE_LOCK_MS = 200;
 /** SQLSTATE: the lock was not to be had in time. */
 const LOCK_NOT_AVAILABLE = "55P03";
 
 /**
- * Names of the partitions of the event log that hold nothing but ids of before a moment, and no event of an execution that
- * still exists: one that runs for longer, or was called by one, keeps its log. Oldest first. The default partition is never
- * among them.
- *
- * It may be acted on later: ids of events that are written follow the clock, so none comes to a range that has passed.
+ * Names of the partitions of the event log that hold only ids from before a moment, and no event of an execution that still
+ * exists: a long-running execution, and one called by it, keeps its log. Oldest first. The default partition is never included.
+ * The caller may act later: new event ids follow the clock, so none falls into a range that has passed.
  */
 export async function findDroppablePartitions(database: Database, before: Date): Promise<string[]> {
   const { sql } = database;

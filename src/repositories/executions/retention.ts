@@ -20,8 +20,8 @@ export interface Walked {
 }
 
 /**
- * Looks at `limit` executions after an id that began before `endedBefore`, and gives those that ended before it too. One that
- * was called stays as long as the execution that called it and the one at the top of its tree: a tree is looked at as a whole.
+ * Reads `limit` executions after an id that began before `endedBefore`, and returns those that also ended before it. A child
+ * stays as long as its caller and the root of its tree: a tree is deleted as a whole.
  */
 export async function findOutdatedExecutions(
   { sql }: Database,
@@ -49,8 +49,8 @@ export async function findOutdatedExecutions(
 }
 
 /**
- * Deletes the rows and the snapshots of these executions, as far as they have ended; gives how many. One whose row is being
- * written at this moment, by a late event, is left for the next walk.
+ * Deletes the rows and the snapshots of those of these executions that have ended; returns how many. A row that a late event is
+ * writing at this moment is left for the next walk.
  */
 export async function deleteExecutionRows({ sql }: Database, executionIds: readonly string[]): Promise<number> {
   const { count } = await sql`

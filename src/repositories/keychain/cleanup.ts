@@ -1,10 +1,11 @@
 import type { Database } from "../database/database.ts";
 
-/*
- * Deletion of entries whose execution has ended, and of those that expired long ago. Bounded statements; locked rows are skipped.
+/**
+ * Deletes entries whose execution has ended, and entries that expired long ago. The statements are bounded; locked rows are
+ * skipped.
  */
 
-/** Deletes the entries of these executions, as far as they have ended or are gone; gives how many. */
+/** Deletes the entries of those of these executions that have ended or are gone; returns their number. */
 export async function deleteEntriesOf(
   { sql }: Database,
   executionIds: readonly string[],

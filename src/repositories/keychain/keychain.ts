@@ -8,10 +8,10 @@ import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
 import { keychain } from "../tables/secret.ts";
 
-/*
- * Entries of the keychain (interface specification, Keychain). A local or shared entry belongs to an execution: one that has ended has
- * no entries, also before its rows are deleted. All times are by the database's clock. The audit row of a read or change is written by
- * the same statement.
+/**
+ * Entries of the keychain (interface specification, Keychain). A local or shared entry belongs to an execution: an execution
+ * that has ended has no entries, even before its rows are deleted. All times use the database's clock. The statement that reads
+ * or changes an entry also writes the audit row.
  */
 
 const COLUMNS = columnsOf(keychain, [
@@ -32,7 +32,7 @@ export interface KeychainRow extends RowOf<typeof COLUMNS> {
   isExpired: boolean;
 }
 
-/** The execution that a local or shared entry belongs to: the one that asks, or the root of its tree. */
+/** The execution that owns a local or shared entry: the requesting one, or the root of its tree. */
 export interface KeychainOwner {
   executionId: string;
   /** Of the execution that asks. */

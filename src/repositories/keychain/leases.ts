@@ -2,9 +2,9 @@ import { and, sql as built, eq, isNull } from "drizzle-orm";
 import type { Database } from "../database/database.ts";
 import { keychainLease } from "../tables/secret.ts";
 
-/*
- * The right to resolve or renew an entry, one holder at a time over all servers. A row without a message is held until
- * `expires_at`; with one it is a failure that is told until then.
+/**
+ * The right to resolve or renew an entry, one holder at a time across all servers. A row without a message is a lease until
+ * `expires_at`; a row with one is a failure that is reported until then.
  */
 
 /** The answer to a request for the lease. */
@@ -61,7 +61,7 @@ async function confirmed({ sql }: Database, cacheKey: string, holder: string): P
   return { status: count > 0 ? "set" : "granted" };
 }
 
-/** Ends a lease with a message that is told for `toldMs`; false when another holder has it by now. */
+/** Ends a lease with an error message that is kept for `keepMs`; false if another holder has the lease by now. */
 export async function failKeychainLease(
   { db }: Database,
   cacheKey: string,

@@ -5,7 +5,7 @@ import { resultPart } from "../tables/result.ts";
 
 /* Results in the store `sqldb`: their items as rows to be looked into, and their bytes as they were. */
 
-/** Items of a list, from the place `first` on, each a JSON text. Throws the database's error for what `jsonb` refuses. */
+/** Items of a list, starting at `first`, each a JSON text. Throws the database's error for text that `jsonb` refuses. */
 export async function insertRows(
   { sql }: Database,
   payload: string,
@@ -24,7 +24,7 @@ export async function insertPart({ db }: Database, payload: string, place: numbe
   await db.insert(resultPart).values({ payload, place, part }).onConflictDoNothing();
 }
 
-/** Length of the payload in bytes; undefined when there is none. */
+/** Length of the payload in bytes; undefined if it does not exist. */
 export async function payloadBytes({ db }: Database, payload: string): Promise<number | undefined> {
   const [last] = await db
     .select({ bytes: built<number>`(${resultPart.place} + length(${resultPart.part}))::float8` })

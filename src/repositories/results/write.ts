@@ -11,7 +11,7 @@ export interface Writing extends ResultRow {
   location: JsonObject;
 }
 
-/** How long a payload may be written, by the database's clock: what is older was left by a process that died. */
+/** How long writing a payload may take, by the database's clock: an older row was left by a process that died. */
 export const WRITING_MS_MAX = 900_000;
 
 /** Notes that a payload is about to be written. False, and nothing is noted, when the claim is not the present one. */

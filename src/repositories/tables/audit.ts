@@ -12,7 +12,7 @@ export const auditLog = auth.table(
     auditId: bigint("audit_id", { mode: "number" }).primaryKey().generatedAlwaysAsIdentity(),
     at: instant("at").notNull().defaultNow(),
     actorKind: text("actor_kind").$type<"operator" | "worker" | "user" | "anonymous" | "system">().notNull(),
-    /** The actor's name as far as it is known: a worker's, a user's address. */
+    /** The actor's name, if known: a worker's, a user's address. */
     actor: text("actor"),
     /** A row of `auth.users`, for kind `user`. */
     userId: id("user_id"),

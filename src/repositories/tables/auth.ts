@@ -2,9 +2,9 @@ import { sql } from "drizzle-orm";
 import { bigint, boolean, check, foreignKey, index, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
 import { auth, createdAt, instant, updatedAt } from "./columns.ts";
 
-/*
- * Who may log in, and what they may do (interface specification, Gateway login and sessions). Whoever logs in becomes a user;
- * what they may do comes from their roles alone.
+/**
+ * Users and their permissions (interface specification, Gateway login and sessions). A login creates its user; permissions come
+ * from roles alone.
  */
 
 /** A number that the database gives. A JavaScript number: the specification has `user_id` as one. */

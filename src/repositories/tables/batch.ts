@@ -26,7 +26,7 @@ export const batch = flow.table(
     executionIds: id("execution_ids").array().notNull(),
     eventIds: id("event_ids").array().notNull(),
     commandsGenerated: count("commands_generated"),
-    /** The server that works on it, until its lease ends; then another one may. */
+    /** The server that works on it, until its lease ends; then another server may. */
     processor: text("processor"),
     leaseExpiresAt: instant("lease_expires_at"),
     createdAt: createdAt(),

@@ -26,7 +26,7 @@ export const event = flow.table(
     commandId: id("command_id"),
     worker: text("worker"),
     attempt: integer("attempt"),
-    /** Workers count these two: as far as JSON counts. */
+    /** Counted by workers: up to the largest exact JSON number. */
     iteration: bigint("iteration", { mode: "number" }),
     page: bigint("page", { mode: "number" }),
     stepRunId: text("step_run_id"),

@@ -29,7 +29,7 @@ export const execution = flow.table(
     status: text("status").$type<(typeof EXECUTION_STATUSES)[number]>().notNull(),
     /** Percent: steps finished of steps known. */
     progress: smallint("progress").notNull().default(0),
-    /** The newest event that the row knows of. A state in memory with another one is out of date. */
+    /** The newest event that the row covers. A state in memory with another event is out of date. */
     lastEventId: id("last_event_id").notNull(),
     parentExecutionId: id("parent_execution_id"),
     /** The step of the parent that waits for this execution. */
@@ -81,10 +81,8 @@ export const execution = flow.table(
 
 /**
  * One row per command. A PENDING row is also the outbox: a worker that missed the notification finds it by polling. Its id
- * tells its age (`firstIdAt`), so "pending for a minute" is a range of ids.
- *
- * No index finds the finished commands of an execution: its events tell of them, and finished rows are deleted by age, a
- * range of the primary key.
+ * contains its age (`firstIdAt`), so "pending for a minute" is a range of ids. Finished commands of an execution have no index:
+ * its events contain them, and finished rows are deleted by age, a range of the primary key.
  */
 export const command = flow.table(
   "command",
@@ -94,7 +92,7 @@ export const command = flow.table(
     catalogId: id("catalog_id").notNull(),
     step: text("step").notNull(),
     status: text("status").$type<(typeof COMMAND_STATUSES)[number]>().notNull().default("PENDING"),
-    /** Number of claims: the fencing token. A report with another one changes nothing. */
+    /** Number of claims: the fencing token. A report with a different number changes nothing. */
     attempt: count("attempt"),
     /** Kinds of its tasks: a worker claims what it has all kinds of. */
     kinds: text("kinds").array().notNull(),
@@ -105,7 +103,7 @@ export const command = flow.table(
     /** The worker that holds it. This and the next two are set exactly while it is claimed. */
     worker: text("worker"),
     claimedAt: instant("claimed_at"),
-    /** Renewed by heartbeats. No index has it: a renewal stays within its page. */
+    /** Renewed by heartbeats. It is in no index: a renewal stays within its page. */
     leaseExpiresAt: instant("lease_expires_at"),
     createdAt: createdAt(),
     endedAt: instant("ended_at"),
@@ -113,12 +111,12 @@ export const command = flow.table(
   (table) => [
     // The reaper looks for those that are older than an id.
     index("command_for_claim").on(table.commandId).where(sql`status = 'PENDING'`),
-    // Claims take the oldest of what a worker can run; which requirements there are is read by jumping from one to the next.
-    // Labels by their hash: an entry of an index has at most 2.7 KB.
+    // Claims take the oldest command that a worker can run; the existing requirements are read by jumping from one to the next.
+    // Labels by their hash: an index entry has at most 2.7 KB.
     index("command_for_lane")
       .on(table.kinds, sql`coalesce(jsonb_hash_extended(labels, 0), 1)`, table.commandId)
       .where(sql`status = 'PENDING'`),
-    // Heartbeats and pools ask for what a worker holds; the reaper walks all of it: at most the workers' capacity.
+    // Heartbeats and pools read a worker's commands; the reaper walks all of it: at most the workers' capacity.
     index("command_for_reaper").on(table.worker, table.commandId).where(sql`status IN ('CLAIMED', 'RUNNING')`),
     // Cancelling an execution, and proving that a finished one left nothing open.
     index("command_for_cancel").on(table.executionId).where(sql`status IN ('PENDING', 'CLAIMED', 'RUNNING')`),

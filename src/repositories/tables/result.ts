@@ -3,10 +3,10 @@ import { bigint, boolean, check, index, integer, jsonb, primaryKey, text } from 
 import { bytes, createdAt, flow, id, instant, name, object } from "./columns.ts";
 
 /**
- * Results that are not inline: what a reference says, and the payload itself where the row is the store. A payload that is
- * kept elsewhere has its row before it is written (`pending`) and until it is removed (`deleting`), so that none is ever
- * without one. Those rows stand beside the one that readers find, under their own name (`writing`): the present payload
- * stays until another one is complete.
+ * Results that are not inline: the reference's fields, and the payload itself if the row is the store. A payload in another
+ * store has its row before it is written (`pending`) and until it is removed (`deleting`), so that every payload has a row.
+ * Those rows stand beside the one that readers find, under a separate name (`writing`): the current payload stays until the new
+ * one is complete.
  */
 export const result = flow.table(
   "result",
@@ -28,7 +28,7 @@ export const result = flow.table(
     compression: text("compression"),
     /** The text holds sealed tokens, which are opened for workers and masked for people. */
     isSealed: boolean("is_sealed").notNull().default(false),
-    /** Where the store has it: bucket and key, file, table. */
+    /** The location in the store: bucket and key, file, table. */
     location: object("location"),
     extracted: object("extracted").notNull().default({}),
     preview: object("preview"),

@@ -74,7 +74,7 @@ export const keychain = flow.table(
 export const keychainLease = flow.table("keychain_lease", {
   cacheKey: text("cache_key").primaryKey(),
   holder: text("holder").notNull(),
-  /** Until when it is the holder's or, with a message, until when the failure is told. */
+  /** End of the lease or, with a message, until when the failure is reported. */
   expiresAt: instant("expires_at").notNull(),
   /** Why the holder could not do it. */
   message: text("message"),

@@ -95,11 +95,10 @@ export interface Heartbeat {
 const UNLISTED_MAX = 1_000;
 
 /**
- * A worker's sign of life, in one statement: its row is touched, leases of what it runs are renewed. Undefined when no worker
- * of that name is registered, it has signed off, or another process has the name by now.
- *
- * Locks: its own row, and those commands that are not being written (`skip locked`): a flush that ends some of them
- * neither waits for this nor deadlocks with it. The next heartbeat comes long before a lease is over.
+ * A worker's heartbeat, in one statement: touches its row and renews the leases of its running commands. Undefined if no worker
+ * of that name is registered, it has signed off, or another process has registered under the name. Locks: its own row, and
+ * those commands that are not being written (`skip locked`): a flush that ends some of them neither waits for this nor
+ * deadlocks with it. The next heartbeat comes long before a lease expires.
  */
 export async function recordHeartbeat({ sql }: Database, input: HeartbeatInput): Promise<Heartbeat | undefined> {
   const ids = numbers(input.running, ({ commandId }) => commandId);
@@ -170,8 +169,8 @@ function listed(sql: Database["sql"], fate: string) {
 }
 
 /**
- * Signs a worker off: it is offline, and the leases of what it still holds are over, so that others may claim it at once.
- * Gives these commands; undefined when no worker of that name is registered, or another process is.
+ * Signs a worker off: sets it offline and ends the leases of its commands, so that others may claim them at once. Returns these
+ * commands; undefined if no worker of that name is registered, or another process is.
  */
 export async function deregisterWorker(
   { sql }: Database,
@@ -211,7 +210,7 @@ const POOL = columnsOf(runtime, [
 
 /** A worker as the pool shows it. */
 export interface PoolWorker extends RowOf<typeof POOL> {
-  /** Commands that it holds, as the database has it. */
+  /** Commands that it holds according to the database. */
   running: number;
   /** Milliseconds since then, by the database's clock. */
   heartbeatAgeMs: number;

@@ -16,14 +16,14 @@ import type { Caller } from "./audit.ts";
 /** A user whose session a call came with. */
 export type CallingUser = SessionAccess;
 
-/** Who may do what, asked of the database each time: nothing here is remembered. */
+/** Users, roles and permissions. Each call queries the database; nothing is cached. */
 export interface Access {
   /**
-   * Whose session the token with this SHA-256 (hex) is, and what they may do; undefined where it is none, is over or revoked,
-   * or its user is not active. Its use moves its idle end, soon.
+   * The user of the session with this token hash (SHA-256, hex) and their permissions; undefined if there is no such session,
+   * it has expired or been revoked, or the user is inactive. A use extends the session's idle end shortly afterwards.
    */
   session(tokenSha256: string): Promise<CallingUser | undefined>;
-  /** The same for a user without a session, by id or address; undefined for one who is not active. */
+  /** The same for a user without a session, by id or address; undefined if the user is inactive. */
   user(user: { userId: number | string } | { email: string }): Promise<UserAccess | undefined>;
   /** The catalog path that an id is about; undefined for an id of nothing. */
   pathOf(subject: Subject): Promise<string | undefined>;
@@ -32,7 +32,7 @@ export interface Access {
 /** What {@link createAccess} needs. */
 export interface AccessDeps {
   database: Database;
-  /** Told when the use of a session could not be written. */
+  /** Called when the use of a session could not be written. */
   onFault(error: unknown): void;
 }
 
@@ -50,10 +50,10 @@ export function createAccess({ database, onFault }: AccessDeps): Access {
   };
 }
 
-/** Who changes users and roles: for the audit log, and for what they may give. */
+/** The caller who changes users and roles: recorded in the audit log, and limited to granting what they have. */
 export interface Actor {
   caller: Caller;
-  /** Absent: an operator, who may give everything. */
+  /** Absent: an operator, who may grant everything. */
   user?: CallingUser;
 }
 
@@ -71,8 +71,8 @@ export function checkReach({ user }: Actor, permissions: readonly string[], what
 }
 
 /**
- * A user can give only rows that their own rows cover: directly, by a role with rows, or by letting a person log in as a user
- * with such a role. Taking rows away needs none. Throws `FlowError` FORBIDDEN.
+ * A user may grant only permissions that their own cover: directly, by a role with permissions, or by letting a person log in
+ * as a user with such a role. Revoking needs none. Throws `FlowError` FORBIDDEN.
  */
 export function checkRows({ user }: Actor, rows: readonly (PathRow & ActionFlags)[], what: string): void {
   if (user === undefined) return;

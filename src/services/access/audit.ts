@@ -48,7 +48,7 @@ export interface AuditDeps {
   database: Database;
   /** How long rows are kept. */
   days: number;
-  /** Told of refusals that could not be written, with their number. */
+  /** Called with the number of refusals that could not be written. */
   onLost(error: unknown, rows: number): void;
 }
 
@@ -58,7 +58,7 @@ export const REFUSALS_MAX = 50;
 export const NOTED_MAX = 500;
 /** Pages that look again every other second would otherwise write a row each time. */
 const NOTED_AGAIN_MS = 60_000;
-/** Most of what is remembered for that: some megabytes. */
+/** Limit of the memory for that: some megabytes. */
 const NOTED_KNOWN_MAX = 10_000;
 const FLUSH_MS = 1_000;
 /** One run of retention: 250,000 rows at most, in short transactions. In five minutes no more are written than that. */

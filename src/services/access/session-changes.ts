@@ -91,7 +91,7 @@ async function* changesOf(
   }
 }
 
-/** Waits for a word to the follower, {@link IDLE_MS} at most. False where none came. */
+/** Waits until the follower is woken, {@link IDLE_MS} at most. False on a timeout. */
 function wakened(follower: Follower, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (isWoken: boolean) => {

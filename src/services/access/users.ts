@@ -25,8 +25,8 @@ import { type Actor, checkReach, checkRows } from "./access.ts";
 import { audited } from "./audit.ts";
 
 /**
- * People who may log in, and the roles that they have. Changes are recorded in the audit log, in the same transaction. Throws
- * `FlowError` NOT_FOUND for an unknown user, FORBIDDEN if the target user has permissions that the actor lacks.
+ * Users who may log in, and their roles. Changes are recorded in the audit log, in the same transaction. Throws `FlowError`
+ * NOT_FOUND for an unknown user, FORBIDDEN if the target user has permissions that the actor lacks.
  */
 export interface Users {
   list(filter: UserFilter, page: PageQuery): Promise<Listed<UserRow>>;

@@ -129,7 +129,7 @@ function isLarge(content: string): boolean {
   return content.length > AT_ONCE_MAX && content.length <= DOCUMENT_BYTES_MAX;
 }
 
-/** A file of its own in the bundle too: a thread begins with a file. */
+/** A separate file in the bundle too: a thread starts from a file. */
 const THREAD_FILE = new URL("./document-thread.js", import.meta.url);
 
 function unavailable(why: string): FlowError {

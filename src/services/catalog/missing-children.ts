@@ -19,8 +19,8 @@ export interface ChildLookup {
 export const CALLS_MAX = 200;
 
 /**
- * Those among the literal calls of the playbook at `own` that are not there; it may call itself. What the caller may not see is
- * not told.
+ * The paths in literal calls of the playbook at `own` that are not registered; a playbook may call itself. Paths that the
+ * caller may not see are left out.
  */
 export async function missingChildren(
   own: string | undefined,

@@ -11,8 +11,8 @@ export interface SystemPlaybook {
 }
 
 /**
- * What became of one: it is registered now, was registered already; or another stays: `edited` by somebody, or of a `newer`
- * program.
+ * The outcome for one playbook: registered now, or registered before; or kept as it is because an operator `edited` it, or
+ * because a `newer` version of the program wrote it.
  */
 export interface SystemRegistration {
   path: string;

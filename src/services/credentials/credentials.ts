@@ -92,7 +92,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   };
 }
 
-/** What the data of a credential are bound to: no row can be given those of another one. */
+/** Associated data of the encryption: it keeps a row's data from being moved to another row. */
 export function credentialBound(name: string, id: string): string {
   return `credential:${id}:${name}`;
 }
@@ -105,7 +105,7 @@ async function save(deps: CredentialsDeps, content: CredentialContent, caller: C
   const { database, keys } = deps;
   const { name } = content;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    // The id is part of what is encrypted, so it is known before.
+    // The id is part of the associated data, so it is chosen before encryption.
     const known = await findCredentialId(database, name);
     const row = rowOf(content, known ?? (await newId(database)), keys);
     const created = known === undefined;
@@ -209,8 +209,8 @@ export interface CredentialUse {
 }
 
 /**
- * Throws `FlowError` FORBIDDEN when a credential is limited to some playbooks and the execution is of another one. `playbooks` of
- * its `meta` are their paths, as patterns: so the service's own accounts are not given to every author of a playbook.
+ * Throws `FlowError` FORBIDDEN if a credential is limited to certain playbooks and the execution runs another. `playbooks` in
+ * its `meta` lists their paths as patterns, so that the service's own accounts are not available to every author of a playbook.
  * A worker names the execution it asks for; an operator need not.
  */
 export async function checkCredentialUse(

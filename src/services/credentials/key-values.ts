@@ -21,8 +21,8 @@ export interface TransientValues {
   /** Throws `FlowError` NOT_FOUND where there is no such value. */
   get(executionId: string, key: string): Promise<ExecutionValue & { value: Json }>;
   /**
-   * Stores or replaces a value. Throws `FlowError` NOT_FOUND for an unknown execution, CONFLICT for one that has
-   * ended, TOO_LARGE.
+   * Stores or replaces a value. Throws `FlowError` NOT_FOUND for an unknown execution, CONFLICT if the execution has ended,
+   * TOO_LARGE.
    */
   put(executionId: string, key: string, value: Json, ttlMs?: number): Promise<ExecutionValue>;
   remove(executionId: string, key: string): Promise<void>;

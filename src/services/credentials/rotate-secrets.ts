@@ -18,7 +18,7 @@ import { credentialBound } from "./credentials.ts";
 export interface Rotated {
   /** The key that encrypts. */
   keyId: string;
-  /** Values that have it now and had another one before. */
+  /** Values that were encrypted with another key and now use this one. */
   rotated: number;
   /** Values that stay as they are, and why. */
   failed: { resource: string; message: string }[];

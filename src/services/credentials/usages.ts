@@ -15,15 +15,15 @@ export interface CredentialUser {
   places: { place: string; byDefault: boolean }[];
 }
 
-/** A page of what uses a credential. It may be short, or empty, and not the last. */
+/** A page of the documents that use a credential. It may be short or empty without being the last. */
 export interface CredentialUsers extends Listed<CredentialUser> {
   /** How many of this page's entries the reader may not see. */
   hidden: number;
 }
 
 /**
- * What uses a credential: newest versions of playbooks, agents and MCP resources whose documents name it, in the order of
- * paths. Whether there is such a credential is not asked: what names one that was deleted is worth knowing too.
+ * The documents that use a credential: newest versions of playbooks, agents and MCP resources that name it, ordered by path. It
+ * does not check that the credential exists: references to a deleted one are worth showing too.
  */
 export function listCredentialUsers(
   database: Database,

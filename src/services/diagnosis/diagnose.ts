@@ -50,9 +50,8 @@ const DISK_SHARE_MIN = 0.05;
 const DISK_BYTES_MIN = 1_073_741_824;
 
 /**
- * Makes every check. One that fails is listed in `skipped`, which is a finding too, and the others go on; only a database that
- * cannot be reached at all ends it: throws `FlowError` UNAVAILABLE then, and SCHEMA_MISMATCH where none of the work could be
- * looked at.
+ * Runs all checks. A check that fails is listed in `skipped`, which is a finding too, and the others continue. Throws
+ * `FlowError` UNAVAILABLE if the database cannot be reached, and SCHEMA_MISMATCH if no check of the work could run.
  */
 export function createDiagnosis(deps: DiagnoseDeps): (limits?: Partial<DoctorLimits>) => Promise<Diagnosis> {
   const { database } = deps;

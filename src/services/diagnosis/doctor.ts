@@ -47,7 +47,7 @@ export interface DoctorDeps {
   pingBroker?: () => Promise<void>;
 }
 
-/** The doctor's tools. They resolve with an outcome whatever happens: one that could not be carried out has severity `error`. */
+/** The doctor's tools. They always resolve with an outcome; a tool that failed has severity `error`. */
 export type Doctor = { [K in DoctorToolName]: (request: DoctorRequest, signal: AbortSignal) => Promise<Outcome> };
 
 /** Sweeps of one repair: each takes as many commands as the server's setting says, 100 by default. */
@@ -101,8 +101,8 @@ async function run(
 }
 
 /**
- * What is wrong. With a database it is looked into directly, so that a server which hangs hides nothing; without one, or where
- * it cannot be reached from here, the server looks. Throws where neither answers: nothing is known of what runs then.
+ * Finds what is wrong. With a database, the doctor examines it directly, so that a server that hangs hides nothing; without
+ * one, or if it cannot be reached from here, the server examines it. Throws if neither answers.
  */
 async function detect({ server, database }: Places, request: DoctorRequest, signal: AbortSignal): Promise<ToolOutcome> {
   const staleSeconds = request.stale_seconds;

@@ -13,7 +13,7 @@ import { type DoctorLimits, FINDINGS_MAX, ROWS_MAX } from "./limits.ts";
 
 /* The checks of the database itself: what makes it slower each hour, and then stops it. */
 
-/** Half of what PostgreSQL lives through before it refuses to write; autovacuum freezes from a tenth of it on. */
+/** Half the transaction age at which PostgreSQL refuses writes; autovacuum starts to freeze at a tenth of it. */
 const TRANSACTION_AGE_MAX = 1_000_000_000;
 /** Connections in use from which new ones will be missed soon. */
 const CONNECTIONS_SHARE = 0.9;

@@ -6,8 +6,8 @@ import { counted, finding, shellWord } from "./finding.ts";
 export type WaitingReason = "no_worker" | "no_kind" | "no_labels" | "no_both" | "busy" | "unnoticed";
 
 /**
- * Why commands that ask for these kinds and labels wait, from what is known of the workers. `unnoticed`: somebody could run
- * them and has room; then the notification was lost, and telling it again helps.
+ * Why commands with these kinds and labels wait, judged by the known workers. `unnoticed`: a worker could run them and has free
+ * slots, so the notification was lost, and publishing it again helps.
  */
 export function whyWaiting(
   { kinds, labels }: Pick<WaitingCommands, "kinds" | "labels">,
@@ -26,7 +26,7 @@ export function whyWaiting(
   return able.every(({ held, capacity }) => held >= capacity) ? "busy" : "unnoticed";
 }
 
-/** True where the workers that there are will never take them. */
+/** True if none of the known workers can ever run them. */
 export function isOutOfReach(reason: WaitingReason): boolean {
   return reason !== "busy" && reason !== "unnoticed";
 }

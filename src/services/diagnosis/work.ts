@@ -33,7 +33,7 @@ export async function checkWaiting(reading: Reading, { staleMs }: DoctorLimits):
   return { findings: findings.slice(0, FINDINGS_MAX), counts: { workers_ready: ready } };
 }
 
-/** Commands with a worker that is gone, or with one that has had them for too long. */
+/** Commands held by a lost worker, or held for too long. */
 export async function checkStale(reading: Reading, { staleMs, hardTimeoutMs }: DoctorLimits): Promise<CheckResult> {
   const groups = await strandedHeld(reading, { staleMs, hardTimeoutMs, executionsMax: EXECUTIONS_NAMED_MAX });
   const findings = groups.slice(0, FINDINGS_MAX).map((group) => {

@@ -13,7 +13,7 @@ export interface CancelRequest {
 
 /** What became of a cancellation. */
 export interface Cancelled {
-  /** Afterwards: another one than CANCELLED where the execution had ended before. */
+  /** The status afterwards: not CANCELLED if the execution had ended before. */
   status: ExecutionStateName;
   /** Executions below it that were cancelled. */
   children: number;
@@ -23,9 +23,9 @@ export interface Cancelled {
 const PAGE = 100;
 
 /**
- * Cancels executions. The execution itself ends first, and so calls nothing more while those below it are looked for. May be
- * repeated: one that was cancelled before and still has open children, because a server died half-way, is processed again.
- * Rejects with `FlowError` NOT_FOUND, UNAVAILABLE.
+ * Cancels executions. The execution itself ends first, so that it starts no more children while its descendants are looked up.
+ * May be repeated: an execution that was cancelled before and still has open children, because a server died half-way, is
+ * processed again. Rejects with `FlowError` NOT_FOUND, UNAVAILABLE.
  */
 export function cancelExecutions(deps: {
   database: Database;

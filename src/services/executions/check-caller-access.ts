@@ -10,9 +10,9 @@ export interface StarterDeps {
 }
 
 /**
- * A child runs in the name of the user who started its parent, with that user's present permissions: otherwise everyone who may
- * register a playbook could run any other playbook by calling it. Rejects with `FlowError` FORBIDDEN, which is recorded in the
- * audit log.
+ * A child runs in the name of the user who started its parent, with that user's current permissions: otherwise every author of
+ * a playbook could run any other playbook by calling it. Rejects with `FlowError` FORBIDDEN, which is recorded in the audit
+ * log.
  */
 export function checkStarter({
   access,

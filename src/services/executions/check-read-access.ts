@@ -15,8 +15,8 @@ export interface ReadingDeps {
 
 /**
  * An execution reads references in the name of the user who started it: results of its own tree, and of executions which that
- * user may view. Otherwise everyone who may register a playbook could read all results. Rejects with `FlowError`
- * REFERENCE_NOT_AVAILABLE, which is recorded in the audit log.
+ * user may view. Otherwise every author of a playbook could read all results. Rejects with `FlowError` REFERENCE_NOT_AVAILABLE,
+ * which is recorded in the audit log.
  */
 export function checkReading({
   database,

@@ -17,9 +17,9 @@ export type FollowRequest = Pick<EventListQuery, "after" | "isShort">;
 const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.failed", "execution.cancelled"]);
 
 /**
- * An execution's events after `after`, in order, as they are written; ends with the last one that it has when it is over, which
- * its row names, or when the signal is aborted. Gives `idle` about once a second without events, so that the sender can show that it is
- * alive. It reads the next page only when the last one was taken.
+ * An execution's events after `after`, in order, as they are written; ends with the execution's last event, which its row
+ * names, or when the signal is aborted. Yields `idle` about once a second without events, so that the sender can send a
+ * heartbeat. It reads the next page only when the last one was consumed.
  */
 export async function* followEvents(
   { database, orchestrator }: { database: Database; orchestrator: Pick<Orchestrator, "watch"> },

@@ -36,7 +36,7 @@ import { mayHaveChildren, nextRetryOf, openCommandsOf } from "./open-commands.ts
 import { type RenderedDeps, type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
 import { type ExecutionRequest, type Started, startExecutions } from "./start-execution.ts";
 
-/** An execution with what its events tell of it. */
+/** An execution with the details derived from its events. */
 export interface ExecutionDetail {
   row: ExecutionRow;
   workload: JsonObject;
@@ -71,7 +71,7 @@ export interface Executions {
   marks(executionId: string, request: EventMarksQuery): Promise<EventMarks>;
   /** See {@link renderedValues}. */
   rendered(executionId: string, request: RenderedRequest): Promise<RenderedAnswer>;
-  /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
+  /** Events after `after` as they are written, to the one that ends the execution; ends early when `signal` is aborted. */
   follow(
     executionId: string,
     request: FollowRequest,
@@ -83,9 +83,9 @@ export interface Executions {
   outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
   cancel(executionId: string, request: CancelRequest): Promise<Cancelled>;
-  /** The execution that was started under this idempotency key of a caller; undefined if there is none. */
+  /** The execution started under this idempotency key of a caller; undefined if not found. */
   startedUnder(caller: string, key: string): Promise<string | undefined>;
-  /** True for an execution that another one called. */
+  /** True if another execution called this one. */
   isChild(executionId: string): Promise<boolean>;
   /** Throws `FlowError` CONFLICT while it is open. */
   remove(executionId: string): Promise<void>;

@@ -2,7 +2,7 @@ import type { Database } from "../../repositories/database/database.ts";
 import { findMoves, hasOtherServer } from "../../repositories/executions/execution-moves.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
-/** Hears of what other servers did where no broker tells. */
+/** Notices what other servers did when there is no broker. */
 export interface Elsewhere {
   /** Checks once the executions that are watched here. */
   look(): Promise<void>;
@@ -30,9 +30,9 @@ const LOOKED_AT_MAX = 1_000;
 const PAUSE_MS = 0.1;
 
 /**
- * Without a broker this server gets no notice when another one has moved an execution. For those with a waiting caller here it
- * asks the database, all of them with one statement over the primary key: nothing is written for it on the way of the work, as
- * notifications would be, and a server that is alone, or hears a broker, asks nothing.
+ * Without a broker this server gets no notice when another server moves an execution. It queries the database for the
+ * executions that a caller here waits for, all with one statement over the primary key. Unlike database notifications this
+ * writes nothing on the hot path, and a server that is alone, or has a broker, queries nothing.
  */
 export function createElsewhere({ database, orchestrator, server, isTold, now }: ElsewhereDeps): Elsewhere {
   let seen = new Map<string, number>();

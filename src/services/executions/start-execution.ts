@@ -42,7 +42,7 @@ export interface ExecutionRequest {
   idempotency?: { caller: string; key: string; bodySha256: string };
   /** Permission check of a path, before any lookup or start; refuses by throwing. Default: everything is permitted. */
   permit?(path: string): Promise<void>;
-  /** The user in whose name it runs. What it calls does so too. */
+  /** The user in whose name it runs; its children run in the same name. */
   startedBy?: number;
 }
 
@@ -166,7 +166,7 @@ function checkedEntry(entry: Executable | undefined, { resourceKind }: Execution
   }
   const isMeant = resourceKind === undefined ? entry?.kind === "playbook" : entry?.kind === resourceKind;
   if (entry !== undefined && isMeant) return entry;
-  // Word for word as the specification has it (Errors).
+  // The exact wording of the specification (Errors).
   throw new FlowError("NOT_FOUND", "Executable catalog entry not found");
 }
 

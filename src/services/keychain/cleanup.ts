@@ -9,13 +9,13 @@ import { deleteKeychainLeases } from "../../repositories/keychain/leases.ts";
 
 /** Looks after the keychain beside the requests. */
 export interface KeychainUpkeep {
-  /** An execution has entries of its own from now on. */
+  /** Called when an execution gets its first keychain entry. */
   owned(executionId: string): void;
   /** These executions have ended. Never throws; asks the database only when one of them owns entries. */
   ended(executionIds: readonly string[]): void;
   /**
-   * Deletes the entries of ended executions, also of those that another server ended, and entries that expired long ago; gives how many entries. To be
-   * called every few seconds.
+   * Deletes the entries of ended executions, including those that another server ended, and entries that expired long ago;
+   * returns the number of deleted entries. To be called every few seconds.
    */
   sweep(): Promise<number>;
 }
@@ -31,8 +31,8 @@ const EXPIRED_DAYS = 1;
 const UNUSED_DAYS = 30;
 
 /**
- * Deletes entries that can no longer be read. Executions without entries cost nothing at their end: this server knows which of
- * its own have some, and the sweep begins at the entries, not at the executions.
+ * Deletes entries that can no longer be read. Executions without entries cost nothing when they end: this server knows which of
+ * its executions have entries, and the sweep starts from the entries, not from the executions.
  */
 export function createKeychainUpkeep({ database }: { database: Database }): KeychainUpkeep {
   const owners = new Set<string>();

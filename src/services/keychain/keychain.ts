@@ -25,13 +25,13 @@ export interface KeychainSaved {
 /** Cached tokens and secrets of playbooks (interface specification, Keychain). */
 export interface Keychain {
   /**
-   * Reads an entry and counts the read. What an execution that has ended owns is not found, and nor is that of one that there
-   * is not. Throws `FlowError` INVALID_INPUT for a local or shared entry without an execution.
+   * Reads an entry and counts the read. Entries of an execution that has ended or does not exist are not found. Throws
+   * `FlowError` INVALID_INPUT for a local or shared entry without an execution.
    */
   get(request: KeychainRequest, caller: Caller): Promise<KeychainEntry>;
   /**
-   * Keeps an entry, or replaces it. Throws `FlowError` INVALID_INPUT as above, NOT_FOUND for a playbook or an execution that there
-   * is not, CONFLICT for one that has ended, INVALID_SECRET for data that violate `schema`, with every failure, TOO_LARGE.
+   * Stores or replaces an entry. Throws `FlowError` INVALID_INPUT as above, NOT_FOUND for an unknown playbook or execution,
+   * CONFLICT if the execution has ended, INVALID_SECRET with every failure for data that violate `schema`, TOO_LARGE.
    */
   set(request: KeychainRequest, setting: KeychainSetting, caller: Caller): Promise<KeychainSaved>;
   /** Deletes an entry; false when there was none. */
@@ -46,7 +46,7 @@ export interface Keychain {
 
 /** What the keychain is made of. */
 export interface KeychainDeps extends KeychainReadDeps {
-  /** An execution has an entry of its own from now on. */
+  /** Called when an execution gets its first keychain entry. */
   onOwned(executionId: string): void;
 }
 

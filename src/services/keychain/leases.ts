@@ -53,7 +53,7 @@ interface Waiting {
   fail(error: unknown): void;
 }
 
-/** The waiters for one entry, in order of arrival; `onEmpty` is called when none is left. */
+/** The waiters for one entry, in order of arrival; `onEmpty` is called when the last one leaves. */
 function createQueue(lookUp: (query: LeaseQuery) => Promise<LeaseOutcome>, onEmpty: () => void): Queue {
   const waiting = new Set<Waiting>();
   let wake = () => {};

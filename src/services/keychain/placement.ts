@@ -56,17 +56,16 @@ export interface KeychainRequest {
 }
 
 /**
- * A cache key without the id at its end (interface specification, Scopes and cache keys): of a local entry its execution's, of
- * a shared one that of the root of the tree. A global entry's key is whole.
- *
- * No two entries share a key, whatever their names contain: read from the end, each part is recognised by its form.
+ * A cache key without the id at its end (interface specification, Scopes and cache keys): for a local entry the id of its
+ * execution, for a shared entry that of the tree's root. A global entry's key is complete. Two entries never share a key,
+ * whatever their names contain: read from the end, each part is recognised by its form.
  */
 export function cacheKeyPrefix(scope: KeychainScope, catalogId: string, name: string): string {
   if (scope === "global") return `${name}:${catalogId}:global`;
   return scope === "local" ? `${name}:${catalogId}:` : `${name}:${catalogId}:shared:`;
 }
 
-/** What the data of an entry is bound to when it is encrypted: no row can be given the data of another one. */
+/** Associated data of the encryption: it keeps an entry's data from being moved to another entry. */
 export function keychainBound(cacheKey: string): string {
   return `keychain:${cacheKey}`;
 }

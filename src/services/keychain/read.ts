@@ -32,7 +32,7 @@ interface Reader {
 export interface KeychainReadDeps {
   database: Database;
   keys: KeyRing;
-  /** What is kept does not match its schema any more; the names of fields, never values. */
+  /** The stored data no longer match the entry's schema; gives names of fields, never values. */
   onViolation(cacheKey: string, problems: readonly string[]): void;
 }
 

@@ -19,9 +19,9 @@ export interface Callbacks {
   /** Throws `FlowError` UNAVAILABLE when too many are waited for already. */
   expect(check?: (body: CallbackBody) => void): Expected;
   /**
-   * Hands a callback to its waiting request. Throws `FlowError` NOT_FOUND for an unknown request, one that was answered, or
-   * whose time is over; FORBIDDEN for one of another execution, which leaves the request open; and what its `check` throws,
-   * which is also the answer to the waiting request.
+   * Passes a callback to its waiting request. Throws `FlowError` NOT_FOUND for a request that is unknown, answered or expired;
+   * FORBIDDEN for a callback of another execution, which leaves the request open; and what its `check` throws, which is also
+   * the answer to the waiting request.
    */
   take(body: CallbackBody): Promise<void>;
 }
@@ -63,7 +63,7 @@ export function createCallbacks(): Callbacks {
       const execution = await request.execution;
       if (execution !== body.execution_id)
         throw new FlowError("FORBIDDEN", "The callback is not one of the execution that the request was given to");
-      // Another one of the same execution may have come while this one waited.
+      // Another callback of the same execution may have arrived while this one waited.
       if (!waiting.delete(requestId)) throw unknownRequest();
       try {
         request.check(body);

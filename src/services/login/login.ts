@@ -5,7 +5,7 @@ import { isJsonObject, own } from "../../schema/words/json.ts";
 import type { Callbacks, Expected } from "./callbacks.ts";
 import type { LoginLimit } from "./rate-limit.ts";
 
-/** Who wants to log in, with an ID token or a code for one, and from where. */
+/** A login request: an ID token or a code for one, and where it comes from. */
 export type LoginRequest = ({ idpToken: string } | { code: AuthorizationCode }) & {
   idpDomain: string;
   address: string | undefined;
@@ -53,7 +53,7 @@ export interface LoginDeps {
   sessionIdleMs: number;
 }
 
-/** A login takes some tens of milliseconds: only for one that takes longer it is worth to ask how its playbook does. */
+/** A login takes some tens of milliseconds: its playbook's progress is read only if it takes longer. */
 const WATCH_AFTER_MS = 500;
 
 /**
@@ -103,8 +103,8 @@ export function createLogin(deps: LoginDeps): (request: LoginRequest) => Promise
 const USER_AGENT_MAX = 512;
 
 /**
- * An ID token logs in once: the server keeps the key, across restarts and for all gateways, and refuses it with the body of
- * another session. The key is of what the signature covers: one signature can be written in several ways that are all right.
+ * An ID token can be used for one login: the server stores the key, across restarts and for all gateways, and refuses it with
+ * another session's body. The key is derived from what the signature covers, because one signature has several valid encodings.
  */
 async function started(deps: LoginDeps, input: LoginInput, idpToken: string): Promise<string> {
   const signed = idpToken.slice(0, idpToken.lastIndexOf("."));
@@ -161,13 +161,13 @@ function withoutSession(ended: EndedWithout | undefined): FlowError {
   );
 }
 
-/** The playbook has found out that there is to be no session. */
+/** The playbook decided that there is to be no session. */
 function refuseFailed({ error, code }: CallbackBody): undefined {
   if (typeof error !== "string" || error === "") return undefined;
   throw new FlowError(code === "FORBIDDEN" ? "FORBIDDEN" : "INVALID_LOGIN", error);
 }
 
-/** Word for word as the specification has it (Errors). */
+/** The exact wording of the specification (Errors). */
 function checkUser({ user, error }: CallbackBody): void {
   if (typeof error === "string" && error !== "") return;
   const email = isJsonObject(user) ? own(user, "email") : undefined;

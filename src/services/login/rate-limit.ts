@@ -1,7 +1,7 @@
 import { networkOf } from "../../platform/http/client-address.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
-/** Keys that are remembered: some 20 MB. Of more than these the one that came longest ago is forgotten. */
+/** Most keys in memory: some 20 MB. Beyond that the oldest key is dropped. */
 const KEYS_MAX = 100_000;
 const MINUTE_MS = 60_000;
 
@@ -9,8 +9,8 @@ const MINUTE_MS = 60_000;
 export type LoginLimit = (address: string, domain: string) => void;
 
 /**
- * At most `perMinute` logins of one address at one domain, refilled evenly: who has used them up gets the next one after
- * 60/`perMinute` seconds. `now` is milliseconds.
+ * At most `perMinute` logins of one address at one domain, refilled evenly: after using them up a caller gets the next one
+ * after 60/`perMinute` seconds. `now` is milliseconds.
  */
 export function createLoginLimit(perMinute: number, now: () => number): LoginLimit {
   const buckets = new Map<string, { left: number; at: number }>();

@@ -16,8 +16,8 @@ const SKEW_MS = 5_000;
 const CHANGES_MAX = 10_000;
 
 /**
- * An entry is fresh when it is younger than `ageMs`, its session has not ended, and the server was asked for it after changes
- * began to be heard of and after the last one that was, or may have been, of its session.
+ * An entry is fresh if it is younger than `ageMs`, its session has not ended, and the server was queried for it after this
+ * process started to receive changes and after the last change that was, or may have been, of its session.
  */
 export function createFreshness(now: () => number, ageMs: number): Freshness {
   let since: number | undefined;

@@ -9,8 +9,8 @@ import {
 import { createFreshness } from "./session-cache.ts";
 
 /**
- * Whether sessions are valid. The server's database is the truth. What it said is believed for a while, in memory and in the
- * broker's bucket `sessions`, as long as this gateway receives every change; otherwise from the server each time.
+ * Checks sessions. The server's database is the truth. Its answers are cached in memory and in the broker's bucket `sessions`
+ * while this gateway receives every change; otherwise every check queries the server.
  */
 export interface Sessions {
   /** The session of this token's SHA-256, or undefined when it is not valid. Rejects with the error of the server's call. */
@@ -42,7 +42,7 @@ const BUCKET = "sessions";
  * beside the time that a session may idle.
  */
 export const SESSION_AGE_MS = 60_000;
-/** Sessions in memory, some 500 bytes each. Of more than these the one that came longest ago is forgotten. */
+/** Most sessions in memory, some 500 bytes each. Beyond that the oldest is dropped. */
 const ENTRIES_MAX = 50_000;
 
 /** Not yet subscribed, nothing known. */

@@ -36,9 +36,9 @@ export interface RetentionDeps {
   /** Milliseconds after which every kind is looked at again, also while some are behind: the time between runs that are not. */
   intervalMs: number;
   now(): number;
-  /** Told what was deleted: after a run, or after those that were behind together, at the latest at the end of an interval. */
+  /** Called with what was deleted: after a run, or at the latest at the end of an interval while deletion is behind. */
   onRemoved(removed: Removed): void;
-  /** Told of a kind that could not be deleted; the next interval tries it again. */
+  /** Called when one kind could not be deleted; the next interval tries it again. */
   onFailed(error: unknown): void;
   /** Rows that one statement looks at. Default 500: a few milliseconds, so that other statements wait only shortly. */
   rowsMax?: number;
@@ -64,12 +64,10 @@ const DAYS_OF_BATCHES = 1;
 const SILENT_MS = 86_400_000;
 
 /**
- * Retention (FLOW_RETENTION_DAYS, FLOW_RESULT_TTL_DEFAULT): executions that ended so long ago, with their results, snapshots
- * and commands; months of the log that none of the others needs; and what is kept for a time of its own. One server at a time,
- * by a lease.
- *
- * Every step leaves what is consistent without the next one, and finds what an earlier run did not come to: a run may break
- * off anywhere.
+ * Retention (FLOW_RETENTION_DAYS, FLOW_RESULT_TTL_DEFAULT): deletes executions that ended that long ago, with their results,
+ * snapshots and commands; months of the log that no remaining execution needs; and rows with their own expiry. One server at a
+ * time, by a lease. Every step leaves consistent data even if the next one never runs, and picks up what an earlier run did not
+ * reach, so a run may stop anywhere.
  */
 export function createRetention(deps: RetentionDeps): Retention {
   const { database, holder, leaseMs, intervalMs, now } = deps;
@@ -91,7 +89,7 @@ export function createRetention(deps: RetentionDeps): Retention {
   };
   const run = async () => {
     if (isEnding) return undefined;
-    // One that fails is left to the next interval: a database that is away is not asked ten times a second.
+    // A kind that failed waits for the next interval, so that an unavailable database is not queried ten times a second.
     const before = behind;
     behind = [];
     token = await acquireLease(database, LEASE, holder, leaseMs);

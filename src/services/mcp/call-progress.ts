@@ -10,9 +10,8 @@ export interface CallProgress {
 }
 
 /**
- * Folds an execution's events into its progress. A step counts half when it begins and whole when it is over; what happens
- * besides, as in loops back to a step, moves it on by a ten-thousandth of what is left. Most events say nothing to a caller
- * and give undefined.
+ * Folds an execution's events into progress. A step counts half when it starts and whole when it ends; other events, such as
+ * loops back to a step, add a ten-thousandth of the rest. Most events mean nothing to a caller and return undefined.
  */
 export function createCallProgress(stepsTotal: number): (event: EventRecord) => CallProgress | undefined {
   const begun = new Set<string>();

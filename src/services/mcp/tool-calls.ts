@@ -17,7 +17,7 @@ export interface AgentCaller {
   userId?: number;
   /** Throws `FlowError` FORBIDDEN. Whatever is done is asked for before. */
   permit(action: AccessAction, path: string): Promise<void>;
-  /** The same as an answer, where a refusal is nothing to tell of. */
+  /** The same as an answer, where a refusal is not audited. */
   may(action: AccessAction, path: string): boolean;
   /** The paths of agents that they may execute; undefined: all. */
   callable(): readonly PathRule[] | undefined;
@@ -47,7 +47,7 @@ export interface EventProgress extends CallProgress {
   eventId: number;
 }
 
-/** Calls of agents as tools. All throw `FlowError` FORBIDDEN for a caller who may not execute the agent's path. */
+/** Calls of agents as tools. All throw `FlowError` FORBIDDEN if the caller may not execute the agent's path. */
 export interface AgentCalls {
   /**
    * Starts the agent's execution, and is done. Throws `FlowError` NOT_FOUND for a name that is no tool's, INVALID_INPUT for inputs
@@ -55,8 +55,8 @@ export interface AgentCalls {
    */
   begin(caller: AgentCaller, request: ToolCallRequest): Promise<BegunCall>;
   /**
-   * The call that the caller began under this key, on whichever server. It may be overtaken by what asks for it, so that it is
-   * looked for again for some seconds, until `signal` is aborted; undefined if there is none.
+   * Finds the call that the caller started under this key, on any server. This query may arrive before the call itself, so it
+   * is repeated for some seconds, until `signal` is aborted; undefined if the call is not found.
    */
   find(caller: AgentCaller, key: string, signal: AbortSignal): Promise<BegunCall | undefined>;
   /** What happens in the execution of a call, to its end; `idle` about once a second when there was nothing. */
@@ -163,7 +163,7 @@ async function isShown(caller: AgentCaller, path: string): Promise<boolean> {
   return true;
 }
 
-/** Asked before it is looked for: who may not call it does not learn whether it is there. */
+/** Check permission before lookup, so that a refused caller does not learn whether it exists. */
 async function allowedTool(tools: AgentTools, caller: AgentCaller, name: string): Promise<AgentTool> {
   const path = await tools.pathOf(name);
   if (path === undefined) throw noTool(name);

@@ -38,7 +38,7 @@ const DESCRIPTION_CHARS_MAX = 2_000;
 const DEFAULT_CHARS_MAX = 1_000;
 
 /**
- * The tool that an agent is; undefined for one that is not to be offered: `metadata.exposes_as_mcp: false`, or not visible in
+ * The tool that an agent is offered as; undefined if it is not offered: `metadata.exposes_as_mcp: false`, or not visible in
  * terminals. `exposes_as_mcp` may also be a map: `title`, `description`, `input_schema`, `output_schema`, `annotations`.
  */
 export function agentTool({ catalogId, path, metadata, payload }: AgentEntry): AgentTool | undefined {
@@ -74,7 +74,7 @@ function isVisible(metadata: JsonObject): boolean {
   return !isJsonObject(terminal) || own(terminal, "visible") !== false;
 }
 
-/** Inputs by the types of their defaults. None is required, and others may be given: a playbook reads what it likes. */
+/** Inputs, typed by their defaults. All are optional, and others are accepted: a playbook may read any input. */
 function schemaOfDefaults(workload: unknown): JsonObject {
   const properties = isJsonObject(workload)
     ? Object.fromEntries(Object.entries(workload).map(([name, value]) => [name, schemaOfDefault(value)]))
@@ -122,10 +122,9 @@ const DIGEST = "___";
 const DIGEST_CHARS = 16;
 
 /**
- * The name under which the agent of a catalog path is a tool: `ops__restart-pod` for `ops/restart-pod`. It is made of the path
- * alone, so that it stays whatever else is registered, and no two paths have the same. A path that cannot be read back out of
- * such a name (other characters, underscores beside slashes, too long) gets as much of it as there is room for, and a digest:
- * `ops__on_call___2f0c9ab1d3e45f67`.
+ * The tool name of the agent at a catalog path: `ops__restart-pod` for `ops/restart-pod`. It depends on the path alone, so that
+ * it is stable, and no two paths share a name. A path that cannot be recovered from such a name (other characters, underscores
+ * beside slashes, too long) gets as much of it as fits, and a digest: `ops__on_call___2f0c9ab1d3e45f67`.
  */
 export function agentToolName(path: string): string {
   const plain = path.replaceAll("/", SLASH);
@@ -140,7 +139,7 @@ export function agentToolName(path: string): string {
   return `${readable}${DIGEST}${digest}`;
 }
 
-/** The path that a name says; undefined for a name with a digest, whose path must be looked for, and for what is no name. */
+/** The path of a tool name; undefined for a name with a digest, whose path must be looked up, and for an invalid name. */
 export function pathOfToolName(name: string): string | undefined {
   const path = name.replaceAll(SLASH, "/");
   return agentToolName(path) === name ? path : undefined;

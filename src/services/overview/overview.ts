@@ -31,7 +31,7 @@ export interface OverviewDeps {
   database: Database;
   /** The database is this server's own. */
   embedded: boolean;
-  /** Undefined: none is set up. */
+  /** Undefined: not configured. */
   broker?: { isUp(): boolean; latencyMs(): Promise<number | undefined> };
   reaper: SeenReaper;
   /** This process among the servers. */
@@ -51,8 +51,8 @@ const SERVERS_MAX = 50;
 const SERVER_SILENT_MS = 120_000;
 
 /**
- * Why is nothing running, from what is so now. Each part is read separately: one that cannot be read is null, and listed in
- * `missing`. Never throws for a database that is away: that is an answer too.
+ * Why nothing is running, from the present state. Each part is read separately: a part that cannot be read is null and listed
+ * in `missing`. Never throws when the database is unavailable: that is an answer too.
  */
 export function createOverview(deps: OverviewDeps): () => Promise<Overview> {
   const { database, staleMs } = deps;

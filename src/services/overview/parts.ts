@@ -34,7 +34,7 @@ export function workerPart(worker: ListedWorker, staleMs: number): OverviewWorke
   };
 }
 
-/** What waits, by what it asks for, and why. */
+/** Waiting commands, grouped by what they require, with the reason why they wait. */
 export function queuePart(
   waiting: readonly WaitingCommands[],
   workers: readonly OverviewWorker[],

@@ -27,8 +27,8 @@ const END_BYTES = 64;
 const SEAL = Buffer.from("[sealed:");
 
 /**
- * Length, checksum, and a look at a JSON text's two ends and its encoding, not a parse: parsing would be a third of what
- * storing costs (1.3 ms of 4 for 160 KB). Who stores a text that is no JSON reads that its reference is not available.
+ * Checks length, checksum, and a JSON text's two ends and encoding, but does not parse: parsing would be a third of the cost of
+ * storing (1.3 ms of 4 for 160 KB). A caller who stores invalid JSON later reads that its reference is not available.
  */
 export function createPayloadCheck(wanted: { bytesMax: number; isJson: boolean }): PayloadCheck {
   const hash = createHash("sha256");

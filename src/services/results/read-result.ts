@@ -18,9 +18,9 @@ export interface OpenedResult {
   /** It holds sealed tokens. */
   isSealed: boolean;
   /**
-   * The payload or a part of it, to be read to its end or given back by ending the iteration. What is short was verified
-   * before its first byte; a long one is verified as it passes, its last bytes held back until that is done, and a part of a
-   * long one after a look at the whole. Throws `FlowError` REFERENCE_NOT_AVAILABLE, before or while reading, UNAVAILABLE.
+   * The payload or a part of it; read it to its end, or end the iteration to release it. A short payload is verified before its
+   * first byte; a long one as it passes, with its last bytes held back until the checksum matches; a part of a long one after a
+   * read of the whole. Throws `FlowError` REFERENCE_NOT_AVAILABLE, before or while reading, UNAVAILABLE.
    */
   open(range?: PayloadRange): Promise<AsyncIterable<Uint8Array>>;
 }
@@ -39,7 +39,7 @@ const AT_ONCE_BYTES_MAX = 1_048_576;
 const VERIFIED_MS = 300_000;
 const VERIFIED_MAX = 1_000;
 
-/** Reads payloads wherever they are, and never gives one that is not what was written. */
+/** Reads payloads from any store, and never returns one that differs from what was written. */
 export function createResultReader(deps: ReadDeps) {
   const { stores, observer, now } = deps;
   const verified = new Map<string, number>();
@@ -87,7 +87,7 @@ export function createResultReader(deps: ReadDeps) {
   return {
     /** The whole payload in memory, verified. Throws as {@link OpenedResult.open} does. */
     all,
-    /** For what was found under a reference. */
+    /** Reads the payload found under a reference. */
     opened(ref: string, found: FoundResult): OpenedResult {
       const { bytes, sha256, contentType, isSealed } = found;
       const open = async (range?: PayloadRange) => {
@@ -166,7 +166,7 @@ async function* gunzipped(
       yield part;
     }
   } catch (error) {
-    // Codes of zlib begin so: what is stored is no gzip, or ends early.
+    // zlib's error codes for data that are not gzip or end early start with this.
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     throw code.startsWith("Z_") ? damaged() : error;
   } finally {

@@ -11,7 +11,7 @@ import type { PayloadBody } from "../../ports/payload-store.ts";
 import type { ResultCompression } from "../../schema/api/results.ts";
 import { createPayloadCheck, type PayloadFacts } from "./payload-check.ts";
 
-/** A payload that has arrived as a whole: in memory while it is short, else in a file of its own. */
+/** A payload that has arrived completely: in memory if it is short, else in a temporary file. */
 export interface TakenPayload extends PayloadFacts {
   compression: "gzip" | null;
   /** As it is to be stored. */
@@ -44,8 +44,8 @@ const TEMPORARY = ".part";
 const REMAINS_MS = 3_600_000;
 
 /**
- * Reads a payload to its end, whatever its length with bounded memory. Throws `FlowError` TOO_LARGE, INVALID_INPUT for what
- * cannot be JSON where it is to be, NOT_STORED, or what the source throws.
+ * Reads a payload to its end in bounded memory. Throws `FlowError` TOO_LARGE, INVALID_INPUT for a text that must be JSON and
+ * cannot be, NOT_STORED, or what the source throws.
  */
 export async function takePayload(source: AsyncIterable<Uint8Array>, options: TakeOptions): Promise<TakenPayload> {
   const check = createPayloadCheck(options);

@@ -32,14 +32,14 @@ export interface ResultUpload {
 }
 
 /**
- * Payloads that are too large for events (interface specification, Results). As a {@link WritableResultStore} it is the
- * engine's own: what it saves needs no claim.
+ * Payloads that are too large for events (interface specification, Results). As a {@link WritableResultStore} it belongs to the
+ * engine: what the engine saves needs no claim.
  */
 export interface Results extends WritableResultStore, Pick<ResultEnds, "tell" | "sweep" | "idle" | "close"> {
   /**
-   * Keeps what a worker sends, or replaces it. Throws `FlowError` CONFLICT when the claim is not the present one of a command
-   * of the reference's execution: then what is there stays. INVALID_INPUT for a text that cannot be JSON and for a store that
-   * is none, TOO_LARGE, NOT_STORED, UNAVAILABLE while the store is away.
+   * Stores or replaces a worker's payload. Throws `FlowError` CONFLICT if the claim is not the current one of a command of the
+   * reference's execution, and keeps the stored payload then; INVALID_INPUT for a text that cannot be JSON and for an unknown
+   * store, TOO_LARGE, NOT_STORED, UNAVAILABLE while the store is unavailable.
    */
   upload(upload: ResultUpload): Promise<KeptResult>;
   /** What a reference leads to, for outside readers. Throws `FlowError` REFERENCE_NOT_AVAILABLE. */

@@ -5,7 +5,7 @@ import type { ResultScope } from "../../schema/api/results.ts";
 import type { ResultRemover } from "./delete-results.ts";
 import type { ResultsObserver } from "./observer.ts";
 
-/** What has ended, as a commit tells of it. */
+/** The scopes that ended with a commit. */
 export interface Ended {
   /** When it was written, by the database's clock, milliseconds since 1970. */
   at: number;
@@ -26,7 +26,7 @@ export interface ResultEnds {
   sweep(): Promise<number>;
   /** Resolves when everything announced so far is deleted. */
   idle(): Promise<void>;
-  /** Ends with the statement under way. What is left is found by the next sweep, here or elsewhere. */
+  /** Stops after the current statement. The next sweep finds the rest, here or on another server. */
   close(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface ResultEndsDeps {
   database: Database;
   remover: ResultRemover;
   observer: ResultsObserver;
-  /** Whether a step of an open execution has ended, as far as it ever began. */
+  /** Whether a step of an open execution has ended, if it ever started. */
   isStepOver(executionId: string, step: string): Promise<boolean>;
   /** Results of one statement. Default 500. */
   rowsMax?: number;
@@ -49,7 +49,7 @@ const ROUNDS_MAX = 20;
 /** Open executions whose steps are looked at in one sweep: each may have to be loaded. */
 const LOADED_MAX = 20;
 const STEPS_MAX = 100;
-/** What is younger may be of a step that has just begun anew. */
+/** Younger results may belong to a step that has just started again. */
 const STEP_AGE_MS = 60_000;
 
 const STEP_PREFIX = /^noetl:\/\/execution\/\d+\/step\/([^/]+)\//;

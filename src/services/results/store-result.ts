@@ -46,7 +46,7 @@ export interface KeptResult {
   compression: "gzip" | null;
   contentType: string;
   expiresAt: Date;
-  /** Where the store has it (interface specification, Task result configuration). */
+  /** The location in the store (interface specification, Task result configuration). */
   meta: JsonObject;
   rootExecutionId: string;
 }
@@ -73,7 +73,7 @@ export async function keepResult(deps: KeepDeps, keeping: Keeping): Promise<Kept
     try {
       return await keepIn(deps, store, keeping);
     } catch (error) {
-      // A limit of the store's own that it did not tell of.
+      // A limit of the store that it does not publish.
       const isLast = index === tiers.length - 1;
       if (isLast || !(error instanceof FlowError) || error.code !== "TOO_LARGE") throw error;
     }

@@ -1,17 +1,20 @@
 import type { CancelledCommand } from "../orchestration/rounds/types.ts";
 
-/** Somebody who waits for what a worker is to stop. */
+/** A caller that waits for the commands a worker must stop. */
 export interface CancelListener {
   /** Commands to stop, as soon as there are some; none when there were none in `ms`, or the signal was aborted. */
   next(ms: number, signal: AbortSignal): Promise<string[]>;
   close(): void;
 }
 
-/** Tells workers at once what they are to stop. What nobody listens for is not kept: heartbeats find it in the database. */
+/**
+ * Tells workers at once which commands to stop. A notice without a listener is dropped: heartbeats find the cancellation in the
+ * database.
+ */
 export interface CancelNotices {
-  /** Hears from now on, what comes before {@link CancelListener.next} is called too. */
+  /** Listens from now on; notices that arrive before {@link CancelListener.next} is called are kept. */
   listen(worker: string): CancelListener;
-  /** Commands are said to be cancelled, by this server or another one: looked up, and told to who listens. Never throws. */
+  /** Commands were reported as cancelled, by this server or another: looks them up and notifies the listeners. Never throws. */
   tell(commands: readonly CancelledCommand[]): Promise<void>;
 }
 
@@ -59,7 +62,7 @@ export function createCancelNotices(deps: {
   };
 }
 
-/** Commands of one execution are told together: a short while is given to those of others. */
+/** Commands of one execution are reported together: waits a short while for the others. */
 const COMPANY_MS = 20;
 
 async function hear(waiting: Waiting, ms: number, signal: AbortSignal): Promise<string[]> {
@@ -70,7 +73,7 @@ async function hear(waiting: Waiting, ms: number, signal: AbortSignal): Promise<
   return cancelled;
 }
 
-/** Until somebody wakes it, the time is over, or the signal is aborted. */
+/** Until a notice wakes it, the time is over, or the signal is aborted. */
 function pause(waiting: Waiting, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

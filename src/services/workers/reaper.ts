@@ -40,20 +40,20 @@ export interface SweptNow {
 export interface SweepMade {
   /** Milliseconds since 1970. */
   at: number;
-  /** Somebody asked for it; else it was made by the clock. */
+  /** Made on request; otherwise by the timer. */
   asked: boolean;
   found: NonNullable<Swept>;
 }
 
-/** Finds commands that nobody works on, and has their notification published again. */
+/** Finds commands that no worker runs, and has their notifications published again. */
 export interface Reaper {
   /** One sweep. */
   sweep(): Promise<Swept>;
-  /** The last sweep was full of what workers have lost: there may be more of it, and the next one is due. */
+  /** The last sweep was full of commands lost by workers: there may be more, so the next sweep is due now. */
   isBehind(): boolean;
   /**
-   * One sweep because somebody asks for it, whoever has the lease: the server that has it may be the one that hangs. A
-   * notification that is published twice does no harm; the lease keeps servers from doing it by the clock.
+   * One sweep on request, whichever server has the lease: the server that has it may be the one that hangs. A notification
+   * published twice does no harm; the lease only keeps servers from sweeping at the same intervals.
    */
   sweepNow(): Promise<SweptNow>;
   /** What this server's sweeps came to: the last, and those that found something, the newest first, {@link KEPT_MAX} of them. */
@@ -78,8 +78,8 @@ const FIRST: Place = { held: FIRST_HELD, other: "0" };
 const KEPT_MAX = 10;
 
 /**
- * The command reaper (interface specification, "Command reaper"): it publishes the notification of stranded commands again
- * and changes no status: whoever claims then goes through the claim policy. One server at a time sweeps, by a lease.
+ * The command reaper (interface specification, "Command reaper"): it publishes the notifications of stranded commands again and
+ * changes no status; a claim still follows the claim policy. One server at a time sweeps, by a lease.
  */
 export function createReaper(deps: ReaperDeps): Reaper {
   const { database, broker, holder, policy, maxPerRun, intervalMs, now } = deps;
@@ -88,7 +88,8 @@ export function createReaper(deps: ReaperDeps): Reaper {
   let token: number | undefined;
   let last: SweepMade | undefined;
   let found: readonly SweepMade[] = [];
-  // What waits has its share, also while what was lost would fill every sweep: nobody may be left who can run that.
+  // Waiting commands get their share even if lost ones would fill every sweep: it may be that no remaining worker can run the
+  // lost ones.
   const lostMax = maxPerRun - Math.floor(maxPerRun / 10);
   const sweepFrom = async (from: Place, asked: boolean) => {
     const lost = await findLost(database, policy, from.held, lostMax);

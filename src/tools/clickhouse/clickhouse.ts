@@ -101,7 +101,7 @@ async function runStatement(
   const queryId = randomUUID();
   try {
     let answer = await send(run, statement, queryId, OUTPUT_SETTINGS, budget.bytes);
-    // READONLY: a user who may change no setting. The values then come as the server writes them by default.
+    // READONLY: a user who may not change settings. The values then come in the server's default format.
     if (isAnswer(answer) && headerText(answer.headers, "x-clickhouse-exception-code") === "164") {
       answer = await send(run, statement, randomUUID(), {}, budget.bytes);
     }

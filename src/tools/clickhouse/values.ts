@@ -27,7 +27,7 @@ export function clickhouseJson(value: Json, type: string): Json {
   return value;
 }
 
-/** Types that say something about a value and are none themselves. */
+/** Types that wrap another type. */
 const WRAPPERS: ReadonlySet<string> = new Set(["Nullable", "LowCardinality"]);
 
 /** A parameter: the type that it has in the statement (`{p1:Int64}`), and its text in the address. */

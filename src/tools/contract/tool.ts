@@ -41,8 +41,8 @@ export interface ToolCall {
   /** One line of the tool's own output, for the task's log. */
   log(line: string): void;
   /**
-   * How far the work is: told as an event of the execution, the newest at most every 2 s. Returns at once and never throws, so
-   * that a tool may call it after every chunk. Absent: nobody is told.
+   * Reports progress as an event of the execution, at most every 2 s. Returns at once and never throws, so that a tool may call
+   * it after every chunk. Absent: progress is not reported.
    */
   progress?(numbers: ProgressNumbers): void;
   /** Every name that templates could read here, for tools that run code (`context` of python). Built when called. */

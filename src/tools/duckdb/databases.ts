@@ -178,7 +178,7 @@ interface Database {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** The folders that there are, as real paths that end in a separator. */
+/** The allowed folders that exist, as real paths that end in a separator. */
 async function existing(folders: readonly string[]): Promise<string[]> {
   const paths = await Promise.all(folders.map((folder) => realpath(folder).catch(() => undefined)));
   return paths.filter((path) => path !== undefined).map((path) => (path.endsWith(sep) ? path : path + sep));

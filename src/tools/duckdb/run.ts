@@ -39,14 +39,14 @@ export async function* duckdbChunks(
   const types = result.columnTypes();
   for (;;) {
     const chunk = await loan.turn(() => result.fetchChunk(), signal);
-    // An interrupted stream ends like one that is complete.
+    // An interrupted stream ends like a complete one.
     signal.throwIfAborted();
     if (chunk === null || chunk.rowCount === 0) return;
     yield chunk.getRows().map((row) => row.map((value, column) => duckdbJson(loan.driver, value, types[column]!)));
   }
 }
 
-/** How often a statement that does not end yet is told to stop: it may have been between two of its parts. */
+/** Interval at which a running statement is interrupted again: an interrupt between two of its parts is lost. */
 const INTERRUPT_MS = 20;
 
 /**
@@ -96,7 +96,7 @@ async function readRows(
   return { rows, rowCount: rows.length, columns };
 }
 
-/** Binds the values that a statement names. Throws FlowError `INVALID_INPUT` for one that is missing. */
+/** Binds the values that a statement names. Throws FlowError `INVALID_INPUT` for a missing value. */
 export function bindParameters(loan: DuckdbLease, prepared: DuckDBPreparedStatement, params: DuckdbParams): void {
   for (let index = 1; index <= prepared.parameterCount; index += 1) {
     const name = prepared.parameterName(index);

@@ -4,9 +4,9 @@ import { parseJsonKeepingDigits } from "../contract/parse-big-integers.ts";
 import type { Duckdb } from "./driver.ts";
 
 /**
- * A value of a row as JSON: whole numbers of any width are numbers while they are exact, else text with all digits;
- * decimals are numbers; times are ISO texts, in UTC where they have a zone; blobs are base64; lists are lists; structs and
- * maps with text keys are maps, other maps a list of `{key, value}`; what is left is DuckDB's own text.
+ * A value of a row as JSON: whole numbers of any width are numbers while they are exact, else text with all digits; decimals
+ * are numbers; times are ISO texts, in UTC if they have a zone; blobs are base64; lists are lists; structs and maps with text
+ * keys are maps, other maps a list of `{key, value}`; all other types are DuckDB's own text.
  */
 export function duckdbJson(driver: Duckdb, value: DuckDBValue, type: DuckDBType): Json {
   if (value === null || typeof value === "boolean") return value;

@@ -10,7 +10,7 @@ export interface HttpAuth {
   query: Record<string, string>;
   /** Authorities of the server's certificate (PEM), where a credential names them. */
   ca?: string;
-  /** Tokens that were requested for it. Told to {@link CredentialTokens.forget} when they are not taken. */
+  /** Tokens requested for it, for {@link CredentialTokens.forget} if the server refuses them. */
   requested?: string[];
 }
 

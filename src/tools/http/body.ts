@@ -54,7 +54,7 @@ const inflate = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate);
 const inflateRaw = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflateRaw);
 const brotli = promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress);
 
-/** Nobody packs an answer more often than this honestly. */
+/** No honest server compresses an answer more often than this. */
 const CODINGS_MAX = 3;
 
 async function decompress(bytes: Buffer, encoding: string | undefined, limit: number): Promise<Buffer | BodyProblem> {
@@ -108,7 +108,7 @@ function textOf(bytes: Buffer, contentType: string): string | undefined {
   }
 }
 
-/** A charset that nobody knows is read as UTF-8. */
+/** An unknown charset is read as UTF-8. */
 function decodeText(bytes: Buffer, charset: string): string {
   try {
     return new TextDecoder(charset).decode(bytes);

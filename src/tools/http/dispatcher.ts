@@ -31,7 +31,7 @@ export interface GuardedAgents {
 /** Kinds of trust whose connections are kept: one without a credential's authority, and those of so many credentials. */
 const AGENTS_MAX = 64;
 
-/** Makes an agent when one is first asked for, and keeps it; of very many the one that was not used for longest is closed. */
+/** Creates an agent on first use and keeps it; beyond a limit the least recently used one is closed. */
 export function createGuardedAgents(guard: EgressGuard, options: ConnectionOptions): GuardedAgents {
   const agents = new Map<string, Agent>();
   return {
@@ -56,10 +56,10 @@ export function createGuardedAgents(guard: EgressGuard, options: ConnectionOptio
 }
 
 /**
- * An undici agent whose every connection passes the guard, whoever follows the redirects: literal addresses before the
- * socket is made, names through the guard's own lookup. Where the guard names a proxy, the addresses are checked before the
- * proxy hears of them. Header and body time-outs are off, because a task's signal decides how long it may take; only the
- * connect time-out is its own. An idle connection is closed after four seconds.
+ * An undici agent whose every connection passes the guard, also after redirects: literal addresses before the socket is made,
+ * names through the guard's own lookup. If the guard names a proxy, the addresses are checked before the proxy receives them.
+ * Header and body time-outs are off, because a task's signal sets the limit; the agent has only its own connect time-out. An
+ * idle connection is closed after four seconds.
  */
 export function createGuardedAgent(guard: EgressGuard, options: ConnectionOptions & Trust): Agent {
   const { connectTimeoutMs, verifySsl, ca } = options;

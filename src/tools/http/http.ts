@@ -85,7 +85,7 @@ function dispatch(request: HttpRequest, dispatcher: Agent, signal: AbortSignal):
   });
 }
 
-/** The request that a redirect asks for, undefined when there is none, or text that says why it is not followed. */
+/** The request that a redirect leads to, undefined without a redirect, or a text that says why it is not followed. */
 function nextRequest(request: HttpRequest, response: Dispatcher.ResponseData): HttpRequest | string | undefined {
   try {
     return followRedirect(request, response.statusCode, single(response.headers["location"]));

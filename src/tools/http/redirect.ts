@@ -41,7 +41,7 @@ export function followRedirect(
 }
 
 /**
- * Authors also write secrets into `headers`, where nothing marks them as such. A header with such a word in its name is
- * dropped too: losing a harmless one on the way to a foreign origin costs an error, leaking a secret costs the secret.
+ * Authors also write secrets into `headers`, without marking them. A header with such a word in its name is dropped too: losing
+ * a harmless one on the way to a foreign origin costs an error, leaking a secret costs the secret.
  */
 const SECRET_HEADER = /auth|cookie|token|secret|session|password|signature|credential|api-?_?key/;

@@ -6,7 +6,7 @@ import { isJsonObject } from "../../schema/words/json.ts";
 export interface StreamEnd {
   /** Of the request whose answer was to come by it; undefined for a stream that was opened by itself. */
   requestId: string | number | undefined;
-  /** Its events have ids: the client may ask for what it missed. */
+  /** Its events have ids, so the client may request the events it missed. */
   isResumable: boolean;
   /** Absent where the server ended it. */
   error?: unknown;
@@ -19,8 +19,8 @@ export interface GuardedFetch {
   responseBytesMax: number;
   signal: AbortSignal;
   /**
-   * Called once for each stream of events that ended by itself. The SDK tells nobody: a request whose stream broke would wait
-   * for the task's time-out.
+   * Called once for each stream of events that ended by itself. The SDK does not report it: a request whose stream broke would
+   * wait for the task's time-out.
    */
   onStreamEnd(end: StreamEnd): void;
 }

@@ -51,7 +51,7 @@ async function runMcpTask(call: ToolCall, task: McpTask, dispatcher: Agent, byte
   const { endpoint, headers, transport } = task;
   const what = `MCP ${task.method}${task.tool === undefined ? "" : ` ${task.tool}`} at ${endpoint.origin}${endpoint.pathname}`;
   const target = { endpoint, transport, headers, dispatcher, responseBytesMax: bytesMax, signal: call.signal };
-  // Who may not even greet the server lacks more than the permission to call its tools.
+  // A caller who cannot even initialise a session lacks more than the permission to call tools.
   let isOpen = false;
   const work: Work = (session) => {
     isOpen = true;
@@ -97,7 +97,7 @@ async function health({ client }: McpSession, task: McpTask, { signal }: ToolCal
   return { status: "ok", data: { ...header(task, "ok"), healthy: true, text } };
 }
 
-/** Pages of a tool list that are read at most: a server that always gives another one must not be asked for ever. */
+/** Most pages of a tool list to read: a server may return a next page for ever. */
 const LIST_PAGES_MAX = 1_000;
 
 async function listTools({ client }: McpSession, task: McpTask, { signal }: ToolCall): Promise<ToolResult> {

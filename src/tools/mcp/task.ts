@@ -36,8 +36,8 @@ const McpConfig = v.object({
 });
 
 /**
- * The keys of a task; one that is empty text counts as absent, as agents pass inputs on that nobody gave. Without a method it is `tools/call` where a tool is named, else `health`. Throws FlowError
- * `INVALID_INPUT` for keys that do not fit.
+ * The keys of a task; an empty text counts as absent, because agents pass on inputs that were not given. The default method is
+ * `tools/call` if a tool is named, else `health`. Throws FlowError `INVALID_INPUT` for keys that do not fit.
  */
 export async function readMcpTask(call: ToolCall): Promise<McpTask> {
   const given = Object.entries(call.config).filter(([, value]) => value !== "");
@@ -92,7 +92,7 @@ function readArguments(value: string | JsonObject | undefined): JsonObject {
     const parsed: unknown = JSON.parse(value);
     if (isJsonObject(parsed)) return parsed;
   } catch {
-    // Told below, like JSON that is not a map.
+    // Reported below, like JSON that is not a map.
   }
   throw configurationError(
     'The mcp task is not configured correctly: key "arguments" expects a map, or JSON text of one.',

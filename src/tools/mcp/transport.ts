@@ -100,7 +100,7 @@ interface Answers {
   close(): void;
 }
 
-/** What was read is with the client long before a timer fires: reading it takes no timer and no I/O. */
+/** Data that was read reaches the client long before a timer fires: reading it takes no timer and no I/O. */
 const SETTLED_MS = 100;
 
 function createAnswers(fateOf: (end: StreamEnd) => "lost" | "resumed" | "other"): Answers {
@@ -114,7 +114,7 @@ function createAnswers(fateOf: (end: StreamEnd) => "lost" | "resumed" | "other")
   const broken = new Promise<never>((_, reject) => {
     breakOff = (cause) => reject(new McpStreamEnded("the stream ended", { cause }));
   });
-  // Nobody listens to it while no request waits.
+  // It has no listener while no request waits.
   broken.catch(() => {});
   return {
     onStreamEnd(end) {

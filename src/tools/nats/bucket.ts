@@ -30,8 +30,8 @@ export async function getValue(
 }
 
 /**
- * Writes the value and gives its revision; makes the bucket where there is none. The moment at which it expires stands in
- * front of the value, as in the service's own buckets: NATS before 2.11 knows no time to live of a single key.
+ * Writes the value and returns its revision; creates the bucket if it is missing. The expiry time precedes the value, as in the
+ * service's own buckets: NATS before 2.11 has no time to live for a single key.
  */
 export async function putValue(
   connection: NatsConnection,
@@ -50,7 +50,7 @@ export async function putValue(
   return await made.put(encodeNatsKey(key), data);
 }
 
-/** Deletes the key and gives the revision of what was deleted, or undefined when there was nothing. */
+/** Deletes the key and returns the revision of the deleted value, or undefined if the key was not there. */
 export async function deleteValue(
   connection: NatsConnection,
   bucket: string,
@@ -87,7 +87,7 @@ export async function listKeys(
   return keys.sort();
 }
 
-/** Somebody else may make it at the same moment, differently: theirs is as good. */
+/** Another client may create it at the same moment with other settings: that is good enough. */
 async function makeBucket(connection: NatsConnection, bucket: string): Promise<KV> {
   try {
     return await jetStream(connection).views.kv(bucket, {
@@ -106,7 +106,7 @@ function jetStream(connection: NatsConnection) {
   return connection.jetstream({ timeout: ANSWER_MS, checkAPI: false });
 }
 
-/** Without a request. Not `allow_direct`: any replica may answer such a read, also one that lags behind. */
+/** By the stream's leader. Not `allow_direct`: any replica may answer such a read, even one that lags behind. */
 function bind(connection: NatsConnection, bucket: string): Promise<KV> {
   return jetStream(connection).views.kv(bucket, { bindOnly: true, allow_direct: false });
 }

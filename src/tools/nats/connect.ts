@@ -10,9 +10,9 @@ const PING_MS = 10_000;
 const PINGS_MAX = 2;
 
 /**
- * Connects to the first server of the target that answers. Every address passes the guard before it is dialled, and no other
- * is: names are resolved here, and servers that the cluster tells of are not used. It is not made again when it is lost: the
- * next task dials anew. Throws FlowError `EGRESS_REFUSED`, or what the last server was refused with.
+ * Connects to the first server of the target that answers. Every address passes the guard before it is dialled: names are
+ * resolved here, and servers announced by the cluster are not used. A lost connection is not made again: the next task dials
+ * anew. Throws FlowError `EGRESS_REFUSED`, or the last server's error.
  */
 export async function connectNats(target: NatsTarget, guard: EgressGuard, timeoutMs: number): Promise<NatsConnection> {
   let failure: unknown;
@@ -62,7 +62,7 @@ function identityOf({ options, creds }: NatsTarget): ConnectionOptions {
   return user === undefined ? {} : { user, pass: pass ?? "" };
 }
 
-/** The driver knows the address only: the name that the certificate must be for is told here. */
+/** The driver knows only the address, so the name for the certificate check is given here. */
 function tlsOf({ options }: NatsTarget, host: string): ConnectionOptions {
   if (options.tls === undefined) return {};
   const tls: { servername?: string } = isIP(host) === 0 ? { servername: host } : {};

@@ -10,7 +10,7 @@ const STREAM_NAME_IN_USE = 10_058;
 /** JetStream's codes when the account's or the server's storage is full, or the bucket has reached its size. */
 const STORAGE_FULL: ReadonlySet<number> = new Set([10_023, 10_028, 10_047, 10_077]);
 
-/** True when the bucket is not there: nobody answers for its subjects, or its stream is unknown. */
+/** True if the bucket does not exist: its subjects have no responder, or its stream is unknown. */
 export function isBucketMissing(error: unknown): boolean {
   if (!(error instanceof NatsError)) return false;
   return error.api_error?.err_code === STREAM_NOT_FOUND || error.message === "stream not found";
@@ -21,7 +21,7 @@ export function isBucketTaken(error: unknown): boolean {
   return error instanceof NatsError && error.api_error?.err_code === STREAM_NAME_IN_USE;
 }
 
-/** True when nobody listens on what was sent: no such bucket, or no JetStream at all. */
+/** True if the message had no responder: no such bucket, or no JetStream at all. */
 export function isUnanswered(error: unknown): boolean {
   return error instanceof NatsError && error.code === ErrorCode.NoResponders && error.api_error === undefined;
 }

@@ -115,7 +115,7 @@ function readable(bytes: Uint8Array, format: NatsTask["format"]): JsonObject {
 }
 
 const Config = v.object({
-  // With defaults that do not fit, so that a key that is not there is told what it takes.
+  // With the default settings and a wrong revision, so that a missing key is reported.
   operation: v.optional(
     v.pipe(
       v.string("expects kv_get, kv_put, kv_delete or kv_keys"),
@@ -203,7 +203,7 @@ function encodeValue(value: Json): Uint8Array {
   return Buffer.from(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-/** What was asked of the server cannot be taken back; nobody waits for its answer any more. */
+/** A request to the server cannot be cancelled; its answer is ignored. */
 async function unlessAborted(work: Promise<ToolResult>, signal: AbortSignal, what: string): Promise<ToolResult> {
   let onAbort = () => {};
   const aborted = new Promise<ToolResult>((resolve) => {

@@ -15,9 +15,9 @@ export interface NatsTarget {
 }
 
 /**
- * The NATS of a task: its credential of type `broker` (`url`, and `user` with `password`, `token` or `creds`, or none of them),
- * or the task's own `url`, which wins. A user in the address counts where the credential has none. Throws FlowError
- * `INVALID_INPUT` that says how to give one; the message never has the address, which may hold a password.
+ * The NATS server of a task: its credential of type `broker` (`url`, and `user` with `password`, `token` or `creds`, or without
+ * a login), or the task's own `url`, which takes precedence. A user in the address counts if the credential has none. Throws
+ * FlowError `INVALID_INPUT` that says how to give one; the message never contains the address, which may hold a password.
  */
 export function readNatsTarget(config: JsonObject, auth: Readonly<Record<string, Credential>>): NatsTarget {
   const credential = chooseCredential(auth);

@@ -2,14 +2,12 @@ import { readFileSync } from "node:fs";
 import { packagePath } from "../../platform/system/package-file.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
-/*
- * The program inside each Python interpreter: the files of `harness/`. The bundle holds their texts, so that a service which
- * runs while a new version is installed starts interpreters that speak as it does.
- *
- * Frames on file descriptor 3, both ways: length (4 bytes, big-endian), then that many bytes. The first holds these files, the
- * second the settings, every further one is JSON. After `ready` the harness waits for a request, may ask for `names` while it
- * runs, and answers with exactly one `done`. Nothing else uses the descriptor, so that no output of the code, or of what it
- * starts, can be taken for an answer.
+/**
+ * The program inside each Python interpreter: the files of `harness/`. The bundle holds their texts, so that a service that
+ * runs while a new version is installed starts interpreters that match it. Frames on file descriptor 3, both ways: length (4
+ * bytes, big-endian), then that many bytes. The first frame holds these files, the second the settings, every further one is
+ * JSON. After `ready` the harness waits for a request, may ask for `names` while it runs, and answers with exactly one `done`.
+ * Nothing else uses the descriptor, so that no output of the code, or of its child processes, can be mistaken for an answer.
  */
 
 /** The files' texts by their names, where `bin/bundle.js` has put them in. */

@@ -12,11 +12,11 @@ const RESULT_BYTES_MAX = 64 * 1024 * 1024;
 const FRAME_BYTES_MAX = RESULT_BYTES_MAX + 1024 * 1024;
 /** The harness stops writing a little later than we stop reading, so that it is always us who say so. */
 const OUTPUT_SLACK_BYTES = 64 * 1024;
-/** An interpreter starts in 40 to 150 ms; one that is not ready after this never will be. */
+/** An interpreter starts in 40 to 150 ms; if it is not ready after this, it never will be. */
 const START_TIMEOUT_MS = 30_000;
 /** How long to wait for the last output of a process that has ended: a child that left the group may hold the pipe. */
 const LAST_OUTPUT_MS = 1_000;
-/** Kept of what an interpreter says before it is ready, to explain why it never was. */
+/** Output kept from before `ready`, to explain a failed start. */
 const STARTUP_TEXT_CHARS = 2_000;
 
 /** How an interpreter is started. */
@@ -84,7 +84,7 @@ interface Current {
 
 /** A Python process that runs one task at a time. It holds a process: {@link kill} ends it and what it started. */
 export class Interpreter {
-  /** Path of the interpreter itself, where the one that was started is a wrapper (pyenv: 100 ms less per start); or empty. */
+  /** Path of the interpreter itself, if the executable is a wrapper (pyenv: 100 ms less per start); or empty. */
   executable = "";
   /** Tasks run so far. */
   tasksRun = 0;
@@ -108,7 +108,7 @@ export class Interpreter {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       env: options.env,
       cwd: options.workingDirectory,
-      // A process group of its own: one kill reaches what the code started, and Ctrl-C reaches us only.
+      // A process group of its own: one kill also reaches child processes of the code, and Ctrl-C reaches only this program.
       detached: true,
     });
     this.output = this.child.stdout!;
@@ -127,7 +127,7 @@ export class Interpreter {
     this.protocol.write(frame(JSON.stringify(settings)));
   }
 
-  /** Starts an interpreter. Throws FlowError `INVALID_SETTING` when there is none, or it cannot be used. */
+  /** Starts an interpreter. Throws FlowError `INVALID_SETTING` if it is missing or cannot be used. */
   static async start(options: InterpreterOptions): Promise<Interpreter> {
     const interpreter = new Interpreter(options);
     const { child } = interpreter;
@@ -165,7 +165,7 @@ export class Interpreter {
     this.spent = true;
     if (this.child.exitCode === null && this.child.signalCode === null) {
       this.stopped = true;
-      // An idle one does not keep the program running, but whoever waits for its end must see it.
+      // An idle interpreter does not keep the program running, but a caller waiting for its end must see the end.
       this.ref();
       killGroup(this.child.pid);
     }
@@ -276,7 +276,7 @@ export class Interpreter {
           for (const stream of [this.protocol, this.output, this.child.stderr!]) stream.destroy();
           resolve();
         };
-        // Whoever stopped it has no use for its last words; otherwise they say why it ended.
+        // If it was stopped, its last output does not matter; otherwise it says why the interpreter ended.
         const timer = setTimeout(finish, this.stopped ? 0 : LAST_OUTPUT_MS);
         this.child.once("close", finish);
       });

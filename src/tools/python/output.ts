@@ -6,7 +6,7 @@ const NEWLINE = 10;
 export interface OutputReaderOptions {
   /** Ends with a newline. Stands in the output wherever a task's part of it ends. */
   mark: Buffer;
-  /** Most bytes given out per part; what is more is dropped, with one line that says so. */
+  /** Most bytes of output per part; the rest is dropped, with one line that says so. */
   maxBytes: number;
   /** One line, without its end. */
   line(text: string): void;
@@ -74,7 +74,7 @@ export function createOutputReader(options: OutputReaderOptions) {
       }
       rest = data.subarray(start);
     },
-    /** The process has ended: what is left is its last line. */
+    /** The process has ended: the rest is its last line. */
     end(): void {
       if (rest.length > 0) give(rest);
       rest = Buffer.alloc(0);

@@ -19,8 +19,8 @@ export interface PythonPoolOptions extends InterpreterOptions {
 /** Interpreters that are started when needed and used again. */
 export interface PythonPool {
   /**
-   * Gives `work` an interpreter of its own, waiting for one when all are busy. Rejects with the reason of `signal` when
-   * that is aborted before; then `work` is never called. Throws FlowError `INVALID_SETTING` when none can be started.
+   * Calls `work` with an interpreter, waiting for one when all are busy. Rejects with the reason of `signal` if that aborts
+   * first; then `work` is never called. Throws FlowError `INVALID_SETTING` if no interpreter can be started.
    */
   use<T>(signal: AbortSignal, work: (interpreter: Interpreter) => Promise<T>): Promise<T>;
   /** Ends every interpreter, busy ones too. */
@@ -62,7 +62,7 @@ export function createPythonPool(options: PythonPoolOptions): PythonPool {
     release(interpreter);
   }
 
-  /** Every waiter is served by an interpreter that becomes free or by one that is started, whichever is first. */
+  /** Every waiter gets an interpreter that becomes free or one that is started, whichever comes first. */
   function startIfNeeded(): void {
     while (!closed && starting < waiters.length && all.size + starting < options.maxCount) void start();
   }

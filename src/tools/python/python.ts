@@ -121,7 +121,7 @@ function exceptionResult(error: PythonError, label: string, call: ToolCall): Too
   return { ...result, py: { exception: error.exception, traceback: error.traceback } };
 }
 
-/** The interpreter ended under the code: `os._exit`, a crash in a C library, or somebody killed it. */
+/** The interpreter ended while the code ran: `os._exit`, a crash in a C library, or a kill from outside. */
 function lostResult(code: string, how: string, call: ToolCall): ToolResult {
   const message =
     `${subject(call)} (${call.source.file}) took its interpreter down: the process ${how}. ` +

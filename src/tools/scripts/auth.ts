@@ -1,4 +1,4 @@
-/** A script is code that somebody wrote, in bytes: one that is larger is another file, given by mistake. */
+/** Largest script, in bytes: a larger file is not a script but a mistake. */
 export const SCRIPT_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Under this alias a python task finds the credential that `script.source.auth` names. */

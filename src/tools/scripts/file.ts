@@ -17,8 +17,8 @@ export function pinMismatch(code: string | Buffer, sha256: string | undefined, w
 }
 
 /**
- * Which files a script may be: those in the folder of the playbook and below (`document`), those in a given folder and
- * below, or none. On a shared worker the playbook comes from anybody who may register one, and has no folder.
+ * Which files may be scripts: those in the playbook's folder and below (`document`), those in a given folder and below, or
+ * none. On a shared worker any user who may register playbooks can write one, and it has no folder.
  */
 export type ScriptFiles = "document" | "none" | { folder: string };
 

@@ -40,9 +40,9 @@ interface Copy {
 }
 
 /**
- * Fetches with an `http` tool of its own, so with its guard, limits and redirects. A text that came with an etag, or whose
- * sha256 the playbook names, is kept for a while: 10 seconds without a request, then as long as the server says that it is
- * the same. A copy is used only under the same address, headers and credentials.
+ * Fetches scripts with a separate `http` tool, so with its guard, limits and redirects. A text with an etag, or whose sha256
+ * the playbook names, is cached: for 10 seconds without a request, then for as long as the server answers that it is unchanged.
+ * A copy is used only for the same address, headers and credentials.
  */
 export function createScriptFetcher(http: () => Promise<Tool>, now: () => number = Date.now): ScriptFetcher {
   const copies = new Map<string, Copy>();

@@ -47,7 +47,7 @@ export function addressOf(where: string, text: string): URL {
   throw new FlowError("INVALID_INPUT", `${where} is '${shown}': an address that begins with https:// is expected.`);
 }
 
-/** Seconds of a lifetime that is a number, or the text of one; undefined for what is none. */
+/** Seconds of a lifetime given as a number or a numeric text; undefined for anything else. */
 export function secondsOf(value: Json | undefined): number | undefined {
   const seconds = typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : Number.NaN;
   return Number.isFinite(seconds) && seconds >= 1 ? Math.floor(seconds) : undefined;

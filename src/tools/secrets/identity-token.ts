@@ -7,7 +7,7 @@ export function identityExpiry(what: string, token: string): number {
     const { exp } = decodeJwt(token);
     if (exp !== undefined) return exp * 1_000;
   } catch {
-    // Told below: the text stays out of the message.
+    // Reported below, without the text.
   }
   throw new FlowError("UNAUTHENTICATED", `${what} answered with no identity token.`);
 }

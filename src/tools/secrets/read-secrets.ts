@@ -21,8 +21,8 @@ const PROVIDERS: Readonly<Record<string, OpenManager>> = {
 const AT_ONCE = 8;
 
 /**
- * The fields of an entry of kind `secret_manager`: for each key of `map` its secret. A secret that several fields read is read
- * once; one that is missing fails the entry.
+ * The fields of an entry of kind `secret_manager`: each key of `map` with its secret. A secret that several fields use is read
+ * once; a missing secret fails the entry.
  */
 export async function readSecrets(
   parts: ManagerParts,

@@ -14,7 +14,7 @@ export interface SecretRequest {
   url: URL;
   headers?: Readonly<Record<string, string>>;
   body?: string;
-  /** The address is one that the operator of this process has set, and not a playbook: it may be private. */
+  /** The address was set by the operator of this process, not by a playbook: it may be private. */
   operatorSet?: boolean;
 }
 
@@ -102,12 +102,12 @@ function noAnswer(request: SecretRequest, error: unknown): FlowError {
   return new FlowError(code, failure?.message ?? `${describeRequest(request)} failed.`, { cause: error });
 }
 
-/** Sends to an address that the operator has set, or to one that somebody else has written. */
+/** Sends to an address that the operator set, or to one from a playbook or a credential. */
 export function sender(send: SendSecret, operatorSet: boolean): SendSecret {
   return (request, signal) => send({ ...request, operatorSet }, signal);
 }
 
-/** The JSON of an answer; undefined for what is none. */
+/** The JSON of an answer; undefined for invalid JSON. */
 export function jsonOf({ text }: SecretAnswer): Json | undefined {
   try {
     return parseJsonKeepingDigits(text);

@@ -32,7 +32,7 @@ export interface SecretSourceOptions {
 const REQUEST_MS = 30_000;
 /** What a service account's token is for where nothing says it. */
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
-/** A token whose lifetime nobody told is asked for again after this time. */
+/** Lifetime of a token whose answer states none. */
 const UNKNOWN_LIFE_MS = 300_000;
 
 /** Tokens and secrets by requests. What a kind needs beyond plain requests is loaded when it is first used. */
@@ -143,7 +143,7 @@ function accountKey(value: Json | undefined): JsonObject | undefined {
     const key: Json = typeof value === "string" ? JSON.parse(value) : (value ?? null);
     return isJsonObject(key) && textField(key, "private_key") !== undefined ? key : undefined;
   } catch {
-    // Told by the caller: the text is a secret.
+    // Reported by the caller: the text is a secret.
     return undefined;
   }
 }
@@ -154,7 +154,7 @@ function tokenOptionsOf(definition: JsonObject): TokenOptions {
   return { ...(scopes !== undefined && { scopes }), ...(audience !== undefined && { audience }) };
 }
 
-/** A credential's token: its own, or one that is requested and kept. */
+/** A credential's token: its own, or one that is requested and cached. */
 async function token(
   parts: TokenParts,
   credential: StoredCredential,
@@ -222,14 +222,14 @@ function withTtl(fields: JsonObject): ObtainedSecret {
   return { fields, ...(ttlSeconds !== undefined && { ttlSeconds }) };
 }
 
-/** The token that stands in the credential itself; one that can be requested is fresher. */
+/** The token stored in the credential itself; a requested one is fresher. */
 function givenToken({ type, data }: StoredCredential): string | undefined {
   if (textField(data, "token_url", "private_key") !== undefined) return undefined;
   const isBearer = /^(http_)?(bearer|token)$/.test(type.toLowerCase().replaceAll("-", "_"));
   return isBearer ? textField(data, "token", "access_token", "value") : textField(data, "access_token", "token");
 }
 
-/** `auth: {source: adc}`: who this machine is. Throws `FlowError` for a source that nobody knows. */
+/** `auth: {source: adc}`: this machine's identity. Throws `FlowError` for an unknown source. */
 function isMachine({ data }: StoredCredential): boolean {
   const source = own(data, "source");
   if (source === undefined) return false;
@@ -251,7 +251,7 @@ function noIdentity(where: string, type: string): FlowError {
   return new FlowError("INVALID_INPUT", `${where} of type ${type} gives no identity token: use a service_account.`);
 }
 
-/** A credential that was changed is another one. */
+/** A changed credential has another key. */
 function cacheKey({ name, type, data }: StoredCredential, { scopes, audience }: TokenOptions): string {
   const text = JSON.stringify([name, type, data, scopes ?? null, audience ?? null]);
   return createHash("sha256").update(text).digest("hex");

@@ -31,7 +31,7 @@ async function signAssertion(where: string, data: JsonObject, claim: Claim, now:
   return await jwt.sign(key);
 }
 
-/** Exchanges an assertion for a token (RFC 7523, section 2.1). Throws `FlowError` for what is not answered with 200. */
+/** Exchanges an assertion for a token (RFC 7523, section 2.1). Throws `FlowError` for any status but 200. */
 export async function requestByAssertion(
   send: SendSecret,
   where: string,

@@ -2,7 +2,7 @@ import type { AccessToken } from "../../ports/secret-source.ts";
 
 /** Tokens by key. */
 export interface TokenCache {
-  /** The token that is kept; else that of `fetch`, which runs once however many ask. What it throws is not kept. */
+  /** The cached token; else that of `fetch`, which runs once however many callers ask. Errors are not cached. */
   get(key: string, fetch: () => Promise<AccessToken>): Promise<AccessToken>;
   /** Drops a token, whatever key it is kept under. */
   forget(token: string): void;

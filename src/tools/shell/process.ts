@@ -24,8 +24,8 @@ export interface ShellExit {
 const DRAIN_MS = 1000;
 
 /**
- * Runs one command with `/bin/sh -c` in a process group of its own. When the command is over, or the signal aborts, the
- * whole group ends: nothing that a command starts outlives it. Throws the error of `spawn` when there is no process.
+ * Runs one command with `/bin/sh -c` in its own process group. When the command ends, or the signal aborts, the whole group is
+ * killed: no child process outlives the command. Throws the error of `spawn` if the process cannot start.
  */
 export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
   return new Promise((resolve, reject) => {
@@ -71,7 +71,7 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
   });
 }
 
-/** Groups that run now. A process of ours that leaves in a hurry (a second Ctrl-C) ends them on its way out. */
+/** Running groups. When this program exits in a hurry (a second Ctrl-C), it kills them. */
 const runningGroups = new Set<number>();
 let isWatching = false;
 

@@ -25,7 +25,7 @@ export interface SnowflakeRequest {
 export interface SnowflakeClient {
   http: SqlHttp;
   connection: SnowflakeConnection;
-  /** Headers that say who asks; another set than `stale`. */
+  /** Headers of a login; different from `stale`. */
   authorize(signal: AbortSignal, stale?: SnowflakeAuth): Promise<SnowflakeAuth | ToolResult>;
   signal: AbortSignal;
   /** First and longest wait between two questions whether a statement has ended, milliseconds. */
@@ -92,7 +92,7 @@ async function submit(client: SnowflakeClient, request: SnowflakeRequest): Promi
     ...(Object.keys(request.bindings).length > 0 && { bindings: request.bindings }),
     ...(request.count > 1 && { parameters: { MULTI_STATEMENT_COUNT: String(request.count) } }),
   };
-  // Whoever cancels meanwhile waits a little: without the handle the statement could not be cancelled there.
+  // A cancellation meanwhile waits a little: without the handle the statement could not be cancelled there.
   return await ask({ ...client, signal: aLittleAfter(client.signal, CANCEL_MS) }, request, url, body);
 }
 
@@ -154,7 +154,7 @@ async function readResult(
   return { rows, rowCount: changed(first) ?? rows.length, columns: columns.map(({ name }) => name) };
 }
 
-/** Rows that a statement inserted, updated and deleted; undefined for one that reads. */
+/** Rows that a statement inserted, updated and deleted; undefined for a query. */
 function changed(body: Body): number | undefined {
   const stats = objectOf(body, "stats");
   const counts = ["numRowsInserted", "numRowsUpdated", "numRowsDeleted"].map((name) => own(stats, name));

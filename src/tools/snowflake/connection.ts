@@ -13,7 +13,7 @@ export interface SnowflakeConnection {
   /** Address without a path. */
   origin: URL;
   login: SnowflakeLogin;
-  /** `warehouse`, `database`, `schema` and `role`, as far as they are given. */
+  /** `warehouse`, `database`, `schema` and `role`, where given. */
   context: Readonly<Record<string, string>>;
 }
 

@@ -8,7 +8,7 @@ import { kindOfStatus } from "../http/errors.ts";
 import { isAnswer, type SqlHttp } from "../sql/http-client.ts";
 import type { SnowflakeConnection, SnowflakeLogin } from "./connection.ts";
 
-/** What tells a warehouse who asks. */
+/** The login of a connection. */
 export interface SnowflakeAuth {
   headers: Readonly<Record<string, string>>;
 }
@@ -43,8 +43,8 @@ export class SnowflakeSessions {
   }
 
   /**
-   * The headers for a connection, or a failed result. Concurrent tasks of one login share the attempt. `stale` is what the
-   * warehouse does not take any more: another one is fetched, unless somebody did so already.
+   * The headers for a connection, or a failed result. Concurrent tasks of one login share the attempt. `stale` are headers that
+   * the warehouse no longer accepts: new ones are fetched, unless another task did so already.
    */
   async authorize(
     connection: SnowflakeConnection,

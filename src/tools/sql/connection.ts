@@ -18,9 +18,9 @@ export interface SqlConnection {
 }
 
 /**
- * The connection of a task: its credential, with the task's own keys winning over the credential's. Keys are accepted
- * plain and as `db_*` (language document, section 9), and as a connection string. Throws FlowError `INVALID_INPUT` that
- * says how to give a credential when there is none.
+ * The connection of a task: its credential, with the task's own keys taking precedence. Keys are accepted plain and as `db_*`
+ * (language document, section 9), and as a connection string. Throws FlowError `INVALID_INPUT` that says how to give a
+ * credential if there is none.
  */
 export function readSqlConnection(config: JsonObject, auth: Readonly<Record<string, Credential>>): SqlConnection {
   const credential = chooseCredential(auth);

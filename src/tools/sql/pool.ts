@@ -59,7 +59,7 @@ export class SqlPools {
     }
   }
 
-  /** To whoever waits, else among the idle ones for a while. */
+  /** To the first waiter, else to the idle sessions for a while. */
   #giveBack(session: SqlSession, usable: boolean): void {
     const pool = this.#homes.get(session);
     if (pool === undefined) return;
@@ -82,7 +82,7 @@ export class SqlPools {
     pool.idle.push({ session, timer });
   }
 
-  /** A session is gone: whoever waits gets a new one. */
+  /** A session is gone: a waiter gets a new one. */
   #shrink(pool: Pool): void {
     pool.size -= 1;
     const waiter = pool.waiting.shift();

@@ -18,7 +18,7 @@ export interface StatementResult {
   /** Rows given, or changed by a statement that gives none. */
   rowCount: number;
   columns: string[];
-  /** The server's word for what it did: `SELECT`, `INSERT`, `CREATE TABLE`. */
+  /** The server's command tag: `SELECT`, `INSERT`, `CREATE TABLE`. */
   command?: string;
 }
 

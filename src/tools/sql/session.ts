@@ -10,8 +10,8 @@ export interface SqlSession {
   /** The server's process, which a cancellation names. */
   pid: number;
   /**
-   * The connection was lost since it was made. The driver would make another one without a word, on which neither `pid`
-   * nor an open transaction is true any more.
+   * The connection was lost since it was made. The driver would silently make another one, for which neither `pid` nor an open
+   * transaction holds any more.
    */
   lost(): boolean;
   /** Receives the server's notices (`raise notice`) while the task runs. */
@@ -28,9 +28,9 @@ export interface SqlSession {
 }
 
 /**
- * Opens a session: a driver client with a single connection, because a task may write `begin … commit` and temporary
- * tables over several statements, and because one that does not answer can then be dropped alone. Throws what the driver
- * throws when the server cannot be reached within `connectTimeoutMs`.
+ * Opens a session: a driver client with a single connection, because a task may write `begin … commit` and temporary tables
+ * over several statements, and because a connection that does not answer can then be dropped alone. Throws the driver's error
+ * if the server cannot be reached within `connectTimeoutMs`.
  */
 export async function openSession(connection: SqlConnection, connectTimeoutMs: number): Promise<SqlSession> {
   let losses = 0;
@@ -83,8 +83,8 @@ function useArrayType(sql: postgres.Sql, { oid, typarray, typdelim }: ArrayType)
 }
 
 /**
- * The first round trip: who serves us, and which array types there are. The driver tries again for ever when something
- * accepts the connection and hangs up without a word, as a server of another protocol does; hence a deadline of our own.
+ * The first round trip: reads the server's process id and the array types. The driver retries for ever when a server accepts
+ * the connection and hangs up silently, as one of another protocol does; hence our own deadline.
  */
 async function greet(sql: postgres.Sql, deadlineMs: number): Promise<number> {
   let timer: NodeJS.Timeout | undefined;
@@ -159,8 +159,8 @@ function sslOption(mode: SqlConnection["sslMode"]): boolean | object | "prefer" 
 }
 
 /**
- * Over a connection of its own, by the server's function. The driver's `cancel()` drops its promise, so that a server
- * which is gone would end this process with an unhandled rejection.
+ * On a separate connection, by the server's function. The driver's `cancel()` drops its promise, so that an unavailable server
+ * would end this process with an unhandled rejection.
  */
 async function cancelBackend(connection: SqlConnection, pid: number, timeoutMs: number): Promise<void> {
   const sql = postgres({ ...clientOptions(connection, timeoutMs), onnotice: () => {} });

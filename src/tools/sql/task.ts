@@ -7,8 +7,7 @@ import type { StatementResult } from "./run.ts";
 const SQL_KEYS = ["command", "commands", "query", "queries", "cmd", "cmds", "script", "sql"] as const;
 
 /**
- * The SQL texts of a task (language document, section 8). Throws FlowError `INVALID_INPUT` when there is none, or
- * something that is no text.
+ * The SQL texts of a task (language document, section 8). Throws FlowError `INVALID_INPUT` if they are missing, or not text.
  */
 export function readSqlTexts(kind: string, config: JsonObject): string[] {
   for (const key of SQL_KEYS) {

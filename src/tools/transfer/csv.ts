@@ -56,7 +56,7 @@ interface CsvState {
   /** The field began with a quote. */
   quoted: boolean;
   inQuotes: boolean;
-  /** In quotes, and the last character was one: another one stands for itself, anything else ends the quotes. */
+  /** In quotes, after a quote character: a second one is an escaped quote, anything else ends the quotes. */
   afterQuote: boolean;
   /** Of the record. */
   chars: number;

@@ -16,7 +16,7 @@ import {
 } from "./rows.ts";
 import { quoteName, quoteText, type TransferTask, tableParts } from "./task.ts";
 
-/** Who asks for a database, and until when. */
+/** The caller of a database, and the deadline. */
 export interface DuckdbCaller {
   databases: DuckdbDatabases;
   executionId: string;

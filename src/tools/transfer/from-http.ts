@@ -83,7 +83,7 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-/** The row with the value of each path as a field of its own; a field that is itself named so wins. */
+/** The row with the value of each path as a separate field; a field with that literal name takes precedence. */
 function withPaths(row: string, value: JsonObject | undefined, paths: readonly string[]): string {
   if (value === undefined) return row;
   const inner: JsonObject = {};
@@ -100,7 +100,7 @@ function formatOf(type: string): "json" | "csv" {
   return /^\s*(text|application)\/csv\b/i.test(type) ? "csv" : "json";
 }
 
-/** The final answer, its body not yet read. Throws a `transferFailure` when there is none or its status is 400 or more. */
+/** The final answer, its body not yet read. Throws a `transferFailure` if the request fails or the status is 400 or more. */
 async function open(
   { signal, tokens }: ToolCall,
   first: HttpRequest,
@@ -186,7 +186,7 @@ function unpacked(body: Readable, coding: string, what: string): Readable {
   return body.pipe(unpack);
 }
 
-/** A charset that nobody knows is read as UTF-8. */
+/** An unknown charset is read as UTF-8. */
 function charsetOf(type: string): string {
   const charset = /charset\s*=\s*"?([\w.:-]+)/i.exec(type)?.[1] ?? "utf-8";
   try {

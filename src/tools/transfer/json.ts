@@ -4,10 +4,9 @@ import { unreadableRows } from "./rows.ts";
 const ROW_CHARS_MAX = 16 * 1024 * 1024;
 
 /**
- * The texts of the objects of a JSON list, one by one, while the text comes: of the list at `path` (keys from the root),
- * without a path of the list that the text is, or the objects that stand one after the other (NDJSON). What follows the
- * list is not read. Throws a `transferFailure` of kind `parse` for a text that ends within a row or has no such list; whether a row's text
- * is JSON is seen by whoever parses it.
+ * The texts of the objects in a JSON list, one by one, as the text arrives: of the list at `path` (keys from the root), without
+ * a path of the top-level list, or objects one after the other (NDJSON). Text after the list is not read. Throws a
+ * `transferFailure` of kind `parse` if the text ends within a row or has no such list; the caller parses the rows.
  */
 export async function* jsonRows(text: AsyncIterable<string>, path: readonly string[]): AsyncGenerator<string> {
   const scan = new JsonRowScan(path);

@@ -17,7 +17,7 @@ export interface RowSource {
   batches(limits: BatchLimits): AsyncGenerator<RowBatch>;
 }
 
-/** Where rows go: all of them, or none. Throws as {@link RowSource}. */
+/** The target of rows: it keeps all of them, or none. Throws as {@link RowSource}. */
 export interface RowTarget {
   /** Rows that were written. */
   write(batch: RowBatch): Promise<number>;
@@ -81,8 +81,8 @@ export interface ColumnPair {
 }
 
 /**
- * Which field goes into which column: by the mapping, else by name, in which case letters may differ. Throws a
- * {@link transferFailure} that names the fields without a column, and the columns that there are.
+ * Maps fields to columns: by the mapping, else by name, ignoring case. Throws a {@link transferFailure} that names the fields
+ * without a column, and the existing columns.
  */
 export function pairColumns(
   fields: readonly string[],
@@ -107,7 +107,7 @@ export function pairColumns(
   throw transferFailure(failed("configuration", "DUPLICATE_COLUMN", message));
 }
 
-/** The pairs of the key's columns. Throws a {@link transferFailure} for one that nothing is written to. */
+/** The pairs of the key's columns. Throws a {@link transferFailure} for a key column that receives no field. */
 export function keyPairs(key: readonly string[], pairs: readonly ColumnPair[]): ColumnPair[] {
   return key.map((name) => {
     const pair = pairs.find(({ target }) => target.toLowerCase() === name.toLowerCase());

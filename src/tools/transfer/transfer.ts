@@ -27,9 +27,9 @@ export interface TransferOptions {
 }
 
 /**
- * `transfer`: rows from an HTTP answer or a query into a table, in batches (language document, section 8). What is held in
- * memory is a batch, however many rows there are; how far it is is told after each. The target is one transaction: after an error or a cancellation it is as
- * it was, so that a repetition writes nothing twice. Result `{status, rows_read, rows_written}`.
+ * `transfer`: rows from an HTTP answer or a query into a table, in batches (language document, section 8). Memory holds one
+ * batch, however many rows there are; progress is reported after each. The target is one transaction: after an error or a
+ * cancellation it is unchanged, so that a repetition writes nothing twice. Result `{status, rows_read, rows_written}`.
  */
 export function createTransferTool(options: TransferOptions): Tool {
   const agents = createGuardedAgents(options.egress, { connectTimeoutMs: 10_000 });
@@ -98,7 +98,7 @@ async function copy(
   await target.commit();
 }
 
-/** What the result says: in how many chunks the rows came is of no use to whoever reads it. */
+/** For the result: the number of chunks is of no use to its reader. */
 function rowsOf({ rows_read, rows_written }: Counts) {
   return { rows_read, rows_written };
 }
@@ -124,7 +124,7 @@ async function openTarget(call: ToolCall, task: TransferTask, parts: Parts): Pro
     const { databases } = await driver<DuckdbTool>(call, parts, "duckdb", "databases");
     return await duckdbTarget(task, { databases, executionId: call.executionId, signal: call.signal });
   }
-  // Asked for as well: where no sqldb task may run, none is to write by another name.
+  // Checked as well: where sqldb tasks are not allowed, a transfer must not write to a database either.
   await driver<SqldbTool>(call, parts, "sqldb", "pools");
   return await postgresTarget(task, sqlAuth(authOf(call, TRANSFER_TARGET), "target"), parts.targets, call.signal);
 }
@@ -142,7 +142,7 @@ async function driver<T extends Tool>(
   throw transferFailure(refusal.error === undefined ? failed("configuration", "KIND_NOT_AVAILABLE", kind) : refusal);
 }
 
-/** The credential of the source or the target, as a tool of its own would get it. */
+/** The credential of the source or the target, as its own tool would get it. */
 function authOf(call: ToolCall, alias: string): Record<string, Credential> {
   const credential = Object.hasOwn(call.auth, alias) ? call.auth[alias] : undefined;
   return credential === undefined ? {} : { [credential.name]: credential, default: credential };

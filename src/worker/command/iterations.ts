@@ -45,7 +45,7 @@ export async function runIterations(
   const ends = await Promise.allSettled(Array.from({ length: lanes }, stopped));
   const broken = ends.find((end) => end.status === "rejected");
   if (broken !== undefined) throw broken.reason;
-  // Rows that were claimed and that nobody will work on have failed, each of them: none is left out without a word.
+  // Claimed rows that no iteration will process have failed, each of them: none is dropped silently.
   if (loop.frame_ends_at !== undefined && signal.aborted && ended < loop.items.length) throw signal.reason;
   await report([{ type: "command.completed", at: context.deps.clock.now(), ...ref, iterations: ended }]);
 }

@@ -92,8 +92,8 @@ function mayLast(step: ProgramStep): boolean {
 }
 
 /**
- * The same receiver, which is also told that the command has started, once it has lasted for that long. No mark follows the
- * command's end: an event after the end makes the server refuse the end with it, and the work would be done a second time.
+ * The same receiver, which also reports that the command has started, once it has run that long. No such mark follows the
+ * command's end: the server refuses an end sent together with a later event, and the work would be done a second time.
  */
 function markingStart(
   deps: WorkerDeps,
@@ -106,7 +106,7 @@ function markingStart(
   let underWay: Promise<void> | undefined;
   const cancel = after(deps.clock, STARTED_AFTER_MS, () => {
     if (isOver) return;
-    // Nobody but the end waits for this mark, and a report that fails is told to whoever reports next.
+    // Only the command's end waits for this mark; if reporting it fails, the next report throws.
     underWay = report([{ type: "command.started", at: deps.clock.now(), ...ref }]).catch(() => undefined);
   });
   const endMark = () => {

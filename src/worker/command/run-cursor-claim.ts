@@ -100,7 +100,8 @@ async function claimRows(
     (await place.references.evaluate(() =>
       claim.leaseSeconds.render(taskScope(place, freshState(), given), context.options),
     ));
-  // The id is the same for every attempt of this claim: whoever runs it after a worker was lost finds that one's rows by it.
+  // The id is the same for every attempt of this claim: the worker that repeats it after a loss finds the rows of the first
+  // attempt by it.
   const extra = { __frame_max_rows: maxRows, __frame_lease_seconds: lease, __claim_id: place.command.command_id };
   const scope = taskScope(place, freshState(), { ...given, extra });
   const render = async (template: NonNullable<typeof claim>["statement"] | undefined) =>

@@ -10,7 +10,7 @@ import type { WorkerEvent } from "../worker-event.ts";
 const WAIT_MS = 30_000;
 /** Most commands of one claim. */
 const CLAIM_MAX = 256;
-/** How long the last answer is waited for: the server gives it as soon as it hears that this worker drains. */
+/** How long to wait for the last answer: the server sends it as soon as it knows that this worker drains. */
 const LAST_ANSWER_MS = 1_000;
 
 /** What {@link runClaimLoop} needs. */
@@ -26,11 +26,10 @@ export interface ClaimLoopDeps {
 }
 
 /**
- * Asks for as many commands as there are free slots, one request at a time, until the signal aborts. A server that cannot
- * answer is asked again, ever more seldom, for as long as it takes.
- *
- * The request that is under way when the signal aborts is not broken off at once: the commands in an answer that nobody reads
- * would be claimed a second time, and count as tried. Resolves when nothing more can come.
+ * Asks for as many commands as there are free slots, one request at a time, until the signal aborts. Requests that fail are
+ * repeated with increasing waits for as long as it takes. The request under way when the signal aborts is not cut off at once:
+ * commands in an answer that is never read would be claimed a second time, and count as attempts. Resolves when no more
+ * commands can arrive.
  */
 export async function runClaimLoop(parts: ClaimLoopDeps, signal: AbortSignal): Promise<void> {
   const { clock, random, emit } = parts;

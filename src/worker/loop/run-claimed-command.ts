@@ -30,8 +30,8 @@ export interface ClaimTrace {
 }
 
 /**
- * Runs a claimed command to its end. `waitsForChild` is told when a wait for a sub-playbook begins and when it ends. A
- * playbook that cannot be run fails the command, as every error of its own does; throws what `report` throws.
+ * Runs a claimed command to its end. `waitsForChild` is called when a wait for a sub-playbook begins and ends. A playbook that
+ * cannot be run fails the command; throws what `report` throws.
  */
 export async function runClaimedCommand(
   parts: RunClaimedCommandDeps,
@@ -56,7 +56,7 @@ export async function runClaimedCommand(
   await runCommand(traced, program, claim.work, observed(report, trace), claim.signal);
 }
 
-/** The command's playbook, asked for until the server answers; the reason why there is none that can be run. */
+/** The command's playbook, requested until the server answers; or the reason why it cannot be run. */
 async function programOf(
   { programs, deps: { clock, random } }: RunClaimedCommandDeps,
   { work, signal }: RunningCommand,

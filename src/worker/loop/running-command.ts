@@ -1,7 +1,7 @@
 import type { ClaimedWork } from "../../ports/work-server.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
-/** One claimed command while this worker has it. */
+/** A claimed command while this worker runs it. */
 export interface RunningCommand {
   readonly work: ClaimedWork;
   readonly startedAt: number;
@@ -19,7 +19,7 @@ export interface RunningCommandStart {
   /** Milliseconds since 1970. */
   startedAt: number;
   controller: AbortController;
-  /** Told once, before the tools are stopped. */
+  /** Called once, before the tools are stopped. */
   onGiveUp(why: string): void;
 }
 

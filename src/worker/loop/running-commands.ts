@@ -36,7 +36,7 @@ export interface RunningCommands {
   acknowledged(claim: TrackedCommand): void;
   find(commandId: string): TrackedCommand | undefined;
   all(): TrackedCommand[];
-  /** Resolves when there is none; there may be new ones right after. */
+  /** Resolves when none is running; new ones may start right after. */
   untilNone(): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export function createRunningCommands(parts: RunningCommandsDeps): RunningComman
     try {
       await runClaimedCommand(parts, claim, report, (waits) => lend(claim, slots, waits));
     } catch (error) {
-      // A command without an end would hold its execution forever: its lease is to end, so that somebody runs it again.
+      // A command without an end would hold its execution forever: let its lease expire, so that another worker runs it.
       if (!claim.isGivenUp()) emit({ type: "fault", doing: "running a command", error, work: claim.work });
       claim.giveUp("this worker failed to run it");
     }

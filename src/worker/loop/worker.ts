@@ -30,8 +30,9 @@ export interface Worker {
   /** Slots that are taken. */
   taken(): number;
   /**
-   * Claims nothing more and resolves when all that runs has ended and was reported, or when the signal aborts; what runs
-   * then is given up without a report: another worker has it when the lease ends. Gives how many these were.
+   * Claims no more and resolves when everything that runs has ended and been reported, or when the signal aborts. What still
+   * runs then is abandoned without a report: another worker gets it when the lease ends. Returns the number of abandoned
+   * commands.
    */
   drain(signal: AbortSignal): Promise<number>;
 }

@@ -28,7 +28,7 @@ export interface DeliveryParts<C extends { readonly work: ClaimedWork }> {
   emit(event: WorkerEvent): void;
 }
 
-/** What delivering asks of whoever keeps the events. */
+/** What delivering needs from the owner of the events. */
 export interface Delivery<C> {
   /** Commands are asked for with the next request. */
   claims(): boolean;
@@ -74,8 +74,8 @@ export async function deliver<C extends { readonly work: ClaimedWork }>(
 type Answer = Exclude<ReportAnswer, { status: "unavailable" }>;
 
 /**
- * Tries of a request over which the server fails each time, by a fault of its own, before its command counts as one whose
- * events no server can take: some 25 to 50 seconds. Without an end, the command would be reported for ever, and keep its lease.
+ * Attempts of a request that fails by an internal error of the server, before the command's events count as undeliverable: some
+ * 25 to 50 seconds. Without that limit the command would be reported for ever, and keep its lease.
  */
 const FAULTS_MAX = 11;
 /** The same for a request with several commands. Each is then tried alone: one of them may be what the server fails over. */
@@ -150,7 +150,7 @@ async function withoutInvalid<C extends { readonly work: ClaimedWork }>(
 ): Promise<Part<C>[]> {
   const named = new Set(indexes.map((index) => partAt(left, index)).filter((part) => part !== undefined));
   if (named.size === 0 && left.length > 1) {
-    // At the same time: the one that the server fails over would hold up the others.
+    // In parallel: the request that the server fails on would hold up the others.
     await Promise.all(left.map((part) => deliver(parts, delivery, [part])));
     return [];
   }

@@ -7,14 +7,14 @@ import { EVENT_BYTES_MAX } from "../../schema/api/event-input.ts";
 
 /** Most events of one request: the server's default limit. */
 export const BATCH_EVENTS_MAX = 256;
-/** Most bytes of events in one request. The server takes 2 MiB; the rest is room for what else stands in a request. */
+/** Most bytes of events in one request. The server takes 2 MiB; the difference is room for the rest of the request. */
 export const BATCH_BYTES_MAX = EVENT_BYTES_MAX;
 
 /** An event, ready to be sent. */
 export interface Text {
   json: string;
   bytes: number;
-  /** What it is the newest word on: takes the place of an older one that waits, so that these do not gather. */
+  /** What this text reports on: it replaces an older waiting text about the same thing, so that they do not pile up. */
   newestOf?: string;
 }
 
@@ -49,7 +49,7 @@ export interface OutboxQueue<Claim> {
   clear(outbox: Outbox<Claim>): void;
   /** The next request's parts: as much as one may hold, the longest waiting first. Empty when nothing can be sent. */
   take(): Part<Claim>[];
-  /** The request with this part was answered: what came meanwhile may follow. */
+  /** The request with this part was answered: events that arrived meanwhile may follow. */
   answered(part: Part<Claim>): void;
   /** A command's end waits to be sent, or more than one request holds: no reason to wait for company. */
   isUrgent(): boolean;
@@ -143,7 +143,7 @@ function put(waiting: Text[], text: Text): number {
   return older.bytes;
 }
 
-/** The first of an outbox's texts that there is room for. */
+/** The first texts of an outbox that fit. */
 function takeTexts<Claim>({ waiting }: Outbox<Claim>, room: { events: number; bytes: number }): Text[] {
   let count = 0;
   for (const { bytes } of waiting) {

@@ -2,7 +2,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { ProgressNumbers, TaskLog } from "../../schema/words/event.ts";
 import { after } from "../deadline.ts";
 
-/** How long a task runs before anything is told of it: shorter work saves the row, as it does that of `command.started`. */
+/** How long a task runs before its progress is reported: shorter tasks save the row, as they save that of `command.started`. */
 const FIRST_AFTER_MS = 250;
 /** Shortest time between two events about one run of a task: often enough for people, and 1,800 rows an hour. */
 const INTERVAL_MS = 2_000;
@@ -14,8 +14,8 @@ export interface TaskProgress {
   /** There are new lines in the run's log. */
   wrote(): void;
   /**
-   * Nothing is reported from here on. Resolves when the report that is under way is, so that the task's end comes after it, or
-   * when the signal aborts: then nobody waits for that end.
+   * Reports nothing from here on. Resolves when the report under way is done, so that the task's end follows it, or when the
+   * signal aborts.
    */
   end(signal: AbortSignal): Promise<void> | undefined;
 }
@@ -42,7 +42,7 @@ export function openProgress(
     if (isOver || !hasNews) return;
     hasNews = false;
     nextAt = clock.now() + INTERVAL_MS;
-    // A report that fails is told to whoever reports next, as the task's end does.
+    // If a report fails, the next report throws, as the task's end does.
     underWay = report(newest, news())
       .catch(() => undefined)
       .then(() => {
@@ -65,7 +65,7 @@ export function openProgress(
       look();
     },
     wrote() {
-      // The numbers are told again with the lines: this report may take the place of the one that had them.
+      // The numbers are repeated with the lines: this report may replace the one that had them.
       hasNews = true;
       look();
     },

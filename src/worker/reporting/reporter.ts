@@ -10,7 +10,7 @@ import { eventText } from "./serialize-event.ts";
 const REQUESTS_MAX = 2;
 /** How long events that end no command may wait for company. */
 const BATCH_WAIT_MS = 20;
-/** Bytes that wait or are under way after which whoever reports more has to wait. */
+/** Bytes waiting or under way above which new reports have to wait. */
 const OUTSTANDING_BYTES_MAX = 8 * 1024 * 1024;
 
 /** What a {@link Reporter} needs. `C` is what its owner keeps of a claim. */

@@ -4,11 +4,11 @@ import type { FlowEvent } from "../../schema/words/event.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { Text } from "./outbox.ts";
 
-/** Longest message of an error that this worker makes of one that is too large to be sent. */
+/** Longest error message in place of an error that is too large to send. */
 const MESSAGE_CHARS_MAX = 2_000;
 
 /**
- * An event as it is sent. Throws `FlowError` TOO_LARGE for one that is larger than an event may be, unless it is `command.failed`:
+ * The JSON text of an event. Throws `FlowError` TOO_LARGE for one that is larger than an event may be, except `command.failed`:
  * that one is sent with a shortened error, because a command must get its end.
  */
 export function eventText(event: FlowEvent, executionId: string): Text {
@@ -17,7 +17,7 @@ export function eventText(event: FlowEvent, executionId: string): Text {
   const bytes = Buffer.byteLength(json);
   if (event.type === "task.progress") return { json, bytes, newestOf: `${event.task_run_id}/${event.run}` };
   if (bytes <= EVENT_BYTES_MAX) return { json, bytes };
-  // A result that has just enough room must not fail for what its task has written besides.
+  // A result that just fits must not fail because of what its task has logged.
   if (event.type === "task.done" && event.log !== undefined && event.log.lines.length > 0) {
     const { lines, dropped = 0 } = event.log;
     return eventText({ ...event, log: { lines: [], dropped: dropped + lines.length } }, executionId);

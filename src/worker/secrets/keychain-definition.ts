@@ -19,14 +19,14 @@ export function isCached(definition: JsonObject): boolean {
   return isRequested(kind) || kind === "bearer" || own(definition, "ttl_seconds") !== undefined;
 }
 
-/** True when what was resolved is kept in the store: a changed credential is to be seen at once unless a ttl says otherwise. */
+/** True if the resolved value is kept in the store: a changed credential takes effect at once unless a ttl says otherwise. */
 export function isKept(definition: JsonObject): boolean {
   return isRequested(String(own(definition, "kind") ?? "")) || own(definition, "ttl_seconds") !== undefined;
 }
 
 /**
- * Fields of an entry that are at hand: in the playbook itself (`static`, a `bearer` with a token), or in a credential: the one
- * it names, else the one of its own name. Throws `FlowError` that says what is missing.
+ * Fields of an entry that need no request: from the playbook itself (`static`, a `bearer` with a token), or from a credential:
+ * the one it names, else the one with the entry's name. Throws `FlowError` that says what is missing.
  */
 export async function fieldsAtHand(
   name: string,

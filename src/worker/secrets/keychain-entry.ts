@@ -16,14 +16,14 @@ export interface StoredEntry {
   /** What expired before was not used by this execution, and is resolved afresh. */
   executionStartedAt: number;
   secretSource: SecretSource | undefined;
-  /** What the playbook says of it, rendered; undefined when it says nothing, and somebody else may have set it. */
+  /** The playbook's definition, rendered; undefined if the playbook has none and the entry was set elsewhere. */
   definition: (() => Promise<JsonObject>) | undefined;
   /** Resolves it afresh. */
   resolve(definition: JsonObject, signal: AbortSignal): Promise<ObtainedSecret>;
-  /** Takes secrets out of an error that others are told. */
+  /** Removes secrets from an error that other workers will see. */
   hide(text: string): string;
   log(text: string): void;
-  /** Nobody waits for it any more. What was begun is carried to its end nevertheless: others wait for that. */
+  /** No caller waits for it any more. Work that has started is completed nevertheless: other workers wait for it. */
   signal: AbortSignal;
 }
 
@@ -46,10 +46,10 @@ const PATIENCE_MS = 2 * LEASE_MS + WAIT_MS;
 type Task = { do: "resolve" } | { do: "renew"; config: JsonObject | undefined; form: KeychainForm | undefined };
 
 /**
- * Reads an entry and does what its state asks for (interface specification, States, Keychain entry): a live one is used; one
- * that is absent, or expired before this execution began, is resolved afresh; one that expires during the run is renewed where
- * it may be, and is an error where not. One worker does it while all others wait for its outcome. Undefined: there is no such
- * entry and none is defined. Throws `FlowError`.
+ * Reads an entry and acts on its state (interface specification, States, Keychain entry): uses a live one; resolves one that is
+ * absent, or expired before this execution began; renews one that expires during the run if that is allowed, and fails
+ * otherwise. One worker does it while all others wait for its outcome. Undefined: there is no such entry and none is defined.
+ * Throws `FlowError`.
  */
 export async function readStored(entry: StoredEntry): Promise<ResolvedEntry | undefined> {
   const { store, key, clock } = entry;
@@ -94,7 +94,7 @@ async function unkept(entry: StoredEntry, definition: JsonObject): Promise<Resol
   }
 }
 
-/** The holder's work. However it ends, those who wait are told. */
+/** The holder's work. However it ends, the waiting workers learn the outcome. */
 async function carryOut(entry: StoredEntry, task: Task, definition: JsonObject | undefined): Promise<ResolvedEntry> {
   const { store, key, holder } = entry;
   try {
@@ -103,13 +103,13 @@ async function carryOut(entry: StoredEntry, task: Task, definition: JsonObject |
     return { fields: obtained.fields, until: expiresAt };
   } catch (error) {
     const why = entry.hide(messageOf(error)).slice(0, MESSAGE_CHARS_MAX);
-    // Who waits is told by the end of the lease at the latest.
+    // The lease's end releases the waiting workers at the latest.
     await store.fail(key, holder, why).catch(() => undefined);
     throw failure(entry, task, why);
   }
 }
 
-/** Longest error that others are told. */
+/** Longest error message shown to other workers. */
 const MESSAGE_CHARS_MAX = 2_000;
 
 async function resolve(entry: StoredEntry, definition: JsonObject | undefined): Promise<ObtainedSecret> {
@@ -145,7 +145,8 @@ function writeOf(task: Task, definition: JsonObject | undefined, obtained: Obtai
   const config = task.do === "renew" ? renewalConfig(task.config, definition) : undefined;
   const write = entryWrite(definition ?? { kind: "oauth2" }, obtained);
   if (task.do !== "renew") return write;
-  // What was renewed once is renewed again, and stays what it is, whoever has set it first. A schema of the playbook's is newer.
+  // An entry that was renewed once is renewed again with the same settings, whoever set it. A newer schema in the playbook
+  // takes precedence.
   return {
     ...{ ...write, ...task.form, autoRenew: true },
     ...(write.schema !== undefined && { schema: write.schema }),

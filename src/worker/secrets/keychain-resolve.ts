@@ -67,7 +67,7 @@ export async function resolveEntry(
   return found;
 }
 
-/** A credential of the entry's own name, where that stands for what would be requested, and is not what it requests with. */
+/** The credential with the entry's name that replaces the request, unless the entry uses it to make the request. */
 async function standInOf(
   { deps }: KeychainParts,
   { name, kind, ...definition }: KeychainDefinition,
@@ -124,7 +124,7 @@ function storedEntry(
   };
 }
 
-/** Fields of tokens that are the same for everybody. */
+/** Token fields that are the same for every caller. */
 const OPEN_FIELDS = /^(token_type|scope|issued_token_type)$/;
 
 function noteFields(secrets: Secrets, fields: JsonObject): JsonObject {

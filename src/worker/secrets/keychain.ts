@@ -7,8 +7,8 @@ import { type KeychainParts, resolveEntry } from "./keychain-resolve.ts";
 
 /**
  * `keychain` of a command's templates (language document, section 9). An entry is resolved when a template first reads it, and
- * again when what was resolved ends while the command runs; its own templates may read the entries before it. One that cannot
- * be resolved fails the template that reads it, and no other.
+ * again when its value expires while the command runs; its own templates may read the entries before it. If it cannot be
+ * resolved, only the templates that read it fail.
  */
 export function openKeychain(parts: KeychainParts): View {
   const known = new Map<string, Known>();

@@ -6,9 +6,9 @@ import type { ToolResult } from "../../schema/words/outcome.ts";
 import type { Credential } from "../../tools/contract/tool.ts";
 
 /**
- * Fields of a credential's data that are no secret: who and where, and how long or how many. A message that hides the host's name
- * helps nobody, and a secret 5000 would be sealed in every result that counts so far. An address is open but for the password
- * in it.
+ * Fields of a credential's data that are not secret: users, addresses, durations and counts. A message without the host's name
+ * is useless, and a secret 5000 would be sealed in every result that contains the number. Of an address only the password is
+ * secret.
  */
 const OPEN_FIELDS = new RegExp(
   [

@@ -9,7 +9,7 @@ import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import type { Report, WorkerDeps } from "../deps.ts";
 
-/** One command's way to the world and back: what it tells is sealed, what it reads is opened. */
+/** A command's connection to the outside: what it sends is sealed, what it receives is opened. */
 export interface SealedWork {
   /** The same parts; results are sealed as they are stored and opened as they are loaded, children likewise. */
   deps: WorkerDeps;
@@ -20,10 +20,9 @@ export interface SealedWork {
 }
 
 /**
- * Puts sealing around one command. `secrets` is what must not be told: it grows while the command runs. Where nothing is
- * noted and nothing sealed arrives this costs a look at each text, and no key is asked for.
- *
- * Where there are no keys (`deps.sealers` undefined) values pass as they are, and errors are hidden all the same.
+ * Puts sealing around one command. `secrets` must not leave the worker in plain text: the set grows while the command runs. If
+ * nothing is noted and nothing sealed arrives, this costs a look at each text and requests no key. Without keys (`deps.sealers`
+ * undefined) values pass as they are, but errors are still redacted.
  */
 export function sealWork(
   deps: WorkerDeps,
@@ -113,7 +112,7 @@ function sealedResults(results: WritableResultStore, { secrets, sealerOf, seal, 
   };
 }
 
-/** As a whole; and what credentials gave by itself too, because people who may see the result may not see that. */
+/** As a whole; and the credentials' own values separately, because people who may see the result may not see those. */
 function sealedWhole(json: string, secrets: Secrets, sealer: Sealer): string {
   const inner = secrets.isEmpty ? json : JSON.stringify(secrets.sealGiven(JSON.parse(json) as Json, sealer));
   return JSON.stringify(sealer.sealResult(inner));

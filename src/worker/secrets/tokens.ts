@@ -22,7 +22,7 @@ export interface TokenParts {
   credentials: CredentialSource;
   secretSource: SecretSource | undefined;
   clock: Clock;
-  /** Is told every token: it is a secret. */
+  /** Called with every token: it is a secret. */
   note(secret: Json): void;
   signal: AbortSignal;
 }

@@ -17,8 +17,8 @@ import {
 /** The results of one task's runs within a step or an iteration, as one (`spec.result.accumulate`). */
 export interface Accumulation {
   /**
-   * The id under which the next run is stored. Runs of a retry share theirs: each that went well is a part of its own, one that
-   * failed is replaced by the next.
+   * The id under which the next run is stored. Runs of a retry share theirs: each successful run is a separate part, a failed
+   * one is replaced by the next.
    */
   nextId(taskRunId: string): string;
   /** Takes the result of a run that went well: `data` is what it gave, `kept` how it is kept. Throws `FlowError` of the store. */
@@ -70,7 +70,7 @@ export function createAccumulation(parts: AccumulationParts): Accumulation {
       names = namesWith(names, data, accumulate);
       if (result.ref !== undefined) {
         isStored = true;
-        // How much a sensitive part holds is not told either.
+        // The size of a sensitive part is not shown either.
         runs.parts.push({ ref: result.ref.ref, bytes: config.sensitive ? 0 : result.ref.meta.bytes });
       } else {
         const value = result.value ?? null;

@@ -9,8 +9,8 @@ import type { PipelineState } from "./pipeline-run.ts";
 import { toPlainJson } from "./to-plain-json.ts";
 
 /**
- * A task of kind `playbook`: runs another playbook as an execution of its own and waits for it (language document,
- * section 8). The child's result is merged over `{status, execution_id}`.
+ * A task of kind `playbook`: runs another playbook as a child execution and waits for it (language document, section 8). The
+ * child's result is merged over `{status, execution_id}`.
  */
 export async function callChild(
   context: CommandContext,

@@ -29,7 +29,7 @@ export interface CommandContext {
   deps: WorkerDeps;
   source: CommandProgram;
   place: PipelinePlace & { references: LoadedReferences };
-  /** What must not be told. */
+  /** Secrets that must not leave the worker. */
   secrets: Secrets;
   /** What was sealed in a value opened: for payloads that a tool has read by itself. */
   open<T>(value: T): Promise<T>;

@@ -16,9 +16,9 @@ import { type Kept, type ResultPlace, storeResult } from "./store-result.ts";
 const ERROR_BYTES = 256;
 
 /**
- * Keeps what a run of a task gave, before its policy judges it: a result that cannot be kept is a failure of the task. What a
- * run gave that failed stays in memory until it is known whether another one follows ({@link keepFailed}): so that no reference
- * is written twice under one claim, of which a late repetition of the first request could be what remains.
+ * Stores a run's result before its policy judges it: a result that cannot be stored fails the task. The result of a failed run
+ * stays in memory until it is known whether another run follows ({@link keepFailed}), so that no reference is written twice
+ * under one claim: a late repetition of the first request could overwrite the second.
  */
 export async function keep(
   run: PipelineRun,
@@ -90,7 +90,7 @@ function accumulationOf(run: PipelineRun, task: ProgramTask): Accumulation | und
     accumulate,
     config: configOf(run, task),
     place: placeOf(run, task, `${ref.command_id}-${ref.iteration ?? 0}`),
-    // The loop has this rule too: where the step has none of its own, or the task none.
+    // The loop has this rule too, if the step or the task has none.
     withinLoop: ref.iteration !== undefined && isLoopsRule(run, task),
   });
   state.runs.set(task.task.label, runs);
@@ -153,7 +153,7 @@ export function notKept(error: FlowError): TaskError {
   return { kind: storageKind(error), code: error.code, message: storageMessage(error), retryable: false };
 }
 
-/** What is told of a task run besides its result. */
+/** What is reported of a task run besides its result. */
 export function aboutOf(result: ToolResult, attempt: number, durationMs: number): ResultAbout {
   return {
     meta: { attempt, duration_ms: durationMs },

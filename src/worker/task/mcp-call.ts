@@ -17,12 +17,11 @@ export interface McpCall {
 }
 
 /**
- * Looks up the server that a task names and chooses what it calls it with (interface specification, Managed cloud MCP access):
- * the task's `access_token`; else its `auth`, or that of the registered server. Where that is the machine's own identity
- * (`{source: adc}`), `workload.access_token` comes first. A registered server's credential is sent to its own address alone.
- *
- * Throws `FlowError` NOT_FOUND for a server that is not registered, INVALID_INPUT where the machine's token would go to an
- * address that nobody vouches for.
+ * Looks up the server that a task names and chooses the credential for the call (interface specification, Managed cloud MCP
+ * access): the task's `access_token`; else its `auth`, or that of the registered server. For the machine's own identity
+ * (`{source: adc}`), `workload.access_token` comes first. A registered server's credential is sent only to its registered
+ * address. Throws `FlowError` NOT_FOUND for an unregistered server, INVALID_INPUT if the machine's token would go to an address
+ * that no operator has allowed.
  */
 export async function prepareMcpCall(
   context: CommandContext,
@@ -96,7 +95,7 @@ function isMachine({ data }: Credential): boolean {
 /** A caller who chooses the address must not get the machine's token by it. */
 function checkHost(allowed: McpKnowledge["tokenHosts"], config: JsonObject): void {
   const text = textOf(own(config, "endpoint")) ?? textOf(own(config, "server")) ?? "";
-  // The tool says what is wrong with an address that is none.
+  // The tool reports an invalid address.
   if (allowed === "all" || !URL.canParse(text)) return;
   const { hostname } = new URL(text);
   const isAllowed = allowed.some((host) =>

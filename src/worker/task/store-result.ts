@@ -97,7 +97,7 @@ export async function storePart(
   return { ref, bytes: meta.bytes };
 }
 
-/** Stores the record of a manifest: `shown` is what is known of what its parts come to. */
+/** Stores the record of a manifest: `shown` is the summary of its parts. */
 export async function storeManifest(
   store: WritableResultStore,
   place: ResultPlace,
@@ -178,7 +178,7 @@ export function scalars(data: Json): JsonObject {
 /** Most characters of the names of a payload's fields: they stand in an event. */
 const NAMES_CHARS_MAX = 4_096;
 
-/** The names of a payload's fields in their order, as many of them as have room; undefined for what is no map. */
+/** The names of a payload's fields in order, as many as fit; undefined if the payload is not a map. */
 export function fieldNames(data: Json): string[] | undefined {
   if (!isJsonObject(data)) return undefined;
   let left = NAMES_CHARS_MAX;

@@ -1,10 +1,10 @@
 import { LOG_BYTES_MAX, LOG_LINE_CHARS_MAX, LOG_LINES_MAX, type TaskLog } from "../../schema/words/event.ts";
 
-/** What a run of a task writes, on its way into the events that tell of it: the last lines, whatever their number. */
+/** The log of a task run, on its way into events: the last lines, whatever their number. */
 export interface RunLog {
-  /** Takes a line with no secret in it. True: {@link news} has it. */
+  /** Adds a line without secrets. True: {@link news} has it. */
   add(line: string): boolean;
-  /** The lines since the last call; undefined when there are none. */
+  /** The lines since the last call; undefined if there are none. */
   news(): TaskLog | undefined;
   /** The last lines of the run; undefined when it wrote nothing. */
   whole(): TaskLog | undefined;

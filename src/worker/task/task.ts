@@ -96,8 +96,8 @@ async function authorised(
 }
 
 /**
- * Inputs in the order in which later wins: the arc's, the step's, the defaults of the workbook's tool, the task's own. The last two
- * see what arrived and the step's alone: a default is no name for what the call hands over.
+ * Inputs, later ones win: the arc's, the step's, the defaults of the workbook's tool, the task's own. The last two see only
+ * what arrived and the step's: a default is not visible to the task's own inputs.
  */
 async function renderInput(
   context: CommandContext,

@@ -19,7 +19,7 @@ export function withoutSealed<T extends Json | StoredResult>(value: T): T {
   return mapJson(value as Json, hide) as T;
 }
 
-/** As {@link withoutSealed}, of what callers give: texts under keys such as `password` are withheld too, as a courtesy. */
+/** As {@link withoutSealed}, for callers' inputs: texts under keys such as `password` are withheld too, as a courtesy. */
 export function withoutSecrets<T extends Json>(value: T): T {
   const hide = (part: Json): Json => {
     if (Array.isArray(part)) return part.map(hide);

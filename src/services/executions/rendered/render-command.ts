@@ -29,9 +29,9 @@ export interface RenderRequest {
 }
 
 /**
- * The tasks of a command with what their templates came to, or would come to now; none for a cursor's claim. Secrets are
- * withheld from the templates, so that nothing that was made of one is shown either: what is sealed stays so, the keychain and
- * the environment are the worker's. Results that are not inline are not loaded.
+ * The tasks of a command with the values of their templates as rendered, or as they would be rendered now; empty for a cursor's
+ * claim. Secrets are withheld from the templates, so that nothing derived from one is shown: sealed values stay sealed, the
+ * keychain and the environment belong to the worker. Results that are not inline are not loaded.
  */
 export function renderCommand({ program, command, iteration, done }: RenderRequest): RenderedTask[] {
   const step = program.steps.get(command.step);
@@ -80,7 +80,7 @@ function renderTask(
   return shown.end();
 }
 
-/** As the worker renders them: of each layer, what it sees is what those before it came to. */
+/** As the worker renders them: each layer sees the values of those before it. */
 function renderInput(
   place: PipelinePlace,
   at: TaskPlace,

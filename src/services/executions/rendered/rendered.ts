@@ -23,9 +23,9 @@ export interface RenderedDeps {
 }
 
 /**
- * Rendered templates of a command, from the command as issued and from the results of its tasks in the log. One
- * row and 20,000 events are looked at, however long the log is: what comes later is reported as unknown. Throws `FlowError` NOT_FOUND
- * for a command of another execution, INVALID_INPUT for an iteration or an attempt that it does not have.
+ * Rendered templates of a command, from the command as issued and from the results of its tasks in the log. It reads one row
+ * and at most 20,000 events, however long the log is: later results are reported as unknown. Throws `FlowError` NOT_FOUND for a
+ * command of another execution, INVALID_INPUT for an iteration or an attempt that it does not have.
  */
 export async function renderedValues(
   { database, programs }: RenderedDeps,

@@ -15,7 +15,7 @@ export type Done = EventOf<"task.done">;
 /** The budget of one text: a page asks for it, no run waits. */
 export const RENDER_LIMITS = { steps: 200_000, text: 1_048_576, items: 50_000 } as const;
 
-/** Where a task's templates stand, as far as it is known. */
+/** The position of a task's templates, if known. */
 export interface TaskPlace {
   names: PipelineNames;
   /** Its run by its policy, from 1. */
@@ -118,7 +118,7 @@ function settle(names: PipelineNames, place: PipelinePlace, step: ProgramStep, d
   if (status === "ok") names.lastGood = result;
 }
 
-/** The task's own assignments, carried out in order as far as they can be. */
+/** The task's own assignments, carried out in order until one needs an unknown value. */
 function setOf(names: PipelineNames, place: PipelinePlace, task: ProgramTask, outcome: Outcome, run: number): void {
   const output = { outcome, place: "raw" } as const;
   for (const { scope, name, value } of task.set) {
