@@ -19,7 +19,7 @@ const RUN_MS = 4_000;
 const TICKS_PER_SECOND = 100;
 
 /**
- * Validations of sessions by a gateway's cache, and calls passed on: the gateway is a process of its own, the server behind it
+ * Validations of sessions by a gateway's cache, and calls passed on: the gateway is a separate process, the server behind it
  * does nothing. The callers are in this process and take about as much of the machine as the gateway does.
  */
 export async function benchGateway(): Promise<Measurement[]> {
@@ -82,7 +82,7 @@ async function cpuSeconds(pid: number): Promise<number> {
   return (Number(fields[11] ?? Number.NaN) + Number(fields[12] ?? Number.NaN)) / TICKS_PER_SECOND;
 }
 
-/** A server on which everybody has a session, and nothing is done. */
+/** A server that accepts every session and does nothing. */
 async function startIdleServer(): Promise<{ url: string; close(): void }> {
   const expires = new Date(Date.now() + 3_600_000).toISOString();
   const user = { user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };

@@ -19,9 +19,9 @@ import { createDiagnosis } from "../src/services/diagnosis/diagnose.ts";
 import { startBenchPostgres } from "./candidates/postgres.ts";
 import { type Measurement, quantile } from "./report/measurement.ts";
 
-/** Executions of the usual size, made by copying one that ran. */
+/** Executions of the usual size, made by copying an existing one. */
 const EXECUTIONS = 60_000;
-/** Events of the one that is large. */
+/** Events of the large execution. */
 const LARGE_EVENTS = 300_000;
 const CALLS = 40;
 /** What every page is to be answered within, milliseconds. */
@@ -146,7 +146,7 @@ async function runOne({ app }: Api): Promise<string> {
 /** Ids of a copy follow each other like those of the original, a millisecond of the id space further on. */
 const ID_STEP = 4_096;
 
-/** Copies the execution, and gives the id of the one that is large. */
+/** Copies the execution, and returns the id of the large one. */
 async function fill({ sql }: Database, service: Service, source: string): Promise<string> {
   const columns = sql`catalog_id, event_type, node_id, node_name, node_type, status, created_at, command_id, worker,
     attempt, step_run_id, task_run_id, duration_ms, result, error, meta`;

@@ -24,7 +24,7 @@ import { benchStartup } from "./startup.ts";
  *   npm run bench -- --profile B1     where the time of server and worker goes
  */
 
-/** Parts that need no service, and the ids of what they measure. */
+/** Parts that need no service, and the ids of their measurements. */
 const PARTS: readonly { name: string; id?: string; run(): Measurement[] | Promise<Measurement[]> }[] = [
   { name: "expressions", id: "B7", run: benchExpressions },
   { name: "startup", id: "B8", run: benchStartup },

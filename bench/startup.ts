@@ -42,7 +42,7 @@ export function benchStartup(): Measurement[] {
   }
 }
 
-/** Prints the peak memory of the process at its end, on a line of its own on standard error. */
+/** Prints the peak memory of the process at its end, as one line on standard error. */
 const PEAK = "process.on('exit',()=>process.stderr.write('\\npeak '+process.resourceUsage().maxRSS+'\\n'))";
 
 function repeat(args: string[]): { ms: number[]; mb: number[] } {

@@ -7,10 +7,13 @@ export type Work =
   /** `steps` steps one after another, each with a result of `bytes` bytes that does not compress. */
   | { kind: "payload"; steps: number; bytes: number };
 
-/** Who is measured. Each runs in processes of its own, and all of them at the same time: an idle one costs next to nothing. */
+/**
+ * What is measured. Each candidate runs in separate processes, and all of them at the same time: an idle one costs next to
+ * nothing.
+ */
 export interface Candidate {
   name: "flow" | "DBOS" | "Restate";
-  /** Its database on the run's PostgreSQL. Absent: it keeps a log of its own. */
+  /** Its database on the run's PostgreSQL. Absent: it keeps its own log. */
   database?: string;
   /** Starts one workflow and resolves when its caller knows the result; rejects when it failed or took over two minutes. */
   run(work: Work): Promise<void>;

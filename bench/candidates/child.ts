@@ -18,7 +18,7 @@ const STOP_MAX_MS = 10_000;
 const START_MAX_MS = 60_000;
 const OUTPUT_MAX = 65_536;
 
-/** Starts a program. What it writes is kept for complaints, its last 64 KiB. */
+/** Starts a program. The last 64 KiB of its output are kept for error messages. */
 export function startChild(file: string, args: readonly string[], options: SpawnOptions = {}): Child {
   const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
   let output = "";

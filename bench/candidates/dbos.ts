@@ -4,7 +4,7 @@ import type { BenchPostgres } from "./postgres.ts";
 
 const DATABASE = "bench_dbos";
 
-/** DBOS with a database of its own. It is a library: one process starts the workflows and runs their steps. */
+/** DBOS with its own database. It is a library: one process starts the workflows and runs their steps. */
 export async function startDbos(server: BenchPostgres): Promise<Candidate> {
   const { child } = await forkPeer("dbos.mjs", [await server.createDatabase(DATABASE)]);
   const waiting = new Map<number, (error?: string) => void>();

@@ -18,7 +18,7 @@ export interface BenchPostgres {
 const HOST = "127.0.0.1";
 const USER = "postgres";
 
-/** As an installation has it, durable; `pg_stat_statements` counts statements for everyone alike. */
+/** As in an installation, durable; `pg_stat_statements` counts statements for all candidates. */
 const SETTINGS = [
   `listen_addresses=${HOST}`,
   "unix_socket_directories=",
@@ -27,7 +27,7 @@ const SETTINGS = [
   "jit=off",
   "shared_preload_libraries=pg_stat_statements",
   "max_connections=200",
-  // Whoever is at work when a checkpoint falls due would pay for everyone's pages.
+  // Otherwise the candidate that runs when a checkpoint falls due would pay for the pages of all.
   "max_wal_size=4GB",
   "checkpoint_timeout=30min",
 ];

@@ -31,7 +31,7 @@ function summary({ nodes, samples, timeDeltas }: Profile): string {
   for (const [index, id] of samples.entries()) {
     const microseconds = timeDeltas[index] ?? 0;
     const { functionName = "", url = "", lineNumber = 0 } = frames.get(id) ?? {};
-    // Idle time is none that anything could save.
+    // Idle time cannot be saved.
     if (functionName === "(idle)") continue;
     const place = url === "" ? "" : `  ${url.split("/").slice(-2).join("/")}:${lineNumber + 1}`;
     const where = `${functionName || "(anonymous)"}${place}`;

@@ -12,7 +12,7 @@ export function answerRequests(ready, run) {
       (error) => process.send({ id, error: String(error?.stack ?? error) }),
     );
   });
-  // The benchmark is gone: nobody is there to measure anything.
+  // The benchmark has ended: there is nothing left to measure.
   process.on("disconnect", () => process.exit());
   process.send({ ready });
 }

@@ -9,7 +9,7 @@ export type Figures<T = number> = ReadonlyMap<Name, T>;
 /** What a figure is to be. */
 export type Goal = Pick<Measurement, "target" | "better">;
 
-/** Measures one candidate after the other. One that fails has no figure; the reason goes to `log`. */
+/** Measures one candidate after the other. A candidate that fails has no figure; the reason goes to `log`. */
 export async function measureEach<C extends Pick<Candidate, "name">, T>(
   candidates: readonly C[],
   log: (line: string) => void,

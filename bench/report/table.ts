@@ -1,6 +1,6 @@
 import { isReached, type Measurement } from "./measurement.ts";
 
-/** The measurements as lines of text: flow's figure, that of each peer in a column of its own, the target. */
+/** The measurements as lines of text: flow's figure, a column for each peer, the target. */
 export function tableOf(measurements: readonly Measurement[]): string {
   const peers = [...new Set(measurements.flatMap(({ beside }) => Object.keys(beside ?? {})))];
   const head = ["", "flow", "", ...peers, "target", ""];

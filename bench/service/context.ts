@@ -7,7 +7,7 @@ import type { Scale } from "./scale.ts";
 export interface ServiceBench {
   server: BenchPostgres;
   candidates: readonly Candidate[];
-  /** The first of the candidates, for what only it is asked. */
+  /** The first of the candidates, for measurements that only flow has. */
   flow: FlowCandidate;
   scale: Scale;
   log(line: string): void;

@@ -13,7 +13,7 @@ export interface Traffic {
 
 /** What work wrote. */
 export interface Writing {
-  /** Write-ahead log of the whole server: nobody else is at work meanwhile. */
+  /** Write-ahead log of the whole server: nothing else runs meanwhile. */
   walBytes: number;
   /** By which the database grew on disk. */
   growthBytes: number;

@@ -10,8 +10,8 @@ export interface Load {
 }
 
 /**
- * Closed loop: runs `count` times, `inFlight` at a time, the next as soon as one ends. After a failure none is started; it
- * rejects with the first one when all have ended, so that nothing is at work while the next thing is measured.
+ * Closed loop: runs `count` times, `inFlight` at a time, the next as soon as one ends. After a failure no more are started; it
+ * rejects with the first one when all have ended, so that nothing is running while the next thing is measured.
  */
 export async function closedLoop(count: number, inFlight: number, run: () => Promise<unknown>): Promise<Load> {
   const latencies: number[] = [];

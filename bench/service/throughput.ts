@@ -41,7 +41,7 @@ async function inTurns({ candidates, scale, log }: ServiceBench): Promise<Figure
   return rounds;
 }
 
-/** B9: what a step of B1 costs the database. Restate is left out: it has a log of its own. */
+/** B9: what a step of B1 costs the database. Restate is left out: it keeps its own log. */
 export async function benchDatabaseCost({ candidates, scale, log, server }: ServiceBench): Promise<Measurement[]> {
   const owners = candidates.filter(({ database }) => database !== undefined);
   const costs = await measureEach(owners, log, async (candidate) => {

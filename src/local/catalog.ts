@@ -131,7 +131,7 @@ async function hasPath(file: string, target: string): Promise<boolean> {
   if (!text.includes(wanted)) return false;
   const { playbook } = loadPlaybook(text, file);
   if (playbook !== undefined) return playbook.path === wanted;
-  // An invalid document is found too, so that its errors are told and not that it is missing.
+  // An invalid document is found too, so that its errors are reported instead of "not found".
   const spellings = [wanted, target].flatMap((path) => [path, `"${path}"`, `'${path}'`]);
   return text.split("\n").some((line) => {
     const [key, value] = line.trim().split(/:(.*)/s);

@@ -25,7 +25,7 @@ export interface LocalDeps extends WorkerDeps {
   newId(): string;
   /** Commands of one execution that run at a time. */
   capacity: number;
-  /** Told what begins and ends: payloads of the scopes `step`, `execution` and `workflow` end with it. */
+  /** Called when scopes begin and end: payloads of the scopes `step`, `execution` and `workflow` end with them. */
   scopes?: Pick<LocalResults, "began" | "stepEnded" | "ended">;
   /** Sees every event as it is folded, with the state after it. */
   observe(state: ExecutionState, events: readonly FlowEvent[]): void;
@@ -197,7 +197,7 @@ function signalOf<T>(): { promise: Promise<T>; resolve: (value: T) => void; reje
     resolve = good;
     reject = bad;
   });
-  // One that fails before anybody waits for it must not end the process; whoever waits later is told all the same.
+  // A rejection before anyone awaits it must not end the process; later callers still get it.
   promise.catch(() => undefined);
   return { promise, resolve, reject };
 }

@@ -18,7 +18,7 @@ interface Parent {
   top: Pick<StartRequest, "executionId" | "catalogId">;
   /** Aborted when the run as a whole is cancelled. */
   root: AbortSignal;
-  /** Aborts the children that nobody waits for, when the execution is cancelled. */
+  /** Aborts the asynchronous children when the execution is cancelled. */
   cancel: AbortController;
 }
 
@@ -26,7 +26,7 @@ interface Parent {
 export interface FamilyParts {
   /** Runs one execution to its end. */
   execute(playbook: LocalPlaybook, start: StartRequest, signal: AbortSignal): Promise<ExecutionState>;
-  /** The playbook that a task calls. Throws `FlowError` when there is none, or when it is invalid. */
+  /** The playbook that a task calls. Throws `FlowError` if it is missing or invalid. */
   find(request: ChildRequest): Promise<LocalPlaybook>;
   newId(): string;
 }
@@ -35,7 +35,7 @@ export interface FamilyParts {
 export interface Family extends ChildRunner {
   /** Runs an execution that no other calls. */
   runRoot(playbook: LocalPlaybook, start: StartRequest, signal: AbortSignal): Promise<ExecutionState>;
-  /** Resolves when the children that nobody waits for have ended, and those that they started. */
+  /** Resolves when the asynchronous children, and their children, have ended. */
   idle(): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
     const parent = { ...request.parent, ...rootOf(request.parent, top) };
     const start: StartRequest = { executionId, catalogId: path, input: request.input, parent };
     const root = caller?.root ?? signal;
-    // A child that nobody waits for outlives the task that started it, but not the cancellation of its caller.
+    // An asynchronous child outlives the task that started it, but not the cancellation of its caller.
     const lifetime = request.async && caller !== undefined ? AbortSignal.any([root, caller.cancel.signal]) : signal;
     const running = runOne(playbook, start, { depth, top, root, cancel: new AbortController() }, lifetime);
     if (!request.async) return outcomeOf(await running, request.returnStep);
@@ -88,7 +88,7 @@ export function createFamily({ execute, find, newId }: FamilyParts): Family {
   };
 }
 
-/** The top of the tree; a parent that is it need not be told twice. */
+/** The root of the tree; left out if the parent is the root. */
 function rootOf({ execution_id }: ParentRef, { executionId, catalogId }: Parent["top"]): Partial<ParentRef> {
   return { ...(executionId !== execution_id && { root_execution_id: executionId }), root_catalog_id: catalogId };
 }

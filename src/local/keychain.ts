@@ -17,10 +17,10 @@ export interface LocalKeychain extends KeychainStore {
   ended(executionId: string): void;
 }
 
-/** Lifetimes where none is given (interface specification, Limits, Keychain). */
+/** Default lifetimes (interface specification, Limits, Keychain). */
 const TTL_SECONDS = { local: 3_600, global: 86_400, shared: 86_400 } as const;
 
-/** Who holds the right to resolve an entry, and who waits for the outcome. */
+/** The holder of the right to resolve an entry, and the waiters for the outcome. */
 interface Lease {
   holder: string;
   until: number;
@@ -81,7 +81,7 @@ export function createLocalKeychain(clock: Clock): LocalKeychain {
       if (failure !== undefined && clock.now() < failure.until) return { status: "failed", message: failure.message };
       const lease = heldByAnother(id, holder);
       if (lease === undefined) {
-        // Those who wait for one that has run out go on waiting: for this holder now.
+        // Waiters for an expired holder keep waiting: for this holder now.
         const waiting = leases.get(id)?.waiting ?? [];
         leases.set(id, { holder, until: clock.now() + leaseMs, waiting });
         return { status: "granted" };

@@ -17,7 +17,7 @@ const PLACE = /^noetl:\/\/execution\/([^/]+)\/step\/([^/]+)\//;
 
 /** Nothing stored yet. `forget` deletes a payload. */
 export function createResultScopes(forget: (ref: string) => Promise<void>): ResultScopes {
-  /** References by what they end with. */
+  /** References, by the scope that ends them. */
   const ending = new Map<string, Set<string>>();
   const roots = new Map<string, string>();
   const end = async (key: string, isKept: (ref: string) => boolean = () => false) => {

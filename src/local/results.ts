@@ -52,12 +52,12 @@ export function createLocalResults(now: () => number = Date.now): LocalResults {
   };
   const scopes = createResultScopes(forget);
 
-  // The second Ctrl-C leaves at once: nobody calls `close` then.
+  // The second Ctrl-C exits at once: `close` is not called then.
   const removeAtExit = () => {
     try {
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
     } catch {
-      // A file was being written at that moment. There is nobody left to tell.
+      // A file was being written at that moment. The process is ending: ignore it.
     }
   };
   const newFile = () => {

@@ -33,7 +33,9 @@ export interface LocalRuntimeOptions {
   keychain?: LocalKeychain;
   /** Requests tokens and secrets; closed by the caller. Absent: what needs it is an error. */
   secretSource?: SecretSource;
-  /** Hosts of MCP servers that get the machine's own token; default all: whoever runs a playbook here is its caller too. */
+  /**
+   * Hosts of MCP servers that get the machine's own token; default all: the person who runs a playbook here is also its caller.
+   */
   mcpTokenHosts?: McpKnowledge["tokenHosts"];
   /** Default: a key of this run's own. */
   sealers?: SealerSource;
@@ -58,7 +60,7 @@ export interface LocalRuntime {
   /** Runs one to its end; aborting the signal cancels it and its children. */
   run(playbook: LocalPlaybook, request: LocalRequest, signal: AbortSignal): Promise<ExecutionState>;
   results: WritableResultStore;
-  /** Waits for children that nobody waits for, then frees what the runtime holds. */
+  /** Waits for asynchronous children, then frees the runtime's resources. */
   close(): Promise<void>;
 }
 

@@ -12,7 +12,7 @@ import type { Plan, PlannedCondition, PlannedLoop, PlannedStep, PlannedTask } fr
 import { type Machine, requirements } from "./requirements.ts";
 import { type ArcVerdict, type Reachability, walkSteps } from "./walk.ts";
 
-/** Plans a run of `playbook` with the request's inputs. Calls nothing: `machine` only answers what there is. */
+/** Plans a run of `playbook` with the request's inputs. Calls no tool: `machine` only says what exists. */
 export async function planRun(playbook: LocalPlaybook, request: JsonObject, machine: Machine): Promise<Plan> {
   const { program, warnings } = playbook;
   const inputs = readInputs(program, request);

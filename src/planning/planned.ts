@@ -18,7 +18,7 @@ export interface Plan extends Requirements {
   warnings: Diagnostic[];
 }
 
-/** A condition and, where it can be told now, its value. */
+/** A condition and, if it is already known, its value. */
 export interface PlannedCondition {
   when: Json;
   /** Absent: only the run can tell. */
@@ -84,7 +84,7 @@ export interface PlannedArc {
   set?: JsonObject;
 }
 
-/** Whether a credential is there; of what type, or why not. */
+/** Whether a credential exists, and its type, or why it cannot be used. */
 export interface CredentialAnswer {
   found: boolean;
   type?: string;
@@ -97,7 +97,7 @@ export interface KindAnswer {
   reason?: string;
 }
 
-/** The file of a sub-playbook, or why there is none. */
+/** The file of a sub-playbook, or why it is missing. */
 export interface PlaybookAnswer {
   found: boolean;
   file?: string;

@@ -5,7 +5,7 @@ import type { KeychainDefinition } from "../schema/words/playbook.ts";
 import { isRequested } from "../worker/secrets/keychain-definition.ts";
 import type { CredentialAnswer, KindAnswer, PlannedStep, PlaybookAnswer, Requirements } from "./planned.ts";
 
-/** What there is on this machine. Asked, never used: nothing shows a credential's values, no tool is called. */
+/** What exists on this machine. It is only looked up: no value of a credential is shown, no tool is called. */
 export interface Machine {
   credential(name: string): Promise<CredentialAnswer>;
   kind(kind: string): Promise<KindAnswer>;
@@ -70,8 +70,8 @@ function keychainOf({ program }: LocalPlaybook, step: string): KeychainDefinitio
 }
 
 /**
- * The credential that an entry reads: the one it names; of an entry whose fields are a credential's, that of its own name where
- * it names none. What stands in the playbook, or comes by a request without a credential, reads none.
+ * The credential that an entry reads: the one it names, else for an entry with a credential's fields the one with its own name.
+ * An entry with values in the playbook, or with a request that needs no credential, reads none.
  */
 function keychainCredential(entry: KeychainDefinition): string | undefined {
   const { name, kind } = entry;

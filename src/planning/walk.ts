@@ -3,7 +3,7 @@ import type { Program, ProgramStep } from "../engine/program/program.ts";
 /** Whether a step may run: `yes` and `no` with these inputs; `never` with any, because no arc leads there. */
 export type Reachability = "yes" | "no" | "never";
 
-/** Whether an arc fires, as far as its condition can be told before the run. */
+/** Whether an arc fires, if its condition is known before the run. */
 export type ArcVerdict = "yes" | "no" | "maybe";
 
 /** The way through a playbook. */

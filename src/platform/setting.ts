@@ -14,7 +14,7 @@ export interface SettingDefinition<T> {
   parse(text: string | undefined): T;
 }
 
-/** Keeps the precise type of what the setting gives. */
+/** Keeps the precise type of the setting's value. */
 export function setting<T>(definition: SettingDefinition<T>): SettingDefinition<T> {
   return definition;
 }

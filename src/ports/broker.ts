@@ -1,22 +1,26 @@
 import type { Notice } from "../schema/words/notice.ts";
 
 /**
- * Carries notices between the servers of one database. It is a hint: a notice may be lost or doubled, and may come late or in
- * another order. Losing all of them costs time, never work; whoever waits for one also looks at the database now and then.
- *
- * What holds: subscribers of the same process hear every notice, each once, whatever became of the network. Other processes
- * hear it while the broker can be reached.
+ * Carries notices between the servers of one database. A notice is only a hint: it may be lost or doubled, and may come late or
+ * out of order. Losing all of them costs time, never work: the listeners also poll the database. Guarantees: subscribers of the
+ * same process get every notice, each once, whatever happens to the network. Other processes get it while the broker can be
+ * reached.
  */
 export interface Broker {
   /**
-   * Tells everyone. Call it after the commit of what it tells of. Returns at once and never throws: handlers run later, and
-   * while the broker cannot be reached a bounded number of notices waits for it, the oldest being dropped.
+   * Publishes to all servers. Call it after the commit that it announces. Returns at once and never throws: handlers run later,
+   * and while the broker cannot be reached a bounded number of notices waits for it; beyond that the oldest are dropped.
    */
   publish(notice: Notice): void;
-  /** Hears every notice until the returned function is called. A handler that throws is logged and called again. */
+  /**
+   * Receives every notice until the returned function is called. If a handler throws, the error is logged and the handler
+   * stays.
+   */
   subscribe(handler: (notice: Notice) => void): () => void;
   /** Whether other processes hear what is published now. */
   connected(): boolean;
-  /** Sends what waits, for a second at most, and stops. Nothing is heard afterwards. May be called more than once. */
+  /**
+   * Sends what is waiting, for a second at most, and stops. Handlers are not called afterwards. May be called more than once.
+   */
   close(): Promise<void>;
 }

@@ -28,7 +28,7 @@ export interface ChildOutcome {
   executionId: string;
   path: string;
   status: "COMPLETED" | "FAILED" | "CANCELLED" | "STARTED";
-  /** Result of `returnStep`, else of the execution; null when there is none. */
+  /** Result of `returnStep`, else of the execution; null without a result. */
   result: StoredResult | null;
   error: TaskError | null;
 }

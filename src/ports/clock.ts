@@ -11,7 +11,7 @@ export interface Clock {
   busy?(): number;
 }
 
-/** A moment by two clocks, in milliseconds: of one that never goes back and stands still while the machine sleeps, and of the wall. */
+/** A moment on two clocks, in milliseconds: a monotonic one that stands still while the machine sleeps, and the wall clock. */
 export interface Moment {
   steady: number;
   wall: number;

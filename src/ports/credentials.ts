@@ -10,8 +10,8 @@ export interface StoredCredential {
 /** Where a worker finds credentials by name. */
 export interface CredentialSource {
   /**
-   * The credential, or undefined when there is none of that name. `executionId` says which execution needs it: some are for
-   * some playbooks alone.
+   * The credential, or undefined if the name is unknown. `executionId` says which execution needs it: some credentials are
+   * limited to certain playbooks.
    */
   find(name: string, executionId?: string): Promise<StoredCredential | undefined>;
 }

@@ -19,7 +19,7 @@ export type CommandStatus = "PENDING" | "CLAIMED" | "RUNNING" | "COMPLETED" | "F
 export interface ExecutionStore {
   /** `count` fresh ids, ahead of every id that was given before: the last of them. */
   reserveIds(count: number): Promise<number>;
-  /** The row of an execution with its newest snapshot; undefined when there is none. */
+  /** The row of an execution with its newest snapshot; undefined if not found. */
   find(executionId: string): Promise<StoredExecution | undefined>;
   /** Events after `after`, in order, at most `limit`. */
   eventsAfter(executionId: string, after: number, limit: number): Promise<EventRecord[]>;
@@ -69,7 +69,7 @@ export interface StoredExecution {
 /** A state after the events up to `eventId`. */
 export interface Snapshot {
   eventId: number;
-  /** Version of the state's shape: another one is not read, the events are folded instead. */
+  /** Version of the state's shape: a snapshot of another version is ignored, and the events are folded instead. */
   format: number;
   /** JSON text. */
   state: string;
@@ -123,7 +123,7 @@ export interface ExecutionStart {
   rootExecutionId: string;
   /** The user in whose name it runs; absent: an operator's. */
   startedBy?: number | null;
-  /** Who started it with an idempotency key; all three or none. */
+  /** The caller that started it with an idempotency key; all three fields or none. */
   idempotency: { caller: string; key: string; bodySha256: string } | null;
   /** When its first event happened, milliseconds since 1970; absent: when it is written. */
   startedAt?: number;
@@ -165,7 +165,7 @@ export interface Requirement {
 export interface ReadyCommand extends Requirement {
   commandId: string;
   executionId: string;
-  /** Claims so far: more than 0 for one that is taken from a worker. */
+  /** Number of claims so far: more than 0 for a command that was taken from a worker. */
   attempt: number;
 }
 
@@ -184,7 +184,7 @@ export interface BatchChange {
   code?: string;
   message?: string;
   commandsGenerated: number;
-  /** Written only if the changes of all these executions were; one that the flush does not change counts for nothing. */
+  /** Written only if the changes of all these executions were; executions that the flush does not change are ignored. */
   executionIds: string[];
 }
 

@@ -18,21 +18,19 @@ export interface KeyValueTtl {
 }
 
 /**
- * Values by bucket and key, for what may be lost: sessions, small results. A bucket is there as soon as it is named: 1–64
- * letters, digits, `-` and `_`. A key is any text that PostgreSQL can hold: not empty, no NUL, no half of a character, at most
- * {@link KEY_BYTES_MAX} bytes.
- *
- * Every call throws `FlowError` INVALID_INPUT for a bucket, key or `ttlMs` that cannot be, TOO_LARGE for a value beyond
- * {@link VALUE_BYTES_MAX}, and UNAVAILABLE while the store cannot be reached.
+ * Values by bucket and key, for data that may be lost: sessions, small results. A bucket exists as soon as it is named: 1–64
+ * letters, digits, `-` and `_`. A key is any text that PostgreSQL can hold: not empty, no NUL, no lone surrogate, at most
+ * {@link KEY_BYTES_MAX} bytes. Every call throws `FlowError` INVALID_INPUT for an invalid bucket, key or `ttlMs`, TOO_LARGE for
+ * a value beyond {@link VALUE_BYTES_MAX}, and UNAVAILABLE while the store cannot be reached.
  */
 export interface KeyValueStore {
-  /** The live value, or undefined when there is none, or none any more. */
+  /** The live value, or undefined if it is missing or has expired. */
   get(bucket: string, key: string): Promise<KeyValueEntry | undefined>;
   /** Writes whatever is there, and gives the new revision. The time to live begins anew. */
   put(bucket: string, key: string, value: Uint8Array, ttl?: KeyValueTtl): Promise<number>;
   /**
-   * Compare and set: writes when the live value has this revision, or for `revision` 0 when there is none. Gives the new
-   * revision, or undefined when another one was there, and then nothing is written.
+   * Compare and set: writes if the live value has this revision, or for `revision` 0 if there is no live value. Returns the new
+   * revision, or undefined if another revision exists, and then nothing is written.
    */
   update(
     bucket: string,
@@ -40,6 +38,6 @@ export interface KeyValueStore {
     value: Uint8Array,
     expected: KeyValueTtl & { revision: number },
   ): Promise<number | undefined>;
-  /** Removes the value; nothing happens when there is none. */
+  /** Removes the value, if it exists. */
   delete(bucket: string, key: string): Promise<void>;
 }

@@ -41,7 +41,7 @@ export type KeychainForm = Pick<KeychainWrite, "credentialType" | "cacheType" | 
 
 /** A holder's wish for the right to resolve or renew an entry. */
 export interface LeaseRequest {
-  /** Who asks: unique among all that may ask at once. The holder that asks again is granted it again. */
+  /** The requester: unique among all that may ask at once. A holder that asks again is granted the lease again. */
   holder: string;
   /** After this time the lease ends by itself: longer than the work takes. */
   leaseMs: number;
@@ -57,16 +57,15 @@ export type LeaseAnswer =
   | { status: "set" }
   /** Another holder could not: `message` is its error. */
   | { status: "failed"; message: string }
-  /** Another one still has it: ask again. */
+  /** Another holder still has it: ask again. */
   | { status: "held" };
 
-/** How long a failure is told to whoever asks for the lease: 200 workers must not make 200 requests that fail. */
+/** How long a failure is reported to later requesters of the lease: 200 workers must not make 200 requests that fail. */
 export const FAILURE_REMEMBERED_MS = 5_000;
 
 /**
  * Cached tokens and secrets of playbooks (interface specification, Keychain). Every call throws `FlowError` INVALID_INPUT for
- * what can be no entry (a violated `schema` lists every failure), TOO_LARGE, and NOT_FOUND for a playbook or an execution
- * that is not there.
+ * an invalid entry (a violated `schema` lists every failure), TOO_LARGE, and NOT_FOUND for an unknown playbook or execution.
  */
 export interface KeychainStore {
   get(key: KeychainKey): Promise<KeychainLookup>;
@@ -77,8 +76,8 @@ export interface KeychainStore {
    */
   lease(key: KeychainKey, ask: LeaseRequest): Promise<LeaseAnswer>;
   /**
-   * The holder could not do it: those who wait are told, and whoever asks within {@link FAILURE_REMEMBERED_MS} too. Nothing happens
-   * when the lease is another's by now.
+   * The holder failed: reports it to the waiters, and to requesters within {@link FAILURE_REMEMBERED_MS}. Does nothing if
+   * another holder has the lease by now.
    */
   fail(key: KeychainKey, holder: string, message: string): Promise<void>;
 }

@@ -13,8 +13,8 @@ export interface McpServers {
 export interface McpKnowledge {
   servers: McpServers;
   /**
-   * Hosts that may get the machine's own token where a task says the address itself: `mcp.example.com`, or `*.example.com`
-   * for all below it. What is registered is trusted with it wherever it stands.
+   * Hosts that may get the machine's own token if a task itself gives the address: `mcp.example.com`, or `*.example.com` for
+   * all its subdomains. Registered servers get it at any address.
    */
   tokenHosts: "all" | readonly string[];
 }

@@ -13,7 +13,7 @@ export interface PayloadBody {
 
 /** What a store may want to know of a payload. */
 export interface PayloadAbout {
-  /** Media type of what is stored: `application/gzip` for what is compressed. */
+  /** Media type of the stored bytes: `application/gzip` if they are compressed. */
   contentType: string;
   /** Milliseconds until it is gone. Stores that forget by themselves must not do so sooner; none needs to. */
   ttlMs: number;
@@ -25,7 +25,7 @@ export interface PayloadRange {
   end: number;
 }
 
-/** A payload that is being read. Whoever stops early ends the iteration, and with it the connection or file behind it. */
+/** A payload that is being read. To stop early, end the iteration, which closes the connection or file behind it. */
 export interface PayloadReading {
   /** Of the whole payload as it is stored, where the store says so at once. */
   bytes: number | undefined;
@@ -33,12 +33,10 @@ export interface PayloadReading {
 }
 
 /**
- * Where payloads of results are kept that are too large for the event log (interface specification, Result storage). A payload
- * has a name of its own that is never given again, so nothing is ever replaced: who wrote last decides in the table of
- * results, not here.
- *
- * Every call throws `FlowError` UNAVAILABLE while the store cannot be reached or is overloaded (trying again helps), and
- * NOT_STORED, which says what to put right, where it refuses.
+ * Stores payloads of results that are too large for the event log (interface specification, Result storage). A payload has a
+ * unique name that is never reused, so nothing is ever replaced: the table of results decides which payload is current, not the
+ * store. Every call throws `FlowError` UNAVAILABLE while the store cannot be reached or is overloaded (a retry helps), and
+ * NOT_STORED with what to fix if the store refuses.
  */
 export interface PayloadStore {
   readonly kind: ResultStoreName;
@@ -52,9 +50,9 @@ export interface PayloadStore {
    */
   locate(executionId: string, name: string): JsonObject;
   /**
-   * Writes the payload durably; gives its location with whatever the store adds to it (`etag`). Throws TOO_LARGE for what the
-   * store cannot hold, INVALID_INPUT for a text that it cannot take apart. What a broken write leaves is removed by
-   * {@link remove}.
+   * Writes the payload durably; returns its location with the store's own fields (`etag`). Throws TOO_LARGE for a payload that
+   * the store cannot hold, INVALID_INPUT for a text that it cannot split. The remains of a broken write are removed by {@link
+   * remove}.
    */
   write(location: JsonObject, body: PayloadBody, about: PayloadAbout, signal: AbortSignal): Promise<JsonObject>;
   /** The payload or a part of it; undefined when it is not there. */
@@ -62,8 +60,8 @@ export interface PayloadStore {
   /** Removes the payload; nothing happens when it is not there. */
   remove(location: JsonObject): Promise<void>;
   /**
-   * Looks whether the store can be used, at the start. Throws NOT_STORED for what only an operator can put right, UNAVAILABLE
-   * when that cannot be told now.
+   * Checks at the start whether the store can be used. Throws NOT_STORED if an operator has to fix something, UNAVAILABLE if
+   * that cannot be known now.
    */
   check?(): Promise<void>;
 }

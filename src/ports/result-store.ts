@@ -16,9 +16,9 @@ export interface WritableResultStore extends ResultStore {
   /** Kind of this store as it stands in a reference: `disk`, `kv`, `s3`, … */
   readonly kind: string;
   /**
-   * Keeps the payload under `ref`; `json` is its JSON text. Saving the same reference again replaces it: every attempt of a
-   * command has the same references, so that a crash leaves none behind that nobody knows. A store that several workers
-   * share must therefore refuse what comes from a claim that was lost (the simulator does, and fails without).
+   * Stores the payload under `ref`; `json` is its JSON text. Saving the same reference again replaces it: every attempt of a
+   * command has the same references, so that a crash leaves no orphan. A store that several workers share must therefore refuse
+   * payloads from a lost claim (the simulator does, and fails otherwise).
    */
   save(ref: string, json: string, keeping?: ResultKeeping): Promise<SavedResult>;
 }
@@ -35,7 +35,7 @@ export interface ResultKeeping {
   compression?: string;
   /** Media type of the text; default `application/json`. */
   contentType?: string;
-  /** The payload is to be sealed as a whole. Stores never see it: whoever seals takes it out. */
+  /** The payload is to be sealed as a whole. Stores never see this flag: the sealing layer removes it. */
   sensitive?: true;
 }
 
@@ -50,6 +50,6 @@ export interface SavedResult {
   expiresAt?: string;
   /** `gzip` where the payload was squeezed. */
   compression?: string;
-  /** Where the store has it, for `meta` of the reference: bucket and key, table and range. */
+  /** The location in the store, for `meta` of the reference: bucket and key, table and range. */
   meta?: JsonObject;
 }

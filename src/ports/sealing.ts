@@ -9,6 +9,6 @@ export interface SealingPlace {
 
 /** Where a worker gets the means to seal and to open. Asked only when there is something to be sealed or opened. */
 export interface SealerSource {
-  /** Of the whole tree. Throws `FlowError` when there is no key: what cannot be sealed must not be told. */
+  /** Of the whole tree. Throws `FlowError` without a key: a value that cannot be sealed must not be sent. */
   sealerOf(place: SealingPlace, signal?: AbortSignal): Promise<Sealer>;
 }

@@ -26,9 +26,9 @@ export interface AccessToken {
 }
 
 /**
- * Where tokens and secrets come from: token endpoints, secret managers, the machine's own identity. Every call throws
- * `FlowError`: INVALID_INPUT for what cannot be asked, UNAUTHENTICATED and NOT_FOUND for what was refused, UNAVAILABLE when
- * there was no answer, EGRESS_REFUSED for an address that may not be reached. Rejects with the signal's reason when it aborts.
+ * The source of tokens and secrets: token endpoints, secret managers, the machine's own identity. Every call throws
+ * `FlowError`: INVALID_INPUT for an invalid request, UNAUTHENTICATED and NOT_FOUND for a refusal, UNAVAILABLE without an
+ * answer, EGRESS_REFUSED for an address that may not be reached. Rejects with the signal's reason when it aborts.
  */
 export interface SecretSource {
   /** The fields of an entry. `definition` is rendered; `credential` is the one that it names. */

@@ -31,7 +31,7 @@ export interface Unavailable {
   message: string;
   /** How long the server wants to be left alone, in milliseconds. */
   retryAfterMs?: number;
-  /** It took the request and failed over it, by a fault of its own: the next time it may well do so again. */
+  /** It accepted the request and failed on it with an internal error: the next attempt may well fail again. */
   isFault?: true;
 }
 

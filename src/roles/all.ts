@@ -64,7 +64,7 @@ export function workerEnvironment(config: Config, serverUrl: string, folder: str
   if (!isGiven(config, "workerName")) environment["FLOW_WORKER_NAME"] = workerName(config, folder);
   if (config.workerToken !== undefined) delete environment["FLOW_SERVER_TOKEN"];
   if (config.databaseUrl !== undefined) return environment;
-  // With a database of its own the service is one person's: tools may do what that person may do.
+  // With an embedded database the service belongs to one person: tools may do what that person may do.
   if (!isGiven(config, "workerTools")) environment["FLOW_WORKER_TOOLS"] = "all";
   if (!isGiven(config, "httpAllowPrivate")) environment["FLOW_HTTP_ALLOW_PRIVATE"] = "all";
   if (!isGiven(config, "duckdbFiles")) environment["FLOW_DUCKDB_FILES"] = "all";
@@ -72,8 +72,8 @@ export function workerEnvironment(config: Config, serverUrl: string, folder: str
 }
 
 /**
- * With a database of its own there is one such process for its folder, and the name is that of the folder: after a crash the next
- * one has at once what this one held. Others are told apart by host and process.
+ * With an embedded database there is one such process for its folder, and the name is that of the folder: after a crash the
+ * next process gets the previous one's commands at once. Others are distinguished by host and process.
  */
 function workerName(config: Config, folder: string): string {
   if (config.databaseUrl !== undefined) return `${hostname()}-${process.pid}`;

@@ -25,7 +25,7 @@ export interface ServeDeps {
   logger: Logger;
   /** Aborted when the process is to stop. */
   signal: AbortSignal;
-  /** Told once everything does its work. */
+  /** Called once everything is running. */
   onReady(what: Ready): void;
 }
 
@@ -54,7 +54,7 @@ export async function serve(deps: ServeDeps): Promise<void> {
     await aborted(signal);
     deps.logger.info({}, "stopping");
   } catch (error) {
-    // Told to stop while it waited for something: that is no failure.
+    // It was stopped while it waited for something: that is no failure.
     if (!signal.aborted || !(error instanceof FlowError) || error.code !== "CANCELLED") throw error;
   } finally {
     await lifecycle.stop();

@@ -88,7 +88,7 @@ export interface AppDeps {
   reaper: DoctorAdminDeps["reaper"];
   diagnose: DoctorAdminDeps["diagnose"];
   overview: DoctorAdminDeps["overview"];
-  /** How the server is, for anybody. */
+  /** The server's health, without authentication. */
   health(): HealthAnswer;
   runSql: ReturnType<typeof runSql>;
   audit: Audit;
@@ -114,7 +114,7 @@ export interface AppDeps {
   /** Version of the program, for the API's description. */
   version: string;
   newRequestId(): string;
-  /** The refusal for an error that says "the database is away"; undefined for one that is a fault. */
+  /** The answer to an error that means "the database is unavailable"; undefined for other errors. */
   unavailable(error: unknown): FlowError | undefined;
 }
 

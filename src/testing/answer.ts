@@ -7,8 +7,8 @@ import { kindOfStatus, statusError } from "../tools/http/errors.ts";
 export const MOCKED_PLAYBOOK = "playbook (mocked)";
 
 /**
- * The result that the real tool of `kind` would give for what a mock says, with the fields that an author does not care to
- * write. `what` names the call in messages.
+ * The result that the real tool of `kind` would give for a mock's answer, with default fields for those that the author left
+ * out. `what` names the call in messages.
  */
 export function answerResult(answer: MockAnswer, kind: string, config: JsonObject, what: string): ToolResult {
   if (answer.error !== undefined) return errorAnswer(answer, answer.error, kind, config, what);

@@ -10,7 +10,7 @@ export interface Difference {
   actual: Json | undefined;
 }
 
-/** Most differences that are told of one value; a list of 10,000 that is off by one would tell 10,000. */
+/** Most differences reported of one value; a list of 10,000 that is off by one would report 10,000. */
 export const DIFFERENCES_MAX = 20;
 
 /**
@@ -59,7 +59,7 @@ function sameScalar(expected: Json, actual: Json | undefined, exact: boolean): b
   return typeof actual === "string" || typeof actual === "number" ? pattern.test(String(actual)) : false;
 }
 
-/** The regular expression that a text is, or undefined for one that is none (or does not parse as one). */
+/** The regular expression in a text, or undefined if it does not parse. */
 function patternOf(expected: Json): RegExp | undefined {
   const parts = typeof expected === "string" ? /^\/(.+)\/([imsu]*)$/s.exec(expected) : null;
   if (parts === null) return undefined;

@@ -52,7 +52,7 @@ function withStartHint(report: Report): Report {
     report(code, place, message, code === "empty-document" ? START_HINT : hint, offset);
 }
 
-/** A key that nobody reads is an expectation that nobody checks. */
+/** An unknown key would be an expectation that is never checked. */
 function asError(diagnostic: Diagnostic): Diagnostic {
   return diagnostic.code === "unknown-key" ? { ...diagnostic, severity: "error" } : diagnostic;
 }
@@ -81,8 +81,8 @@ function reportIssue(issue: v.BaseIssue<unknown>, root: Place, report: Report): 
 }
 
 /**
- * Reports every key that the schema does not have. (valibot stops at the first of each map.) The schema is asked for its
- * parts, so that there is one list of keys.
+ * Reports every key that the schema does not have. (valibot stops at the first of each map.) The list of keys comes from the
+ * schema itself.
  */
 function checkKeys(schema: unknown, place: Place, report: Report): void {
   const { type, entries, wrapped, item, value, getter } = schema as SchemaParts;
@@ -111,7 +111,7 @@ interface SchemaParts {
   getter?: (value: unknown) => unknown;
 }
 
-/** Words that come to mind first for what has another name. */
+/** Common wrong names, and the right ones. */
 const SIMILAR_KEYS: ReadonlyMap<string, string> = new Map([
   ["input", "inputs of the run are `workload`"],
   ["inputs", "inputs of the run are `workload`"],

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../schema/words/json.ts";
 import { MOCKED_PLAYBOOK } from "./answer.ts";
 
 /**
- * Key of a task's config that carries what a tool is not told and a mock may ask for. No document can have it: YAML does
+ * Key of a task's config that carries values that a tool does not get and a mock may read. No document can have it: YAML does
  * not allow the character.
  */
 const NOTES_KEY = "\u0000test";

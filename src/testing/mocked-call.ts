@@ -37,7 +37,7 @@ export async function answerCall(mocked: MockedCall, inLine: () => number, clock
     if (chosen === undefined) return { impossible: noAnswer(mocked) };
     const failures = unexpected(chosen, mocked);
     const { when: _when, expect_input: _input, expect_config: _config, ...written } = chosen;
-    // Templates stand only where the schema takes any value, or text: what is rendered is an answer still.
+    // Templates are allowed only where the schema accepts any value, or text: the rendered value is still a valid answer.
     const answer = compileTemplate(written as unknown as Json).render(scope, { now: () => clock.now() }) as MockAnswer;
     // A call that takes longer than its time-out is aborted by the worker, as a real one is.
     if (answer.takes !== undefined) await clock.sleep(answer.takes * 1000, call.signal);

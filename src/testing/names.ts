@@ -3,8 +3,8 @@ import { didYouMean } from "../language/document/source/hints.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
 
 /**
- * The names by which a test speaks of what a playbook runs: `step`, `step.task`, and within a sub-playbook the same after
- * the step that calls it: `enrich/lookup`.
+ * The names of steps and tasks in a test: `step`, `step.task`, and within a sub-playbook the same after the step that calls it:
+ * `enrich/lookup`.
  */
 export interface TaskNames {
   /** Name of a step → kinds of its tasks. */
@@ -57,7 +57,7 @@ function kindsOf(program: Program, step: ProgramStep): string[] {
   return step.tasks.map((task) => (calledTask(program, task) ?? task).task.kind);
 }
 
-/** Paths of the step's sub-playbooks; empty text for one that only a run can tell. */
+/** Paths of the step's sub-playbooks; empty text for a path that is only known during a run. */
 function childPaths(step: ProgramStep): string[] {
   return step.tasks
     .filter(({ task }) => task.kind === "playbook")
@@ -67,7 +67,7 @@ function childPaths(step: ProgramStep): string[] {
     });
 }
 
-/** Why `name` is no step or task, with the one that was probably meant; undefined when it is one. */
+/** Why `name` is not a step or task, with the most similar name; undefined if it is one. */
 export function nameProblem(name: string, names: TaskNames, also: readonly string[] = []): NameProblem | undefined {
   const isKnown = names.steps.has(name) || names.tasks.has(name) || also.includes(name);
   if (isKnown || names.open.some((prefix) => name.startsWith(prefix))) return undefined;

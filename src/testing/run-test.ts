@@ -23,7 +23,7 @@ import { createMockTools } from "./mock-tools.ts";
 import type { FindChild } from "./names.ts";
 import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
-/** Real time after which a test is stopped: mocks answer at once, so that one that lasts is one that never ends. */
+/** Real time after which a test is stopped: mocks answer at once, so a long test never ends. */
 export const TEST_MS_MAX = 60_000;
 
 /** When the run of a test starts, unless it says. */
@@ -35,7 +35,7 @@ export interface TestContext {
   findChild: FindChild;
   /** Calls after which a test is given up; default 100,000. */
   callsMax?: number;
-  /** The real tools, for what runs for real, reading results of this test from its store. */
+  /** The real tools, for unmocked tasks, reading results of this test from its store. */
   realTools(results: WritableResultStore): { get(kind: string): Promise<Tool> };
   signal: AbortSignal;
 }
@@ -181,7 +181,7 @@ function credentialsOf(test: TestCase): CredentialSource {
   };
 }
 
-/** No test asks anybody for a secret: a credential's token is the one that the test gives it, else one made of its name. */
+/** Tests never request a secret: a credential's token is the one in the test, else one derived from its name. */
 const testTokens: SecretSource = {
   obtain: (_kind, _definition, credential) => Promise.resolve({ fields: credential?.data ?? {} }),
   renew: () => Promise.reject(new FlowError("INVALID_INPUT", "a test renews nothing")),

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../ports/clock.ts";
 
 /**
- * Time that moves only when it is told to. Whoever sleeps on it wakes in the order of the times, those of one time in the
- * order in which they went to sleep, so that a run is the same every time and takes no longer than its work.
+ * Time that moves only on request. Sleepers wake in the order of their times, and those with equal times in the order in which
+ * they started to sleep, so that a run is the same every time and takes no longer than its work.
  */
 export interface SteppedClock extends Clock {
   /** Calls `action` once, after `ms` milliseconds. The answer takes it back. */
@@ -95,9 +95,9 @@ export function createSteppedClock(startMs: number, busy: () => number = () => 0
 }
 
 /**
- * Runs every promise reaction that is due: the event loop comes round only when none is left. Twice, because work that
- * gave way in between (what gathers until the next turn) comes back in the second round. None may give way by how long it
- * took (`busy`): on a slow machine that is any number of times, and time moved while there was something left to do.
+ * Runs every promise reaction that is due: the event loop comes round only when none is left. Twice, because work that yields
+ * meanwhile (batches until the next turn) comes back in the second round. Nothing may yield by elapsed time (`busy`): on a slow
+ * machine that is any number of times, and the clock would move with work left to do.
  */
 async function settle(): Promise<void> {
   await nextTurn();

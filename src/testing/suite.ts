@@ -25,8 +25,8 @@ export interface Suite {
 const ENDING = /\.test\.ya?ml$/;
 
 /**
- * The test documents that `targets` mean: a file as it is, a folder as every `*.test.yaml` below it. Throws `FlowError` when
- * there is none; the signal's reason when it is aborted during the search.
+ * The test documents of `targets`: a file as it is, a folder as every `*.test.yaml` below it. Throws `FlowError` if none is
+ * found; the signal's reason when it is aborted during the search.
  */
 export async function findTestFiles(
   targets: readonly string[],

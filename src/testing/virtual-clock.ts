@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../ports/clock.ts";
 import { createSteppedClock } from "./stepped-clock.ts";
 
-/** Time that passes only where somebody sleeps, beside work that takes real time. */
+/** Time that passes only while all work sleeps, beside work that takes real time. */
 export interface VirtualClock extends Clock {
   /** Runs work that takes real time; virtual time stands still until it has ended, or `signal` tells it to. */
   hold<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;

@@ -6,7 +6,7 @@ import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { accessChanged } from "./queries.ts";
 
-/** Enters somebody before they log in for the first time, so that they find their roles then. */
+/** Adds a user before their first login, so that they find their roles then. */
 export function AddUser(): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const navigate = useNavigate();

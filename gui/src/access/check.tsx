@@ -9,7 +9,7 @@ const ACTIONS = [
 ] as const;
 type Action = (typeof ACTIONS)[number][0];
 
-/** Whether somebody may do something with a playbook, and by which rule. */
+/** Shows whether a user may do something with a playbook, and by which rule. */
 export function Check(): ReactNode {
   const [question, setQuestion] = useState<{ email: string; action: Action; path: string }>();
   const check = useMutation({

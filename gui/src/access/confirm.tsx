@@ -13,7 +13,7 @@ interface Question {
   run(): Promise<unknown>;
 }
 
-/** A button that asks before it does what cannot be taken back, or locks somebody out. */
+/** A button that asks for confirmation before an action that cannot be undone or locks a user out. */
 export function Confirm({
   label,
   name,

@@ -20,7 +20,7 @@ const TITLES: Record<AccessTab, string> = {
   audit: "Audit log",
 };
 
-/** Who may do what, and who did what. The server answers those alone who may know. */
+/** Users, roles and the audit log. The server answers only users with the permissions. */
 export function AccessPage(): ReactNode {
   const { tab: chosen, user, role } = route.useSearch();
   const users = useAllowed("manage_users");

@@ -9,7 +9,7 @@ export function Permissions(): ReactNode {
   const known = useQuery(permissionList());
   const pages = useInfiniteQuery(roleList());
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
-  // A role that is not read yet would look like one that gives nothing.
+  // A role that has not been loaded yet would look like one without permissions.
   useEffect(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);

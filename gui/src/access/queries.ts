@@ -114,7 +114,7 @@ export function auditList(filters: AuditFilters) {
   });
 }
 
-/** After a change of users or roles: what is shown of them, and what whoever looks may do themselves, is read again. */
+/** After a change of users or roles: reloads the shown lists and the current user's own permissions. */
 export async function accessChanged(): Promise<void> {
   await Promise.all(
     ["users", "roles", "me", "can", "checked"].map((key) => queries.invalidateQueries({ queryKey: [key] })),

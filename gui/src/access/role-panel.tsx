@@ -13,7 +13,7 @@ import { RoleRules } from "./role-rules.tsx";
 const KEPT = "admin";
 const KEPT_WHY = "The role admin stays as it is, so that somebody can always set things right. Add another one.";
 
-/** One role: what it gives beside playbooks, what it allows with which playbooks, and who has it. */
+/** One role: its permissions, its rules for playbooks, and its users. */
 export function RolePanel({ name }: { name: string }): ReactNode {
   const role = useQuery(roleDetail(name));
   const manages = useAllowed("manage_roles");

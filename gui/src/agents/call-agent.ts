@@ -15,7 +15,7 @@ export interface AgentCall {
 /** How far a call is. */
 export interface CallProgress {
   executionId: string;
-  /** A worker has it. */
+  /** A worker has claimed it. */
   isTaken: boolean;
   /** What happened last. */
   text: string;

@@ -7,7 +7,7 @@ import { durationText } from "../parts/time.ts";
 import type { AgentCall, CallProgress } from "./call-agent.ts";
 import { contentOf } from "./mcp-tools.ts";
 
-/** A call that no worker takes for so long is told to be one, milliseconds. */
+/** A call that no worker claims for this long is reported as waiting, milliseconds. */
 const UNTAKEN_MS = 5_000;
 
 /** A call that is under way: how far it is, and the way to end it. */
@@ -52,7 +52,7 @@ export function Outcome({
   isBrief,
 }: {
   call: AgentCall;
-  /** What it gave is shown elsewhere. */
+  /** The result is shown elsewhere. */
   isBrief: boolean;
 }): ReactNode {
   const content = contentOf(call.result);

@@ -14,11 +14,11 @@ export interface AgentTerminal {
   wraps: boolean;
   /** The server can be chosen: it has the input `server`. */
   takesServer: boolean;
-  /** The server that it uses when none is given. */
+  /** The server that it uses by default. */
   defaultServer: string | undefined;
 }
 
-/** Reads what terminals need of an agent. Documents are anybody's: what does not fit counts as absent. */
+/** Reads what terminals need of an agent. Documents may contain anything: a field of another type counts as absent. */
 export function agentTerminal({ path, payload }: Pick<Agent, "path" | "payload">): AgentTerminal {
   const metadata = mapAt(payload, "metadata");
   const terminal = mapAt(metadata, "terminal");

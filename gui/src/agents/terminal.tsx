@@ -15,7 +15,7 @@ import { type AgentCallRequest, useAgentCall } from "./use-agent-call.ts";
 
 const route = getRouteApi("/agents");
 
-/** What was listed stays known while the page is open: each list is an execution. */
+/** Lists are cached while the page is open: each list is an execution. */
 function knownTools(agent: string, server: string) {
   return {
     queryKey: ["tools", agent, server],

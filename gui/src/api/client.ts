@@ -43,7 +43,7 @@ export async function answerOf<Data>(
   throw await problemOf(new Response(JSON.stringify(error), response));
 }
 
-/** Whether somebody has to be let in again. */
+/** Whether the user has to log in again. */
 export function isLockedOut(error: unknown): boolean {
   return error instanceof Problem && error.status === 401;
 }

@@ -24,7 +24,7 @@ export async function readExecution(
     known.steps.length > STEPS_READ_WHOLE;
   if (!isMerged) return await read({});
   const changes = await read({ steps_after: String(known.last_event_id) });
-  // At the end everything is read once more: then the order of what was skipped is the document's again.
+  // At the end everything is read once more: then skipped steps are in the document's order again.
   if (changes.ended_at !== null || changes.steps_total !== known.steps.length) return await read({});
   return { ...changes, steps: mergedSteps(known.steps, changes.steps) };
 }

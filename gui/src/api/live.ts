@@ -9,11 +9,13 @@ export type LiveState =
   | { is: "live" }
   /** It is tried again by itself at `tryAt`, milliseconds since 1970. */
   | { is: "lost"; problem: Problem; tryAt: number }
-  /** Nothing that waiting mends: whoever looks has to log in, may not see it, or it is gone. `at` as above. */
+  /**
+   * An error that retries do not solve: the user has to log in, lacks the permission, or the execution is gone. `at` as above.
+   */
   | { is: "stopped"; problem: Problem; at: number }
   | { is: "ended" };
 
-/** What is told of a stream. */
+/** State of a stream. */
 export interface LiveListener {
   /** Something happened; `last` is the event up to which all is known, `text` its JSON, without long values. */
   onEvent(last: number, text: string): void;

@@ -5,7 +5,7 @@ import { readExecution } from "./execution.ts";
 import { Problem } from "./problem.ts";
 import type { Execution } from "./types.ts";
 
-/** Told when a call says that whoever looks has to log in. */
+/** Called when a call says that the user has to log in. */
 export const lockedOut = new EventTarget();
 
 /** What was read, and how it is read again. Nothing that the server refused is asked for again by itself. */
@@ -143,7 +143,7 @@ export function agentList() {
   });
 }
 
-/** Who looks: a user of the gateway, or whoever has the token. */
+/** The current user: a user of the gateway, or the holder of the token. */
 export function me() {
   return queryOptions({
     queryKey: ["me"],

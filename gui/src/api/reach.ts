@@ -24,7 +24,7 @@ export function unreachableSince(): number | undefined {
   return lostSince;
 }
 
-/** Hears of each change until the returned function is called. */
+/** Calls `listener` for each change until the returned function is called. */
 export function onReach(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

@@ -1,6 +1,6 @@
-/*
- * How this page is known to whoever serves it. Behind the gateway by its cookie, which no script can read; at a server with
- * tokens by the one that was typed in, kept for this tab alone.
+/**
+ * How this page authenticates. Behind the gateway by its cookie, which no script can read; at a server with tokens by the one
+ * that was typed in, kept for this tab only.
  */
 
 const KEY = "flow.token";

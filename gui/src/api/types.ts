@@ -1,6 +1,6 @@
 import type { operations } from "./schema.d.ts";
 
-/* Short names for what the API answers. */
+/** Short names for the API's answers. */
 
 type Answer<Name extends keyof operations> = operations[Name] extends {
   responses: { 200: { content: { "application/json": infer Body } } };
@@ -14,7 +14,7 @@ export type ExecutionItem = Answer<"getApiExecutions">["executions"][number];
 export type Execution = Answer<"getApiExecutionsExecutionId">;
 /** A step of an execution: how far it is. */
 export type Step = Execution["steps"][number];
-/** A command that is not ended: who has it, since when. */
+/** An open command: its worker and since when. */
 export type OpenCommand = NonNullable<Execution["commands"]>[number];
 /** The soonest run of a task that failed and waits to be run again. */
 export type NextRetry = NonNullable<Execution["next_retry"]>;
@@ -24,7 +24,7 @@ export type EventRecord = Answer<"getApiExecutionsExecutionIdEvents">["events"][
 export type CatalogItem = Answer<"getApiCatalog">["resources"][number];
 /** One version of a catalog entry with its text. */
 export type Resource = Answer<"getApiCatalogResourcePath">;
-/** Why nothing is running, and what there is. */
+/** Why nothing is running, and the state of each part. */
 export type Overview = Answer<"getApiAdminOverview">;
 /** What registering a text would say of it. */
 export type Validation = Answer<"postApiCatalogValidate">;
@@ -40,7 +40,7 @@ export type Agent = Answer<"postApiCatalogAgentsList">["entries"][number];
 export type User = Answer<"getApiAuthUsers">["users"][number];
 /** A role with what it permits. */
 export type Role = Answer<"getApiAuthRoles">["roles"][number];
-/** Who looks: a user of the gateway, or what a token is. */
+/** The current user: a user of the gateway, or the role of a token. */
 export type Me = Answer<"getApiAuthMe">;
 /** A session of a user. */
 export type Session = Answer<"getApiAuthSessions">["sessions"][number];

@@ -26,7 +26,7 @@ export function FaultPage({ error, reset }: { error: unknown; reset(): void }): 
   );
 }
 
-/** For an address that is none. */
+/** For an unknown address. */
 export function NoSuchPage(): ReactNode {
   return (
     <div className="stack">

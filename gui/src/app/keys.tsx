@@ -32,7 +32,7 @@ const HELP: readonly { title: string; keys: readonly (readonly [keys: string, wh
 /** A second key counts for so long. */
 const SECOND_MS = 1_200;
 
-/** The page's keys, and the list of them. Nothing happens while somebody writes. */
+/** The page's keys, and the list of them. They do nothing while the user types in a field. */
 export function KeyHelp(): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const navigate = useNavigate();

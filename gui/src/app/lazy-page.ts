@@ -10,8 +10,8 @@ export class PartMissing extends Error {
 }
 
 /**
- * A page that is loaded when it is opened. The router's own way reloads everything when a file is not there: with the server
- * gone, what is on the page would be lost too. Here it is told, and loaded anew by whoever wants to.
+ * A page that is loaded when it is opened. The router's own way reloads the whole page when a file is missing: with the server
+ * down, everything shown would be lost too. Here the error is shown with a button to load again.
  */
 export function lazyRouteComponent<Module extends Record<string, unknown>, Name extends keyof Module & string>(
   load: () => Promise<Module>,

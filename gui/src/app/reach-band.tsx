@@ -8,7 +8,7 @@ import { clockText, durationText } from "../parts/time.ts";
 /** Time to the first try, and the longest between two, milliseconds. */
 const FIRST_MS = 1_000;
 const LONGEST_MS = 10_000;
-/** An answer that takes longer is none. */
+/** A slower answer counts as none. */
 const ANSWER_MS = 5_000;
 
 /** Says that the server is gone, since when, and when it is tried again. When it answers, everything is read anew. */

@@ -14,9 +14,9 @@ import { FaultPage, NoSuchPage } from "./fault.tsx";
 import { lazyRouteComponent } from "./lazy-page.ts";
 import { Shell } from "./shell.tsx";
 
-/*
- * The pages. Everything that a page shows stands in its address, so that an address can be sent to somebody. What needs the
- * graph or the editor is loaded when it is opened.
+/**
+ * The pages. The address contains everything that a page shows, so that it can be sent to a colleague. The graph and the editor
+ * are loaded when they are opened.
  */
 
 /* A text that looks like a number or a truth value is read as one. */
@@ -168,7 +168,7 @@ interface CredentialSearch {
   q?: string | undefined;
   type?: string | undefined;
   tag?: string | undefined;
-  /** The one that is looked at. */
+  /** The selected one. */
   name?: string | undefined;
   /** What is done: a new one is made, or the one of that name replaced. */
   form?: "new" | "replace" | undefined;
@@ -263,7 +263,7 @@ export const router = createRouter({
   // Texts as they are, and no JSON: an address is read and written by people too.
   parseSearch: parseSearchWith(String),
   stringifySearch: stringifySearchWith(String),
-  // Beneath the shell: whoever comes to a page that fails can still go to another one.
+  // Inside the shell: a user can leave a page that fails.
   defaultErrorComponent: FaultPage,
   defaultNotFoundComponent: NoSuchPage,
   defaultPreload: "intent",

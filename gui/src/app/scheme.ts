@@ -1,4 +1,4 @@
-/* Light or dark: what the system says, unless somebody chose. */
+/** Light or dark: the system's setting, unless the user chose. */
 
 const KEY = "flow.scheme";
 /** A choice of colours. */

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { answerOf, api } from "../api/client.ts";
 
-/** The version that has a catalog id, as logs and keychain entries speak of it. Nothing where there is none. */
+/** The version with a catalog id, as logs and keychain entries name it. Shows nothing if it does not exist. */
 export function ById({ catalogId }: { catalogId: string }): ReactNode {
   const entry = useQuery({
     queryKey: ["catalog", "id", catalogId],

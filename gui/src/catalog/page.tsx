@@ -14,7 +14,7 @@ import { KINDS } from "./kinds.ts";
 const route = getRouteApi("/catalog");
 /** Entries that are read to find a text in them. The server finds beginnings of paths among any number. */
 const SEARCHED_MAX = 5_000;
-/** Hits that are looked for before somebody asks for more. */
+/** Hits that are loaded before the user asks for more. */
 const HITS = 50;
 
 /** What is registered: playbooks, agents, MCP servers. */

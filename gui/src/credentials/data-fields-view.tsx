@@ -1,7 +1,7 @@
 import { type ReactNode, useRef, useState } from "react";
 import { type DataField, isMasked, moreField } from "./data-fields.ts";
 
-/** The secret itself, field by field or as JSON. It is shown as dots until somebody wants to see what was typed. */
+/** The secret itself, field by field or as JSON. It is shown as dots until the user asks to see it. */
 export function DataFields({
   fields,
   onFields,

@@ -17,7 +17,7 @@ export interface DataField {
   text: string;
 }
 
-/** Fields whose values anybody may see while they are typed. Of others nobody knows. */
+/** Fields whose values may be visible while they are typed. Unknown fields are hidden. */
 const OPEN =
   /^(host|port|user|username|database|account|warehouse|url|token_url|token_uri|scope|header|query|client_email|client_id)$/;
 

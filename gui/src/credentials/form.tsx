@@ -11,8 +11,8 @@ import { type DataField, dataOf, dataOfJson, problemsOf, startFields } from "./d
 import { DataFields } from "./data-fields-view.tsx";
 
 /**
- * Makes a credential, or replaces one. What is typed goes to the server and nowhere else: it is in this form's memory, in no
- * store of the browser, and gone with the form.
+ * Creates or replaces a credential. The form sends its content only to the server: it stays in memory, never in a store of the
+ * browser, and is gone with the form.
  */
 export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNode {
   const [name, setName] = useState(replaced?.name ?? "");
@@ -157,7 +157,7 @@ async function saved({ name, type, description, tags, data }: Written, replaced:
   );
 }
 
-/** The server replaces one of the same name, which nobody wants who makes a new one. */
+/** The server would replace one with the same name, which is not wanted when creating one. */
 async function refuseKnown(name: string): Promise<void> {
   try {
     await answerOf(api.GET("/api/credentials/{identifier}", { params: { path: { identifier: name } } }));

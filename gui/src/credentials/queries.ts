@@ -26,7 +26,7 @@ export function credentialUses(name: string) {
   });
 }
 
-/** What was done with a credential, newest first, for those who may read the audit log. */
+/** Audit entries of a credential, newest first, for users who may read the audit log. */
 export function credentialAudit(name: string) {
   return queryOptions({
     queryKey: ["credentials", "audit", name],

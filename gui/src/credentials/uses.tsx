@@ -5,7 +5,7 @@ import { kindText } from "../catalog/kinds.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
 import { credentialUses } from "./queries.ts";
 
-/** Uses that are looked for by itself: whoever deletes a credential wants to know of a few, and that there are more. */
+/** Uses that are loaded at once: before deleting a credential it is enough to see a few, and that there are more. */
 const LOOKED_FOR = 20;
 
 function useUses(name: string) {
@@ -76,7 +76,7 @@ export function CredentialUses({ name }: { name: string }): ReactNode {
   );
 }
 
-/** The same in a few lines, for whoever is about to delete it. */
+/** The same in a few lines, for the dialog that deletes it. */
 export function UsesInShort({ name }: { name: string }): ReactNode {
   const { pages, items, hidden, isLooking } = useUses(name);
   if (isLooking) return <p className="quiet">Looking for what uses it …</p>;

@@ -7,7 +7,7 @@ export interface ShellCommand {
   text: string;
 }
 
-/** Commands that show an execution, follow it, start it again, and read it without the command line of ours. */
+/** Commands that show an execution, follow it, start it again, and read it without flow's command line. */
 export function shellCommands(execution: Execution): ShellCommand[] {
   const { execution_id: id, path, version, workload } = execution;
   const inputs = Object.keys(workload).length === 0 ? "" : ` --workload ${quoted(JSON.stringify(workload))}`;

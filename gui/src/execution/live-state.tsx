@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import type { LiveState } from "../api/live.ts";
 import { useNow } from "../parts/now.tsx";
 
-/** Whether what is shown is what is; nothing where it does not change any more. */
+/** Whether the shown state is current; nothing once it no longer changes. */
 export function Live({ state }: { state: LiveState }): ReactNode {
   if (state.is === "ended") return null;
   const { text, tone } = looks(state);
@@ -24,7 +24,7 @@ function looks(state: Exclude<LiveState, { is: "ended" }>): { text: string; tone
   return { text: `not live: ${status === 404 ? "it is gone" : message}`, tone: "bad" };
 }
 
-/** Out of the status, so that nobody is read a number each second. */
+/** Outside the status, so that screen readers do not announce a number each second. */
 function Countdown({ to }: { to: number }): ReactNode {
   const seconds = Math.ceil((to - useNow()) / 1_000);
   return <span> {seconds > 0 ? `in ${seconds} s` : "now"}</span>;

@@ -8,7 +8,7 @@ import { Status } from "../parts/status.tsx";
 import { durationText } from "../parts/time.ts";
 import { loopText } from "./summary/answer.tsx";
 
-/** Steps that are listed before somebody asks for more. */
+/** Steps that are listed before the user asks for more. */
 const SHOWN = 50;
 
 /** The steps of two runs beside each other: those that ended in another way first. */
@@ -81,7 +81,7 @@ function Outputs({ step, before, after }: { step: string; before: string; after:
   return <DiffView label={`Output of ${step}`} before={one.data} after={two.data} />;
 }
 
-/** The stored result of a step; what is large is compared by its reference's checksum and fields. */
+/** The stored result of a step; a large one is compared by its reference's checksum and fields. */
 function stepResult(executionId: string, step: string) {
   return {
     queryKey: ["step-result", executionId, step],
@@ -105,7 +105,7 @@ function comparable(value: unknown): unknown {
     const { meta, extracted, preview } = fields as { meta?: { bytes?: number; sha256?: string } } & typeof fields;
     return { stored: { bytes: meta?.bytes, sha256: meta?.sha256 }, extracted, preview };
   }
-  // A part of a list's manifest has its checksum beside its reference, which is another one in each run.
+  // A part of a list's manifest has its checksum beside its reference, which differs in each run.
   if (typeof fields["task"] === "string" && typeof fields["sha256"] === "string") delete fields["ref"];
   return Object.fromEntries(Object.entries(fields).map(([key, inner]) => [key, comparable(inner)]));
 }

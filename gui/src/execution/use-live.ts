@@ -33,7 +33,7 @@ export function useLiveExecution(executionId: string) {
         onEvent: reader.want,
         onState(state) {
           setLive(state);
-          // While nothing was heard anything may have happened.
+          // While the stream was down anything may have happened.
           if (state.is === "live" || state.is === "ended") reader.want();
         },
       },

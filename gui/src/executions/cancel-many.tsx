@@ -9,7 +9,9 @@ import type { ExecutionFilters } from "./queries.ts";
 
 type CancelScope = "marked" | "all";
 
-/** Cancels what is marked, or everything open that the filter names: counted first, then confirmed, then told one by one. */
+/**
+ * Cancels the marked executions, or all open ones of the filter: counts them, asks for confirmation, then shows each result.
+ */
 export function CancelMany({
   filters,
   marked,

@@ -2,7 +2,7 @@ import { answerOf, api } from "../api/client.ts";
 import { type ExecutionFilters, executionPage } from "./queries.ts";
 import { OPEN_STATES, statesOf } from "./state-filter.tsx";
 
-/** Most executions that one go cancels; who has more goes again. */
+/** Most executions that one run cancels; repeat it for more. */
 export const PLAN_MAX = 5_000;
 /** Executions of one call that counts. */
 const COUNTED_AT_ONCE = 500;
@@ -23,13 +23,13 @@ export interface Plan {
 export interface Progress {
   requested: number;
   cancelled: number;
-  /** They had ended by themselves, or with the one that called them. */
+  /** They had ended by themselves, or with their caller. */
   ended: number;
   /** By why they were refused. */
   refused: ReadonlyMap<string, string[]>;
 }
 
-/** What is open of what a filter names, or of the executions `only`. Throws where the list cannot be read. */
+/** The open executions of a filter, or of the executions `only`. Throws if the list cannot be read. */
 export async function planOf(
   filters: ExecutionFilters,
   only: ReadonlySet<string> | undefined,

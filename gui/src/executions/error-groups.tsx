@@ -49,7 +49,7 @@ export function ErrorGroups({ filters }: { filters: ExecutionFilters }): ReactNo
   );
 }
 
-/** `4 kinds of error in 12 failed executions, 3 of which failed because of what they called`. */
+/** `4 kinds of error in 12 failed executions, 3 of which failed because of a sub-playbook`. */
 function foundText({ groups, looked, end }: Found): string {
   const callers = groups.reduce((sum, group) => sum + group.callers, 0);
   const kinds = `${groups.length} ${groups.length === 1 ? "kind" : "kinds"} of error`;

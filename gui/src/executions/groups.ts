@@ -21,7 +21,7 @@ export interface ErrorGroup {
   callers: number;
 }
 
-/** Failures as far as they were looked at. */
+/** The failures read so far. */
 export interface Failures {
   /** The most frequent first. */
   groups: readonly ErrorGroup[];
@@ -38,8 +38,8 @@ export const NO_FAILURES: Failures = { groups: [], looked: 0, keys: new Map() };
 const SAMPLES_MAX = 5;
 
 /**
- * The same with further failures, which are older than those before. A failure that an execution has from one that it called
- * is counted once, where it began: who was called is younger, so it was looked at before.
+ * The same with further, older failures. A failure that an execution inherited from a child is counted once, where it began:
+ * the child is younger, so it was read before.
  */
 export function withFailures(before: Failures, rows: readonly ExecutionItem[]): Failures {
   const all = new Map(before.groups.map((group) => [group.key, group]));

@@ -1,8 +1,8 @@
 import type { ExecutionItem } from "../api/types.ts";
 
-/*
- * What of a list is on the page. Pages that are read again change rows where they stand; what is new waits while somebody is
- * at a row, so that nothing moves under their hand.
+/**
+ * The rows of a list on the page. Pages that are read again update their rows in place; new rows wait while the user is at a
+ * row, so that nothing moves under the pointer.
  */
 
 /** A page as the server gives it. */
@@ -21,7 +21,7 @@ export interface ListState {
   waitingMore: boolean;
   /** Shown, and not what the filter asks for any more. */
   left: ReadonlySet<string>;
-  /** Where the next older page begins; null: there is none. */
+  /** Where the next older page begins; null at the end. */
   older: string | null;
   /** Where known pages begin: rows older than `below`, by `cursor`. */
   anchors: readonly { below: number; cursor: string }[];
@@ -46,7 +46,7 @@ export function withNewest(state: ListState, page: ListPage, held: boolean): Lis
   if (newest === undefined)
     return { ...EMPTY, rows: page.executions, older: page.next_cursor, anchors: anchorsOf(page) };
   const from = lowestOf(page);
-  // So much came between two looks that nobody knows what lies between.
+  // So many rows arrived between two reads that there may be a gap.
   const isApart = from > idOf(newest) && from < Number.POSITIVE_INFINITY;
   if (isApart) return held ? { ...state, waiting: page.executions, waitingMore: true } : withNewest(EMPTY, page, false);
   return withRange(state, page.executions, { below: Number.POSITIVE_INFINITY, from }, held);

@@ -8,7 +8,7 @@ import type { ExecutionFilters } from "./queries.ts";
 import { ExecutionTable } from "./table.tsx";
 import { useExecutionList } from "./use-list.ts";
 
-/** The list as it is now. While somebody is at a row, or further down, nothing moves: what is new waits to be shown. */
+/** The current list. While the user is at a row, or further down, nothing moves: new rows wait to be shown. */
 export function ExecutionList({
   filters,
   marked,

@@ -37,7 +37,7 @@ export function executionPage(filters: ExecutionFilters, cursor: string | null, 
   );
 }
 
-/** A page that is read again and again: the newest (`cursor` null), or the one that is looked at. */
+/** A page that is polled: the newest (`cursor` null), or the visible one. */
 export function livePage(filters: ExecutionFilters, cursor: string | null) {
   return queryOptions({
     queryKey: ["executions", filters, cursor],

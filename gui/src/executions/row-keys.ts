@@ -33,7 +33,7 @@ export function useRowKeys({ rows, at, onAt, toggle, show }: RowKeys): void {
     }
   });
   useEffect(() => {
-    // Whoever hears the page instead of seeing it is at the row too.
+    // Focus of a screen reader counts as being at the row too.
     if (at !== undefined) document.querySelector<HTMLElement>(`[data-row="${at}"] a`)?.focus({ preventScroll: true });
   }, [at]);
 }

@@ -11,7 +11,7 @@ const ROW_PX = 34;
 const NARROW_ROW_PX = 56;
 const NARROW = "(max-width: 720px)";
 
-/** The list. Only the rows around what is seen are in the page. `j`, `k` and Enter go through it, `x` marks. */
+/** The list. Only the visible rows and some around them are in the page. `j`, `k` and Enter move through it, `x` marks. */
 export function ExecutionTable({
   rows,
   left,

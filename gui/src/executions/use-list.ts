@@ -19,8 +19,8 @@ export interface LiveList {
 }
 
 /**
- * Reads the newest page every few seconds, and the one that is looked at where something in it is open. `held`: new rows wait.
- * `topId` is the first row that is seen; undefined at the top.
+ * Polls the newest page every few seconds, and the visible one if it contains open executions. `held`: new rows wait. `topId`
+ * is the first visible row; undefined at the top.
  */
 export function useExecutionList(filters: ExecutionFilters, held: boolean, topId: string | undefined): LiveList {
   const [state, setState] = useState<ListState>(EMPTY);

@@ -7,12 +7,12 @@ import { ownPath, PUBLIC_PATH } from "../api/session.ts";
 
 let arrived = fromAddress();
 
-/** Whether somebody comes from a provider, and nobody has looked at the answer yet. */
+/** Whether the browser returns from a provider, and its answer has not been read yet. */
 export function isArriving(): boolean {
   return arrived !== undefined;
 }
 
-/** `code` and `state`, or `error`, as they came, once; undefined when nobody comes from a provider. */
+/** `code` and `state`, or `error`, as received, once; undefined without an answer of a provider. */
 export function takeArrival(): URLSearchParams | undefined {
   const taken = arrived;
   arrived = undefined;

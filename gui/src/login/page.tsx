@@ -13,7 +13,7 @@ import "../styles/login.css";
 
 const route = getRouteApi("/login");
 
-/** Log in with one of the gateway's identity providers; who has a session already goes on. */
+/** Log in with one of the gateway's identity providers; a user with a session goes on at once. */
 export function LoginPage(): ReactNode {
   const { to } = route.useSearch();
   const navigate = useNavigate();
@@ -110,7 +110,7 @@ function Providers({ to, onProblem }: { to: string; onProblem(error: unknown): v
   );
 }
 
-/** What a login failed of. The gateway says it in words for whoever set it up; the first line is for whoever logs in. */
+/** Why a login failed. The gateway's message is for the operator; the first line is for the user. */
 function Refused({ error }: { error: unknown }): ReactNode {
   const problem = error instanceof Problem ? error : undefined;
   const title = problem === undefined ? "The login could not begin" : titleOf(problem.status);

@@ -62,18 +62,18 @@ export async function goToProvider(provider: Provider, to: string): Promise<void
 }
 
 /**
- * The page to go on to when the provider has sent this browser back and the gateway believes it; undefined when nobody comes
- * from a provider. An answer is taken once. Throws {@link Problem} with words for whoever wanted to log in.
+ * The page to go on to when the provider has sent this browser back and the gateway has accepted its answer; undefined without
+ * an answer of a provider. An answer is used once. Throws {@link Problem} with a message for the user.
  */
 export async function takeAnswer(): Promise<string | undefined> {
   const arrival = takeArrival();
   if (arrival === undefined) return undefined;
   const pending = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<PendingLogin>;
   sessionStorage.removeItem(KEY);
-  // Else a page elsewhere could log its visitor in as somebody else.
+  // Otherwise another site could log its visitor in as a different user.
   if (pending.state === undefined || arrival.get("state") !== pending.state)
     throw refused("This answer is not to a question of this tab. Log in again here.");
-  // RFC 9207: another provider than the one that was asked has answered.
+  // RFC 9207: the answer came from another provider than requested.
   const from = arrival.get("iss");
   if (from !== null && pending.issuer !== null && from !== pending.issuer)
     throw refused("Another provider has answered than the one that was asked. Log in again.");
@@ -105,7 +105,7 @@ export async function hasSession(signal: AbortSignal): Promise<boolean> {
   }
 }
 
-/** Ends the session of this browser; one that is over already is no problem. */
+/** Ends the session of this browser; a session that has already ended is no error. */
 export async function logOut(): Promise<void> {
   try {
     await answerOf("/api/auth/logout", { method: "POST" });

@@ -1,7 +1,7 @@
 /**
- * The page to go on to after a login: `to` where it is an address of this page, else the first one. Whatever a browser could
- * take for another place is none: `//evil.example`, `/\evil.example`, `javascript:`, and what comes to one of these only when
- * its dots are taken out, `/.//evil.example`.
+ * The page to go on to after a login: `to` if it is an address of this page, else the first page. Anything that a browser could
+ * take for another site is refused: `//evil.example`, `/\evil.example`, `javascript:`, and what becomes one of these when its
+ * dots are removed, `/.//evil.example`.
  */
 export function returnTo(to: string | undefined): string {
   if (to === undefined || !to.startsWith("/") || !URL.canParse(to, location.origin)) return "/";

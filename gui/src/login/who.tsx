@@ -7,10 +7,10 @@ import { logOut } from "./provider.ts";
 import { onSession } from "./session-channel.ts";
 import "../styles/login.css";
 
-/** A session that ended while nobody did anything is noticed after this, milliseconds. */
+/** How soon an ended session is noticed without any action, milliseconds. */
 const CHECK_MS = 60_000;
 
-/** Who is logged in, what they are, and the way out. */
+/** The current user, their roles, and the way to log out. */
 export function Who(): ReactNode {
   const { data: user } = useQuery({ ...me(), refetchInterval: CHECK_MS });
   const navigate = useNavigate();
@@ -21,7 +21,7 @@ export function Who(): ReactNode {
       await navigate({ to: "/login" });
     },
   });
-  // Another tab has become somebody else, or nobody: what stands here was read for whoever was in before.
+  // Another tab has logged in as another user, or out: what is shown here belongs to the previous user.
   useEffect(() => onSession(() => void queries.resetQueries()), []);
   if (user?.kind !== "user") return null;
   return (
@@ -49,7 +49,7 @@ export function Who(): ReactNode {
   );
 }
 
-/** What somebody sees who has just come and may do nothing yet: else every list would only be empty. */
+/** Shown to a new user without permissions: else every list would only be empty. */
 export function NoRoleYet(): ReactNode {
   const { data: user } = useQuery(me());
   if (user?.kind !== "user" || user.roles.length > 0) return null;

@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { answerOf, api } from "../api/client.ts";
 
-/** How often the overview is read while somebody looks, milliseconds: its statements are bounded. */
+/** Polling interval of the overview, milliseconds: its statements are bounded. */
 const OVERVIEW_MS = 3_000;
 /** How often the service is examined, milliseconds: that reads whole tables' figures. */
 const DIAGNOSIS_MS = 20_000;

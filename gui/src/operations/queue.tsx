@@ -16,7 +16,7 @@ const WORDS: Record<Why, { text: string; tone: string }> = {
   soon: { text: "about to be taken", tone: "good" },
 };
 
-/** What waits for a worker, by what it asks of one, and why. */
+/** Waiting commands, by what they require of a worker, and why they wait. */
 export function Queue({ queue }: { queue: Overview["queue"] }): ReactNode {
   if (queue === null) return <NotRead name="The queue" />;
   const { waiting, oldest_ms: oldestMs, groups } = queue;

@@ -7,7 +7,7 @@ import { durationText } from "../parts/time.ts";
 
 type Worker = NonNullable<Overview["workers"]>["items"][number];
 type Command = Worker["commands"][number];
-/** Commands of a worker that are shown before somebody asks for the others. */
+/** Commands of a worker that are shown before the user asks for the others. */
 const SHOWN_MAX = 5;
 
 /** Who works, how busy they are, when they last said so, and what each runs. */
@@ -132,7 +132,7 @@ function Commands({ commands, name }: { commands: readonly Command[]; name: stri
   );
 }
 
-/** Until when nobody else gets it. */
+/** Until when no other worker gets it. */
 function Lease({ at }: { at: string }): ReactNode {
   const isOver = useNow() > Date.parse(at);
   return (

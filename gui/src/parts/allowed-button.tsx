@@ -2,10 +2,7 @@ import { type ComponentProps, type ReactNode, useId } from "react";
 import type { Allowed } from "./allowed.ts";
 import "../styles/allowed.css";
 
-/**
- * A button that says why it does nothing where it is not allowed. It stays in the order of the keys, so that the reason is
- * heard, and read by whoever points at it.
- */
+/** A button that says why it is disabled. It stays in the tab order, so that screen readers and the tooltip give the reason. */
 export function AllowedButton({ may, children, ...rest }: ComponentProps<"button"> & { may: Allowed }): ReactNode {
   const reason = useId();
   if (may.allowed) {

@@ -3,7 +3,7 @@ import { answerOf, api } from "../api/client.ts";
 import { me } from "../api/queries.ts";
 import type { Me } from "../api/types.ts";
 
-/** Whether whoever looks may do something, as far as this page knows. The API decides all the same. */
+/** Whether the current user may do something, as far as this page knows. The API decides in any case. */
 export interface Allowed {
   allowed: boolean;
   /** Why not, and what to do about it; only where it is not allowed. */
@@ -47,8 +47,8 @@ const WORDS: Readonly<Record<Need, string>> = {
 const DECIDED_MS = 60_000;
 
 /**
- * Whether whoever looks may do this. Until the answer has come everything is taken for allowed: nothing jumps for those who
- * may, and the API refuses the others. Who calls with the operator's token may do everything.
+ * Whether the current user may do this. Until the answer has come everything counts as allowed: nothing moves for users who
+ * may, and the API refuses the others. The operator's token allows everything.
  */
 export function useAllowed(need: Need, { path, to = WORDS[need] }: AccessQuery = {}): Allowed {
   const who = useQuery(me()).data;

@@ -1,7 +1,7 @@
 import { type ReactNode, useSyncExternalStore } from "react";
 import { agoText, durationText, momentText } from "./time.ts";
 
-/* One clock for the page, ticking once a second while somebody looks at it. */
+/** One clock for the page, ticking once a second while it is visible. */
 
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;

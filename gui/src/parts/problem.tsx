@@ -55,7 +55,7 @@ function wordsOf(problem: Problem | undefined): [title: string, todo: string] {
   }
 }
 
-/** What to send to whoever runs the service. No token and no body is in it. */
+/** Text for a report to the operator. It contains no token and no body. */
 function detailsOf(error: unknown, problem: Problem | undefined, title: string): string {
   const lines = [
     title,

@@ -9,7 +9,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** `12 s ago`, `16 min ago`, `in 3 min 04 s`: what is over is told roughly, so that a page is not full of running digits. */
+/** `12 s ago`, `16 min ago`, `in 3 min 04 s`: past times are rounded, so that a page is not full of running digits. */
 export function agoText(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < 1_000) return "now";

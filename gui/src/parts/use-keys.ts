@@ -2,9 +2,9 @@ import { useLayoutEffect, useRef } from "react";
 import { isWriting } from "./writing.ts";
 
 /**
- * Calls `onKey` for each key that is pressed alone, while nobody writes. It listens from the moment in which the component is
- * drawn to the one in which it goes: an ordinary effect would begin after the browser has painted, and a key that is pressed at
- * once would be lost.
+ * Calls `onKey` for each key that is pressed alone, while the user is not typing in a field. It listens from the moment in
+ * which the component is drawn until it is removed: an ordinary effect would begin after the browser has painted, and a key
+ * pressed at once would be lost.
  */
 export function useKeys(onKey: (event: KeyboardEvent) => void): void {
   const current = useRef(onKey);

@@ -26,7 +26,10 @@ export async function logOut(input: CliInput): Promise<number> {
   return EXIT.ok;
 }
 
-/** One that is over already is no error. Where the gateway is away the session is kept, so that it can be ended later. */
+/**
+ * A session that has already ended is no error. If the gateway is unavailable the session is kept, so that it can be ended
+ * later.
+ */
 async function endSession({ target, context }: LoginTarget, token: string, io: CliIo): Promise<void> {
   try {
     await callServer(

@@ -71,7 +71,7 @@ function outcomeOf({ method, url = "/" }: IncomingMessage, { state, issuer }: Ex
   return { refused: `The identity provider refused the login: ${why.slice(0, 500)}` };
 }
 
-/** Plain text: nothing of what came in the address is shown as a page. */
+/** Plain text: nothing from the address is shown as a page. */
 function answer(response: ServerResponse, outcome: Outcome): void {
   const [status, text] =
     "code" in outcome

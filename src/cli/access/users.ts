@@ -15,7 +15,7 @@ import { printAnswer, printJson } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, plural } from "../terminal/text.ts";
 
-/** `flow users …`: people who may log in, and their roles. */
+/** `flow users …`: users and their roles. */
 export const USER_ACTIONS = {
   list,
   show,

@@ -7,9 +7,8 @@ import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../sch
 import { type CliValues, listOption, textOption } from "../command-line/command.ts";
 
 /**
- * The inputs that `--workload` and `--set` ask for, `--set` over `--workload`. Files are found from `folder`.
- *
- * Throws `FlowError` USAGE for what cannot be understood, FILE_UNREADABLE for a file that cannot be read.
+ * The inputs from `--workload` and `--set`; `--set` takes precedence. Relative files start at `folder`. Throws `FlowError`
+ * USAGE for invalid input, FILE_UNREADABLE for a file that cannot be read.
  */
 export async function readInputs(options: CliValues, folder: string): Promise<JsonObject> {
   const workload = textOption(options, "workload");

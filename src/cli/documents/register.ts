@@ -57,8 +57,8 @@ export interface RegisterOptions {
 }
 
 /**
- * Registers one document; with `ifChanged` only when its text is not that of the newest version. Throws `FlowError`
- * FILE_UNREADABLE, INVALID_INPUT for what is not UTF-8, and as `callServer` does: INVALID_PLAYBOOK with `DocumentProblems`.
+ * Registers one document; with `ifChanged` only if its text differs from the newest version's. Throws `FlowError`
+ * FILE_UNREADABLE, INVALID_INPUT if it is not UTF-8, and as `callServer` does: INVALID_PLAYBOOK with `DocumentProblems`.
  */
 export async function sendDocument(
   target: ServerTarget,

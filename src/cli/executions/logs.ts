@@ -43,7 +43,7 @@ export async function showLogs(input: CliInput): Promise<number> {
   }
 }
 
-/** An execution whose lines are printed, and the paths that led to it from the one that was asked for. */
+/** An execution whose lines are printed, and the paths that lead to it from the requested one. */
 interface Source {
   id: string;
   above: readonly string[];

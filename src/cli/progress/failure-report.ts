@@ -13,8 +13,8 @@ const CAUSE_LINES_MAX = 20;
 const WITHIN_ROWS_MAX = 5;
 
 /**
- * What failed, where, why, and what to do next: the step and its line in the document, the task and its attempt, the
- * cause, and for a sub-playbook the same of what failed within it.
+ * Where and why it failed, and what to do next: the step and its line in the document, the task and its attempt, the cause, and
+ * for a sub-playbook the same of the failure within it.
  */
 export function failureLines(
   run: ExecutionRow,
@@ -121,7 +121,7 @@ export function serverLocation(executionId: string): RunLocation {
 }
 
 function hintFor(error: TaskError, where: RunLocation): string {
-  // The same codes tell of credentials and of other things: an interpreter that is not there, a file that was named.
+  // The same codes are used for credentials and for other things: a missing interpreter, a named file.
   if (CODES_OF_CREDENTIALS.has(error.code) && /\bcredentials?\b/i.test(error.message)) {
     return `check the credential: ${where.credentials}`;
   }

@@ -36,9 +36,9 @@ const FOLDED = {
 
 /** An execution whose events come from elsewhere. */
 export interface EventFold {
-  /** As the engine of the server has it after the same events. */
+  /** The state that the server's engine has after the same events. */
   state: ExecutionState;
-  /** Folds a record and gives its event; undefined for one that is not of the engine's. Throws SERVER_UNREACHABLE. */
+  /** Folds a record and returns its event; undefined for a record that the engine does not fold. Throws SERVER_UNREACHABLE. */
   take(record: EventRecord): FlowEvent | undefined;
 }
 

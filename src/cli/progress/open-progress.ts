@@ -11,7 +11,7 @@ const ROWS_DEFAULT = 24;
 
 /** What is known of a run besides its events. */
 export interface ProgressOptions {
-  /** The clock that the events were written by, milliseconds since 1970, as far as it is known. */
+  /** The clock of the events' writer, milliseconds since 1970, if known. */
   now?: () => number;
   /** The page's address of the run, on a server. */
   address?: string;

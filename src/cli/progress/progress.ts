@@ -11,7 +11,7 @@ export interface Progress {
   log(line: TaskLine): void;
   /** Something that is about the run as a whole. */
   notice(text: string): void;
-  /** Somebody asked the run to stop; its tools are being stopped. */
+  /** The run was asked to stop; its tools are being stopped. */
   cancelling(): void;
   /** Leaves the terminal as it was found, with the last state of everything on it. Safe to call twice. */
   stop(): void;

@@ -11,8 +11,8 @@ import { DEFAULT_ORIGIN, type ServerTarget, serverTarget } from "../server/targe
 import { cleanText } from "../terminal/text.ts";
 
 /**
- * `flow run`: one playbook from its document to its outcome, in this process or on a server. Gives the exit code; throws
- * `FlowError` for what keeps the run from beginning.
+ * `flow run`: one playbook from its document to its outcome, in this process or on a server. Returns the exit code; throws
+ * `FlowError` if the run cannot start.
  */
 export async function runPlaybook(input: CliInput): Promise<number> {
   const config = loadConfig(input.io.environment);
@@ -35,11 +35,9 @@ const SERVER_OPTIONS = ["server", "context", "version", "detach"] as const;
 const HEALTH_MS = 3_000;
 
 /**
- * Decides where `flow run` runs (`--runtime`). `auto`, the default, is a server when an option of one was given, or when one
- * is set (FLOW_SERVER_URL, a context in use) that answers, and that has the playbook unless it is a file here; else this
- * process, which is what it always is as long as no server is set.
- *
- * Throws `FlowError` USAGE for options that exclude each other, and what `serverTarget` throws.
+ * Decides where `flow run` runs (`--runtime`). `auto`, the default, chooses a server when one of its options is given, or when
+ * one is configured (FLOW_SERVER_URL, a context in use) that answers, and that has the playbook unless it is a file here; else
+ * this process. Throws `FlowError` USAGE for options that exclude each other, and what `serverTarget` throws.
  */
 async function chooseRuntime(input: CliInput, config: Config): Promise<Runtime> {
   const { options, io } = input;

@@ -5,7 +5,7 @@ import { callServer } from "../server/client.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { cleanText, formatCount, jsonText, plural } from "../terminal/text.ts";
 
-/** Passes over all values: one that another process holds during a pass is left to the next. */
+/** Passes over all values: a value that another process holds during a pass is left to the next. */
 const PASSES_MAX = 3;
 /** Time limit of one call, which encrypts some hundred values. */
 const ROUND_MS = 60_000;

@@ -65,7 +65,7 @@ export function contextNamed({ contexts }: Contexts, name: string | undefined): 
   return name !== undefined && Object.hasOwn(contexts, name) ? contexts[name] : undefined;
 }
 
-/** Where the contexts are kept: the user's folder of settings, as the system has it. */
+/** Where the contexts are kept: the system's folder for user settings. */
 export function contextsFile({ environment }: CliIo): string {
   const given = process.platform === "win32" ? environment["APPDATA"] : environment["XDG_CONFIG_HOME"];
   // A relative folder is to be ignored (XDG base directory specification).
@@ -74,8 +74,8 @@ export function contextsFile({ environment }: CliIo): string {
 }
 
 /**
- * Reads the contexts; empty without a file. Throws `FlowError` FILE_UNREADABLE, or INVALID_SETTING for a file that is
- * not one of ours, or that others may read although it can hold tokens.
+ * Reads the contexts; empty without a file. Throws `FlowError` FILE_UNREADABLE, or INVALID_SETTING for a file that flow did not
+ * write, or that others may read although it can contain tokens.
  */
 export async function readContexts(io: CliIo): Promise<Contexts> {
   const file = contextsFile(io);

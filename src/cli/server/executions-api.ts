@@ -46,7 +46,7 @@ export async function executeOnServer(target: ServerTarget, body: ExecuteRequest
   }
 }
 
-/** True for what trying again may cure: the server is away, or too busy. */
+/** True for errors that a retry may cure: the server is unavailable, or too busy. */
 export function isTransient(error: unknown): boolean {
   return error instanceof FlowError && TRANSIENT.has(error.code);
 }
@@ -107,14 +107,14 @@ export async function* eventPages(
   }
 }
 
-/** An event as the log has it: what does not apply may be null in an answer, and is absent in a record. */
+/** An event as in the log: fields that do not apply may be null in an answer, and are absent in a record. */
 export function recordOf(answer: v.InferOutput<typeof EventAnswerSchema>): EventRecord {
   const fields = Object.entries(answer).filter(([, value]) => value !== null);
-  // The schema of the answer says what a record has; what is within is judged by who folds it.
+  // The answer's schema says what a record has; its contents are checked when it is folded.
   return Object.fromEntries(fields) as EventRecord;
 }
 
-/** Cancels an execution, and what it called unless `cascade` is false. One that has ended is answered as it is. */
+/** Cancels an execution, and its children unless `cascade` is false. An execution that has ended is returned as it is. */
 export function cancelExecution(
   target: ServerTarget,
   id: string,

@@ -23,8 +23,8 @@ const CLEAR_BELOW = "\u001b[J";
 
 /**
  * A screen on a terminal. Every drawing is one write, and lines are overwritten rather than cleared first, so that nothing
- * flickers. A line must fit the columns; one that no longer does, because the window became narrower since, is counted
- * with the rows it has wrapped to.
+ * flickers. A line must fit the columns; one that no longer does, because the window became narrower since, is counted with the
+ * rows it has wrapped to.
  */
 export function createLiveRegion(terminal: Terminal): LiveRegion {
   let drawn: number[] = [];

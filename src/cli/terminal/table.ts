@@ -49,7 +49,7 @@ export function writeTable(
   for (const row of clean) line(row, paint);
 }
 
-/** Makes columns narrower until a line fits, as far as they may be. */
+/** Shrinks columns until a line fits, down to their minimum widths. */
 function shrinkColumns(
   widths: number[],
   columns: number,

@@ -44,8 +44,8 @@ async function exists(id: string, target: ServerTarget, signal: AbortSignal): Pr
 }
 
 /**
- * The execution that a command line names: by its id or a prefix, or with `--last` the newest one that is not a sub-playbook.
- * Throws `FlowError` USAGE, NOT_FOUND on an empty server, and as `callServer` does.
+ * The execution of a command line: by its id or a prefix, or with `--last` the newest one that is not a sub-playbook. Throws
+ * `FlowError` USAGE, NOT_FOUND on an empty server, and as `callServer` does.
  */
 export async function executionArgument(input: CliInput, target: ServerTarget): Promise<string> {
   const { arguments: words, options, io } = input;

@@ -13,13 +13,13 @@ import { readResource } from "../server/catalog-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { cleanText } from "../terminal/text.ts";
 
-/** A playbook as a server has it. */
+/** A playbook from a server. */
 export interface ServerPlaybook {
   catalogId: string;
   path: string;
   version: number;
   kind: "playbook" | "agent";
-  /** Its document, for what is said of its steps; undefined where this version of flow cannot read it. */
+  /** Its document, for the descriptions of its steps; undefined if this version of flow cannot read it. */
   document: LocalPlaybook | undefined;
   /** Where it was read from, when it was a file. */
   file: string | undefined;

@@ -31,9 +31,9 @@ export interface WatchOptions {
 }
 
 /**
- * Watches an execution on a server until it has ended, as the local runtime is watched: the same events folded into the
- * same state. Sub-playbooks are executions of their own there; those that run or have just ended are watched with it, as
- * far as there are not too many. Throws what `followEvents` throws.
+ * Watches an execution on a server until it has ended, as the local runtime is watched: the same events folded into the same
+ * state. Sub-playbooks are separate executions there; running and just ended ones are watched too, unless there are too many.
+ * Throws what `followEvents` throws.
  */
 export async function watchExecution(options: WatchOptions): Promise<void> {
   const { target, executionId, observe, onRecords, onAway, hasChildren } = options;
@@ -73,7 +73,7 @@ async function foldRecords(
   }
 }
 
-/** The sub-playbook of a call that has ended: of every one outside of loops, and of one that made its step fail. */
+/** The sub-playbook of a call that has ended: all of those outside of loops, and those that made their step fail. */
 function endedChild(record: EventRecord): string | undefined {
   const { event_type, error, meta, iteration } = record as Record<string, unknown>;
   if (event_type === "call.done" && iteration === undefined) return idIn(meta, "child_execution_id");

@@ -12,7 +12,7 @@ import type { StoreWrite } from "./loop.ts";
 export interface Advance {
   /** The event itself first, then what follows from it, in order. */
   events: FlowEvent[];
-  /** Of each of `events` the index of the one that it followed from; null for what came from outside. */
+  /** For each of `events` the index of the event that caused it; null for one from outside. */
   causes: (number | null)[];
   commands: Command[];
   /** Payloads to store before the events are committed. */
@@ -41,11 +41,9 @@ export function beginAdvance(state: ExecutionState, event: FlowEvent): Advance {
 }
 
 /**
- * Decides event after event. Each decided event is folded before the next decision, so that none is made on a state that
- * another has outdated.
- *
- * Throws `ReferenceNeeded` when a decision lacks a payload. Nothing of that decision is folded then: load the payload and
- * call again with the same `progress`.
+ * Decides event after event. Each decided event is folded before the next decision, so that no decision is made on an outdated
+ * state. Throws `ReferenceNeeded` when a decision lacks a payload. Nothing of that decision is folded then: load the payload
+ * and call again with the same `progress`.
  */
 export function continueAdvance(progress: Advance, state: ExecutionState, program: Program, env: EngineEnv): void {
   const { events, causes, commands, writes } = progress;
@@ -55,7 +53,7 @@ export function continueAdvance(progress: Advance, state: ExecutionState, progra
     if (current === undefined) break;
     const decision = decide(state, current, program, staged);
     for (const decided of decision.events) {
-      // Before the state has it: what is in the state goes into commands too.
+      // Before folding: values from the state go into commands too.
       const next = env.sealing?.event(decided) ?? decided;
       evolve(state, next);
       events.push(next);

@@ -128,7 +128,7 @@ interface Judged {
   verdicts: ArcVerdict[];
 }
 
-/** The end of a step while it is evaluated: what was written so far is seen by what is evaluated next. */
+/** The end of a step while it is evaluated: later assignments see the values of earlier ones. */
 interface Place {
   scope: Scope;
   writes: Write[];

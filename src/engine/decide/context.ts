@@ -81,7 +81,7 @@ function collect(needs: Needs, pick: Picker): void {
   }
 }
 
-/** The one that a bare name means: a variable, else a step's result, else a workload key. */
+/** What a bare name refers to: a variable, else a step's result, else a workload key. */
 function first(pick: Picker, name: string): void {
   if (!pick.variable(name) && !pick.step(name)) pick.workloadKey(name);
 }

@@ -149,7 +149,7 @@ function afterStep(
   program: Program,
   env: EngineEnv,
 ): Decision {
-  // What is unreached was found, and what may start was started, with the step that ended.
+  // Skips and starts were decided together with the step's end.
   if (event.type === "step.skipped" && event.reason === "unreached") return NOTHING;
   const step = program.steps.get(event.step);
   const skipped = step === undefined ? [] : unreachedSteps(state, program, step, env);

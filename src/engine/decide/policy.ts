@@ -13,7 +13,7 @@ export type Verdict = { set: readonly CompiledAssignment[] } & (
   | { do: "retry"; delayMs: number }
 );
 
-/** What a rule says of the failure that it makes; what is absent is as the tool said it. */
+/** A rule's settings for the failure that it makes; absent fields keep the tool's values. */
 export interface Reason {
   message?: string;
   code?: string;

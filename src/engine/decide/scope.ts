@@ -30,7 +30,7 @@ function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omi
     env: env.env,
     reserved: {
       keychain: KEYCHAIN_OUT_OF_REACH,
-      // Outside a loop of its own, a called playbook still sees the iteration of its caller.
+      // Outside its own loops, a called playbook still sees the iteration of its caller.
       ...(state.parent?.iter !== undefined && { iter: { parent: opened(state.parent.iter, env) } }),
     },
   };

@@ -4,9 +4,9 @@ import type { Program, ProgramStep } from "../program/program.ts";
 import { type ExecutionState, knownStep } from "../state/state.ts";
 
 /**
- * The steps behind one that ended which can no longer be reached: nothing that runs or waits leads to them, over arcs
- * forward or back. They become SKIPPED, so that a person sees what did not run. All of them at once, what follows only
- * skipped steps included: the skips themselves lead to nothing further.
+ * The steps that can no longer be reached after a step has ended: no running or waiting step leads to them, over arcs forward
+ * or back. They become SKIPPED, so that a person sees what did not run. All at once, including those behind skipped steps only:
+ * the skips themselves have no further effect.
  */
 export function unreachedSteps(
   state: ExecutionState,
@@ -45,7 +45,7 @@ function reachableSteps(state: ExecutionState, program: Program): Set<number> {
     const step = program.steps.get(name);
     if (step !== undefined) alive.add(step.index);
   }
-  // A set may grow while it is walked: what is added is visited too.
+  // A set may grow while it is iterated: added elements are visited too.
   for (const step of alive) for (const target of program.graph.targets(step)) alive.add(target);
   return alive;
 }

@@ -2,9 +2,8 @@ import type { Playbook } from "../../schema/words/playbook.ts";
 import type { Pieces } from "./pieces.ts";
 
 /**
- * The static shape of a workflow. An arc is *back* when it leads to a step that is still open in a depth-first walk from
- * the entry: exactly the arcs that close a loop. All others are forward and form no cycle, so that waiting for what is
- * before never waits for itself.
+ * The static shape of a workflow. An arc is *back* when it leads to a step that is still open in a depth-first walk from the
+ * entry: exactly the arcs that close a loop. All others are forward and form no cycle, so that no step waits for itself.
  */
 export interface Graph {
   /** True when the arc from step `from` to step `to` (indices) closes a loop. */

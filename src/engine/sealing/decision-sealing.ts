@@ -8,8 +8,8 @@ import { sealEvent } from "./seal-event.ts";
 import { createSecrets } from "./secrets.ts";
 
 /**
- * Lets decisions read what is sealed and keeps it out of what they tell. Each gives its argument back where nothing changes; that
- * of a value without secrets costs one look at it, however often it is read.
+ * Lets decisions read sealed values and keeps these out of events. Each function returns its argument if nothing changes; a
+ * value without secrets is scanned once, however often it is read.
  */
 export interface DecisionSealing {
   /**
@@ -27,7 +27,7 @@ export interface DecisionSealing {
   isIn(value: Json): boolean;
 }
 
-/** A store as decisions read it, and what they may tell of it. */
+/** A store as decisions read it, and its values without secrets. */
 export interface SealedDecisions {
   store: { load(ref: string): Promise<Json> };
   /** Undefined where nothing is sealed. */
@@ -55,9 +55,9 @@ export function openDecisions(store: SealedDecisions["store"]): SealedDecisions 
 const OPENED_KEPT_MAX = 256;
 
 /**
- * Opens for decisions what workers sealed: texts as they are looked up, payloads that were sealed as a whole as they are loaded.
- * What the engine then writes into events, arguments and assignments above all, is sealed again text by text before the state
- * has it, so that nothing that is stored, shown or given to a worker holds a secret in the clear.
+ * Opens what workers sealed for decisions: texts as they are looked up, payloads sealed as a whole as they are loaded. What the
+ * engine then writes into events, arguments and assignments above all, is sealed again text by text before it is folded, so
+ * that nothing that is stored, shown or given to a worker contains a secret in plain text.
  */
 export function sealedDecisions(
   store: { load(ref: string): Promise<Json> },
@@ -71,7 +71,7 @@ export function sealedDecisions(
       sealer = chosen;
       return chosen;
     }
-    // Everyone who waits for it gets the reason of the failure.
+    // All waiting callers get the error.
     chosen.catch(() => undefined);
     throw new ValueNeeded("the keys of sealed values", async () => {
       sealer = await chosen;

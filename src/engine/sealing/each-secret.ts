@@ -54,7 +54,7 @@ function digitsOf(value: number): number {
   return String(value).replace(/\D/g, "").length;
 }
 
-/** Longest text that is looked into for secrets of its own. */
+/** Longest text that is scanned for secrets. */
 const PARTED_CHARS_MAX = 65_536;
 
 /** What is a secret by itself within one: the password of an address, the fields of a JSON text. */

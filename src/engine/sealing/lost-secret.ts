@@ -30,7 +30,7 @@ function lost(keyId: string): FlowError {
   );
 }
 
-/** What expressions get in place of a text that is sealed with a lost key; undefined where none is lost. */
+/** The value that expressions get for a text sealed with a lost key; undefined if no key was lost. */
 export function lostSecret(keyId: string | undefined): Json | undefined {
   return keyId === undefined ? undefined : (new LostSecret(keyId) as unknown as Json);
 }

@@ -4,8 +4,8 @@ import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../sch
 type Leaf = (leaf: string | number) => Json;
 
 /**
- * The value with each text and number within replaced by what `leaf` makes of it. Keys of objects are left as they are, but
- * for `key`, where it is given. What does not change is not copied: a value in which nothing changes is given back itself.
+ * The value with each text and number in it replaced by the result of `leaf`. Keys of objects are unchanged, unless `key` is
+ * given. Unchanged parts are not copied: a value in which nothing changes is returned itself.
  */
 export function mapJson(value: Json, leaf: Leaf, key?: Leaf): Json {
   if (typeof value === "string" || typeof value === "number") return leaf(value);

@@ -53,7 +53,7 @@ export function openSealed(
 
 /** True for a text that may have been sealed as a whole. */
 function isOneSealed(text: string): boolean {
-  // One bracket alone opens: an author's `[sealed:` before a sealed text is none of it.
+  // Only the last bracket opens: an author's `[sealed:` before a sealed text does not belong to it.
   return text.startsWith("[sealed:") && text.indexOf("]") === text.length - 1 && text.lastIndexOf("[") === 0;
 }
 

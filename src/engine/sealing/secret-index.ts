@@ -42,7 +42,7 @@ const NO_FILTER = new Uint8Array(0);
  */
 export function createSecretIndex(): SecretIndex {
   const entries = new Map<string, SecretKind>();
-  /** By head the lengths of the texts that begin so: many secrets begin alike, and few lengths are theirs. */
+  /** By their first characters, the lengths of the texts that begin so: many secrets begin the same, but with few lengths. */
   const lengths = new Map<string, Set<number>>();
   /** Made with the first secret: most commands have none. */
   let filter = NO_FILTER;
@@ -69,7 +69,7 @@ export function createSecretIndex(): SecretIndex {
     add(text, kind) {
       if (text.length < SECRET_CHARS_MIN) return;
       const before = entries.get(text);
-      // The one that is found in more places counts.
+      // The variant found in more places counts.
       if (before === undefined || BREADTH[kind] > BREADTH[before]) entries.set(text, kind);
       if (before !== undefined) return;
       const head = text.slice(0, SECRET_CHARS_MIN);

@@ -1,6 +1,6 @@
-/*
- * The ways in which a secret is written by what it passes through: URLs, forms, JSON, headers, logs. They are looked for with
- * it. A text that was derived in another way, hashed or split, is not recognised.
+/**
+ * The forms that a secret takes on its way: in URLs, forms, JSON, headers, logs. They are searched for too. A text that was
+ * derived in another way, hashed or split, is not recognised.
  */
 
 /** Base64 of fewer characters is found where no secret is. */
@@ -28,7 +28,7 @@ export function variantsOf(text: string): Set<string> {
   return found;
 }
 
-/** Base64 of a user's name and password, as `Authorization: Basic` has it. */
+/** Base64 of a user's name and password, as in `Authorization: Basic`. */
 export function basicVariant(user: string, password: string): string {
   return base64(bytesOf(`${user}:${password}`));
 }
@@ -60,13 +60,13 @@ function percentEncoded(text: string): string[] {
   const form = strict.replaceAll("%20", "+");
   const all = [encoded, strict, form, strict.replaceAll("%2F", "/"), form.replaceAll("%2A", "*")];
   const lower = all.map((one) => one.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()));
-  // An address within an address, as a log of a proxy has it.
+  // A URL within a URL, as in a proxy's log.
   return [...all, ...lower, ...all.map(encodeURIComponent)];
 }
 
 /**
- * What of its base64 is the same whatever stands before and behind it: of three alignments each. So the password is found in
- * the base64 of `user:password`, whoever the user is.
+ * The part of its base64 that is the same whatever precedes and follows it: for each of three alignments. So the password is
+ * found in the base64 of `user:password` for any user.
  */
 function base64Parts(bytes: Uint8Array): string[] {
   const found: string[] = [];
@@ -74,7 +74,7 @@ function base64Parts(bytes: Uint8Array): string[] {
     const shifted = new Uint8Array(before + bytes.length);
     shifted.set(bytes, before);
     const text = base64(shifted);
-    // Characters that also hold bits of what stands before, or of what comes behind.
+    // Characters that also contain bits of the text before or after.
     const from = Math.ceil((before * 8) / 6);
     const to = Math.floor((shifted.length * 8) / 6);
     const parts = [text.slice(from, to), ...(before === 0 ? [text] : [])];

@@ -24,7 +24,7 @@ export interface Secrets {
   isIn(value: Json): boolean;
   /** The value with each sealed, in its place within the text. */
   seal(value: Json, sealer: Pick<Sealer, "seal">): Json;
-  /** As {@link seal}, without those that come from sensitive results: for what is sealed as a whole besides. */
+  /** As {@link seal}, without the secrets from sensitive results: for payloads that are also sealed as a whole. */
   sealGiven(value: Json, sealer: Pick<Sealer, "seal">): Json;
 }
 

@@ -175,7 +175,7 @@ function taskDone(state: ExecutionState, event: EventOf<"task.done">): Execution
   return state;
 }
 
-/** Longest message of an error that is kept of a run which another one follows. */
+/** Longest error message that is kept of a run that another run follows. */
 const RETRY_MESSAGE_CHARS_MAX = 500;
 
 function retryOf({ task, run, error }: EventOf<"task.done">, at: string): Retry {
@@ -236,7 +236,7 @@ function stepEnded(
   return state;
 }
 
-/** A step that failed or was skipped before it ran leaves no wish to run; one that came while it ran stays. */
+/** A step that failed or was skipped before it ran drops its request to run again; a request that came while it ran stays. */
 function dropToken(state: ExecutionState, name: string, step: StepState): void {
   if (step.run !== null || step.token === null) return;
   step.token = null;

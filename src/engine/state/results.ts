@@ -36,7 +36,7 @@ export function loopAccumulate(step: Step): Accumulate | undefined {
   return step.result.accumulate ?? (step.tasks.length === 1 ? step.tasks[0]?.result.accumulate : undefined);
 }
 
-/** Where and for how long a store is to keep a payload, as far as its author says. */
+/** The author's settings of where and for how long a store keeps a payload. */
 export interface Keeping {
   store?: string;
   scope?: string;
@@ -59,7 +59,7 @@ export function cancelledError(reason: string): TaskError {
   return { kind: "cancelled", code: "CANCELLED", message: reason, retryable: false };
 }
 
-/** The result of an execution, or of one of its steps; null when there is none. */
+/** The result of an execution, or of one of its steps; null without one. */
 export function resultOf(state: ExecutionState, step?: string): StoredResult | null {
   const name = step ?? state.resultStep;
   return name === null ? null : (knownStep(state, name)?.result ?? null);

@@ -189,7 +189,7 @@ export interface OpenCommand {
   claim: boolean;
   /** Results of finished tasks by iteration (0 outside loops) and label, until the step or iteration ends. */
   values: Record<number, TaskResult[]>;
-  /** Tasks whose run is over and will be followed by another one, by iteration (0 outside loops). */
+  /** Tasks that will run again, by iteration (0 outside loops). */
   retries?: Record<number, Retry>;
 }
 
@@ -200,7 +200,7 @@ export interface Retry {
   run: number;
   /** When the next one begins, RFC 3339, by the worker's clock. */
   at: string;
-  /** Why; null where its policy wants another run of one that went well. */
+  /** Why; null if its policy wants another run after a success. */
   error: { code: string; message: string } | null;
 }
 

@@ -6,7 +6,7 @@ export function plainPath(path: string): string {
   return path.replace(/^\/+/, "");
 }
 
-/** `metadata.path`, a slash at its beginning dropped with a warning; undefined where there is none. */
+/** `metadata.path`, without a slash at its beginning, which gives a warning; undefined if it is missing. */
 export function readPath(reading: Reading, metadata: Place | undefined): string | undefined {
   const place = field(metadata, "path");
   const written = textOf(place);

@@ -7,8 +7,8 @@ import { checkKeys, checkRange, noteTemplate, type Reading } from "./source/read
 export const SECOND_MS = 1_000;
 
 /**
- * A duration in milliseconds: a number, or a whole template that gives one. `unitMs` is the unit it is written in. A
- * template in seconds is multiplied within the template, so that what is rendered is milliseconds everywhere.
+ * A duration in milliseconds: a number, or a whole template that gives one. `unitMs` is the unit in the document. A template in
+ * seconds is multiplied within the template, so that the rendered value is always in milliseconds.
  */
 export function readDuration(reading: Reading, place: Place | undefined, unitMs: number): Json | undefined {
   if (place === undefined) return undefined;
@@ -34,7 +34,7 @@ export function readDuration(reading: Reading, place: Place | undefined, unitMs:
   return unitMs === 1 ? written : `{{ ((${expression}) | float) * ${unitMs} }}`;
 }
 
-/** A time-out in seconds that may be given in parts: the sum of what follows each other, else `total`. In milliseconds. */
+/** A time-out in seconds that may be given in parts: the sum of consecutive parts, else `total`. In milliseconds. */
 export function readTimeout(reading: Reading, place: Place | undefined): Json | undefined {
   if (!isMap(place)) return readDuration(reading, place, SECOND_MS);
   checkKeys(reading, place, TimeoutParts);

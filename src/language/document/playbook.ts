@@ -90,7 +90,7 @@ function readSteps(reading: Reading, workflow: Place | undefined): Step[] {
     if (named !== undefined && step.name.trim() === "" && typeof named.value === "string") {
       reading.report("missing-key", named, "the step's name is empty", "give the step a name");
     } else if (step.name === "") {
-      // No name, or none that is text: that has been reported where it was read.
+      // The name is missing or not text: reported where it was read.
     } else if (named !== undefined && first !== undefined) {
       const hint = `the other is in line ${reading.locate(first.valueStart).line}`;
       reading.report("duplicate-step", named, `two steps are called \`${step.name}\``, hint);

@@ -114,7 +114,7 @@ function readAccumulate(reading: Reading, place: Place | undefined): Accumulate 
   return { strategy, ...(mergePath !== undefined && { merge_path: mergePath }) };
 }
 
-/** A path as RFC 9535 has it: one that does not say so begins at the result. `problem` finds what is wrong with it. */
+/** A path of RFC 9535; one without `$` starts at the result. `problem` finds errors in it. */
 function readPath(
   reading: Reading,
   place: Place | undefined,

@@ -7,8 +7,8 @@ import type { Reading } from "./source/reading.ts";
 import { QUOTE_LINE } from "./source/syntax-slips.ts";
 
 /**
- * Reports what will make the task fail however the run goes: a key that its kind needs, and a literal that a key does not take. These
- * are warnings: the task fails with a message of its own, it may never be reached, and a rule may say what follows.
+ * Reports what makes the task fail in every run: a missing key that its kind needs, and a literal that a key does not accept.
+ * These are warnings: the task fails with its own message, it may never be reached, and a rule may handle the failure.
  */
 export function checkSettings(reading: Reading, task: Place, kind: string, fields: ReadonlyMap<string, Place>): void {
   const map: Place = { ...task, fields };
@@ -82,7 +82,7 @@ function literal(value: Json | undefined): string | undefined {
   return text.includes("{{") || text.includes("{%") ? undefined : text;
 }
 
-/** `- echo "A: b"` is a map to YAML, and no command to anybody. */
+/** YAML reads `- echo "A: b"` as a map, which is certainly not meant as a command. */
 function checkCommands(reading: Reading, place: Place | undefined): void {
   const items = place === undefined ? [] : [place, ...place.items];
   for (const item of items) {

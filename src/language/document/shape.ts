@@ -40,7 +40,10 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   Object: "a map",
 };
 
-/** The words for what valibot expects: `(string | Array)` is "text or a list". */
+/**
+ * A description of what valibot expects: `(string
+ * Array)` is "text or a list".
+ */
 function expectation(expected: string): string {
   const words = expected
     .replaceAll(/[()]/g, "")

@@ -112,7 +112,7 @@ function refuseForms(reading: Reading, kind: string, timeout: Place | undefined,
   }
 }
 
-/** The credentials within a transfer's source and target, by alias; the task's own stands for the one that is absent. */
+/** The credentials of a transfer's source and target, by alias; the task's own replaces a missing one. */
 function transferAuth(
   shared: Place | undefined,
   source: Place | undefined,
@@ -179,7 +179,7 @@ function checkTaskKeys(reading: Reading, draft: TaskDraft, kind: string): void {
   const kindKeys = textOf(draft.fields.get("kind")) === undefined ? undefined : own(KIND_KEYS, kind);
   const known = [...COMMON_KEYS, ...Object.keys(kindKeys ?? {})];
   for (const [key, entry] of draft.fields) {
-    // What runs an unknown kind is not known, so neither are its keys; only what is gone is refused.
+    // The executor of an unknown kind is unknown, and so are its keys; only removed keys are refused.
     if (kindKeys !== undefined) checkKey(reading, key, entry, known);
     else if (key === "eval" || key === "expr") checkKey(reading, key, entry, []);
   }

@@ -26,7 +26,7 @@ export function compileExpression({ source, root }: Expression): Evaluate {
   const counter = { nodes: 0 };
   const evaluate = compileRoot(source, root, counter);
   const steps = counter.nodes;
-  // An expression has no loops of its own, so that its steps are counted once and in advance.
+  // An expression contains no loops, so that its steps are counted once and in advance.
   return (run) => {
     run.source = source;
     spendSteps(run.budget, steps);

@@ -102,7 +102,7 @@ export function followed(item: unknown, path: readonly (string | number)[], run:
   return value;
 }
 
-/** The keys of an `attribute` argument, or undefined when there is none. Whole numbers are indexes. */
+/** The keys of an `attribute` argument, or undefined without one. Whole numbers are indexes. */
 export function pathOf(attribute: unknown, run: Run): (string | number)[] | undefined {
   const inner = unwrap(attribute);
   if (inner === undefined || inner === null) return undefined;
@@ -195,7 +195,7 @@ function sortedKeys(value: unknown, run: Run, depth = 0): unknown {
   return sorted;
 }
 
-/** Below this, keys keep their order: such deep maps are equal only when they were written alike. */
+/** Below this depth, keys keep their order: such deep maps are equal only if their keys are in the same order. */
 const SORT_DEPTH_MAX = 100;
 
 function extreme(name: "min" | "max", value: unknown, args: readonly unknown[], run: Run): unknown {

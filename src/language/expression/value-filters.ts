@@ -106,7 +106,7 @@ function number(name: string, change: (x: number) => number): Filter {
 
 const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** The number that a value stands for: a number, a boolean, or text with a decimal number. Undefined when it is none. */
+/** The number of a value: a number, a boolean, or text with a decimal number. Undefined for other values. */
 function toNumber(value: unknown): number | undefined {
   if (typeof value !== "string") return numeric(value);
   const text = value.length > NUMBER_TEXT_MAX ? "" : value.trim();

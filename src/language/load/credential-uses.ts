@@ -10,7 +10,7 @@ export interface CredentialUse {
   byDefault: boolean;
 }
 
-/** Values within each other that are looked at: what is deeper was refused when the document was registered. */
+/** Depth of values that are searched: deeper ones were refused at registration. */
 const DEPTH_MAX = 200;
 /** Most uses of one document that are listed. */
 const USES_MAX = 1_000;
@@ -50,7 +50,7 @@ function isData(key: string): boolean {
   return DATA_KEYS.has(key);
 }
 
-/** A task may have a label that is a word of ours: `query: {kind: sqldb, auth: …}`. */
+/** A task's label may be a keyword: `query: {kind: sqldb, auth: …}`. */
 function isTaskBody(value: Json): boolean {
   return isJsonObject(value) && typeof own(value, "kind") === "string";
 }
@@ -76,7 +76,7 @@ function visit(value: Json, place: string, inData: boolean, depth: number, note:
   }
 }
 
-/** An entry of the keychain reads the credential that it names; one whose fields are a credential's, that of its own name. */
+/** A keychain entry reads the credential that it names; one whose fields come from a credential reads the one with its name. */
 function ofEntry(entry: JsonObject, place: string, note: Note): void {
   visit(entry, place, true, DEPTH_MAX, note);
   const kind = own(entry, "kind") ?? own(entry, "type") ?? "credential";

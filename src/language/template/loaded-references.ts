@@ -23,7 +23,7 @@ export function loadedReferences(store: { load(ref: string): Promise<Json> }): L
   const loaded = new Map<string, Json>();
   const load = async (ref: string, work = () => referenced(ref)): Promise<Json | FlowError> => {
     try {
-      // Of a manifest one part after another: what is kept is what they come to.
+      // A manifest is loaded part by part: only the merged value is kept.
       return await loading(work(), (part) => store.load(part));
     } catch (error) {
       if (error instanceof FlowError && error.code === "REFERENCE_NOT_AVAILABLE") return error;

@@ -114,7 +114,7 @@ function lookupPlain(names: Names, name: string): unknown {
   return contextField(names, name);
 }
 
-/** A name as `ctx` has it: variables, step results, workload. */
+/** A name in `ctx`: variables, step results, workload. */
 function contextField(names: Names, name: string): unknown {
   const pending = names.pending === undefined ? undefined : own(names.pending, name);
   if (pending !== undefined) return pending;

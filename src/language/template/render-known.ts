@@ -9,7 +9,7 @@ import type { Needs } from "./needs.ts";
 import { scan } from "./segments.ts";
 import { compileTemplate, type Template } from "./template.ts";
 
-/** A value as far as it is known, before a run or after it. Texts that wait for something stand as written. */
+/** The known parts of a value, before a run or after it. Texts that wait for a value stay as written. */
 export interface Rendered {
   value: Json;
   /** Places that cannot be filled, mostly because only the run can, and the names that they wait for. */
@@ -88,7 +88,7 @@ function renderText(source: string, path: string, rendering: Rendering): Json {
   if (whole.constant) return source;
   const { segments } = scan(source);
   const isWhole = segments.length === 1 && segments[0]?.source === source.trim();
-  // What is behind a tag depends on the tag: such a text is known as a whole, or not at all.
+  // The text after a tag depends on the tag: such a text is known as a whole, or not at all.
   if (isWhole || segments.some(({ kind }) => kind === "tag")) return renderPart(whole, source, path, rendering);
   const parts = segments.map((segment) => {
     if (segment.kind !== "output") return segment.source;

@@ -119,7 +119,7 @@ function readMark(reader: Reader, at: number): Read | undefined {
   }
 }
 
-/** `{# … #}`. The shell's `${#list[@]}` is none. */
+/** `{# … #}`. The shell's `${#list[@]}` is not a comment. */
 function readComment({ text, lastCommentEnd }: Reader, at: number): Read | undefined {
   if (text[at - 1] === "$" || lastCommentEnd < at + 2) return undefined;
   const end = text.indexOf("#}", at + 2);

@@ -62,8 +62,8 @@ export interface Condition {
 }
 
 /**
- * Compiles the templates of a value: of every text, through maps and lists, keys excepted (language document, section 4).
- * Never throws: what is wrong is in `problems`.
+ * Compiles the templates of a value: of every text, through maps and lists, but not keys (language document, section 4). Never
+ * throws: errors are in `problems`.
  */
 export function compileTemplate(source: Json): Template {
   const draft = openNeeds();
@@ -119,7 +119,7 @@ const FALSE_TEXTS: ReadonlySet<string> = new Set(["", "false", "0", "no", "none"
 /** A text without any of these is no template. */
 const MARKS = /\{[{%#]/;
 
-/** A value that has to be rendered; undefined stands for one that is its own result. */
+/** A value that has to be rendered; undefined for a constant. */
 type Part = ((run: Run) => Json) | undefined;
 
 interface Findings {

@@ -24,8 +24,8 @@ export function boundedResult(stored: StoredResult, bytesMax: number = SHOWN_BYT
 }
 
 /**
- * The fields of all tasks, later wins, whether they are inline or stored: a field whose value is known beside the reference has
- * it, any other stands as a {@link FieldRef}. Where no task's result has fields, the last result; a sensitive one is left out.
+ * The fields of all tasks, later ones win, inline or stored: a field whose value is known beside the reference has it, any
+ * other stands as a {@link FieldRef}. If no task's result has fields, the last result; a sensitive one is left out.
  */
 function boundedTasks(tasks: readonly [string, StoredResult][]): Json {
   const results = tasks.map(([, result]) => result).filter(({ ref }) => ref === undefined || !isSensitive(ref));
@@ -38,7 +38,7 @@ function boundedTasks(tasks: readonly [string, StoredResult][]): Json {
   return last === undefined ? null : boundedResult(last);
 }
 
-/** The fields of a stored payload as far as they are known without it. */
+/** The fields of a stored payload that are known without loading it. */
 function knownFields(reference: ResultRef): JsonObject {
   const { ref, store, meta, extracted } = reference;
   const fields: JsonObject = {};

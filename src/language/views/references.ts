@@ -2,8 +2,8 @@ import type { Loading } from "../../schema/rules/whole-result.ts";
 import type { Json } from "../../schema/words/json.ts";
 
 /**
- * Payloads that are not inline, as far as they are at hand. Evaluation is synchronous, stores are not: what is missing is
- * asked for by {@link ReferenceNeeded}, loaded by the caller, and the evaluation is run again.
+ * Loaded payloads of references. Evaluation is synchronous, stores are not: for a missing payload it throws {@link
+ * ReferenceNeeded}, the caller loads the payload, and the evaluation is run again.
  */
 export interface References {
   /** The payload, of a manifest what its parts come to; undefined when it is not loaded. */
@@ -15,7 +15,7 @@ export class ReferenceNeeded extends Error {
   readonly ref: string;
   /** What will be asked for after it: with these loaded too, the evaluation is run again once and not for each. */
   readonly then: readonly string[];
-  /** How to come by it, where it is no payload of its own: `ref` is then but the name under which it is kept. */
+  /** How to load it if it is not a payload by itself: `ref` is then only its name in the cache. */
   readonly work: (() => Loading<Json>) | undefined;
 
   constructor(ref: string, then: readonly string[] = [], work?: () => Loading<Json>) {

@@ -169,7 +169,7 @@ export class ResultView extends View {
 
 const VIRTUAL_OF_REFERENCE: ReadonlySet<string> = new Set(["_ref", "__ref__", "_store", "_preview"]);
 
-/** A ResultRef, or the manifest of results that have none of their own; undefined for what is inline. */
+/** A ResultRef, or the manifest of results without a reference; undefined for an inline value. */
 function referenceOf({ ref, loop, runs, tasks }: StoredResult): unknown {
   if (ref !== undefined) return ref;
   if (tasks !== undefined) return tasks.every(([, result]) => isInline(result)) ? undefined : tasksManifest(tasks);
@@ -188,7 +188,7 @@ function runsManifest({ accumulate, parts }: RunsResult): unknown {
   return stored.length === parts.length ? manifestOf(accumulate, stored) : undefined;
 }
 
-/** Item of a list by index, negative from the end; undefined for what is no list. */
+/** Item of a list by index, negative from the end; undefined if the value is not a list. */
 function itemAt(list: unknown, index: number): unknown {
   return Array.isArray(list) ? list.at(index) : undefined;
 }

@@ -6,7 +6,7 @@
  * arithmetic, text.
  */
 export abstract class View {
-  /** The field, list item or virtual field `key`; undefined when there is none. */
+  /** The field, list item or virtual field `key`; undefined if it does not exist. */
   abstract get(key: string | number): unknown;
 
   /** The JSON value behind this view. Views inside it are allowed. */

@@ -25,8 +25,8 @@ export function pathProblem(path: string): PathProblem | undefined {
 }
 
 /**
- * What the path leads to: of one that leads to a single place the value there, null where there is none; of any other the list
- * of what it finds. Throws `FlowError` INVALID_INPUT for a path that does not parse, or that cannot be followed to its end.
+ * The target of a path: for a path to a single place the value there, or null; for any other a list of matches. Throws
+ * `FlowError` INVALID_INPUT for a path that does not parse, or that cannot be evaluated.
  */
 export function selectValue(path: string, data: Json): Json {
   try {

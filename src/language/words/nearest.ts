@@ -22,9 +22,9 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * True when `word` can hardly be anything but `candidate` mistyped: the same letters in other case or order, or one edit behind
- * the first letter of words of four letters and more. A shorter word, or one with another beginning, may well be a word of its
- * own (`sqs` is not `sql`).
+ * True if `word` is very likely `candidate` mistyped: the same letters in another case or order, or one edit after the first
+ * letter of words of four letters and more. A shorter word, or one with a different beginning, may be a different word (`sqs`
+ * is not `sql`).
  */
 export function isSlip(word: string, candidate: string): boolean {
   if (word.length > WORD_MAX) return false;

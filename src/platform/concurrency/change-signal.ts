@@ -5,7 +5,7 @@ export interface Waiter {
    * when there was a change.
    */
   wait(ms: number, signal?: AbortSignal): Promise<boolean>;
-  /** Hears nothing any more. */
+  /** Stops listening. */
   close(): void;
 }
 

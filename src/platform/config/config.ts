@@ -144,7 +144,7 @@ type Settings = typeof SETTINGS;
 
 /** Typed, frozen values of all settings. */
 export type Config = { readonly [K in keyof Settings]: ReturnType<Settings[K]["parse"]> } & {
-  /** The environment that the settings came from, for what is read by name: credentials and `env` of templates. */
+  /** The environment of the settings, for values that are read by name: credentials and `env` of templates. */
   readonly environment: Readonly<NodeJS.ProcessEnv>;
 };
 
@@ -169,7 +169,7 @@ export function isGiven(config: Config, key: keyof Settings): boolean {
   return textOf(config.environment, SETTINGS[key]) !== undefined;
 }
 
-/** The variables that templates may read as `env.<NAME>` (FLOW_TEMPLATE_ENV), as far as they are set. */
+/** The variables that templates may read as `env.<NAME>` (FLOW_TEMPLATE_ENV), if set. */
 export function templateEnvironment({ templateEnv, environment }: Config): Record<string, string> {
   return Object.fromEntries(
     templateEnv.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
@@ -211,7 +211,7 @@ function textOf(
   return given(environment, name) ?? (alias === undefined ? undefined : given(environment, alias));
 }
 
-/** An empty variable counts as one that is not set. */
+/** An empty variable counts as unset. */
 function given(environment: Readonly<NodeJS.ProcessEnv>, name: string): string | undefined {
   const text = environment[name];
   return text === undefined || text.trim() === "" ? undefined : text.trim();
@@ -226,7 +226,7 @@ function list(text: string | undefined): readonly string[] {
   return Object.freeze(parts.filter((part) => part !== ""));
 }
 
-/** A kind that is misspelt would be switched off without a word. */
+/** A misspelt kind would be switched off silently. */
 function kinds(name: string, given: readonly string[]): readonly string[] {
   const known = given.map(canonicalKind);
   const unknown = given.filter((_, index) => !(RUNNABLE_KINDS as readonly string[]).includes(known[index] ?? ""));

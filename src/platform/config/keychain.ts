@@ -2,7 +2,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { createSecret, type Secret } from "../crypto/secret.ts";
 import { secondsSetting, setting } from "../setting.ts";
 
-/** Settings of what obtains tokens and secrets for the keychain. Addresses that an operator sets here may be private. */
+/** Settings of the secret sources for the keychain. Addresses that an operator sets here may be private. */
 export const KEYCHAIN_SETTINGS = {
   keychainRequestMs: secondsSetting(
     "FLOW_KEYCHAIN_REQUEST_SECONDS",

@@ -3,7 +3,7 @@ import { parseKeys } from "../crypto/parse-keys.ts";
 import { createSecret } from "../crypto/secret.ts";
 import { countSetting, secondsSetting, setting } from "../setting.ts";
 
-/** Settings of what is secret: encryption at rest, the audit log, statements of operators. Times are milliseconds in the program. */
+/** Settings of encryption at rest, the audit log, and operators' statements. Times are milliseconds in the program. */
 export const SECRET_SETTINGS = {
   encryptionKeys: setting({
     name: "FLOW_ENCRYPTION_KEYS",

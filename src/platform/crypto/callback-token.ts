@@ -5,8 +5,9 @@ import { createSecret, type Secret } from "./secret.ts";
 export const CALLBACK_CREDENTIAL = "gateway_callback";
 
 /**
- * The token of callbacks to the gateway. It is made of the operator's token, which server and gateway both have, so that there
- * is no further secret to hand out, and it does not reveal the token it is derived from. Without tokens the service is open to its machine.
+ * The token of callbacks to the gateway. It is derived from the operator's token, which server and gateway both have, so that
+ * no further secret has to be distributed, and it does not reveal the operator's token. Without tokens the service is open to
+ * its machine.
  */
 export function callbackToken(serverToken: Secret | undefined): Secret {
   const key = serverToken?.reveal() ?? "";

@@ -13,7 +13,7 @@ export interface KeyRingSource {
   encryptionKeysFile: string | undefined;
   /** `FLOW_HOME` of a server with the embedded PostgreSQL: keys are made and kept there. Undefined: keys must be set. */
   keyFolder: string | undefined;
-  /** Told what is worth knowing, a line each. */
+  /** Called with messages for the log, a line each. */
   log(line: string): void;
 }
 
@@ -23,11 +23,10 @@ const OWNER_ONLY = 0o600;
 const WIDER = 0o077;
 
 /**
- * The keys that a server encrypts with. Without a setting it has keys of its own only beside its own, embedded database; with
- * a database of somebody else's it does not begin without: what it would keep there could be read by whoever reads the
- * database, and a key made here and now would be lost with the container.
- *
- * Throws `FlowError` INVALID_SETTING (none, both settings, keys that cannot be used) and FILE_UNREADABLE.
+ * The keys that a server encrypts with. Without a setting it creates keys only beside its own, embedded database; with an
+ * external database it does not start without keys: its operator could read what is stored there in plain text, and a key
+ * created here would be lost with the container. Throws `FlowError` INVALID_SETTING (no keys, both settings, invalid keys) and
+ * FILE_UNREADABLE.
  */
 export async function openKeyRing(source: KeyRingSource): Promise<KeyRing> {
   const { encryptionKeys, encryptionKeysFile: file, keyFolder } = source;

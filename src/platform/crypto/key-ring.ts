@@ -103,7 +103,7 @@ function open(key: Buffer, sealed: Buffer, bound: string): Buffer | undefined {
   try {
     return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, end)), decipher.final()]);
   } catch {
-    // Node tells nothing more, and its message names nothing of ours.
+    // Node gives no further detail, and its message names nothing of flow.
     return undefined;
   }
 }

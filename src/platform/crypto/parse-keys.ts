@@ -7,11 +7,10 @@ const DISTINCT_BYTES_MIN = 16;
 const HOW = "make one with: openssl rand -base64 32";
 
 /**
- * Encryption keys as they are set: `<id>:<base64 of 32 bytes>`, comma-separated or one per line, lines that begin with # left
- * out. The first one encrypts. `place` is what they were read from.
- *
- * Throws `FlowError` INVALID_SETTING with every problem, none of which holds a key: none at all, a form that is not that one, a
- * key that is too short or too long, one that was clearly not drawn at random, an id or a key that stands there twice.
+ * Parses encryption keys: `<id>:<base64 of 32 bytes>`, comma-separated or one per line; lines that begin with # are ignored.
+ * The first one encrypts. `place` says where they were read. Throws `FlowError` INVALID_SETTING with every problem, without
+ * showing a key: no keys, a wrong form, a key that is too short or too long, one that was clearly not drawn at random, a
+ * duplicate id or key.
  */
 export function parseKeys(text: string, place: string): [NamedKey, ...NamedKey[]] {
   const entries = text

@@ -90,7 +90,7 @@ function decrypt(key: Buffer, sealed: Buffer, bound: Buffer): Buffer | undefined
   }
 }
 
-/** What was decrypted was written by `createSealer`: its form is known. */
+/** The decrypted text was written by `createSealer`: its form is known. */
 function openedOf(plain: Buffer): Opened | undefined {
   const text = plain.toString("utf8", 1);
   const kind = String.fromCharCode(plain[0] ?? 0);

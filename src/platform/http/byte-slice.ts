@@ -1,4 +1,4 @@
-/** The bytes from `start` to `end` (exclusive) of what comes in parts; no part beyond them is asked for. */
+/** The bytes from `start` to `end` (exclusive) of a stream of parts; reads no part beyond them. */
 export async function* byteSlice(
   parts: AsyncIterable<Uint8Array>,
   { start, end }: { start: number; end: number },

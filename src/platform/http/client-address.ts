@@ -7,8 +7,8 @@ export type AddressRange = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 const FORWARDED_MAX = 20;
 
 /**
- * Whose call it is, as far as it is known: the connection's other end, or where that is a trusted proxy, the last address of
- * X-Forwarded-For that is no address. Entries before it may be forged.
+ * The caller's address: the connection's peer, or if that is a trusted proxy, the last address of X-Forwarded-For that is not a
+ * trusted proxy. Entries before it may be forged.
  */
 export function clientAddress(
   remote: string | undefined,
@@ -39,7 +39,7 @@ export function isWithin(address: string, ranges: readonly AddressRange[]): bool
   return ranges.some(([first, bits]) => parsed.kind() === first.kind() && parsed.match(first, bits));
 }
 
-/** IPv4 within IPv6 as IPv4; undefined for what is no address. */
+/** IPv4 within IPv6 as IPv4; undefined for an invalid address. */
 function plain(address: string): string | undefined {
   return ipaddr.isValid(address) ? ipaddr.process(address).toString() : undefined;
 }

@@ -136,7 +136,7 @@ function contains([network, bits]: Range, address: Address): boolean {
   return network.kind() === address.kind() && address.match(network, bits);
 }
 
-/** The ranges as they were written, each of which can be read. Throws FlowError `INVALID_SETTING` for one that cannot. */
+/** The ranges as written, after checking each. Throws FlowError `INVALID_SETTING` for an invalid one. */
 export function addressRanges(ranges: readonly string[]): readonly string[] {
   for (const text of ranges) parseRange(text);
   return ranges;

@@ -11,7 +11,7 @@ export interface GuiFile {
   contentType: string;
   /** Strong entity tag. */
   etag: string;
-  /** Its name has a hash of what is in it: it may be kept for ever. */
+  /** Its name contains a hash of its content: it may be cached for ever. */
   immutable: boolean;
 }
 
@@ -50,7 +50,7 @@ function contentOf(path: string, name: string, apiPrefix: string, publicPath: st
   const text = readFileSync(path, "utf8")
     .replace('name="flow-api" content="/api"', () => `name="flow-api" content="${before}${apiPrefix}"`)
     .replace('name="flow-path" content=""', () => `name="flow-path" content="${before}"`)
-    // The page is one file for many addresses: what it loads is named from the root.
+    // The page is one file for many addresses: it loads its files by absolute paths.
     .replaceAll('="./assets/', () => `="${before}/assets/`);
   return new TextEncoder().encode(text);
 }

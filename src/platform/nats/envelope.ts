@@ -5,7 +5,7 @@ export interface Envelope {
   expiresAt: number | undefined;
 }
 
-/** What an envelope begins with. No text does: of another program's values none is taken for one. */
+/** First bytes of an envelope. No text starts with them: values of other programs are not mistaken for one. */
 const MARK = [0x01, 0x66, 0x6c, 0x31] as const;
 /** The mark, and the expiry as a 64-bit float. */
 const HEADER_BYTES = MARK.length + 8;

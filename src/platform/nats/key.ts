@@ -1,6 +1,6 @@
 /**
- * A key as NATS takes it: one that it takes as it is stays readable for other programs, any other text is encoded behind a
- * `=`, with which no plain key begins.
+ * A key in NATS' alphabet: a valid one stays readable for other programs, any other text is encoded behind a `=`, with which no
+ * plain key begins.
  */
 export function encodeNatsKey(key: string): string {
   const isPlain = /^[\w/-][\w/=-]*(\.[\w/=-]+)*$/.test(key);

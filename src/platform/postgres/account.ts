@@ -6,10 +6,8 @@ import { type Account, runProgram } from "../system/run-program.ts";
 const NAME = "postgres";
 
 /**
- * The user that the embedded PostgreSQL runs as. It refuses to run as root, so root gets the system user `postgres`, made
- * when there is none. Other users run it as themselves: undefined.
- *
- * Throws `FlowError` UNAVAILABLE when the user cannot be made.
+ * The user that the embedded PostgreSQL runs as. It refuses to run as root, so root gets the system user `postgres`, created if
+ * it is missing. Other users run it as themselves: undefined. Throws `FlowError` UNAVAILABLE if the user cannot be created.
  */
 export async function postgresAccount(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;

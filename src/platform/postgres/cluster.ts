@@ -15,7 +15,7 @@ export const AUTH_NAME = `${SERVICE_NAME}_auth`;
 /** Comment on an account of a database that this program made for the playbooks of logins. */
 export const AUTH_NOTE = "flow: logins and access control, schema auth alone";
 
-/** Who may connect: the two roles, by password, from this machine. No other role, not even the superuser. */
+/** Allowed connections: the two roles, by password, from this machine. No other role, not even the superuser. */
 const SERVICE_ACCESS = `host all ${SERVICE_NAME} 127.0.0.1/32 scram-sha-256\n`;
 const AUTH_ACCESS = `host ${SERVICE_NAME} ${AUTH_NAME} 127.0.0.1/32 scram-sha-256\n`;
 
@@ -27,13 +27,11 @@ export interface ClusterPasswords {
 }
 
 /**
- * Makes the data folder with both roles and the service's database where there is none, completes one of an older version, and
- * gives the roles' passwords. The folder is made beside its place and renamed when it is complete, so that a start which was
- * interrupted is simply done again.
- *
- * A password is random, in a file that only its owner reads. A file that was deleted is made again with a new password.
- *
- * Only while no server runs in the folder. Throws `FlowError` UNAVAILABLE with PostgreSQL's own words.
+ * Creates the data folder with both roles and the service's database if it is missing, completes one of an older version, and
+ * returns the roles' passwords. The folder is created beside its place and renamed when it is complete, so that an interrupted
+ * start is simply repeated. A password is random, in a file that only its owner can read. A deleted file is written again with
+ * a new password. Call it only while no server runs in the folder. Throws `FlowError` UNAVAILABLE with PostgreSQL's own
+ * message.
  */
 export async function ensureCluster(
   place: PostgresPlace,
@@ -53,8 +51,8 @@ export async function ensureCluster(
 }
 
 /**
- * The passwords of a server that runs. Throws `FlowError` UNAVAILABLE when the file of the service's was deleted: making another
- * one takes a server that does not run.
+ * The passwords of a running server. Throws `FlowError` UNAVAILABLE if the file of the service's password was deleted: a new
+ * password needs a stopped server.
  */
 export async function readPasswords(place: PostgresPlace): Promise<ClusterPasswords> {
   const service = await kept(serviceFile(place));
@@ -69,8 +67,8 @@ async function createCluster(place: PostgresPlace, passwords: ClusterPasswords &
   await rm(draft, { recursive: true, force: true });
   await mkdir(draft, { mode: 0o700 });
   if (account !== undefined) await chown(draft, account.uid, account.gid);
-  // Names are ordered by bytes and letters are those of Unicode, whatever this machine's locale is. `trust` is initdb's
-  // default and never used: no server runs before the file of who may connect is ours.
+  // Names sort by bytes and letters are those of Unicode, whatever this machine's locale. `trust` is initdb's default and never
+  // used: no server runs before flow's pg_hba.conf is in place.
   const args = ["-D", draft, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"];
   const made = await runProgram(
     binaries.initdb,

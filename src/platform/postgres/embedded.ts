@@ -14,11 +14,11 @@ export interface EmbeddedPostgres {
   url: string;
   port: number;
   /**
-   * A second account, for the playbooks of logins: it may connect, and what else it may do is for the owner of a schema to say.
-   * Undefined: another process has been using the server since before there was such an account.
+   * A second account, for login playbooks: it may connect, and the owner of a schema decides what else it may do. Undefined:
+   * another process has been using the server since before there was such an account.
    */
   authAccount: { user: string; password: string } | undefined;
-  /** Where the data is: the folder that was asked for, or the one that its user can reach. */
+  /** The data folder: the requested one, or the one that its user can reach. */
   data: string;
   /** False: it ran already. Another process of this program uses the folder, or one was killed and left it running. */
   started: boolean;
@@ -33,7 +33,7 @@ export interface EmbeddedPostgres {
 export interface EmbeddedPostgresOptions {
   /** Folder of its data, password, port and log; made when absent. */
   folder: string;
-  /** Told what is worth knowing, a line each: a first start, a server that runs already. */
+  /** Called with messages for the log, a line each: a first start, a server that runs already. */
   log: (line: string) => void;
   /** It is started again whenever it dies, until `stop`. Default false. */
   keepRunning?: boolean;

@@ -52,7 +52,7 @@ export async function launch(place: PostgresPlace, wanted?: number): Promise<num
   }
 }
 
-/** Stops the server: sessions are ended, everything is written. One that is gone already is fine. */
+/** Stops the server: ends sessions and writes everything to disk. A server that is already gone is no error. */
 export async function shutDown(place: PostgresPlace): Promise<void> {
   if ((await findPostmaster(place.data)) === undefined) return;
   const { code, output } = await pgCtl(place, ["stop", "-m", "fast", "-w", "-t", String(STOP_SECONDS), "-s"]);
@@ -61,8 +61,8 @@ export async function shutDown(place: PostgresPlace): Promise<void> {
 }
 
 /**
- * The server that runs and takes connections in a place, once one that starts, recovers or stops has done so. A file that a
- * killed server left, naming what is now another program, is removed.
+ * The running server of a place once it takes connections, after a start, recovery or stop has finished. A file left by a
+ * killed server, with the process id of another program by now, is removed.
  */
 export async function settledPostmaster(place: PostgresPlace): Promise<Postmaster | undefined> {
   for (let waitedMs = 0; ; waitedMs += SETTLE_POLL_MS) {
@@ -81,7 +81,7 @@ export async function settledPostmaster(place: PostgresPlace): Promise<Postmaste
   }
 }
 
-/** The port of the last time, so that what was noted somewhere stays true; another one when it is taken. */
+/** The same port as last time, so that noted addresses stay valid; another one if it is taken. */
 async function choosePort(place: PostgresPlace, mayBeOld: boolean): Promise<number> {
   const kept = mayBeOld ? Number(await readFile(portFile(place), "utf8").catch(() => "0")) : 0;
   return (await freePort(kept)) ?? (await freePort(0)) ?? 0;
@@ -102,7 +102,7 @@ function pgCtl({ account, binaries, data }: PostgresPlace, args: readonly string
   return runProgram(binaries.pgCtl, [...args, "-D", data], { account });
 }
 
-/** A log of more than 1 MiB is put aside, in the place of the one that was before. */
+/** A log of more than 1 MiB is renamed, replacing the previous one. */
 async function turnLog(place: PostgresPlace): Promise<void> {
   const { size } = await logSize(place);
   if (size > LOG_BYTES_MAX) await rename(logFile(place), `${logFile(place)}.old`);

@@ -43,7 +43,7 @@ async function tryLock(file: string, ownMark: string): Promise<boolean> {
   }
 }
 
-/** Removes the lock with this content. One that another process put there in between is put back. */
+/** Removes the lock with this content. A lock that another process created in between is put back. */
 async function removeLock(file: string, content: string): Promise<void> {
   const aside = `${file}.${randomBytes(8).toString("hex")}`;
   try {

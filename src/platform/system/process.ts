@@ -14,8 +14,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * False when the process certainly does not run this program: it runs another one, or it has ended and its parent has not
- * taken notice, which in containers may never happen. True also where the system does not tell.
+ * False if the process certainly does not run this program: it runs another one, or it is a zombie, which in containers may
+ * stay for ever. True also if the system does not say.
  */
 export async function mayRun(program: string, pid: number): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => undefined);

@@ -28,7 +28,7 @@ export function runProgram(
   const inherited = Object.entries(inheritedEnvironment()).filter(([name]) => !name.startsWith("PG"));
   const child = spawn(file, args, {
     ...options.account,
-    // The folder of this process may be one that the other user cannot enter.
+    // The other user may not be able to enter this process's folder.
     cwd: options.folder ?? "/",
     env: { ...Object.fromEntries(inherited), LC_ALL: "C" },
     stdio: "pipe",

@@ -11,7 +11,7 @@ export interface GatewayMetrics extends RequestMetrics {
   expose(): Promise<{ contentType: string; text: string }>;
 }
 
-/** A registry of its own, so that a server in the same process does not count for it. */
+/** A separate registry, so that a server in the same process does not count for it. */
 export function createGatewayMetrics(): GatewayMetrics {
   const registry = new Registry();
   const registers = [registry];

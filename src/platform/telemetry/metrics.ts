@@ -29,7 +29,7 @@ export interface Metrics extends ResultMetrics, RequestMetrics {
 export type ReaperReason = "pending" | "worker" | "timeout";
 const REAPER_REASONS: readonly ReaperReason[] = ["pending", "worker", "timeout"];
 
-/** A registry of its own, so that two servers in one process (tests) do not count for each other. */
+/** A separate registry, so that two servers in one process (tests) do not count for each other. */
 export function createMetrics(sources: { queueDepth?: () => number } = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];

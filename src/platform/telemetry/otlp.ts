@@ -1,4 +1,4 @@
-/** A span as far as the wire form needs it. */
+/** The fields of a span that the wire form needs. */
 export interface OtlpSpan {
   traceId: string;
   spanId: string;
@@ -22,7 +22,7 @@ const TEXT_MAX = 1_024;
 
 /**
  * The body of `POST v1/traces` in the protocol's JSON form, which is stable since OTLP 1.0. Written here and not by the SDK:
- * its spans are live objects with ids of its own, and ours end in another process than they begin in.
+ * its spans are live objects with their own ids, and ours end in another process than they begin in.
  */
 export function otlpRequest(resource: Readonly<Record<string, string>>, spans: readonly OtlpSpan[]): object {
   return {

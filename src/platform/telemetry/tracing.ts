@@ -39,7 +39,7 @@ export function openTracing(options: TracingOptions): Tracing {
   let sending: Promise<void> | undefined;
 
   const failed = (batch: readonly OtlpSpan[], why: string) => {
-    // Tried once: what comes later is worth as much, and a collector that is away must not cost memory.
+    // Tried once: newer spans are worth as much, and an unavailable collector must not cost memory.
     dropped += batch.length;
     if (!isAway) logger.warn({ endpoint, spans: batch.length }, `spans could not be sent: ${why}`);
     isAway = true;

@@ -10,7 +10,7 @@ import type { DoctorDatabase } from "../../services/diagnosis/doctor.ts";
 const CONNECT_SECONDS = 5;
 /** Longest wait for an answer to a statement that does nothing. */
 const PING_MS = 10_000;
-/** Longest statement; each check has a shorter limit of its own. */
+/** Longest statement; each check has a shorter limit. */
 const STATEMENT_MS = 10_000;
 
 /** The database of this DSN, opened at its first use. Throws `FlowError` INVALID_INPUT for an invalid DSN. */

@@ -41,7 +41,7 @@ export async function openDoctor(config: DoctorConfig, home: DoctorHome, folder:
     },
     openDatabase(dsn = own) {
       if (dsn === undefined) return undefined;
-      // The keys are those of the doctor's own database; of another one nothing is known.
+      // The keys belong to the doctor's own database; those of another database are unknown.
       const isOwn = own === undefined || dsn === own;
       const limits = { hardTimeoutMs: config.reaperHardTimeoutMs };
       return openDoctorDatabase(dsn, { keyIds: isOwn ? keyIds : undefined, disk: () => diskRoom(data), limits });

@@ -20,7 +20,7 @@ export function checkGateway(config: Config, host: string, logger: Logger): void
     logger.warn({}, "no page but the gateway's own may call: set CORS_ALLOWED_ORIGINS for pages elsewhere");
 }
 
-/** Why a gateway with these settings would be open to anybody, a sentence each. */
+/** Why a gateway with these settings would be open to the public, a sentence each. */
 export function gatewayProblems(config: Config, host: string): string[] {
   const { authBypass, authBypassAnywhere, idpDomains, idpAudience, serverToken, gatewayInternalHost } = config;
   const isOpen = [host, gatewayInternalHost ?? host].some((address) => !isLoopback(address));

@@ -116,7 +116,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   return { url: listener.url, callbackUrl, serverUrl };
 }
 
-/** What both listeners of a gateway tell of. */
+/** Logging, metrics and ids that both listeners of a gateway share. */
 interface Instruments {
   logger: Logger;
   metrics: GatewayMetrics;

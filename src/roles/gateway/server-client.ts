@@ -9,9 +9,9 @@ export interface GatewayServer {
   startLogin(input: LoginInput, idempotencyKey: string): Promise<string>;
   /** Resolves with the status of the execution when it has ended. */
   ended(executionId: string, signal: AbortSignal): Promise<string>;
-  /** Whose session it is; undefined for one that is not valid. */
+  /** The user of a session; undefined if it is not valid. */
   session(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
-  /** Ends a session. Throws `FlowError` UNAUTHENTICATED for one that is not valid. */
+  /** Ends a session. Throws `FlowError` UNAUTHENTICATED if it is not valid. */
   revoke(tokenSha256: string): Promise<void>;
   /** Whether the session's user may. Throws `FlowError` UNAUTHENTICATED for a session that is not valid. */
   isAllowed(tokenSha256: string, access: { action: string; path: string }): Promise<boolean>;
@@ -96,7 +96,7 @@ function accepted(reply: ServerReply): unknown {
   throw new FlowError("UNAVAILABLE", `The gateway cannot ask the server: ${why}`, { cause: refusal(reply) });
 }
 
-/** The refusal of a key that came with another body before; any other 422 is a fault of what was sent. */
+/** The refusal of a key that was used with another body; any other 422 is an error in the request. */
 function isUsedKey({ status, body }: ServerReply, key: string): boolean {
   const detail = isJsonObject(body) ? own(body, "detail") : undefined;
   return status === 422 && isJsonObject(detail) && own(detail, "idempotency_key") === key;

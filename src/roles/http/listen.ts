@@ -47,8 +47,8 @@ export interface Slowest {
 /** A client that takes longer holds a connection for nothing. Node looks each 30 s by itself. */
 const SLOWEST: Slowest = { headersMs: 10_000, requestMs: 30_000, lookMs: 2_000 };
 /**
- * A connection idles this long. Proxies usually keep theirs for 60 s, and must be the one that closes: else it may
- * send a call down a connection that ends at that moment.
+ * How long a connection may be idle. Proxies usually keep theirs for 60 s, and must close first: else they may send a call down
+ * a connection that ends at that moment.
  */
 const KEEP_ALIVE_MS = 75_000;
 /** Requests under way get this long to end; then their connections are cut. Below the limit of the lifecycle's parts. */

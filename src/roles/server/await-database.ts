@@ -36,7 +36,7 @@ export async function awaitDatabase<T>(
       return done;
     } catch (error) {
       const away = unavailable(error);
-      // What a part has put into words of its own, such as a migration that failed, stands.
+      // A part's own error message, such as that of a failed migration, stays as it is.
       if (away === undefined || (error instanceof FlowError && error.code !== "UNAVAILABLE")) throw error;
       if (isRefused(error)) throw refused(place, error);
       if (Date.now() - loggedAt >= LOG_MS) {

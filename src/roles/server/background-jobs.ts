@@ -33,7 +33,7 @@ export interface UpkeepDeps {
   lifecycle: Lifecycle;
 }
 
-/** A server that takes this long to work out what follows from a batch is taken for dead, and another one does it too. */
+/** A server that takes this long to process a batch counts as dead, and another one processes it too. */
 const BATCH_IDLE_MS = 5_000;
 /** Interval of the search for ready commands whose notice was lost: what another server gives back is taken within a second. */
 const POLL_MS = 700;

@@ -23,7 +23,7 @@ export interface FindDatabaseDeps {
 /** The database of a server, and how it is reached. */
 export interface FoundDatabase {
   url: string;
-  /** Past a pooler: for what needs a session of its own. Undefined: there is no such way. */
+  /** Past a pooler: for work that needs a session. Undefined: there is no such way. */
   sessionUrl: string | undefined;
   /** Of pools on `url`. */
   options: Pick<DatabaseOptions, "pooled" | "prepare">;
@@ -34,7 +34,7 @@ export interface FoundDatabase {
   place: string;
 }
 
-/** Starts the embedded PostgreSQL, or waits for the one that is named, and finds out how it is reached. */
+/** Starts the embedded PostgreSQL, or waits for the configured one, and finds out how it is reached. */
 export async function findDatabase(deps: FindDatabaseDeps): Promise<FoundDatabase> {
   const { config, logger } = deps;
   const { databaseUrl, databaseDirectUrl } = config;

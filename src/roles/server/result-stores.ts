@@ -33,10 +33,9 @@ export interface StoreDeps {
 }
 
 /**
- * The stores of results that settings ask for, besides the disk and the database, which are always there. Each is looked at:
- * one that is wrongly set up ends the start, one that does not answer now does not.
- *
- * Throws `FlowError` INVALID_SETTING with every setting that is missing, and for what a store says of its settings.
+ * The configured result stores, besides the disk and the database, which always exist. Each is checked: a wrong setting ends
+ * the start, a store that does not answer now does not. Throws `FlowError` INVALID_SETTING with every missing setting, and for
+ * a setting that a store refuses.
  */
 export async function openResultStores(deps: StoreDeps): Promise<PayloadStore[]> {
   const { config, keyValue, lifecycle, logger } = deps;

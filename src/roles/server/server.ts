@@ -118,7 +118,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
     metrics,
     tokens,
     loopback,
-    // Without tokens everybody whom the proxy lets through could do anything.
+    // Without tokens everyone whom the proxy lets through could do anything.
     publicAddress: config.serverToken === undefined && !config.authDisabled ? undefined : own,
     gui,
     version: deps.version,
@@ -130,7 +130,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
     { host, port, ...publicPathOf(config, own) },
   );
   lifecycle.add("the HTTP server", () => listener.close());
-  // Who waits for something is answered, so that the HTTP server can end.
+  // Waiting requests are answered, so that the HTTP server can end.
   lifecycle.add("waiting requests", () => stopping.abort());
   openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
   return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined };

@@ -174,7 +174,7 @@ function listenForSessions(url: string, { began, changed, lost }: SessionChanges
   });
 }
 
-/** What other servers tell of is looked up: a notice is a hint, and may be forged. */
+/** Notices of other servers are checked in the database: a notice is a hint, and may be forged. */
 function hear(
   broker: Broker,
   { orchestrator, cancelNotices }: Pick<Service, "orchestrator" | "cancelNotices">,
@@ -193,7 +193,7 @@ function hear(
   });
 }
 
-/** The reaper; where it is switched off, one that sweeps when an operator asks for it. */
+/** The reaper; if it is switched off, one that sweeps on request only. */
 function openReaper(
   config: Config,
   deps: { database: Database; broker: Broker; metrics: Metrics; logger: Logger; processor: string },

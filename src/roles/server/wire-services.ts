@@ -70,7 +70,7 @@ export type ServiceConfig = Pick<
 /** What the service is made of. */
 export interface ServiceDeps {
   database: Database;
-  /** A pool of its own for writing; default: `database`. */
+  /** A separate pool for writing; default: `database`. */
   flushDatabase?: Database;
   /** Reads large playbooks. */
   documents: Documents;
@@ -198,7 +198,7 @@ export function createService(deps: ServiceDeps): Service {
   };
 }
 
-/** The results, in all stores that there are. */
+/** The results, in all configured stores. */
 function resultsOf(deps: ServiceDeps, isOver: (executionId: string, step: string) => Promise<boolean>): Results {
   const { database, config, resultsFolder, stores = [], resultsObserver } = deps;
   return createResults({

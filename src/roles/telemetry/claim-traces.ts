@@ -9,7 +9,7 @@ import type { ClaimedWork } from "../../ports/work-server.ts";
 import type { EventOf, FlowEvent } from "../../schema/words/event.ts";
 import type { ClaimTrace } from "../../worker/loop/run-claimed-command.ts";
 
-/** Spans of what a worker does: one of each claim that ended, and within it one of each run of a task. */
+/** Spans of a worker: one for each claim that ended, and within it one for each run of a task. */
 export function createClaimTraces(
   tracing: Pick<Tracing, "end">,
   worker: string,

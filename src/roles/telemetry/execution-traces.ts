@@ -38,7 +38,7 @@ export function createExecutionTraces({
     },
     ended({ trace, executionId, path, status, startedAt, endedAt, error }) {
       const context = parseTraceparent(trace?.context);
-      // Started without a trace of ours: the context is the caller's own.
+      // The execution has no trace of its own: the context is the caller's.
       if (context === undefined || !context.sampled || context.spanId !== spanIdOf(executionId)) return;
       tracing.end({
         traceId: context.traceId,

@@ -7,7 +7,7 @@ import type { OrchestratorObserver } from "../../services/orchestration/orchestr
 import type { OwnNotices } from "../../services/workers/own-notices.ts";
 import type { ExecutionTraces } from "./execution-traces.ts";
 
-/** Turns what advancing tells of into numbers, log lines, and notices for other servers. */
+/** Turns the orchestrator's events into metrics, log lines, and notices for other servers. */
 export function createObserver(deps: {
   metrics: Metrics;
   logger: Logger;

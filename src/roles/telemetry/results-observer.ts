@@ -2,7 +2,7 @@ import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { ResultMetrics } from "../../platform/telemetry/result-metrics.ts";
 import type { ResultsObserver } from "../../services/results/observer.ts";
 
-/** Turns what stored results tell of into numbers and log lines. */
+/** Turns the result store's events into metrics and log lines. */
 export function createResultsObserver(metrics: ResultMetrics, logger: Logger): ResultsObserver {
   return {
     stored: metrics.resultStored,

@@ -2,7 +2,7 @@ import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { ClaimedWork } from "../../ports/work-server.ts";
 import type { WorkerEvent } from "../../worker/worker-event.ts";
 
-/** Makes log lines and counters of what happens in a worker: a worker has no port that could be asked for them. */
+/** Turns a worker's events into log lines and counters: a worker has no port to scrape. */
 export interface WorkerLog {
   record(event: WorkerEvent): void;
   /** Counters since the start: commands, given up, mean milliseconds of a command, requests that were tried again. */

@@ -14,7 +14,7 @@ export interface WorkerProcessParts {
   logger: Logger;
 }
 
-/** A worker in a process of its own, which is started again whenever it dies. */
+/** A worker in a separate process, which is restarted whenever it dies. */
 export interface WorkerProcess {
   /**
    * Resolves when the worker does its work for the first time. Rejects with `FlowError` INVALID_SETTING when it ends because it
@@ -28,7 +28,7 @@ export interface WorkerProcess {
 /** Delays before a worker that died is started again: doubling from 0.5 s to 30 s. */
 const FIRST_MS = 500;
 const LONGEST_MS = 30_000;
-/** A worker that lived as long is no longer one that dies at its start. */
+/** A worker that has lived this long did not die at its start. */
 const STABLE_MS = 60_000;
 /** Exit code of a program whose settings cannot be used. */
 const UNUSABLE_SETTINGS = 2;

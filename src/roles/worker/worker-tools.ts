@@ -15,7 +15,7 @@ export interface WorkerTools {
   secretSource: SecretSource;
   /** Kinds of task that it runs. */
   capabilities: readonly string[];
-  /** Kinds that it claims; undefined: whatever there is. Kinds that nothing runs are among them: such a step is to fail. */
+  /** Kinds that it claims; undefined: all. Kinds without a driver are among them: such a step must fail. */
   claims: readonly string[] | undefined;
 }
 
@@ -25,8 +25,8 @@ const ARTIFACT_MS = 120_000;
 const UNDRIVEN = ["playbook", "workbook"];
 
 /**
- * The tools of a worker. Unless settings say otherwise it runs every kind but `shell` and reaches no private address: what its
- * server sends may come from anybody who may register playbooks.
+ * The tools of a worker. By default it runs every kind but `shell` and reaches no private address: any user who may register
+ * playbooks decides what it runs.
  */
 export function createWorkerTools(config: Config, server: RetryParts): WorkerTools {
   const kinds = toolKinds(config);

@@ -7,7 +7,10 @@ import { serve } from "../http/serve.ts";
 import { pathId } from "../http/validate.ts";
 import { actorOf, userOf } from "./users.ts";
 
-/** Sessions of logins. A user without the permission manage_users ends their own alone; another one counts as ended. */
+/**
+ * Login sessions. A user without the permission manage_users can end only their own; for others the answer is the same as for
+ * an ended one.
+ */
 export function loginSessionRoutes(sessions: LoginSessions, users: Pick<Users, "find">) {
   return serve(LOGIN_SESSION_ROUTES, {
     list: async ({ query: { limit, cursor, user, is_live }, json }) => {

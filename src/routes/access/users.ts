@@ -65,7 +65,7 @@ function userIn(c: Context) {
   return userOf(c.req.param("user") ?? "");
 }
 
-/** A user by what a caller calls them. Throws `FlowError` NOT_FOUND for text that is neither an id nor an address. */
+/** Finds a user by id or address. Throws `FlowError` NOT_FOUND for any other text. */
 export function userOf(text: string) {
   const parsed = v.safeParse(UserInAddress, text);
   if (parsed.success) return parsed.output;

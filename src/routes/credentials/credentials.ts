@@ -16,10 +16,10 @@ export function credentialRoutes(credentials: Credentials) {
     },
     read: async ({ query: { include_data, execution_id }, params, json }, c) => {
       const identifier = params.identifier;
-      // No cache on the way may keep it, and none has a use for the record alone.
+      // Caches on the way must not keep it.
       c.header("cache-control", "no-store");
       if (include_data !== "true") return json(recordOf(await credentials.find(identifier)));
-      // A user who may store a credential gives it to playbooks; only workers and operators read its content.
+      // A user who may store a credential makes it available to playbooks; only workers and operators read its content.
       if (c.var.role === "user") throw new FlowError("FORBIDDEN", "No user is shown the data of a credential");
       const { record, data } = await credentials.read(identifier, callerOf(c, CREDENTIAL_ROUTES.read), {
         ...(execution_id !== undefined && { executionId: execution_id }),

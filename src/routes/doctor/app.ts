@@ -68,7 +68,7 @@ export function createDoctorApp(deps: DoctorAppDeps) {
         const body = parseJson(await readBody(c.req.raw, BODY_BYTES_MAX)) as Json;
         return await answerMcp(deps, c.req.raw, body);
       })
-      // A client asks for a stream of what a server tells by itself, and ends its session: here is neither.
+      // Clients request a stream of server-initiated messages, and end their session: this server has neither.
       .on(["GET", "DELETE"], "/mcp", (c) => {
         c.header("allow", "POST");
         return c.json(
@@ -88,8 +88,8 @@ function noSuchRoute(c: Context): never {
 }
 
 /**
- * Lets callers with the token in, and everybody to `open`. Without a token there is no authentication: then the doctor listens on
- * loopback only. Looking is guarded too: a caller may name a server and a database that the doctor is to connect to.
+ * Lets callers with the token in, and everyone to `open`. Without a token there is no authentication: then the doctor listens
+ * on loopback only. Reading is guarded too: a caller may name a server and a database that the doctor is to connect to.
  */
 function tokenGuard(token: Secret | undefined, open: string): MiddlewareHandler<RouteEnvironment> {
   const isExpected = token === undefined ? undefined : tokenMatcher(token);

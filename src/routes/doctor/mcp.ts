@@ -17,8 +17,8 @@ export interface DoctorMcpDeps {
 }
 
 /**
- * Answers one message of an MCP client (streamable HTTP). Each request has a server of its own and no session: the tools keep
- * nothing between two calls, so that a client may go on after a restart without noticing.
+ * Answers one message of an MCP client (streamable HTTP). Each request gets a new server without a session: the tools keep no
+ * state between two calls, so that a client does not notice a restart.
  */
 export async function answerMcp(deps: DoctorMcpDeps, request: Request, body: Json): Promise<Response> {
   const server = doctorServer(deps);

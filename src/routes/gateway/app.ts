@@ -49,7 +49,7 @@ export function createGatewayApp(deps: GatewayAppDeps) {
     const remote = env?.incoming?.socket.remoteAddress;
     const client = clientAddress(remote, c.req.header("x-forwarded-for"), deps.trustedProxies);
     if (client !== undefined) c.set("client", client);
-    // In plain sight of everybody who looks at any answer.
+    // Public to everyone who looks at any answer.
     if (deps.proxy.bypass) c.header("x-flow-auth-bypass", "true");
     await next();
   });

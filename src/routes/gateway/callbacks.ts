@@ -24,10 +24,9 @@ export interface CallbackAppDeps {
 }
 
 /**
- * Callbacks of the system playbooks (interface specification, Gateway), on a listener that only workers reach, and what
- * watches the gateway. A callback needs the internal token, a request that is still waiting, and to come from the execution
- * that the request was given to.
- * The asynchronous route answers before anybody has looked at what it brings.
+ * Callbacks of the system playbooks (interface specification, Gateway), on a listener that only workers reach, and health and
+ * metrics. A callback needs the internal token, a request that is still waiting, and to come from the execution that the
+ * request was given to. The asynchronous route answers before the content is checked.
  */
 export function createCallbackApp({ callbacks, token, ...deps }: CallbackAppDeps) {
   const app = new Hono<RouteEnvironment>();

@@ -73,7 +73,7 @@ export function unknownOrigin(origin: string): FlowError {
   return new FlowError("FORBIDDEN", `Pages of '${origin.slice(0, 200)}' may not call this gateway; ${hint}`);
 }
 
-/** Else a page of any name that resolves to this machine could call as if it were one of its own (DNS rebinding). */
+/** Otherwise a page under any name that resolves to this machine could call as if it were same-origin (DNS rebinding). */
 function checkHost(host: string, hosts: ReadonlySet<string>): void {
   const name = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : undefined;
   if (name !== undefined && (isLoopback(name.hostname) || hosts.has(name.host))) return;

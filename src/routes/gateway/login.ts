@@ -24,7 +24,7 @@ export interface LoginRouteDeps {
   /** With whom people log in, and why not where one does not answer. */
   providers(): Promise<readonly ListedProvider[]>;
   check(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
-  /** Ends a session. Throws `FlowError` UNAUTHENTICATED for one that is not valid. */
+  /** Ends a session. Throws `FlowError` UNAUTHENTICATED if it is not valid. */
   revoke(tokenSha256: string): Promise<void>;
   /** Whether the session's user may do something with a path. Throws `FlowError` UNAUTHENTICATED for no session. */
   isAllowed(tokenSha256: string, request: { action: string; path: string }): Promise<boolean>;
@@ -135,7 +135,7 @@ function refuseUnknownOrigin(c: Context<GatewayEnvironment>): void {
   if (origin !== undefined && c.var.isAllowedOrigin !== true) throw unknownOrigin(origin);
 }
 
-/** `2026-06-01T12:00:00.000`, in UTC, as the specification has it. */
+/** `2026-06-01T12:00:00.000`, in UTC, as the specification requires. */
 function withoutZone(ms: number): string {
   return new Date(ms).toISOString().slice(0, -1);
 }

@@ -166,7 +166,7 @@ function streamOf(body: Readable, ending: AbortSignal | undefined): ReadableStre
   );
 }
 
-/** Up to its limit. One that says its length is read at once, any other passes as it comes and is counted on its way. */
+/** Up to its limit. A body with a length is read at once, any other is streamed and counted on its way. */
 async function bodyOf(request: Request): Promise<Uint8Array | AsyncIterable<Uint8Array> | undefined> {
   if (request.method === "GET" || request.method === "HEAD") return undefined;
   if (request.headers.has("content-length")) return await readBody(request, BODY_BYTES_MAX);
@@ -174,8 +174,9 @@ async function bodyOf(request: Request): Promise<Uint8Array | AsyncIterable<Uint
 }
 
 /**
- * What the server may hear of a caller: a list of what its routes read, so that no header of a caller can pass for one of this
- * gateway or of a proxy (`authorization`, `x-flow-…`, `x-forwarded-…`, `cookie`, hop-by-hop ones, those that `connection` names).
+ * Request headers that are passed to the server: a list of those that its routes read, so that no caller's header can be taken
+ * for one of this gateway or of a proxy (`authorization`, `x-flow-…`, `x-forwarded-…`, `cookie`, hop-by-hop ones, those that
+ * `connection` names).
  */
 const REQUEST_HEADERS = [
   "accept",
@@ -191,7 +192,7 @@ const REQUEST_HEADERS = [
   "user-agent",
 ];
 
-/** What a caller may hear of the server. Who may read an answer is said by this gateway alone. */
+/** Response headers that are passed to the caller. This gateway alone sets the CORS headers. */
 const ANSWER_HEADERS = [
   "accept-ranges",
   "allow",

@@ -11,10 +11,9 @@ export const SESSION_COOKIE = "session_token";
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /**
- * The SHA-256 of the session's token that a call brings. `Authorization: Bearer`, `X-Session-Token` and the cookie are looked at
- * in this order: the first that is there decides. A cookie is sent by browsers whatever page calls, so with one a call that
- * changes something must come from a page that may. Throws `FlowError` UNAUTHENTICATED without a token or with one that cannot
- * be one, FORBIDDEN for a page that may not.
+ * The SHA-256 of a call's session token. `Authorization: Bearer`, `X-Session-Token` and the cookie are read in this order: the
+ * first one present decides. Browsers send a cookie whatever page calls, so a call with one that changes something must come
+ * from an allowed origin. Throws `FlowError` UNAUTHENTICATED without a valid token, FORBIDDEN for another origin.
  */
 export function sessionOf(c: Context<GatewayEnvironment>): string {
   const { token, isCookie } = tokenOf(c);

@@ -73,7 +73,7 @@ async function decide(
     const isReference = "executionId" in subject && subject.ref !== undefined;
     throw new FlowError(isReference ? "REFERENCE_NOT_AVAILABLE" : "NOT_FOUND", `There is no ${described}`);
   }
-  // Who may not see it learns from the answer that it is there, not what it is called.
+  // The answer reveals that it exists, but not its path.
   await permit(c, user, { action, path, described }, deps);
 }
 
@@ -93,7 +93,7 @@ function permitted(
   const has = wanted.find((permission) => user.permissions.includes(permission));
   if (has !== undefined) {
     c.set("rule", `permission ${has}`);
-    // A use case that is audited writes a row of its own.
+    // An audited use case writes its own row.
     if (route.audit === undefined) deps.audit.noted(audited(callerOf(c, route), action, c.req.path));
     return;
   }

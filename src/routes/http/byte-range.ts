@@ -30,7 +30,7 @@ export function requestedRange(
   return { start, end: last === "" ? bytes : Math.min(Number(last) + 1, bytes) };
 }
 
-/** Whether an `If-None-Match` header names this version: its reader has it. */
+/** Whether an `If-None-Match` header names this version: its client has it. */
 export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = (ifNoneMatch ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return tags.includes(etag) || tags.includes("*");

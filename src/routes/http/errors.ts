@@ -10,8 +10,8 @@ import type { RouteEnvironment } from "./request-context.ts";
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Turns whatever a route threw into its answer. The status is that of the error's code ({@link ERROR_STATUS}); what has no
- * code of ours is 503 when the database could not be asked, else 500, and its message stays in the log: it may hold SQL.
+ * Turns an error of a route into its answer. The status is that of the error's code ({@link ERROR_STATUS}); an error without a
+ * code is 503 if the database is unavailable, else 500, and its message stays in the log: it may contain SQL.
  */
 export function errorAnswers(deps: {
   logger: Logger;

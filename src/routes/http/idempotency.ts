@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { IDEMPOTENCY_KEY_MAX } from "../../schema/api/events.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
-/** The `Idempotency-Key` of a request, or null. Throws `FlowError` INVALID_INPUT for one that is too long or not printable. */
+/** The `Idempotency-Key` of a request, or null. Throws `FlowError` INVALID_INPUT if it is too long or not printable. */
 export function idempotencyKey(c: Context): string | null {
   const key = c.req.header("idempotency-key") ?? "";
   if (key === "") return null;

@@ -33,8 +33,8 @@ export interface RouteEnvironment {
 }
 
 /**
- * The route that answers this request, as `GET /api/health`, or undefined when none does. It is what the router found, so
- * that no spelling of an address (case, encoded or doubled slashes) can pass for another route than the one that runs.
+ * The route that answers this request, such as `GET /api/health`, or undefined without one. It is what the router matched, so
+ * that no spelling of an address (case, encoded or doubled slashes) can be taken for another route than the one that runs.
  */
 export function routeOf(c: Context): string | undefined {
   const handler = matchedRoutes(c)[handlerIndex(c)];

@@ -25,7 +25,7 @@ export function requests(deps: {
     const { status } = c.res;
     const route = routeOf(c) ?? "none";
     const { method } = c.req;
-    // Any text can be a method: each would be a series of its own, for ever.
+    // A method can be any text: each would be another series, for ever.
     deps.metrics.requestDone({ method: METHODS.has(method) ? method : "other", route, status }, seconds);
     const fields = { request_id: requestId, caller: c.get("role"), status, ms: Math.round(seconds * 1e6) / 1e3 };
     // Addresses without their query: what a caller put there by mistake does not belong into a log.
@@ -38,7 +38,7 @@ export function requests(deps: {
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /**
- * Refuses a body that says it is too long for its route, before authentication. One that does not say (chunked) is
+ * Refuses a body whose announced length is too large for its route, before authentication. A body without a length (chunked) is
  * counted while it is read, which only happens for callers who may call the route.
  */
 export function bodyLimit(bytesMaxOf: (route: string | undefined) => number): MiddlewareHandler {

@@ -3,7 +3,7 @@ import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { maskSealed } from "../../schema/words/sealed.ts";
 import { type Listening, listening } from "./client-signal.ts";
 
-/** One event of a stream, as the HTML standard has it. */
+/** One event of a stream (HTML standard). */
 export interface ServerSentEvent {
   event?: string;
   /** What a client that reconnects sends as `Last-Event-ID`. */
@@ -104,7 +104,7 @@ function textOf({ event, id, data }: ServerSentEvent): string {
   return `${lines.join("\n")}\n\n`;
 }
 
-/** What is not an error of ours may hold a statement. */
+/** An error from outside flow may contain a statement. */
 function told(error: unknown): { error: string; code: string } {
   if (error instanceof FlowError) return { error: messageOf(error), code: error.code };
   return { error: "The server could not go on; connect again", code: "UNAVAILABLE" };

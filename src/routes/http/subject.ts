@@ -16,8 +16,8 @@ export interface CallInput {
 export type Subject = { path: string } | { catalogId: string } | { executionId: string; ref?: string };
 
 /**
- * Reads a call's subject from its validated input. Throws `FlowError` NOT_FOUND or REFERENCE_NOT_AVAILABLE for what can name
- * none: where nothing is decided, nothing is answered.
+ * Reads a call's subject from its validated input. Throws `FlowError` NOT_FOUND or REFERENCE_NOT_AVAILABLE for input that
+ * cannot name one: without a decision there must be no answer.
  */
 export type SubjectOf = (input: CallInput) => Subject;
 

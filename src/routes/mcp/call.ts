@@ -15,7 +15,7 @@ import type { ResumePoint } from "./resume.ts";
 /** What surrounds a call: the request that it came with. */
 export interface CallRoom {
   session: string | undefined;
-  /** Where the client would go on; absent for one that cannot. */
+  /** Where the client can resume; absent if it cannot. */
   point: ResumePoint | undefined;
   listen(): Listening;
   /** For a user: see {@link shownNow}. */
@@ -60,7 +60,10 @@ export async function callTool(
   }
 }
 
-/** What the model can read and mend is a result of the tool; an unknown tool and a fault of ours are errors of the protocol. */
+/**
+ * Errors that the model can read and fix are results of the tool; an unknown tool and an internal error are errors of the
+ * protocol.
+ */
 function refusalOf(error: unknown, { unavailable }: McpParts): FlowError | undefined {
   if (!(error instanceof FlowError)) return unavailable(error);
   return error.code === "NOT_FOUND" || ERROR_STATUS[error.code] === 500 ? undefined : error;

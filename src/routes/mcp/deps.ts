@@ -15,7 +15,7 @@ export interface McpParts {
   stopping: AbortSignal;
   /** Of the program. */
   version: string;
-  /** The refusal for an error that says "the database is away"; undefined for one that is a fault. */
+  /** The answer to an error that means "the database is unavailable"; undefined for other errors. */
   unavailable(error: unknown): FlowError | undefined;
   logger: Pick<Logger, "error">;
 }

@@ -82,7 +82,7 @@ function noSession(c: Context): Response {
   return rpcError(c, 404, -32_001, "There is no such session: initialize a new one");
 }
 
-/** Undefined for what is no JSON. Throws `FlowError` TOO_LARGE. */
+/** Undefined for invalid JSON. Throws `FlowError` TOO_LARGE. */
 async function bodyOf(c: Context): Promise<unknown> {
   try {
     return parseJson(await readBody(c.req.raw, BODY_BYTES_MAX));

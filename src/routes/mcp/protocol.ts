@@ -142,7 +142,7 @@ function reasonOf(text: string | undefined): string {
 const INVALID_PARAMS = -32_602;
 const INTERNAL_ERROR = -32_603;
 
-/** An error as clients get it. An error without a code of ours may contain a statement: its message stays in the log. */
+/** The error for the client. The message of an error without a code may contain a statement: it stays in the log. */
 export function reason(
   error: unknown,
   c: Context<RouteEnvironment>,

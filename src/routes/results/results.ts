@@ -111,7 +111,7 @@ function describe(c: Context, ref: string, contentType: string): void {
   c.header("content-security-policy", "sandbox; default-src 'none'");
 }
 
-/** Parts are read as fast as the caller takes them; one who leaves ends the reading. */
+/** Parts are read as fast as the client takes them; a disconnect ends the reading. */
 function streamOf(parts: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = parts[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>({

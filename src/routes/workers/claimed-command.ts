@@ -17,7 +17,7 @@ export function commandAnswer({ command, attempt, leaseExpiresAt, tool, spec }: 
     lease_expires_at: new Date(leaseExpiresAt).toISOString(),
     tool,
     spec,
-    // Records of ours, of JSON all through.
+    // Records that flow wrote, JSON throughout.
     context: context as unknown as JsonObject,
     ...(loop !== undefined && { loop: loop as unknown as JsonObject }),
     ...(claim !== undefined && { claim }),

@@ -19,10 +19,9 @@ export interface SentBatch {
 }
 
 /**
- * Reads the body of a batch. `now` stands in for events without a time. Throws `FlowError` INVALID_INPUT with what is wrong
- * with each event, or TOO_LARGE for more than `eventsMax`. `bodyBytes` is the length of the body: a short one has no event that
- * is too large, and none is measured. It runs for every step of every execution: measured, 5 to 8 µs an
- * event.
+ * Reads the body of a batch. `now` is used for events without a time. Throws `FlowError` INVALID_INPUT with the errors of each
+ * event, or TOO_LARGE for more than `eventsMax`. `bodyBytes` is the length of the body: a short body has no oversized event, so
+ * none is measured. It runs for every step of every execution: measured, 5 to 8 µs an event.
  */
 export function readBatch(body: unknown, eventsMax: number, now: number, bodyBytes = 0): SentBatch {
   const { worker, execution_id, events, claim } = check(BatchEnvelope, body, "The body");

@@ -3,9 +3,9 @@ import { IdInput, IdText, NextCursor, PageQuery, storableText, Timestamp } from 
 import { UserId } from "./auth.ts";
 import { TimeInput } from "./executions.ts";
 
-/* The audit log, for those who may read it. */
+/** The audit log, for users with the permission. */
 
-/** What came of what is in the log. */
+/** Outcome of an audited action. */
 export const AUDIT_RESULTS = ["allow", "deny", "error"] as const;
 
 /** Query of `GET /api/auth/audit`. */

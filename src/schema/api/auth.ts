@@ -5,7 +5,7 @@ import { CATALOG_PATH_MAX } from "./catalog.ts";
 
 /* Who calls, and what they may (Gateway login and sessions). */
 
-/** `user_id` is a number, as the specification has it. */
+/** `user_id` is a number, as specified. */
 export const UserId = v.pipe(v.number(), v.integer(), v.minValue(1));
 
 /** An address, as people write it: with one @ and no blanks. Compared whatever the letters' case. */

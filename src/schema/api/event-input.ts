@@ -299,7 +299,7 @@ const isOptional = (is: (value: unknown) => boolean) => (value: unknown) => valu
 const isText = (value: unknown) => typeof value === "string" && value !== "";
 const isCount = (value: unknown) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 const isTimestamp = (value: unknown) => v.is(Timestamp, value);
-/** What people are shown of a run's output, bounded as a worker of ours bounds it. */
+/** A run's output for people, bounded as flow's own workers bound it. */
 const isLog = (value: unknown) => {
   if (!isJsonObject(value)) return false;
   const lines = own(value, "lines");

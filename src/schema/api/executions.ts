@@ -154,7 +154,7 @@ export const ExecutionItem = v.object({
 });
 export type ExecutionItem = v.InferOutput<typeof ExecutionItem>;
 
-/** The states that a text names with commas, each once; none where one of them is no state. */
+/** The states in a comma-separated text, each once; empty if one of them is unknown. */
 export function statesIn(text: string): ExecutionStateName[] {
   const names = text.split(",").map((one) => one.trim());
   const known = EXECUTION_STATES.filter((state) => names.includes(state));

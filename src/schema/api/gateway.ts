@@ -53,7 +53,7 @@ export const ProvidersAnswer = v.object({
 });
 export type ProvidersAnswer = v.InferOutput<typeof ProvidersAnswer>;
 
-/** Who is logged in. */
+/** The logged-in user. */
 export const SessionUser = v.object({
   user_id: v.number(),
   email: v.string(),
@@ -115,7 +115,7 @@ export interface LoginInput {
 }
 
 /**
- * Body of the callback routes: what a system playbook has found out. `execution_id` must be that of the execution which got the
+ * Body of the callback routes: the findings of a system playbook. `execution_id` must be that of the execution which got the
  * `request_id`. With `error` the request has failed: `code` is FORBIDDEN for a user who may not log in.
  */
 export const CallbackBody = v.looseObject({
@@ -128,7 +128,7 @@ export const CallbackBody = v.looseObject({
 });
 export type CallbackBody = v.InferOutput<typeof CallbackBody>;
 
-/** What the server says of a session (`GET /api/auth/me`), as far as the gateway reads it. */
+/** The server's answer about a session (`GET /api/auth/me`): the fields that the gateway reads. */
 export const MeAnswer = v.object({ ...SessionUser.entries, expires_at: v.string() });
 
 /** Sessions that are not what they were (`GET /api/auth/changes`): those of these tokens (SHA-256), or perhaps all. */
@@ -156,7 +156,7 @@ export function encodeSession({ user, expiresAt, askedAt }: SessionEntry): Uint8
   return new TextEncoder().encode(JSON.stringify({ user, expires_at: expiresAt, asked_at: askedAt }));
 }
 
-/** The reverse; undefined for what another program or version has written. */
+/** The reverse; undefined for a value from another program or version. */
 export function decodeSession(bytes: Uint8Array): SessionEntry | undefined {
   const entry = v.safeParse(Entry, parsed(new TextDecoder().decode(bytes)));
   if (!entry.success) return undefined;
@@ -164,7 +164,7 @@ export function decodeSession(bytes: Uint8Array): SessionEntry | undefined {
   return { user, expiresAt, askedAt };
 }
 
-/** The session that the answer of `GET /api/auth/me` tells of; undefined for what is no such answer. */
+/** The session in the answer of `GET /api/auth/me`; undefined for an invalid answer. */
 export function sessionOfAnswer(body: unknown): KnownSession | undefined {
   const answer = v.safeParse(MeAnswer, body);
   if (!answer.success) return undefined;
@@ -172,7 +172,7 @@ export function sessionOfAnswer(body: unknown): KnownSession | undefined {
   return { user, expiresAt: Date.parse(expiresAt) };
 }
 
-/** What an event of `GET /api/auth/changes` tells of. What is not understood may be about anybody. */
+/** The sessions in an event of `GET /api/auth/changes`. An event that is not understood may concern every session. */
 export function changedSessions(text: string): ChangedSessions {
   const change = v.safeParse(SessionsChanged, parsed(text));
   return (change.success ? change.output.tokens : undefined) ?? "all";

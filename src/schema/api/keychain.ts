@@ -26,10 +26,10 @@ export const LEASE_MESSAGE_MAX = 4_096;
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** Name of an entry, as the playbook has it. */
+/** Name of an entry, as in the playbook. */
 export const KeychainName = v.pipe(storableText(255), v.minLength(1));
 
-/** Milliseconds of an RFC 3339 time; without a zone it is UTC, as specified. Undefined for what is none. */
+/** Milliseconds of an RFC 3339 time; without a zone it is UTC, as specified. Undefined for an invalid time. */
 export function keychainTime(text: string): number | undefined {
   const [, zone] = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text) ?? [
     undefined,
@@ -129,7 +129,7 @@ export const KeychainSetBody = v.object({
 });
 export type KeychainSetBody = v.InferOutput<typeof KeychainSetBody>;
 
-/** The schema in a row; undefined where there is none, or one that this version does not know. */
+/** The schema in a row; undefined if it is missing or unknown to this version. */
 export function keptSchema(value: unknown): SecretSchema | undefined {
   const parsed = v.safeParse(SecretSchema, value);
   return parsed.success ? parsed.output : undefined;

@@ -102,7 +102,7 @@ export const SaveResultAnswer = v.object({
   content_type: v.string(),
   compression: v.nullable(v.literal("gzip")),
   expires_at: Timestamp,
-  /** Where the store has it (interface specification, Task result configuration): bucket and key, table and range. */
+  /** The location in the store (interface specification, Task result configuration): bucket and key, table and range. */
   meta: JsonObjectValue,
 });
 export type SaveResultAnswer = v.InferOutput<typeof SaveResultAnswer>;

@@ -3,7 +3,7 @@ import { IdText, JsonValue, NextCursor, PageQuery, storableText, Timestamp } fro
 
 /* Bodies and answers of an execution's transient values: small JSON that its workers leave for each other. */
 
-/** Longest value as JSON text, in bytes. What is larger is a result. */
+/** Longest value as JSON text, in bytes. Larger values are results. */
 export const TRANSIENT_BYTES_MAX = 262_144;
 /** Most values of one execution. */
 export const TRANSIENT_KEYS_MAX = 1_000;

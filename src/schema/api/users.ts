@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { IdText, isStorable, NextCursor, PageQuery, storableText, Timestamp } from "../words/wire.ts";
 import { Email, UserId } from "./auth.ts";
 
-/* Users and their sessions, for those who may manage them. */
+/** Users and their sessions, for users who may manage them. */
 
 const Flag = v.picklist(["true", "false"]);
 const DisplayName = v.pipe(storableText(200), v.trim(), v.minLength(1));

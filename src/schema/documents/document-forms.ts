@@ -1,10 +1,10 @@
 import * as v from "valibot";
 import { isJsonObject } from "../words/json.ts";
 
-/*
- * The building blocks of the document's schema. Maps are open: an unknown key is a warning, never an error. A key that is
- * present but empty counts as absent. Where a value has several forms, `byShape` picks the one that the value looks like,
- * so that a message is about that form.
+/**
+ * The building blocks of the document's schema. Maps are open: an unknown key is a warning, never an error. A key with an empty
+ * value counts as absent. If a value has several forms, `byShape` picks the one that the value resembles, so that a message is
+ * about that form.
  */
 
 /** What the document's schema is made of. */

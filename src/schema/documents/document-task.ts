@@ -183,14 +183,14 @@ const toolList = v.array(taskEntry);
 /** `tool` in all its forms. */
 export const ToolForms = v.union([TaskBody, LabelledTasks, toolList, text]);
 
-/** {@link ToolForms}, by what the value looks like. */
+/** {@link ToolForms}, chosen by the value's shape. */
 export const tool = byShape(ToolForms, (value) => {
   if (typeof value === "string") return text;
   if (Array.isArray(value)) return toolList;
   return isJsonObject(value) ? taskEntry : ToolForms;
 });
 
-/** True for a map of tasks by their labels, as opposed to one task: no `kind` of its own, and nothing but maps. */
+/** True for a map of tasks by their labels, as opposed to one task: it has no `kind`, and its values are maps. */
 export function isLabelled(value: unknown): boolean {
   if (!isJsonObject(value) || (Object.hasOwn(value, "kind") && !isJsonObject(value["kind"]))) return false;
   const bodies = Object.values(value).filter((body) => body !== null);

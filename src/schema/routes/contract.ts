@@ -1,7 +1,7 @@
 import type * as v from "valibot";
 import type { AccessAction, Permission } from "../rules/access-rules.ts";
 
-/** What a caller's token makes them: unknown, a worker, or an operator, who may do everything. */
+/** The role of a caller's token: unknown, a worker, or an operator, who may do everything. */
 export type TokenRole = "anonymous" | "worker" | "operator";
 
 /**
@@ -11,10 +11,9 @@ export type TokenRole = "anonymous" | "worker" | "operator";
 export type SubjectName = "path" | "entry" | "execution" | "result";
 
 /**
- * What a user needs for a route. `session`: nothing but one. A permission, or one of several, by one of their roles. Or a role
- * that allows the action on the catalog path of what the call is about: of what its validated input names (a {@link SubjectName}), of
- * what the handler finds to be `asked` for, by `c.var.permit`, or of each item of a `list`, which the handler filters by
- * `c.var.visible`.
+ * What a user needs for a route. `session`: only a session. A permission, or one of several, of their roles. Or a role that
+ * allows the action on a catalog path: that of the validated input's subject (a {@link SubjectName}), one that the handler
+ * checks itself (`asked`) with `c.var.permit`, or those of the items of a `list`, which the handler filters by `c.var.visible`.
  */
 export type UserNeeds =
   | "session"
@@ -22,8 +21,8 @@ export type UserNeeds =
   | { action: AccessAction; of: SubjectName | "asked" | "list" };
 
 /**
- * What a route is: where it stands, who may call it, what it takes and answers. Routes validate by it, the table of
- * permissions is made of it, and so is `/api/openapi.json`. A route without one refuses every call.
+ * The contract of a route: its path, who may call it, its input and its answers. Routes validate by it, and the table of
+ * permissions and `/api/openapi.json` are generated from it. A route without a contract refuses every call.
  */
 export interface RouteContract {
   method: "get" | "post" | "put" | "delete";
@@ -63,7 +62,7 @@ export function contract<const C extends RouteContract>(definition: C): C {
   return definition;
 }
 
-/** Routes of one subject, by what they do. */
+/** Routes of one subject, by name. */
 export type RouteGroup = Readonly<Record<string, RouteContract>>;
 
 type ParameterNames<Path extends string> = Path extends `${infer First}/${infer Rest}`

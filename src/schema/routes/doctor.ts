@@ -9,7 +9,7 @@ export const DOCTOR_ADMIN_ROUTES = {
     path: "/api/admin/command_reaper/sweep",
     summary: "Publishes the notification of stranded commands again, now; changes no status",
     access: "operator",
-    // It starts nothing twice and ends nothing: a caller who may see stalled work may have it announced again.
+    // It starts nothing twice and ends nothing: a caller who may see stalled work may have it published again.
     user: { permission: "view_operations" },
     answer: SweepAnswer,
     audit: { action: "command_reaper.sweep", resource: "command_reaper" },

@@ -1,6 +1,6 @@
-/*
- * Who may do what with a playbook (interface specification, Gateway login and sessions, rule 4): permissions of roles as rows,
- * one decision over them.
+/**
+ * Permissions on playbooks (interface specification, Gateway login and sessions, rule 4): rows of roles, and one decision over
+ * them.
  */
 
 /** What a user wants to do: start, cancel and run again; see; register and delete. */

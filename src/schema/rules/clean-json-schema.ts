@@ -4,9 +4,9 @@ import { isJsonObject, type Json, type JsonObject } from "../words/json.ts";
 const DEPTH_MAX = 32;
 
 /**
- * A JSON Schema that an author wrote, as far as it is one: keywords that are not known, or whose value cannot be right, are
- * left out. Clients compile the schemas of all tools at once, so that a mistake in one would take all of them away.
- * References go, too: most models' interfaces take none. Undefined for what is no schema of an object.
+ * The valid part of a JSON Schema that an author wrote: keywords that are unknown, or have an invalid value, are left out.
+ * Clients compile the schemas of all tools at once, so that a mistake in one would disable all of them. References are removed
+ * too: most models' interfaces accept none. Undefined if it is not the schema of an object.
  */
 export function cleanObjectSchema(value: unknown): JsonObject | undefined {
   if (!isJsonObject(value)) return undefined;

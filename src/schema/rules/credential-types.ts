@@ -23,7 +23,7 @@ const BUILT_IN: Readonly<Record<CredentialType, SecretSchema>> = {
   oauth2: typed({ client_id: "string", client_secret: "string", token_url: "string" }, { scope: "string" }),
   bearer: typed({ token: "string" }),
   basic: typed({ username: "string", password: "string" }),
-  // Sent as the header `X-API-Key` unless another one, or a name in the query, is given.
+  // Sent as the header `X-API-Key` unless another header or a query parameter is named.
   api_key: typed({ key: "string" }, { header: "string", query: "string" }),
   service_account: typed({ client_email: "string", private_key: "string", token_uri: "string" }),
   warehouse: typed({ account: "string", user: "string", password: "string", warehouse: "string", database: "string" }),
@@ -47,8 +47,8 @@ const INSTEAD_OF_PASSWORD = ["private_key", "token"];
 const CONNECTION_STRINGS = ["connection_string", "dsn", "db_url", "database_url"];
 
 /**
- * Everything that is wrong with the data of a credential, all at once: by what its type needs, then by the caller's own schema
- * (interface specification, Credential schema object, whose words these are). No message holds a value.
+ * All errors in the data of a credential at once: by the needs of its type, then by the caller's own schema (interface
+ * specification, Credential schema object, which defines the wording). No message contains a value.
  */
 export function credentialProblems(type: CredentialType, data: JsonObject, schema: SecretSchema = {}): string[] {
   const builtIn = schemaFor(type, data);
@@ -75,7 +75,7 @@ export function credentialFields(type: CredentialType): CredentialField[] {
   return Object.entries(types).map(([name, of]) => ({ name, type: of, required: required.includes(name) }));
 }
 
-/** The type that a field of a credential must have, as far as its type of credential or the caller's schema says. */
+/** The required type of a credential's field, from the credential's type or the caller's schema. */
 export function fieldType(type: CredentialType, field: string, schema: SecretSchema = {}): SecretType | undefined {
   const plain = Object.entries(SQLDB_SPELLING).find(([, prefixed]) => type === "sqldb" && prefixed === field)?.[0];
   const types = [BUILT_IN[type].types ?? {}, schema.types ?? {}];
@@ -84,7 +84,7 @@ export function fieldType(type: CredentialType, field: string, schema: SecretSch
     .find((known) => known !== undefined);
 }
 
-/** Each key in the spelling in which it is there; one that is missing in the spelling of the others. */
+/** Each key in the spelling that is present; a missing key in the spelling of the others. */
 function sqldbSchema(data: JsonObject): SecretSchema {
   const types = BUILT_IN.sqldb.types ?? {};
   const isPrefixed = Object.values(SQLDB_SPELLING).some((name) => Object.hasOwn(data, name));

@@ -54,7 +54,8 @@ export interface EventPlace {
 
 /** The wire shape of an event. {@link fromRecord} gives the event back. */
 export function toRecord(event: FlowEvent, place: EventPlace): EventRecord {
-  // An event of ours: what it does not have, no prototype has either. This runs for every row that is written.
+  // One of flow's own events: a missing field is not inherited from a prototype either. This runs for every row that is
+  // written.
   const fields = event as unknown as Record<string, unknown>;
   const step = fields["step"];
   const task = fields["task"];

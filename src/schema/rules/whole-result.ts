@@ -10,12 +10,12 @@ import {
 } from "../words/manifest.ts";
 import type { LoopResult, ResultRef, StoredResult } from "../words/result.ts";
 
-/*
- * A stored result as one JSON value. Written once for everybody who loads: as generators that say which payload they want
- * next and are given it. Templates answer them from what is at hand, the artifact tool and the command line from a store.
+/**
+ * A stored result as one JSON value. Written once for all loaders: as generators that yield the payload they need next and
+ * receive it. Templates answer from loaded payloads, the artifact tool and the command line from a store.
  */
 
-/** A payload that is wanted, and those that will be asked for after it, as far as that is known. */
+/** A required payload, and the known ones that will be required after it. */
 export interface PartRequest {
   ref: string;
   then: readonly string[];
@@ -128,7 +128,7 @@ export function entriesOf(part: Json): LoopResult["tail"] {
   return part.filter(isEntry) as unknown as LoopResult["tail"];
 }
 
-/** True for what several runs of a task came to. */
+/** True for the combined result of several runs of a task. */
 function isMergedResult(stored: StoredResult): boolean {
   return stored.merged === true || (stored.ref !== undefined && isManifestRef(stored.ref.ref));
 }
@@ -138,7 +138,7 @@ export function isInline({ ref, loop, tasks = [] }: StoredResult): boolean {
   return ref === undefined && (loop?.parts ?? []).length === 0 && tasks.every(([, result]) => isInline(result));
 }
 
-/** The fields of all tasks, later wins; the last value where none has fields (language document, section 8). */
+/** The fields of all tasks, later ones win; without fields the last value (language document, section 8). */
 export function mergedFields(values: readonly Json[]): Json {
   const fields: JsonObject = {};
   const maps = values.filter(isJsonObject);

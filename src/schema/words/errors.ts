@@ -33,9 +33,9 @@ export const ERROR_STATUS = {
   TIMEOUT: 504,
   /** A keychain entry or one of its fields could not be resolved. */
   KEYCHAIN: 422,
-  /** No token, or one that is not known. */
+  /** A missing or unknown token. */
   UNAUTHENTICATED: 401,
-  /** The caller is known and may not do this, or the request came from where none is expected. */
+  /** The caller is known and may not do this, or the request came from an unexpected origin. */
   FORBIDDEN: 403,
   /** Too many calls of this kind by one caller. `Retry-After` says when to ask again. */
   RATE_LIMITED: 429,
@@ -67,11 +67,11 @@ export const ERROR_STATUS = {
   processing_error: 500,
   /** Something that the service needs, the database above all, is not there at the moment: trying again later helps. */
   UNAVAILABLE: 503,
-  /** A command could not reach the server, or what answered is no server of ours. */
+  /** A command could not reach the server, or the answer is not from a flow server. */
   SERVER_UNREACHABLE: 502,
   /** An address that outgoing requests may not reach: private, loopback, link-local and the like. */
   EGRESS_REFUSED: 403,
-  /** The database's schema is not the one that this program works with, or could not be brought to it. */
+  /** The database's schema does not match this program, or could not be migrated. */
   SCHEMA_MISMATCH: 500,
   /** Something stored cannot be decrypted with the server's keys, or it has none. Its message is shown. */
   ENCRYPTION: 500,

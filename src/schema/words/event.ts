@@ -40,8 +40,8 @@ export interface CommandRef {
 }
 
 /**
- * What several runs of a task came to (`spec.result.accumulate`), by its label, with the size in bytes of what the state
- * keeps of it. It takes the place of the last run's result.
+ * The combined result of several runs of a task (`spec.result.accumulate`), by its label, with the size in bytes of the part in
+ * the state. It replaces the last run's result.
  */
 export type TaskResult = [label: string, result: StoredResult, bytes: number];
 
@@ -242,8 +242,8 @@ export interface EventBodies {
   "step.skipped": {
     step: string;
     /**
-     * `when`: its guard said no; `admission`: a rule of `admit` did; `unreached`: no path leads to it any more; `cancelled`: the run
-     * was, before anybody had begun with the step.
+     * `when`: its guard was false; `admission`: a rule of `admit` refused; `unreached`: no path leads to it any more;
+     * `cancelled`: the run was cancelled before the step started.
      */
     reason: "when" | "admission" | "unreached" | "cancelled";
     set: Write[];

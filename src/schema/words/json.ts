@@ -6,7 +6,7 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-/** True for a JSON object: not null, not a list, and not an instance of a class of ours. */
+/** True for a JSON object: not null, not a list, and not an instance of a class. */
 export function isJsonObject(value: unknown): value is JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

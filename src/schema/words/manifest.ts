@@ -81,7 +81,7 @@ function isTaskPart(part: Json): part is TaskPart {
   return isJsonObject(part) && (typeof own(part, "ref") === "string" || own(part, "value") !== undefined);
 }
 
-/** The record, as far as it can be read: a manifest that a playbook wrote by hand has no counts. Undefined for anything else. */
+/** The readable part of the record: a manifest that a playbook wrote by hand has no counts. Undefined for anything else. */
 export function asManifest(value: Json): Manifest | undefined {
   if (!isJsonObject(value) || own(value, "kind") !== "manifest") return undefined;
   const strategy = MERGE_STRATEGIES.find((name) => name === own(value, "strategy"));
@@ -98,20 +98,18 @@ function isPart(part: unknown): part is ManifestPart {
 
 /** A merge under way: holds what the parts so far come to. */
 export interface Merge {
-  /** The next part. `merged`: it is itself what such a merge gave, and is taken without a look for the path. */
+  /** The next part. `merged`: it is itself the result of such a merge, and is taken without following the path. */
   add(part: Json, merged?: boolean): void;
   value(): Json;
 }
 
 /**
- * Begins a merge:
- *
+ * Starts a merge:
  * - `append`: the list of the parts;
- * - `concat`: the lists at `merge_path` joined; what is no list there is an item, null is none;
- * - `merge`: maps merged deeply, later wins; what is no map replaces what was there;
+ * - `concat`: the lists at `merge_path` joined; a value that is not a list is one item, null is none;
+ * - `merge`: maps merged deeply, later ones win; a value that is not a map replaces the earlier one;
  * - `replace`: the last part.
- *
- * A part in which the path finds nothing adds nothing. Parts are not changed, but what comes of them may share theirs.
+ * A part without a match of the path adds nothing. Parts are not changed, but the result may share their objects.
  */
 export function startMerge({ strategy, merge_path }: Accumulate): Merge {
   const path = merge_path === undefined ? [] : parsePath(merge_path);

@@ -48,7 +48,7 @@ function segmentOf(groups: Record<string, string | undefined> | undefined): Path
   }
 }
 
-/** The values that the path leads to, in order; none where it leads out of the value. */
+/** The values at the path, in order; empty if the path leads out of the value. */
 export function valuesAt(path: readonly PathSegment[], value: Json): Json[] {
   let found = [value];
   for (const segment of path) found = found.flatMap((at) => step(segment, at));

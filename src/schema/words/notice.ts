@@ -7,8 +7,8 @@ export const NOTICE_COMMANDS_MAX = 1_000;
 const IdSchema = v.pipe(v.string(), v.regex(/^[1-9]\d{0,15}$/));
 
 /**
- * What a server tells the others after a commit: that there is something to look at in the database, never the thing
- * itself. So a notice that is forged, doubled or late costs a look and changes nothing.
+ * What a server publishes after a commit: that there is something to look up in the database, never the data itself. So a
+ * notice that is forged, doubled or late costs a query and changes nothing.
  */
 export const NoticeSchema = v.variant("kind", [
   v.object({

@@ -29,7 +29,7 @@ export const TASK_ERROR_KINDS = [
 /** Kind of a {@link TaskError}: one of {@link TASK_ERROR_KINDS}. */
 export type TaskErrorKind = (typeof TASK_ERROR_KINDS)[number];
 
-/** Why a task failed. `message` reaches users: no stack of ours, no secret. */
+/** Why a task failed. `message` reaches users: it contains no stack of flow's code and no secret. */
 export type TaskError = {
   kind: TaskErrorKind;
   /** `HTTP_<n>`, SQLSTATE, or a symbolic code. */

@@ -185,8 +185,8 @@ export interface PolicyRule {
 }
 
 /**
- * One assignment. `ctx` writes a variable of the execution, `iter` one of the iteration (outside a loop: of the step),
- * `local` one that only the later tasks of this pipeline see.
+ * One assignment. `ctx` writes a variable of the execution, `iter` one of the iteration (outside a loop: of the step), `local`
+ * one that only the later tasks of this pipeline see.
  */
 export interface Assignment {
   scope: "ctx" | "iter" | "local";
@@ -196,7 +196,7 @@ export interface Assignment {
   value: Json;
 }
 
-/** Where and for how long a payload is kept that is not inline: `spec.result.store`. What is absent has its default. */
+/** Where and for how long a payload that is not inline is stored: `spec.result.store`. Absent fields have their defaults. */
 export interface StoreConfig {
   /** `auto` (by size) or one of `RESULT_STORES`. */
   kind?: string;

@@ -14,8 +14,8 @@ export type ResultRef = {
   scope: string;
   expires_at?: string;
   /**
-   * `fields`: the names of the payload's fields in their order, as far as 4,096 characters go; absent where it is no map, and
-   * where it is sensitive.
+   * `fields`: the names of the payload's fields in their order, up to 4,096 characters in all; absent if it is not a map, and
+   * if it is sensitive.
    */
   meta: {
     content_type: string;
@@ -82,7 +82,7 @@ export type LoopResult = {
   tail: [index: number, result: StoredResult][];
   /** Results that were moved to the store, each part a list like `tail` from `min` to `max`. */
   parts: LoopPart[];
-  /** Reference under which the manifest of the parts is stored; absent while there are none, and of a loop that was cut off. */
+  /** Reference of the stored manifest of the parts; absent while there are no parts, and for a loop that was cut off. */
   manifest?: string;
   /** What the results come to; absent: the list of them. */
   accumulate?: Accumulate;

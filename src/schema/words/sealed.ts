@@ -10,7 +10,7 @@ const BEGIN = "[sealed:";
 /** A sealed text: the id of the key, and the encrypted text in base64url. For `replace`; a whole result is megabytes long. */
 export const SEALED = /\[sealed:[\w-]{1,64}:[\w-]+\]/g;
 
-/** As {@link SEALED}, and what is left of one that was cut off. */
+/** As {@link SEALED}, and the rest of a sealed text that was cut off. */
 const SEALED_OR_CUT = /\[sealed:[\w-]{1,64}:[\w-]*\]?/g;
 
 /** What stands for a secret where people look. */
@@ -35,7 +35,7 @@ export interface Sealer {
   seal(value: string | number): string;
   /** A result that is a secret as a whole (`spec.result.sensitive`). */
   sealResult(json: string): string;
-  /** Undefined for what was sealed for another tree, or with a lost key, or not at all: a text that only looks sealed. */
+  /** Undefined if the text was sealed for another tree, or with a lost key, or only looks sealed. */
   open(sealed: string): Opened | undefined;
   /** The id of the key that a text was sealed with, if this sealer lacks it; undefined: it has the key, or the text is not sealed. */
   lostKeyOf(sealed: string): string | undefined;

@@ -2,6 +2,6 @@
 export interface TraceRef {
   /** `traceparent` under which the execution's commands run. */
   context: string;
-  /** Span id of the caller; present if the execution has a span of its own, whose parent it is. */
+  /** Span id of the caller; present if the execution has a separate span, whose parent it is. */
   parent?: string;
 }

@@ -16,7 +16,7 @@ export const IdInput = v.pipe(
 /** Any JSON value. */
 export const JsonValue = v.custom<Json>((value) => value !== undefined);
 
-/** A JSON object, taken as it is: a schema of records would drop keys such as `constructor` without a word. */
+/** A JSON object, taken as it is: a schema of records would silently drop keys such as `constructor`. */
 export const JsonObjectValue = v.pipe(
   v.custom<JsonObject>(isJsonObject, "must be an object"),
   v.metadata({ type: "object" }),
@@ -81,5 +81,5 @@ export const HealthAnswer = v.object({
   /** Why it is not `ok`. */
   why: v.optional(v.string()),
 });
-/** As {@link HealthAnswer} has it. */
+/** See {@link HealthAnswer}. */
 export type HealthAnswer = v.InferOutput<typeof HealthAnswer>;

@@ -32,7 +32,7 @@ const TITLES: Record<EntryTab, string> = {
   credentials: "Credentials",
   keychain: "Keychain",
 };
-/** What there is of an MCP server: it does not run by itself. */
+/** The parts of an MCP server's page: it does not run by itself. */
 const OF_SERVER: readonly EntryTab[] = ["document", "versions", "credentials"];
 
 /** One entry of the catalog: run it, read it, see how it came to be. */

@@ -9,7 +9,7 @@ export function Messages({
   onGoTo,
 }: {
   messages: Validation["messages"];
-  /** Somebody wanted to register it: this is why it was not. */
+  /** The user tried to register it: the reason why it was refused. */
   isRefused: boolean;
   onGoTo(target: EditorTarget): void;
 }): ReactNode {

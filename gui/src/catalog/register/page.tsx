@@ -36,7 +36,7 @@ workflow:
 export function RegisterPage(): ReactNode {
   const { from } = route.useSearch();
   const source = useQuery({ ...catalogEntry(from ?? "", "latest"), enabled: from !== undefined, staleTime: 0 });
-  // What somebody writes is not replaced by what others register meanwhile.
+  // The user's text is not replaced by versions that others register meanwhile.
   const began = useRef<{ text: string; version: number | undefined }>(undefined);
   if (from === undefined) began.current ??= { text: NEW, version: undefined };
   else if (source.data !== undefined) began.current ??= { text: source.data.content, version: source.data.version };

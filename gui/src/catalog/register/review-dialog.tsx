@@ -4,7 +4,7 @@ import { Problem } from "../../api/problem.ts";
 import { catalogEntry } from "../../api/queries.ts";
 import { DiffView } from "../diff/view.tsx";
 
-/** What registering a text would change, and the way to do it. A path that is new is told, and has nothing to compare with. */
+/** What registering a text would change, and the button for it. A new path has nothing to compare with. */
 export function ReviewDialog({
   path,
   text,

@@ -3,14 +3,14 @@ import { useEffect, useState } from "react";
 import { answerOf, api } from "../../api/client.ts";
 import type { Validation } from "../../api/types.ts";
 
-/** Nobody is told of a fault while still writing the line, milliseconds. */
+/** How long to wait after the last key press before errors are shown, milliseconds. */
 const PAUSE_MS = 400;
 
 /** What the server says of a text. */
 export interface TextState {
   /** Of the text as it is now; undefined while it is not known. */
   validation: Validation | undefined;
-  /** Of this text or the one before: what there is to show meanwhile. */
+  /** For this text or the one before: what to show meanwhile. */
   last: Validation | undefined;
   error: Error | null;
 }

@@ -102,7 +102,7 @@ function Control(props: ControlProps): ReactNode {
   );
 }
 
-/** Dots instead of characters, until somebody wants to see what was typed. */
+/** Dots instead of characters, until the user asks to see them. */
 function Secret({ id, text, onText, about, isWrong }: ControlProps): ReactNode {
   const [isShown, setIsShown] = useState(false);
   return (

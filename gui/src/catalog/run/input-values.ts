@@ -27,7 +27,7 @@ function jsonOf(value: Json): string {
   return line.length <= LINE_MAX ? line : JSON.stringify(value, null, 2);
 }
 
-/** A text that reads as this value again: one that would be read as something else is quoted. */
+/** A text that parses as this value again: quoted if it would parse as another type. */
 function yamlOf(value: Json): string {
   if (typeof value !== "string") return jsonOf(value);
   return /^[\p{L}/][\p{L}\p{N} ./_-]*$/u.test(value) && !/^(true|false|null|yes|no|on|off|~)$/i.test(value)

@@ -94,10 +94,10 @@ function kindOfType(type: unknown): InputField["kind"] {
   return only === "array" || only === "object" ? "data" : "any";
 }
 
-/** Names that people give to what nobody else is to read; `access_token` is sealed by the server too. */
+/** Common names of secrets; the server seals `access_token` too. */
 const SECRET_NAME = /(^|[_-])(pass(word|wd|phrase)?|secret|token|api_?key|private_?key)$/i;
 
-/** Whether a name is one that people give to secrets. */
+/** Whether a name is a common name of a secret. */
 export function isSecret(name: string): boolean {
   return SECRET_NAME.test(name);
 }

@@ -11,7 +11,7 @@ import { Status } from "../../parts/status.tsx";
 import { momentText } from "../../parts/time.ts";
 
 const route = getRouteApi("/executions/$executionId");
-/** How long an event that nobody looks at is kept, milliseconds: it may hold a large value. */
+/** How long a closed event stays cached, milliseconds: it may hold a large value. */
 const KEPT_MS = 30_000;
 
 /** One event with everything in it, and the ways to take it elsewhere. */

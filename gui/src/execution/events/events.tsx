@@ -93,7 +93,7 @@ export function Events({ execution }: { execution: Execution }): ReactNode {
   );
 }
 
-/** The place of the event in the address, found again when the list is another one. */
+/** The event's position from the address, found again after the list changed. */
 function usePlace(log: EventLog, chosenId: string | undefined) {
   const [place, setPlace] = useState<Place>();
   const [foundIn, setFoundIn] = useState<EventLog>();

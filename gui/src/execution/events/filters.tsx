@@ -7,7 +7,7 @@ import { EVENT_TYPES } from "./text.ts";
 const route = getRouteApi("/executions/$executionId");
 /** Names that are proposed while one writes. */
 const PROPOSED_MAX = 200;
-/** What is written is looked for when nothing more was written for so long, milliseconds. */
+/** The text is searched when the user has stopped typing for this long, milliseconds. */
 const SETTLE_MS = 350;
 
 /** What the address says of it. */
@@ -73,7 +73,7 @@ export function EventFilters({ execution, log }: { execution: Execution; log: Ev
   );
 }
 
-/** A text that is taken over when whoever writes pauses. */
+/** A text that is applied when the user pauses. */
 function Writing({
   label,
   kind = "text",

@@ -17,7 +17,7 @@ export interface EventLog {
   subscribe(listener: () => void): () => void;
   /** Another number after each change. */
   version(): number;
-  /** Events as far as they were counted. */
+  /** The events counted so far. */
   size(): number;
   isCounted(): boolean;
   /** The event of this number from 0; undefined while it is not loaded. */

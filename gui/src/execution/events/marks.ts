@@ -14,7 +14,7 @@ export interface MarksAnswer {
   more: boolean;
 }
 
-/** Where the pages of a log begin, as far as it was counted. */
+/** Where the pages of a log begin, as far as counted. */
 export interface Marks {
   count(): number;
   /** False until it was counted to its end once. */
@@ -27,7 +27,7 @@ export interface Marks {
   pageOf(eventId: number): number;
   /** Numbers of the pages that may hold events between two moments, milliseconds since 1970. */
   pagesBetween(from: number, to: number): { first: number; last: number };
-  /** Counts what came since. `onChange` is called after each part that told of more. Rejects where it cannot be read. */
+  /** Counts new events. `onChange` is called after each part that found more. Rejects if they cannot be read. */
   grow(onChange: () => void, signal: AbortSignal): Promise<void>;
 }
 

@@ -18,9 +18,9 @@ export interface PagesDeps {
   startOf(page: number): number | undefined;
   /** How many events a page has by now. */
   sizeOf(page: number): number;
-  /** Told after each page that was read. */
+  /** Called after each page that was read. */
   onChange(): void;
-  /** Told why one was not. */
+  /** Called with the reason when a page could not be read. */
   onProblem(error: unknown): void;
 }
 
@@ -59,7 +59,7 @@ export function createEventPages(deps: PagesDeps): EventPages {
       const events = await readFrom(deps, after, lackOf(page), signal);
       keep(page, [...have, ...events]);
       deps.onChange();
-      // It ended sooner than it was counted: what was deleted is not waited for.
+      // The log ended sooner than counted: deleted events are not waited for.
       if (events.length === 0) return;
     }
   };
@@ -84,7 +84,7 @@ export function createEventPages(deps: PagesDeps): EventPages {
       for (const [page, { aborter }] of loads) {
         if (isWanted(page)) continue;
         aborter.abort();
-        // At once: who comes back to it meanwhile does not wait for what was stopped.
+        // At once: a user who returns to it meanwhile must not wait for the stopped request.
         loads.delete(page);
       }
       for (let page = wanted.first; page <= wanted.last; page += 1) {

@@ -6,7 +6,7 @@ export interface Arc {
   when: string | undefined;
 }
 
-/** A step of a playbook as far as it is drawn. */
+/** The parts of a playbook's step that are drawn. */
 export interface GraphStep {
   name: string;
   /** Kinds of its tools. */

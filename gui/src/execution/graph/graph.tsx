@@ -14,7 +14,7 @@ const route = getRouteApi("/executions/$executionId");
 /** The playbook as it ran: what was taken in full, what was not dimmed. */
 export default function Graph({ execution }: { execution: Execution }): ReactNode {
   const { step } = route.useSearch();
-  // A picture that moved on by itself would be taken from whoever looks around in it.
+  // The picture must not move by itself while the user looks around in it.
   const [first] = useState(() => mostTelling(execution.steps));
   const entry = useQuery(catalogEntry(execution.path, String(execution.version)));
   const navigate = useNavigate({ from: "/executions/$executionId" });

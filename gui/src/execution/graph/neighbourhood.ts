@@ -1,6 +1,6 @@
 import type { Arc, GraphStep } from "./arcs.ts";
 
-/** Steps up to which a playbook is drawn as a whole: more are neither laid out quickly nor read by anybody. */
+/** Most steps for which a playbook is drawn as a whole: larger graphs are slow to lay out and unreadable. */
 export const WHOLE_MAX = 400;
 /** Steps that are drawn of a larger one. */
 export const AROUND_MAX = 150;

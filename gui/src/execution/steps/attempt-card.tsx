@@ -8,15 +8,15 @@ import type { Attempt } from "./attempts.ts";
 import { RenderedView } from "./rendered-view.tsx";
 import { TaskCard } from "./task-card.tsx";
 
-/** Runs of tasks that are shown before somebody asks for more. */
+/** Runs of tasks that are shown before the user asks for more. */
 const SHOWN = 20;
-/** The last so many have their results read without being asked, where the attempt is the one that is looked at. */
+/** Number of last runs whose results are loaded at once if the attempt is selected. */
 const READ_MAX = 4;
 const TONES: Record<string, string> = { FAILED: "bad", RUNNING: "busy", COMPLETED: "good", CANCELLED: "warn" };
 
 /**
- * One attempt: how long it waited and ran, on which worker, and what each of its tasks was given and gave. `isOver`: the
- * execution has ended; `told`: the error that the page tells above.
+ * One attempt: how long it waited and ran, on which worker, and the inputs and result of each of its tasks. `isOver`: the
+ * execution has ended; `shownError`: the error that the page shows above.
  */
 export function AttemptCard({
   executionId,
@@ -84,7 +84,7 @@ export function AttemptCard({
   );
 }
 
-/** When a run of a task is followed by another: told while that is still to come, and nobody can have prevented it. */
+/** When a task runs again: shown while that is still ahead and the execution is open. */
 function nextRunOf(
   { name, iteration, nextRunAt }: TaskRun,
   later: readonly TaskRun[],

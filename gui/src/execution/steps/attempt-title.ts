@@ -1,10 +1,10 @@
 import type { Attempt } from "./attempts.ts";
 
 /**
- * What each of a step's attempts is called, by its key: `Run 2, attempt 1`, `Iteration 7`. `attempts` newest first. `runs` is how
- * often the step was started: where earlier ones were not read (`isWhole` false), numbers are counted down from it. Of an attempt
- * whose first event was not read, as in a list of failures, nobody knows which run it belongs to: it is called by its iteration,
- * else by its command.
+ * The title of each of a step's attempts, by its key: `Run 2, attempt 1`, `Iteration 7`. `attempts` newest first. `runs` is how
+ * often the step was started: if earlier ones were not read (`isWhole` false), numbers are counted down from it. An attempt
+ * whose first event was not read, as in a list of failures, cannot be assigned to a run: its title is its iteration, else its
+ * command.
  */
 export function attemptTitles(attempts: readonly Attempt[], runs: number, isWhole: boolean): Map<string, string> {
   const stepRuns = [...new Set(attempts.flatMap(({ stepRunId }) => stepRunId ?? []))];

@@ -5,10 +5,10 @@ import { JsonView } from "../../parts/json/view.tsx";
 import { type RenderedRequest, renderedInputs } from "./rendered.ts";
 import { type RenderedRow, rowsOf } from "./rendered-rows.ts";
 
-/** Rows of a task that are shown before somebody asks for more. */
+/** Rows of a task that are shown before the user asks for more. */
 const SHOWN = 60;
 
-/** What each task was given: as the playbook has it, and as it was after its templates were rendered. */
+/** The inputs of each task: as the playbook has them, and rendered. */
 export function RenderedView({ request }: { request: RenderedRequest }): ReactNode {
   const [isOpen, setIsOpen] = useState(false);
   const answer = useQuery({ ...renderedInputs(request), enabled: isOpen });

@@ -13,7 +13,7 @@ const ROW_PX = 32;
 /** Steps from which on there is something to look for among them. */
 const FILTERED_MIN = 8;
 
-/** Every step in the order in which they came to be, and the one that is looked at. */
+/** All steps in the order in which they started, and the selected one. */
 export function Steps({ execution }: { execution: Execution }): ReactNode {
   const search = route.useSearch();
   const [filter, setFilter] = useState("");
@@ -72,7 +72,7 @@ function StepList({
     overscan: 15,
   });
   const index = steps.findIndex(({ name }) => name === chosenName);
-  // Somebody who comes by a link finds the step in sight; later changes of the list do not move it.
+  // A user who opens a link finds the step in sight; later changes of the list do not move it.
   const isPlaced = useRef(false);
   useEffect(() => {
     if (isPlaced.current || index < 0) return;

@@ -86,14 +86,14 @@ function NextRun({ at }: { at: string }): ReactNode {
 }
 
 /**
- * A result that is short stands in the page; a long one is read when somebody asks for it, and the log with it. Until then the
- * log is what the task reported while it ran, which may lack its last lines.
+ * A short result is shown in the page; a long one is loaded on request, together with the log. Until then the log is what the
+ * task reported while it ran, which may lack its last lines.
  */
 function Output({ executionId, task, isShown }: { executionId: string; task: TaskRun; isShown: boolean }): ReactNode {
   const [isRequested, setIsRequested] = useState(isShown);
   const whole = useQuery({ ...wholeEvent(executionId, task.eventId), enabled: isRequested && task.isOmitted });
   if (!task.isOmitted) {
-    // An error that has been told needs no second telling.
+    // An error is not shown twice.
     if (task.shown === undefined || task.failure !== undefined) return null;
     return <JsonView label={`Output of ${task.name}`} value={task.shown} />;
   }

@@ -5,7 +5,7 @@ import type { TaskLines } from "../summary/task-runs.ts";
 /** Pixels from the end within which new lines pull the view along. */
 const NEAR_PX = 40;
 
-/** What a task wrote. While it runs, the view stays at the end unless somebody has scrolled away from it. */
+/** A task's log. While it runs, the view stays at the end unless the user scrolls away. */
 export function TaskLog({
   log: { lines: written, dropped },
   isLive,

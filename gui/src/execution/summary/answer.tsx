@@ -80,7 +80,7 @@ function Now({ execution, running }: { execution: Execution; running: Step[] }):
   );
 }
 
-/** How far it is; of what has ended, how far it came. */
+/** How far it is; for an execution that has ended, how far it came. */
 function Progress({ execution: { progress, steps, ended_at: endedAt } }: { execution: Execution }): ReactNode {
   const count = (state: Step["status"]) => steps.filter(({ status }) => status === state).length;
   const parts = [`${count("COMPLETED")} of ${steps.length} steps done`];

@@ -55,7 +55,7 @@ export function ErrorText({
   );
 }
 
-/** Whether two errors say the same, and all of it where `told` is told in short. */
+/** Whether two errors are the same, or `shown` is a shortened form of the other. */
 export function isSameError(error: object, shown: object | undefined): boolean {
   const [one, other] = [error as TaskFailure, shown as TaskFailure | undefined];
   return one.code === other?.code && one.message === other.message && one.message.length <= SHORT_MAX;

@@ -48,7 +48,7 @@ export function LastError({ execution, retry }: { execution: Execution; retry: N
   );
 }
 
-/** The error that is told at the top of an execution's page; undefined where there is none. */
+/** The error shown at the top of an execution's page; undefined if there is no error. */
 export function lastErrorOf(execution: Execution): object | undefined {
   return execution.error ?? execution.next_retry?.error ?? lastFailed(execution)?.error ?? undefined;
 }

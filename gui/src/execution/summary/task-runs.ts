@@ -3,7 +3,7 @@ import type { EventRecord } from "../../api/types.ts";
 /** An event with the fields that only some have. */
 export type Fields = EventRecord & Record<string, unknown>;
 
-/** Why a task failed, as far as the page reads it. */
+/** Why a task failed: the fields that the page reads. */
 export interface TaskFailure {
   code: string;
   message: string;
@@ -16,7 +16,7 @@ export interface TaskFailure {
   attempt?: number;
 }
 
-/** Lines that a task wrote; `dropped`: lines before them that nobody kept. */
+/** Lines that a task wrote; `dropped`: earlier lines that were not kept. */
 export interface TaskLines {
   lines: string[];
   dropped: number;
@@ -24,7 +24,7 @@ export interface TaskLines {
 
 /** One run of a task within an attempt. */
 export interface TaskRun {
-  /** Of its end; of one that goes on, of the last event that tells of it. */
+  /** Of its end; while it runs, of its latest event. */
   eventId: number;
   name: string;
   run: number;
@@ -35,9 +35,9 @@ export interface TaskRun {
   /** Its result, or its error. */
   shown: unknown;
   failure: TaskFailure | undefined;
-  /** Its result was left out of what was read, because it is long. */
+  /** Its result was left out of the answer, because it is long. */
   isOmitted: boolean;
-  /** Numbers of its own that tell how far it is. */
+  /** Custom progress numbers of the task. */
   progress: Readonly<Record<string, unknown>> | undefined;
   log: TaskLines | undefined;
   /** When it is run again, RFC 3339. */
@@ -46,7 +46,7 @@ export interface TaskRun {
   childId: string | undefined;
 }
 
-/** Takes what an event tells of a run of a task into the runs of its attempt. Others are passed over. */
+/** Adds an event of a task's run to the runs of its attempt. Other events are ignored. */
 export function takeTask(runs: TaskRun[], event: Fields): void {
   const isEnd = event.event_type === "task.done";
   if (!isEnd && event.event_type !== "task.progress" && !event.event_type.startsWith("call.")) return;

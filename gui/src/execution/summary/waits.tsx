@@ -61,7 +61,7 @@ function FreeCommand({ command }: { command: OpenCommand }): ReactNode {
 /** Whether there is a worker that could take what is free. */
 function WhyFree({ commands }: { commands: readonly OpenCommand[] }): ReactNode {
   const pool = useQuery(workerPool());
-  // Whoever may not see the workers is told nothing of them.
+  // Users who may not see the workers get no hint about them.
   if (pool.data === undefined) return null;
   const why = whyFree(commands, pool.data.items);
   return why === undefined ? null : <Hint>{why}</Hint>;

@@ -1,8 +1,8 @@
 import type { OpenCommand, Worker } from "../../api/types.ts";
 
 /**
- * Why nobody takes commands that wait: what no worker has of what one of them asks for, or that all who could take it are full.
- * Undefined where a worker has room for each of them.
+ * Why no worker claims waiting commands: which requirement no worker meets, or that all suitable workers are full. Undefined if
+ * a worker has room for each of them.
  */
 export function whyFree(commands: readonly OpenCommand[], workers: readonly Worker[]): string | undefined {
   const ready = workers.filter(({ status }) => status === "ready");

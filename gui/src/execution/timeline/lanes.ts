@@ -24,7 +24,7 @@ export function spanOf(step: Step, now: number): { from: number; to: number } | 
   return { from, to: Math.max(from, step.ended_at === null ? now : Date.parse(step.ended_at)) };
 }
 
-/** A step's lane as far as its own times tell. */
+/** A step's lane, from the step's own times. */
 export function wholeLane(step: Step, now: number): Lane {
   const span = spanOf(step, now) ?? { from: now, to: now };
   return { step: step.name, ...span, pieces: [{ kind: "whole", tone: toneOf(step), ...span }] };
@@ -101,7 +101,7 @@ function follow(command: Command, event: Fields, at: number): Piece[] {
     case "command.claimed": {
       const wasRunning = command.is === "running";
       become("running");
-      // Claimed again: whoever had it was lost.
+      // Claimed again: its worker was lost.
       return [{ kind: wasRunning ? "runs" : "waits", tone: wasRunning ? "bad" : "quiet", from: since, to: at }];
     }
     case "task.done":
@@ -140,7 +140,7 @@ function taskRun(command: Command, event: Fields, at: number): Piece[] {
   return pieces;
 }
 
-/** Pieces of one kind that cannot be told apart become one. */
+/** Neighbouring pieces of one kind that are too close to see apart are joined. */
 function joined(pieces: readonly Piece[], least: number): Piece[] {
   const open = new Map<string, Piece>();
   const done: Piece[] = [];

@@ -12,7 +12,7 @@ import { useZoom } from "./use-zoom.ts";
 import "../../styles/log.css";
 
 const ROW_PX = 28;
-/** Pages of events that are looked into for what is in sight: 3,000 events. A longer stretch is drawn as whole bars. */
+/** Pages of events that are loaded for the visible range: 3,000 events. A longer range is drawn as whole bars. */
 const PAGES_MAX = 6;
 /**
  * Workers tell when a task ended by their own clocks: so many milliseconds around a stretch are looked into as well, the most
@@ -20,7 +20,7 @@ const PAGES_MAX = 6;
  */
 const CLOCKS_MS = [2_000, 200, 20];
 
-/** When what ran, step by step. Of a long log only the events of what is in sight are loaded. */
+/** When each step ran. Of a long log only the events of the visible range are loaded. */
 export function Timeline({ execution }: { execution: Execution }): ReactNode {
   const { execution_id: executionId, last_event_id: lastEventId } = execution;
   const tick = useNow();

@@ -2,10 +2,10 @@ import { getRouteApi } from "@tanstack/react-router";
 import type { Stretch } from "./ruler.tsx";
 
 const route = getRouteApi("/executions/$executionId");
-/** Nobody looks closer than this, milliseconds. */
+/** Shortest visible range, milliseconds. */
 const LEAST_MS = 20;
 
-/** The stretch of time that is looked at, as the address has it, between the execution's start and its end or now. */
+/** The visible range of time, from the address, between the execution's start and its end or now. */
 export function useZoom(start: number, end: number) {
   const { from, until } = route.useSearch();
   const navigate = route.useNavigate();
@@ -21,7 +21,7 @@ export function useZoom(start: number, end: number) {
       : { from: offset(wanted.from - start), until: offset(Math.min(end, wanted.to) - start) };
     void navigate({ search: (before) => ({ ...before, ...offsets }), replace: true, resetScroll: false });
   };
-  /** What was asked for with some room around it, and never so near that nothing can be told apart. */
+  /** The requested range with some room around it, and never too short to read. */
   const zoom = (wanted: Stretch) => {
     const room = Math.max((wanted.to - wanted.from) * 0.05, (LEAST_MS - (wanted.to - wanted.from)) / 2);
     show({ from: Math.max(start, wanted.from - room), to: Math.min(end, wanted.to + room) });
@@ -31,7 +31,7 @@ export function useZoom(start: number, end: number) {
     isZoomed: from !== undefined || until !== undefined,
     zoom,
     all: () => show(undefined),
-    /** Shows `factor` times as much, moved by a share of what is shown. */
+    /** Shows `factor` times as much, moved by a share of the visible range. */
     by(factor: number, move = 0) {
       const length = Math.min(end - start, Math.max(LEAST_MS, (view.to - view.from) * factor));
       const middle = (view.from + view.to) / 2 + move * (view.to - view.from);

@@ -45,8 +45,8 @@ export default function Editor({
   const isReadOnly = onChange === undefined;
   useEffect(() => {
     if (host.current === null) return undefined;
-    // In a tree of its own it styles itself by sheets that are made in script, which the page's policy allows; elsewhere it
-    // would write style elements, which the policy refuses.
+    // In a shadow tree it uses constructed style sheets, which the page's policy allows; elsewhere it would write style
+    // elements, which the policy refuses.
     const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
     const extensions = [
       ...readable(label),

@@ -68,7 +68,7 @@ export function readable(label: string): Extension[] {
   ];
 }
 
-/** What one more has in which somebody writes. Escape, then Tab, leaves it. */
+/** Extensions of an editable editor. Escape, then Tab, leaves it. */
 export function writable(onText: (text: string) => void): Extension[] {
   return [
     history(),

@@ -1,7 +1,7 @@
 /** Stands in a path for an item of a list: every item has the same schema. */
 export const ITEM = 0;
 
-/** Where in a document somebody writes, as far as the text tells it before it parses. */
+/** The cursor's place in a document, found in the text without parsing it. */
 export interface YamlPlace {
   /** Keys and {@link ITEM}s from the top to the map that is written in. */
   path: (string | typeof ITEM)[];
@@ -17,7 +17,7 @@ export interface YamlPlace {
 interface Line {
   /** Columns of its dashes. */
   dashes: number[];
-  /** Column of its key, or of what stands there instead. */
+  /** Column of its key, or of the text in its place. */
   column: number;
   key: string | undefined;
   value: string;

@@ -2,7 +2,7 @@ import { type ReactNode, useMemo, useState } from "react";
 import "../../styles/values.css";
 import { type Change, jsonDiff } from "./diff.ts";
 
-/** Differences that are shown before somebody asks for more. */
+/** Differences that are shown before the user asks for more. */
 const SHOWN = 50;
 /** Characters of a value that are shown in a difference. */
 const TEXT_MAX = 1_500;

@@ -13,7 +13,7 @@ export interface Difference {
   isCut: boolean;
 }
 
-/** Places beyond which nobody reads on. */
+/** Most differences that are worth reading. */
 const CHANGES_MAX = 500;
 /** Levels that are looked into: deeper ones are compared as a whole. */
 const DEPTH_MAX = 60;

@@ -3,7 +3,7 @@ import { bytesText, type Manifest } from "./reference.ts";
 import { ReferenceView } from "./reference-view.tsx";
 import { ShownValue } from "./shown-value.ts";
 
-/** Parts that are listed before somebody asks for more. */
+/** Parts that are listed before the user asks for more. */
 const SHOWN = 20;
 
 /** What a strategy does, where its name alone does not say it. */
@@ -18,7 +18,7 @@ function PartView({ part, index }: { part: NonNullable<Manifest["parts"]>[number
   return <ReferenceView reference={{ kind: "result_ref", ref: part.ref, ...meta }} label={label} />;
 }
 
-/** Results in parts, each of which is loaded when somebody asks for it. */
+/** Results in parts, each of which is loaded on request. */
 export function ManifestView({ manifest, label }: { manifest: Manifest; label: string }): ReactNode {
   const [shown, setShown] = useState(SHOWN);
   const { parts, ref, total_parts: count = parts?.length ?? 0, total_bytes: bytes } = manifest;

@@ -6,7 +6,7 @@ import { Ago } from "../now.tsx";
 import { bytesText, loadPayload, payloadAddress, type Reference, SHOWN_BYTES_MAX } from "./reference.ts";
 import { ShownValue } from "./shown-value.ts";
 
-/** A value that is kept in a store: its size and how it begins; all of it when somebody asks for it. */
+/** A value in a store: its size and its beginning; all of it on request. */
 export function ReferenceView({ reference, label }: { reference: Reference; label: string }): ReactNode {
   const Shown = use(ShownValue);
   const [isRequested, setIsRequested] = useState(false);
@@ -16,7 +16,7 @@ export function ReferenceView({ reference, label }: { reference: Reference; labe
     queryKey: ["payload", ref],
     queryFn: ({ signal }) => loadPayload(ref, signal),
     enabled: isRequested,
-    // What a reference leads to never changes. It is given back soon after nobody looks at it any more: it may be large.
+    // The target of a reference never changes. It is dropped from the cache soon after it is closed: it may be large.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 10_000,
   });

@@ -1,7 +1,7 @@
 import { Problem, problemOf, unreachable } from "../../api/problem.ts";
 import { addressOf, authorization } from "../../api/session.ts";
 
-/** A result that is kept in a store (interface specification, ResultRef), as far as the page reads it. */
+/** A result in a store (interface specification, ResultRef): the fields that the page reads. */
 export interface Reference {
   kind: string;
   ref: string;
@@ -28,7 +28,7 @@ export interface Manifest {
 /** Bytes of a payload that are shown in the page; a larger one is a file to take away. */
 export const SHOWN_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Whether a value stands for one that is kept elsewhere. */
+/** Whether a value is a reference to a stored one. */
 export function isReference(value: unknown): value is Reference {
   if (typeof value !== "object" || value === null) return false;
   const { kind, ref } = value as { kind?: unknown; ref?: unknown };

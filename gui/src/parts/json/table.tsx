@@ -13,7 +13,7 @@ const COLUMNS_MAX = 40;
 const CELL_MAX = 200;
 const ROW_PX = 28;
 
-/** The rows of a value: of a list of objects, or of the first such list in it. Undefined where there is none. */
+/** The rows of a value: of a list of objects, or of the first such list in it. Undefined if it has none. */
 export function tableOf(value: unknown): Table | undefined {
   if (isRows(value)) return { rows: value, columns: columnsOf(value) };
   if (!isRecord(value)) return undefined;

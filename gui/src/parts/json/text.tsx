@@ -1,6 +1,6 @@
 import { type ReactNode, useMemo, useState } from "react";
 
-/** Characters that are shown before somebody asks for more, and how many then: a browser lays out no more in one go. */
+/** Characters that are shown before the user asks for more, and how many then: a browser cannot lay out more at once. */
 const SHOWN = 50_000;
 const MORE = 250_000;
 

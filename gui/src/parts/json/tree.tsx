@@ -6,11 +6,11 @@ import { ReferenceView } from "./reference-view.tsx";
 const GROUP = 100;
 /** Children of an inner node that is open from the start. */
 const OPEN_MAX = 20;
-/** Characters of a text that are shown before somebody asks for more, and how many then. */
+/** Characters of a text that are shown before the user asks for more, and how many then. */
 const TEXT_SHOWN = 2_000;
 const TEXT_MORE = 100_000;
 
-/** A JSON value as lines that open. What is closed is not in the page, so that size costs nothing. */
+/** A JSON value as lines that open. Closed parts are not in the page, so that size costs nothing. */
 export function JsonTree({ value }: { value: unknown }): ReactNode {
   return (
     <div className="tree">

@@ -34,7 +34,7 @@ export function JsonView({ value, label }: { value: unknown; label: string }): R
 function ValueView({ value, label }: { value: unknown; label: string }): ReactNode {
   const table = useMemo(() => tableOf(value), [value]);
   const [chosen, setMode] = useState<Mode>("tree");
-  // The value may have come to be another one under the same label.
+  // The value under the same label may have changed.
   const mode = chosen === "table" && table === undefined ? "tree" : chosen;
   const modes = (["tree", "table", "text"] as const).filter((name) => name !== "table" || table !== undefined);
   const isPlain = typeof value !== "object" || value === null;

@@ -189,7 +189,7 @@ const STYLES: Readonly<Record<string, Place["style"]>> = {
   BLOCK_FOLDED: "folded",
 };
 
-/** A surrogate without its other half: no UTF-8 has it, so that it could be neither stored nor sent. */
+/** A lone surrogate: UTF-8 cannot encode it, so that it could be neither stored nor sent. */
 const HALF_CHARACTER = /\p{Surrogate}/u;
 
 function fillScalar(conversion: Conversion, node: Scalar, place: MutablePlace): void {

@@ -6,7 +6,7 @@ import { type Place, pathOf } from "./place.ts";
 /** Most diagnostics listed of each severity; beyond them one more says how many there are. */
 export const DIAGNOSTICS_LISTED_MAX = 100;
 
-/** A hint, or how to find one: looking for similar names is done only for what is listed in the end. */
+/** A hint, or a function that finds one: similar names are searched only for findings that are listed in the end. */
 export type Hint = string | (() => string | undefined);
 
 /** Reports one problem at an offset of the text. `place` gives the path. */
@@ -56,7 +56,7 @@ function byOffset(a: Finding, b: Finding): number {
   return a.offset - b.offset;
 }
 
-/** The first findings of a severity, and one that counts the rest. */
+/** The first findings of a severity, and one with the number of the rest. */
 function bounded(findings: readonly Finding[], code: "more-errors" | "more-warnings"): Finding[] {
   const seen = new Set<string>();
   const sorted = findings.toSorted(byOffset).filter(({ offset, code, message }) => {

@@ -21,7 +21,7 @@ export function textOffset(document: string, place: Place, index: number): numbe
   return lineStart + line.length - lineOfText.length + (before.length - before.lastIndexOf("\n") - 1);
 }
 
-/** Start of the `count`-th line after the one that `offset` is in. */
+/** Start of the `count`-th line after the line that contains `offset`. */
 function startOfLineAfter(document: string, offset: number, count: number): number | undefined {
   let at = offset;
   for (let left = count; left > 0; left -= 1) {

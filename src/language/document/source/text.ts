@@ -6,7 +6,7 @@ import type { DiagnosticCode } from "./codes.ts";
  */
 export const DOCUMENT_BYTES_MAX = 1024 * 1024;
 
-/** The document's text, or why there is none and at which offset of what could be read. */
+/** The document's text, or why it cannot be read and the offset in the readable part. */
 export type Decoded =
   | { text: string }
   | { text: string; code: DiagnosticCode; offset: number; message: string; hint: string };

@@ -39,7 +39,7 @@ export function readYaml(text: string, report: Report): Place | undefined {
   return convertDocument(document, text, report);
 }
 
-/** One slip makes the reader stumble over much of what follows: the first errors are the ones to mend. */
+/** One mistake causes many errors in the text after it: only the first ones are worth fixing. */
 const SYNTAX_ERRORS_MAX = 5;
 
 const START_HINT = "a playbook begins with `apiVersion: <vendor>/v2` and `kind: Playbook`";

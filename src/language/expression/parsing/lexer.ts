@@ -24,9 +24,9 @@ export interface Tokens {
 }
 
 /**
- * Reads `text` from `start` up to the closing mark, or to the end of the text when there is none to find. Marks inside
- * strings and brackets do not close. Throws a fault with its offset: `TEMPLATE_ERROR` for a character, string or bracket
- * that does not fit, `TEMPLATE_BUDGET` for brackets deeper than 200 or more than 256 Ki characters.
+ * Reads `text` from `start` up to the closing mark, or to the end of the text without one. Marks inside strings and brackets do
+ * not close. Throws a fault with its offset: `TEMPLATE_ERROR` for a character, string or bracket that does not fit,
+ * `TEMPLATE_BUDGET` for brackets deeper than 200 or more than 256 Ki characters.
  */
 export function tokenize(text: string, start: number, closer?: "}}" | "%}"): Tokens {
   const tokens: Token[] = [];

@@ -268,7 +268,10 @@ function readIndex(cursor: Cursor, of: Node, at: number): Node {
   return { kind: "slice", at, of, start, stop, step };
 }
 
-/** Filters and tests bind alike, from left to right: `x | first is defined`. */
+/**
+ * Filters and tests have the same precedence, from left to right: `x
+ * first is defined`.
+ */
 function readFilters(cursor: Cursor, start: Node): Node {
   let node = start;
   for (;;) {
@@ -354,8 +357,8 @@ function nested(cursor: Cursor, read: () => Node): Node {
 }
 
 /**
- * Counts one level of the tree: a nested expression, or a link of a chain (`a.b.c`, `x|f|g`, `1+2+3`), whose links
- * stand on each other. Bounds the recursion of the parser, the compiler and the evaluation alike.
+ * Counts one level of the tree: a nested expression, or a link of a chain (`a.b.c`, `x|f|g`, `1+2+3`), in which each link
+ * contains the one before. Bounds the recursion of the parser, the compiler and the evaluation.
  */
 function deepen(cursor: Cursor): Token {
   cursor.depth += 1;
