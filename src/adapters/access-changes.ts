@@ -80,12 +80,12 @@ function createConnectionLog(logger: Logger) {
   let last = "";
   return {
     connected() {
-      if (last !== "") logger.info({}, "changes of sessions and roles are heard of again");
+      if (last !== "") logger.info({}, "changes of sessions and roles are received again");
       last = "";
     },
     away(error: unknown) {
       const reason = messageOf(error);
-      const what = "changes of sessions and roles are not heard of: the server is asked about each session";
+      const what = "changes of sessions and roles are not received: each session is checked with the server";
       if (reason !== last) logger.warn({ reason }, what);
       last = reason;
     },

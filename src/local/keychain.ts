@@ -131,7 +131,7 @@ function ownerOf({ scope, executionId, rootExecutionId }: KeychainKey): string |
 function problemsOf({ schema, data }: KeychainWrite): string[] {
   if (schema === undefined) return [];
   const parsed = v.safeParse(SecretSchema, schema);
-  if (!parsed.success) return ["its schema is none: fields, required, types and description are expected"];
+  if (!parsed.success) return ["its schema is invalid: fields, required, types and description are expected"];
   return secretProblems(parsed.output, data);
 }
 

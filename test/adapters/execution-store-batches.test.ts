@@ -77,7 +77,7 @@ test("a batch is known by the key of its caller, and the key may be used once", 
   assert.equal((await store.eventsAfter(change.executionId, 0, 10)).length, 2);
 });
 
-test("batches that nobody touches are taken over, each by one server, until the lease of that is over", async () => {
+test("stale batches are taken over, each by one server, until its lease expires", async () => {
   const [other, third] = ["server-2", "server-3"].map((processor) =>
     createPostgresExecutionStore({ database, policy: POLICY, processor }),
   ) as [ExecutionStore, ExecutionStore];

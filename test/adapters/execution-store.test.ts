@@ -81,12 +81,12 @@ test("an execution begins with its first event, and never later than it is writt
   assert.ok(Math.abs(await startOf(unsaid)) < 60_000);
 });
 
-test("an execution that nobody started is not found", async () => {
+test("an execution that was never started is not found", async () => {
   assert.equal(await store.find("1"), undefined);
   assert.deepEqual(await store.eventsAfter("1", 0, 10), []);
 });
 
-test("a flush tells the moment at which it wrote, by the database's clock: leases count from it", async () => {
+test("a flush returns the time of its write, by the database's clock: leases count from it", async () => {
   const change = rows.begin();
   const issued = rows.issue(change, CLAIMED);
   const { at } = await write({ ...change, issued: [issued] });

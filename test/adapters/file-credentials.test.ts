@@ -39,7 +39,7 @@ test("the environment wins over the file, other characters of a name being under
   assert.deepEqual(empty?.data, { db_host: "file" }, "An empty variable counts as one that is not set");
 });
 
-test("a file that changes is not read again, and one that nobody asks for is not read at all", async (t) => {
+test("a file that changes is not read again, and an unused file is not read at all", async (t) => {
   createFileCredentials("/nowhere/credentials.json", {});
   const file = write(t, { pg: { type: "sqldb", data: {} } });
   const source = createFileCredentials(file, {});
@@ -48,7 +48,7 @@ test("a file that changes is not read again, and one that nobody asks for is not
   assert.ok(await source.find("pg"));
 });
 
-test("a file that cannot be read is told with its name", async () => {
+test("the error for an unreadable file names the file", async () => {
   const work = createFileCredentials("/nowhere/credentials.json", {}).find("pg");
   await assert.rejects(
     work,

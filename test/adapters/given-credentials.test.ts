@@ -43,11 +43,11 @@ test("a variable wins over the file's credential that it stands for, and may say
   ]);
 });
 
-test("without a file and variables there is none", async () => {
+test("without a file and variables the list is empty", async () => {
   assert.deepEqual(await listGivenCredentials(undefined, {}), []);
 });
 
-test("what is no JSON, or no object, is told with its place and without its text", async (t) => {
+test("the error for invalid JSON names its place and does not contain its text", async (t) => {
   for (const [file, environment, place] of [
     [undefined, { FLOW_CREDENTIAL_A: `{${CANARY}` }, /FLOW_CREDENTIAL_A is not JSON/],
     [undefined, { FLOW_CREDENTIAL_A: `"${CANARY}"` }, /FLOW_CREDENTIAL_A: a credential is a JSON object/],

@@ -24,7 +24,7 @@ before(async () => {
   assert.match(stdout, /flow: \d+ MiB, Node v\d+/);
 });
 
-test("the executable tells its version and runs a playbook, of Python too", async (t) => {
+test("the executable prints its version and runs a playbook, Python included", async (t) => {
   const python = "{kind: python, code: 'result = {\"answer\": 40 + 2}'}";
   const text = `apiVersion: flow/v2\nkind: Playbook\nmetadata: {name: py}\nworkflow:\n  - {step: start, tool: ${python}}\n`;
   const folder = await folderWith(t, { "py.yaml": text });

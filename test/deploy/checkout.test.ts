@@ -122,7 +122,7 @@ test("packages are installed when they are missing and when the lock file has ch
   assert.equal(readFileSync(called, "utf8"), "ci\nci\n");
 });
 
-test("packages that cannot be installed are told with npm's own words", async (t) => {
+test("packages that cannot be installed are reported with npm's message", async (t) => {
   const npm = join(await folderWith(t, {}), "npm-cli.js");
   await writeFile(npm, 'process.stderr.write("npm error network ENOTFOUND\\n"); process.exit(1);');
   const { code, stdout, stderr } = await (await checkout(t, { npm_execpath: npm })).run("--version");
@@ -133,7 +133,7 @@ test("packages that cannot be installed are told with npm's own words", async (t
   );
 });
 
-test("a set-up that was killed holds up nobody for long", async (t) => {
+test("a killed set-up does not block the next one for long", async (t) => {
   const { folder, run } = await checkout(t);
   const lock = join(folder, "dist/.set-up.lock");
   mkdirSync(join(folder, "dist"));

@@ -110,7 +110,7 @@ test("the image's files are a program that runs playbooks", async (t) => {
   assert.equal((JSON.parse(run.stdout) as { status: string }).status, "COMPLETED", run.stderr);
 });
 
-test("the image's files serve on a database that is given, and its health check tells whether they do", async (t) => {
+test("the image's files serve on a given database, and its health check reports whether they do", async (t) => {
   const folder = await folderWith(t, {});
   const { url: databaseUrl } = await createTestDatabase();
   const environment = { PATH, ...ownDatabase(databaseUrl) };

@@ -41,7 +41,7 @@ test("every role takes its settings as they are", () => {
   }
 });
 
-test("every secret that a container asks for is in both examples, and none is there for nothing", () => {
+test("every secret that a container uses is in both examples, and every listed secret is used", () => {
   const asked = (names: Iterable<string>) =>
     [...names].flatMap((name) =>
       (pods.get(name)?.containers ?? []).flatMap(
@@ -104,7 +104,7 @@ test("callbacks reach the very pod that waits, from workers alone, and no Servic
   ]);
 });
 
-test("nobody but the server has the key, and nobody but server and doctor the database", () => {
+test("only the server has the key, and only server and doctor the database", () => {
   const askers = (setting: string) =>
     ["server", "worker", "gateway", "doctor"].filter((role) =>
       containerOf(role).env?.some(({ valueFrom }) => valueFrom?.secretKeyRef?.key === setting),

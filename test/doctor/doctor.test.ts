@@ -52,7 +52,7 @@ function doctor(of: DoctorServer, db?: DoctorDatabase, pingBroker?: () => Promis
 
 const checks = ({ data }: { data: object }) => (data as { findings: Finding[] }).findings.map(({ check }) => check);
 
-test("detect: nothing found is ok, a notice too, an anomaly is one", async () => {
+test("detect: no findings and notices are ok, an anomaly is severity anomaly", async () => {
   const found = (findings: Finding[]) => server({ diagnosis: () => Promise.resolve({ ...NOTHING, findings }) });
   const severity = async (findings: Finding[]) => (await doctor(found(findings)).detect({}, SIGNAL)).severity;
   assert.equal(await severity([]), "ok");
@@ -80,7 +80,7 @@ test("detect: the outcome has action, severity, time and data", async () => {
   });
 });
 
-test("detect: how long counts as stale reaches whoever looks", async () => {
+test("detect: the stale threshold reaches the checks", async () => {
   const asked: unknown[] = [];
   const of = server({
     diagnosis(seconds) {
@@ -133,13 +133,13 @@ test("detect: a server that refuses the token is an error, and no statement abou
   assert.equal((await doctor(server({ diagnosis })).detect({}, SIGNAL)).severity, "error");
 });
 
-test("detect: a server that is too old to tell is an error that says so", async () => {
+test("detect: a server that is too old to answer is an error that says so", async () => {
   const outcome = await doctor(server({ diagnosis: () => Promise.resolve(undefined) })).detect({}, SIGNAL);
   assert.equal(outcome.severity, "error");
   assert.match(String(outcome.data["error"]), /older version\. Give --db-dsn/);
 });
 
-test("reachability: all answer, or whoever does not makes it an anomaly", async () => {
+test("reachability: all answer, or the severity is anomaly", async () => {
   const up = () => Promise.resolve();
   const severity = async (...of: Parameters<typeof doctor>) => (await doctor(...of).reachability({}, SIGNAL)).severity;
   assert.equal(await severity(server(), database(), up), "ok");

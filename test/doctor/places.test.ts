@@ -36,7 +36,7 @@ test("the token goes to the doctor's own server, and to no other that it is aske
   assert.deepEqual(new Set(seen()), new Set([undefined]));
 });
 
-test("an address or a DSN that is none is an error that does not repeat its password", async () => {
+test("an invalid address or DSN is an error that does not repeat its password", async () => {
   const doctor = await doctorOf({ url: server.origin });
   for (const asked of [
     { server_url: "file:///etc/passwd" },
@@ -51,7 +51,7 @@ test("an address or a DSN that is none is an error that does not repeat its pass
   }
 });
 
-test("a database and a broker that cannot be reached are told with their place and without their password", async () => {
+test("errors of an unreachable database or broker name its place, not its password", async () => {
   const port = await closedPort();
   const settings = {
     FLOW_DATABASE_URL: `postgres://flow:hidden-2@127.0.0.1:${port}/flow`,

@@ -74,7 +74,7 @@ test("a snapshot that is not the fold of its log is found; the right one is not"
   assert.equal(await said(executionId), undefined);
 });
 
-test("a log that cannot be folded is told with its fault, and the others are compared all the same", async () => {
+test("a log that cannot be folded is reported with its error, and the others are compared all the same", async () => {
   const broken = await work.execute("two");
   await sql`update flow.event set meta = '{"command_id": null}' where execution_id = ${broken} and event_type = 'command.issued'`;
   const fine = await work.execute("two");

@@ -78,7 +78,7 @@ test("events in the log's default partition say that the partition of their mont
   assert.equal((await stray()).length, 1);
 });
 
-test("sessions that end soon are a notice; a thousand that are long over say that nobody deletes them", async () => {
+test("sessions that end soon are a notice; a thousand expired ones show that the clean-up is missing", async () => {
   assert.deepEqual(await findings(checkSessions), []);
   const { sql } = database;
   await sql`insert into auth.users (email, display_name) values ('a@example.com', 'A')`;
@@ -105,7 +105,7 @@ async function diagnosed(more: Partial<DiagnoseDeps>, check: string): Promise<Fi
   return diagnosis.findings.filter((found) => found.check === check);
 }
 
-test("secrets whose key is missing are found, and the check is left out where nobody knows the keys", async () => {
+test("secrets whose key is missing are found, and the check is left out where the keys are unknown", async () => {
   await database.sql`
     insert into flow.credential (id, name, type, data_encrypted) values (1, 'c', 'custom', 'v1.lost-key.AAAA')`;
   const [found] = (await diagnosed({ keyIds: ["k1"] }, "encryption_keys")) ?? [];
@@ -128,7 +128,7 @@ test("a broker that is away is found, and no broker is nothing", async () => {
   assert.equal(await diagnosed({}, "broker"), undefined);
 });
 
-test("a check that fails is told, and the others are made", async () => {
+test("a check that fails is reported, and the others run", async () => {
   const disk = () => Promise.reject(new Error("statfs does not like this"));
   const diagnosis = await createDiagnosis({ database, keyIds: undefined, disk })();
   assert.deepEqual(diagnosis.skipped, [{ check: "disk", why: "statfs does not like this" }]);

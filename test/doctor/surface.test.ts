@@ -54,7 +54,7 @@ test("every tool answers with its outcome, with what it was asked for", async ()
   assert.deepEqual(asked[0]?.asked, { server_url: "http://s", db_dsn: "postgres://d", stale_seconds: 5 });
 });
 
-test("a body may be left out; one that is none, or asks for nonsense, is 422", async () => {
+test("a body may be left out; an invalid one is 422", async () => {
   const { app, asked } = surface();
   assert.equal((await app.request(...invoke("detect"))).status, 200);
   assert.deepEqual(asked[0]?.asked, {});
@@ -160,7 +160,7 @@ test("over MCP: the tools are listed with their schemas, and called with structu
   await client.close();
 });
 
-test("over MCP: an error, an unknown tool and arguments that are none are results with isError", async () => {
+test("over MCP: an error, an unknown tool and invalid arguments are results with isError", async () => {
   const client = await mcpClient(surface({ severity: "error" }).app);
   for (const call of [
     { name: "detect" },

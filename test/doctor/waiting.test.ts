@@ -81,7 +81,7 @@ test("a finding says what, since when, why it matters and what to do, and names 
   });
 });
 
-test("work that waits for its turn is told and is no anomaly", () => {
+test("work that waits for its turn is a notice, not an anomaly", () => {
   const [found] = waitingFindings([{ ...GROUP, labels: null, kinds: ["http"] }], [worker({ held: 4 })]);
   assert.equal(found?.level, "notice");
 });

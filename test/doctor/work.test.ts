@@ -60,7 +60,7 @@ test("a command that no worker may take is found at once with its execution", as
   assert.equal((await about(executionId, checkWaiting, LATER)).length, 1, "however patient one is");
 });
 
-test("a command that a ready worker with room does not take is to be told again", async () => {
+test("a command that a ready worker with free slots does not claim is to be published again", async () => {
   const executionId = await started();
   await registered("has-room");
   // With everything stale at once nobody counts as ready who was not heard of in the future.
@@ -71,7 +71,7 @@ test("a command that a ready worker with room does not take is to be told again"
   await sql`delete from flow.runtime where name = 'has-room'`;
 });
 
-test("a command of a worker that nobody knows is stale, and its lease is told", async () => {
+test("a command of an unknown worker is stale, and its lease is shown", async () => {
   const executionId = await claimed("gone-for-good");
   const [found] = await about(executionId, checkStale, LATER);
   assert.equal(found?.what, "The worker gone-for-good is gone and holds 1 command");
@@ -81,7 +81,7 @@ test("a command of a worker that nobody knows is stale, and its lease is told", 
   assert.match(later?.why_it_matters ?? "", /when their leases end/);
 });
 
-test("a command of a worker that is heard of is left alone, until it has had it for too long", async () => {
+test("a command of a live worker is left alone, until it has had it for too long", async () => {
   await registered("alive");
   const executionId = await claimed("alive");
   assert.deepEqual(await about(executionId, checkStale, { ...LATER, hardTimeoutMs: 7_200_000 }), []);
@@ -129,7 +129,7 @@ async function openBatch(executionId: string): Promise<void> {
       array[${executionId}]::bigint[], array[]::bigint[])`;
 }
 
-test("a batch that nobody works out is found with its execution, and a young one is not", async () => {
+test("a batch that no server processes is found with its execution, and a young one is not", async () => {
   const executionId = await started();
   await openBatch(executionId);
   const [found] = await about(executionId, checkBatches);

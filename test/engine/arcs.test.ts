@@ -65,7 +65,7 @@ test("an arc without a condition matches when those before it did not", () => {
     .is({ open: ["d"], steps: { b: "SKIPPED", c: "SKIPPED", d: "RUNNING" } });
 });
 
-test("next.evaluated tells which arcs matched, which fired, and which were not looked at", () => {
+test("next.evaluated lists which arcs matched, which fired, and which were not evaluated", () => {
   const { log } = given(EXCLUSIVE).when(done("a", { n: 3 }));
   const evaluated = log.find((event): event is EventOf<"next.evaluated"> => event.type === "next.evaluated");
   assert.deepEqual(evaluated?.arcs, [

@@ -77,7 +77,7 @@ workflow:
     .is({ open: ["watch", "start"] });
 });
 
-test("a step that is told to run again while it runs, does so afterwards", () => {
+test("a step that is to run again while it runs does so afterwards", () => {
   given(`
 workflow:
   - { step: start, next: [work, watch] }

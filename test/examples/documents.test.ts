@@ -37,7 +37,7 @@ test("the catalog path of each is its place below the playbooks", () => {
   }
 });
 
-test("the README tells of each of them", () => {
+test("the README mentions each of them", () => {
   const readme = readFileSync(join(ROOT, EXAMPLES, "README.md"), "utf8");
   const untold = playbooks.filter((name) => !name.startsWith("parts/") && !readme.includes(`(${name})`));
   assert.deepEqual(untold, []);

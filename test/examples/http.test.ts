@@ -28,7 +28,7 @@ test("paginated_users gathers every page, whatever its size", async () => {
   }
 });
 
-test("paginated_users fails when nobody answers, and names the address", async () => {
+test("paginated_users fails without an answer, and names the address", async () => {
   const report = await runExample("paginated_users", { base_url: `http://127.0.0.1:${await closedPort()}` });
   assert.equal(report.status, "FAILED");
   assert.equal(report.error?.code, "ECONNREFUSED");

@@ -37,7 +37,7 @@ test("the users come in pages, and the last one has no cursor", async () => {
   assert.deepEqual(sizes, [10, 10, 3]);
 });
 
-test("the flaky endpoint fails as often as it is told, for each key on its own, and then begins anew", async () => {
+test("the flaky endpoint fails as often as requested, for each key separately, and then starts again", async () => {
   const seen: number[] = [];
   for (const key of ["a", "a", "b", "a", "a"]) seen.push((await get(`/flaky/${key}?failures=2`)).status);
   assert.deepEqual(seen, [503, 503, 503, 200, 503]);

@@ -14,7 +14,7 @@ for (const [how, settings] of [
   ["told by the broker", { BROKER_URL: nats.url }],
   ["without a broker", {}],
 ] as const) {
-  test(`an end at one server is heard at the other one, by a wait and a stream, ${how}`, async (t) => {
+  test(`an end at one server reaches a wait and a stream at the other, ${how}`, async (t) => {
     const stand = await openStand(t, { ...LONG, ...settings });
     const [one, two] = await Promise.all([stand.server(), stand.server()]);
     if (how === "told by the broker") {

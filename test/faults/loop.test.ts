@@ -26,7 +26,7 @@ workflow:
     tool: {kind: http, url: "{{ workload.url }}/{{ i }}"}
 `;
 
-test(`${COUNT} requests of a loop under load: a healthy worker is refused nothing, and none is made twice`, async (t) => {
+test(`${COUNT} requests of a loop under load: a healthy worker is never refused, and no request is made twice`, async (t) => {
   const counts = new Map<string, number>();
   const waiting: ServerResponse[] = [];
   const answerAll = () => {

@@ -13,7 +13,7 @@ import { until } from "./support/until.ts";
 
 const postgres = await startOwnPostgres();
 
-test("nothing gets through to the database: callers are told within 5 s, health says so, and all goes on afterwards", async (t) => {
+test("the database is unreachable: callers get an error within 5 s, health says so, and work continues afterwards", async (t) => {
   const { port } = new URL(postgres.url);
   const proxy = await startTcpProxy(Number(port));
   const stand = await openStand(t, LONG, postgres.url);
@@ -64,7 +64,7 @@ test("nothing gets through to the database: callers are told within 5 s, health 
   assert.equal((await client.call("GET", "/api/health")).body.status, "ok");
 });
 
-test("a server that starts while the database is away waits for it, and ends at once when it is told to", async (t) => {
+test("a server that starts while the database is unavailable waits for it, and ends at once when it is stopped", async (t) => {
   await postgres.crash();
   const folder = await folderWith(t, {});
   const environment = ownDatabase(postgres.url);

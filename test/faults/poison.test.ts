@@ -16,7 +16,7 @@ async function open(t: TestContext) {
   return { stand, server, client: await stand.client(server) };
 }
 
-test("events that are malformed, or of a command that there is not: 4xx that names them, and nothing is written", async (t) => {
+test("malformed events, or events of an unknown command: 4xx that names them, and nothing is written", async (t) => {
   const { stand, client } = await open(t);
   const worker = await startManualWorker(client, "manual");
   const [id = ""] = await stand.start(client, "pair", 1);

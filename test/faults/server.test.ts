@@ -62,7 +62,7 @@ test("the statement of a server that was killed still commits, after the next on
   await stand.finish(client, [id], PAIR_DONE);
 });
 
-test("a batch that a server has left is worked out by another one that runs", async (t) => {
+test("a batch that a dead server left is processed by a running one", async (t) => {
   const stand = await openStand(t, LONG);
   const [first, second] = [await stand.server(), await stand.server()];
   const client = await stand.client(first);
@@ -106,7 +106,7 @@ test("a batch that cannot be worked out keeps no server from starting, and no ot
   await stand.finish(client, [sound], PAIR_DONE);
 });
 
-test("a server that is killed after a commit and before it told anyone: the others find the commands by polling", async (t) => {
+test("a server is killed after a commit and before its notice: the others find the commands by polling", async (t) => {
   const stand = await openStand(t);
   const [first, second] = [await stand.server(), await stand.server()];
   const client = await stand.client(first);

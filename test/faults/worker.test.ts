@@ -16,7 +16,7 @@ workflow:
 
 /* What happens to workers (the fault matrix in the design): killed, frozen, told to stop. */
 
-test("a worker that is killed in a task: another one has its commands when the leases end, each under a higher attempt", async (t) => {
+test("a worker is killed in a task: another gets its commands when the leases end, each with a higher attempt", async (t) => {
   const stand = await openStand(t);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -95,7 +95,7 @@ test("a worker that is frozen for longer than its lease: its late report is refu
   await stand.finish(client, await stand.start(client, "work", 2), WORK_DONE);
 });
 
-test("a worker that is frozen for longer than its lease begins nothing before it was heard of again: the next task is another's", async (t) => {
+test("a worker that is frozen for longer than its lease starts nothing before its next heartbeat: another runs the next task", async (t) => {
   const stand = await openStand(t);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -120,7 +120,7 @@ test("a worker that is frozen for longer than its lease begins nothing before it
   assert.equal(run.executionId, id);
 });
 
-test("SIGTERM of a worker under load: it drains; no step fails, none is tried again, no effect is doubled", async (t) => {
+test("SIGTERM of a worker under load: it drains; no step fails, none is repeated, no effect is doubled", async (t) => {
   const stand = await openStand(t, LONG);
   const server = await stand.server();
   const client = await stand.client(server);

@@ -57,7 +57,7 @@ for (const [path, sign] of [
   ["/access?tab=check", "A path need not be registered."],
   ["/access?tab=audit", "session.open"],
 ] as const) {
-  test(`${path} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+  test(`${path} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
     const page = await opened(path.replace("USER", String(mallory)));
     for (const look of [{}, { scheme: "dark" }, { width: 360 }] as const) {
       await page.setViewportSize({ width: 1280, height: 800, ...look });
@@ -89,7 +89,7 @@ test("a user is found, given a role, and has it with their next call; then it is
   await done(page);
 });
 
-test("somebody's sessions are seen and ended", async () => {
+test("a user's sessions are listed and ended", async () => {
   const { body } = await service.login(VERA);
   const page = await opened(`/access?tab=users&user=${vera}`);
   const session = page.getByRole("button", { name: /^End the session/ });
@@ -133,7 +133,7 @@ test("the last administrator can neither be locked out nor lose the role, and it
   await done(page);
 });
 
-test("somebody is entered before they log in, and deleted again; who is there already is not entered twice", async () => {
+test("a user is added before their first login, and deleted again; an existing one is not added twice", async () => {
   const page = await opened("/access");
   await page.getByRole("button", { name: "Add a user …" }).click();
   const dialog = page.getByRole("dialog");
@@ -142,7 +142,7 @@ test("somebody is entered before they log in, and deleted again; who is there al
   await dialog.getByRole("alert").waitFor();
   await dialog.getByLabel("Address").fill("new@example.com");
   await dialog.getByRole("button", { name: "Add", exact: true }).click();
-  await page.getByText("nobody yet: the first login with this address becomes theirs").waitFor();
+  await page.getByText("not yet: the first login with this address sets it").waitFor();
   await confirm(page, "Delete …", "Delete");
   await page.waitForURL(`${url}/access?tab=users`);
   await page.getByText(VERA.email).first().waitFor();
@@ -192,7 +192,7 @@ test("a role is made, allows paths but not some, gives a permission, and is aske
   await done(page);
 });
 
-test("a rule that allows nothing is refused where it was written, and nobody is asked about who is nobody", async () => {
+test("a rule that allows nothing is refused in the form, and an unknown user is not checked", async () => {
   const page = await opened("/access?tab=roles&role=team-a");
   await page.getByText("Allow more playbooks").click();
   await page.getByLabel("Paths").fill("etl/**");

@@ -84,7 +84,7 @@ for (const [address, sign] of [
   [AT_AGENT, "List tools"],
   ["/agents?server=mcp%2Fexample", "Lifecycle"],
 ] as const) {
-  test(`${address} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+  test(`${address} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
     await assertUsableInEveryLook({ opened }, address, sign);
   });
 }
@@ -131,7 +131,7 @@ test("tools of the server of its scopes are listed, and one is called with argum
   await page.close();
 });
 
-test("a long call tells how far it is, and can be cancelled", async () => {
+test("a long call shows its progress, and can be cancelled", async () => {
   const page = await opened(AT_AGENT);
   await listed(page);
   await page.getByRole("combobox", { name: "Tool" }).selectOption("trigger-long-running-operation");
@@ -144,7 +144,7 @@ test("a long call tells how far it is, and can be cancelled", async () => {
   await page.close();
 });
 
-test("a server that cannot be reached, and one that is not registered, are told with the execution that found out", async () => {
+test("an unreachable and an unregistered server are reported with the execution that found out", async () => {
   for (const [name, sign] of [
     ["mcp/gone", /127\.0\.0\.1/],
     ["mcp/never", /there is no MCP resource/],
@@ -159,7 +159,7 @@ test("a server that cannot be reached, and one that is not registered, are told 
   }
 });
 
-test("a call that is refused is told as such, and starts nothing", async () => {
+test("a refused call is shown as refused, and starts nothing", async () => {
   const page = await opened(AT_AGENT);
   page.removeAllListeners("console");
   await page.route("**/api/execute", (route) =>

@@ -64,7 +64,7 @@ for (const [address, sign] of [
   ["/entry/mcp/server", "Document"],
   ["/register?from=cat/load", "Nothing is wrong with it"],
 ] as const) {
-  test(`${address} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+  test(`${address} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
     await assertUsableInEveryLook({ opened }, address, sign);
   });
 }
@@ -233,7 +233,7 @@ test("what is typed over marked text replaces it, and the page's policy refuses 
   await page.close();
 });
 
-test("what registering changes is shown before, also what somebody else registered meanwhile", async () => {
+test("the changes of a registration are shown before it, also a version that another user registered meanwhile", async () => {
   await register(small("cat/edited", "First."));
   const page = await opened("/register?from=cat/edited");
   await page.getByText("Nothing is wrong with it").waitFor();
@@ -265,7 +265,7 @@ test("any two versions are compared", async () => {
   await page.close();
 });
 
-test("the keychain of a version is listed without values; who may not see it is told so", async () => {
+test("the keychain of a version is listed without values; users without the permission see why not", async () => {
   const name = "api";
   const response = await fetch(`${serving.url}/api/keychain/${String(loadId)}/${name}`, {
     method: "POST",

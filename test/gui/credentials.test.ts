@@ -37,7 +37,7 @@ for (const [address, sign] of [
   ["/credentials?form=new", "Another field"],
   ["/credentials?name=tok_a&form=replace", "All of it is replaced"],
 ] as const) {
-  test(`${address} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+  test(`${address} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
     await assertUsableInEveryLook({ opened }, address, sign);
   });
 }
@@ -59,7 +59,7 @@ test("the list is narrowed by type, tag and text, and keys open a row", async ()
   await page.close();
 });
 
-test("one credential tells what it is, what names it and where, and what was done with it; never its data", async () => {
+test("a credential's page shows its record, its uses, and its audit log; never its data", async () => {
   const asked: string[] = [];
   const page = await opened("/credentials?name=tok_a");
   page.on("request", (request) => asked.push(request.url()));
@@ -149,7 +149,7 @@ test("a replacement replaces the data and keeps what is no secret", async () => 
   await page.close();
 });
 
-test("whoever deletes one is told what names it; afterwards its page says so too", async () => {
+test("deleting a credential shows its uses first; afterwards its page says that it is gone", async () => {
   const page = await opened("/credentials?name=tok_a");
   page.removeAllListeners("console");
   await page.getByRole("button", { name: "Delete …" }).click();
@@ -178,7 +178,7 @@ test("markup in names, tags and descriptions is only ever text, and odd names le
   await page.close();
 });
 
-test("who may not look after credentials is told so", async () => {
+test("users who may not manage credentials see why not", async () => {
   const page = await browser.newPage();
   await page.route("**/api/credentials*", (route) =>
     route.fulfill({

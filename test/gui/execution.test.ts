@@ -94,7 +94,7 @@ test("an execution that no worker has the label for names the label, and not the
   await page.close();
 });
 
-test("an error is told once at the top and once where it happened", async () => {
+test("an error is shown once at the top and once where it happened", async () => {
   const page = await opened(`/executions/${failing}`);
   await page.getByLabel("Log of the task").getByText("charging").waitFor();
   const told = (await page.locator("main").innerText()).split("KeyError: 'price'").length - 1;
@@ -158,7 +158,7 @@ test("what a running task writes is shown as it comes, and callers and called le
   await page.close();
 });
 
-test("an execution that called nobody says so", async () => {
+test("an execution without children says so", async () => {
   const page = await opened(`/executions/${plain}?tab=children`);
   await page.getByText("It has called no other playbook").waitFor();
   await page.close();
@@ -232,7 +232,7 @@ for (const [what, status, body, sign] of [
   });
 }
 
-test("inputs are shown as they are written and as they were rendered, with secrets and what is not known told", async () => {
+test("inputs are shown as written and as rendered, with secrets and unknown values marked", async () => {
   const page = await opened(`/executions/${failing}?step=charge`);
   const template = {
     url: "{{ workload.base }}/orders",
@@ -264,7 +264,7 @@ test("inputs are shown as they are written and as they were rendered, with secre
   await page.close();
 });
 
-test("of a real run inputs are rendered again, and a secret is none of them", async () => {
+test("inputs of a real run are rendered again, without secrets", async () => {
   const content = `apiVersion: flow/v2
 kind: Playbook
 metadata: { name: inputs, path: page/inputs }
@@ -302,7 +302,7 @@ test("inputs that may not be seen say so", async () => {
   await page.close();
 });
 
-test("this run beside another: inputs, result, steps and their outputs; one that is not there says so", async () => {
+test("compares two runs: inputs, result, steps and their outputs; an unknown one says so", async () => {
   const page = await opened(`/executions/${plain}?tab=compare`);
   await page.getByLabel("Compare with").selectOption(other);
   await page.waitForURL(/against=/);
@@ -321,7 +321,7 @@ test("this run beside another: inputs, result, steps and their outputs; one that
   await page.close();
 });
 
-test("the graph tells what was taken and what was not, and its steps are opened by keys", async () => {
+test("the graph shows which arcs were taken, and its steps are opened by keys", async () => {
   const page = await opened(`/executions/${plain}?tab=graph`);
   const graph = page.getByLabel("Graph", { exact: true });
   await graph.locator(".react-flow__edge.taken").first().waitFor({ state: "attached" });
@@ -389,7 +389,7 @@ test("it is run again with the same inputs", async () => {
   await page.close();
 });
 
-test("it is run again with other inputs: the form is told which execution they come from", async () => {
+test("it is run again with other inputs: the form names the original execution", async () => {
   const page = await opened(`/executions/${other}`);
   await page.getByRole("link", { name: "With other inputs …" }).click();
   await page.waitForURL(/\/entry\/page\/plain/);
@@ -435,7 +435,7 @@ for (const [what, path, sign] of [
   ["a comparison", `/executions/${plain}?tab=compare&against=${other}`, "list[2]"],
   ["inputs and result", `/executions/${plain}?tab=data`, "hello"],
 ] as const) {
-  test(`${what} is shown light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+  test(`${what} is shown light, dark and narrow, without serious accessibility problems`, async () => {
     await assertUsableInEveryLook({ opened }, path, sign);
   });
 }

@@ -101,7 +101,7 @@ test("without a worker the page says so, first as a warning, then with what wait
   await page.close();
 });
 
-test("a server that is gone is told with since when, what was known stays, and the page goes on when it is back", async () => {
+test("when the server is gone the page says since when, keeps what it shows, and continues when it is back", async () => {
   const pages = await Promise.all([opened("/executions"), opened("/operations"), opened("/operations", 360)]);
   const [list, operations, narrow] = pages;
   await list.getByText("gui/one").waitFor();

@@ -57,7 +57,7 @@ test("lists and maps are read as YAML and as JSON, and templates as they are", a
   await assert.rejects(readMap("- a"), /must be a map/);
 });
 
-test("each field says what is wrong with it: no number, no YAML, missing, outside its limits, none of the choices", async () => {
+test("each field shows its error: not a number, invalid YAML, missing, out of range, not a choice", async () => {
   const fields = fieldsOfSchema({
     type: "object",
     required: ["need", "pick"],

@@ -89,7 +89,7 @@ test("who opens a page without a session logs in at their provider and is back a
   await context.close();
 });
 
-test("the page of logins can be used by everybody: light, dark and narrow", async () => {
+test("the login page is accessible: light, dark and narrow", async () => {
   for (const look of LOOKS) {
     const context = await fresh(look);
     const page = await context.newPage();
@@ -127,7 +127,7 @@ for (const [what, change, title, says] of [
   });
 }
 
-test("an answer that nobody asked for logs nobody in, and is sent nowhere", async () => {
+test("an answer without a request logs no user in, and is not sent anywhere", async () => {
   const context = await fresh();
   const page = await context.newPage();
   page.on("request", (request) => assert.doesNotMatch(request.url(), /exchange/));
@@ -140,7 +140,7 @@ for (const [what, visitor, says] of [
   ["refuses at the provider", undefined, "No, thank you"],
   ["has no verified address", { sub: "eve", email: "eve@example.com", verified: false }, "email_verified"],
 ] as const) {
-  test(`somebody who ${what} reads why there is no login`, async () => {
+  test(`a user who ${what} sees why the login failed`, async () => {
     const context = await fresh();
     service.provider.visitor = visitor;
     const page = await context.newPage();
@@ -152,7 +152,7 @@ for (const [what, visitor, says] of [
   });
 }
 
-test("after a login nobody is sent away from this page, whatever the address says", async () => {
+test("after a login the browser stays on this site, whatever the address says", async () => {
   const context = await fresh();
   const page = await enter(context, ADA);
   for (const to of [
@@ -192,7 +192,7 @@ test("who logs out has no cookie, and every tab is locked", async () => {
   await context.close();
 });
 
-test("a session that is ended while somebody works leads to the login, and back to the same page", async () => {
+test("a session that ends while the page is open leads to the login, and back to the same page", async () => {
   const context = await fresh();
   const page = await enter(context, ADA, "/catalog?prefix=team%2F");
   await page.getByText("team/slow").waitFor();
@@ -280,7 +280,7 @@ test("a viewer is not shown what is not for them, reads why they may not run, an
   await context.close();
 });
 
-test("who has just come, and has no role, is told what to do", async () => {
+test("a new user without a role sees what to do", async () => {
   const context = await fresh();
   const page = await enter(context, { sub: "new", email: "new@example.com", name: "New" });
   await page.getByRole("heading", { name: "You have no role yet" }).waitFor();

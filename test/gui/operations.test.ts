@@ -132,7 +132,7 @@ test("a queue that waits for labels that no worker has fits a narrow page", asyn
   await post(`/api/executions/${id}/cancel`, {});
 });
 
-test("what starts is shown by itself; while somebody is at a row it waits to be shown", async () => {
+test("new executions appear; while the user is at a row they wait to be shown", async () => {
   const page = await opened("/executions?path=gui%2Flive");
   await page.getByText("No execution is like this").waitFor();
   const first = await start("gui/live");
@@ -180,7 +180,7 @@ test("all that a filter names is counted and named before it is cancelled, and n
   await page.close();
 });
 
-test("where nothing is open there is nothing to cancel, and what is refused is told with why", async () => {
+test("without open executions there is nothing to cancel, and refusals are shown with their reasons", async () => {
   const page = await opened("/executions?status=FAILED");
   await page.getByRole("button", { name: "Cancel all of these …" }).click();
   await page.getByRole("heading", { name: "Nothing of this is open" }).waitFor();
@@ -197,7 +197,7 @@ test("where nothing is open there is nothing to cancel, and what is refused is t
   await page.close();
 });
 
-test("failures that differ in their numbers alone are one kind, told with step, playbook and examples", async () => {
+test("failures that differ only in their numbers are one kind, with step, playbook and examples", async () => {
   const page = await opened("/executions?view=errors");
   page.on("dialog", (dialog) => assert.fail(`a script ran: ${dialog.message()}`));
   const group = page.locator('[data-part="error-group"]');
@@ -232,7 +232,7 @@ test("a failure of what was called is counted once, where it began", async () =>
   await page.close();
 });
 
-test("a key that is pressed in the moment in which rows appear is heard", async () => {
+test("a key that is pressed in the moment in which rows appear is not lost", async () => {
   const page = await browser.newPage();
   page.setDefaultTimeout(LIMIT_MS);
   // Between the drawing of the rows and the browser's next task: nobody is faster.

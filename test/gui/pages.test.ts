@@ -59,7 +59,7 @@ for (const [path, sign] of [
   ["/credentials", "Credentials"],
   ["/access", "Users"],
 ] as const) {
-  test(`${path.replace(hello, "…")} shows what it is for, light, dark and narrow, and nothing serious stands in anybody's way`, async () => {
+  test(`${path.replace(hello, "…")} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
     await assertUsableInEveryLook({ opened }, path, sign);
   });
 }
@@ -120,7 +120,7 @@ test("errors of many runs are shown in groups", async () => {
   await page.close();
 });
 
-test("an execution that is not there, and an address that is none, say so", async () => {
+test("an unknown execution and an unknown address say so", async () => {
   for (const path of ["/executions/12345", "/entry/nothing/here"]) {
     const page = await browser.newPage();
     await page.goto(`${serving.url}${path}`);

@@ -20,7 +20,7 @@ function at(text: string): YamlPlace {
 
 const names = (place: YamlPlace) => keysAt(schema, place).map(({ name }) => name);
 
-test("a place is told by indentation: keys of maps, items of lists, what stands beside", () => {
+test("a place is found by indentation: keys of maps, items of lists, siblings", () => {
   for (const [text, path, siblings] of [
     ["apiVersion: flow/v2\nki|", [], ["apiVersion"]],
     ["metadata:\n  name: x\n  pa|\nworkload:\n  a: 1", ["metadata"], ["name"]],
@@ -42,7 +42,7 @@ test("a place is told by indentation: keys of maps, items of lists, what stands 
   }
 });
 
-test("a value is told from a key, and nothing is told within remarks and texts in quotes", () => {
+test("a value is distinguished from a key, and comments and quoted texts get no help", () => {
   const place = at("workflow:\n  - step: a\n    tool:\n      kind: ht|");
   assert.deepEqual([place.at, place.key, place.word, place.path], ["value", "kind", "ht", ["workflow", ITEM, "tool"]]);
   for (const text of ["# ki|", "a: 1 # x|", 'a: { b: "ki|']) {

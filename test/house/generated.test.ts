@@ -9,7 +9,7 @@ test("docs/diagnostics.md lists exactly the codes of the loader", () => {
   assert.equal(readFileSync(DIAGNOSTICS_PAGE, "utf8"), diagnosticsPage(), "run `npm run generate`");
 });
 
-test("docs/permissions.md tells of exactly the routes that there are, as their contracts have them", () => {
+test("docs/permissions.md lists exactly the existing routes, as in their contracts", () => {
   assert.equal(readFileSync(PERMISSIONS_PAGE, "utf8"), permissionsPage(), "run `npm run generate`");
 });
 

@@ -514,7 +514,7 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
     ["json | fromjson", { a: [1, null, "x"] }],
     ["(json | fromjson).a[2]", "x"],
     ["missing | fromjson", undefined],
-    ["'{a}' | fromjson", fails("fromjson takes JSON text, and this is none")],
+    ["'{a}' | fromjson", fails("fromjson takes JSON text, and this is not")],
     ["map | fromjson", fails("fromjson takes text, and got a map")],
     ["'añb' | b64encode", "YcOxYg=="],
     ["'YcOxYg==' | b64decode", "añb"],

@@ -42,7 +42,7 @@ async function cancelled(
   return { bench, ran, cancelledAt };
 }
 
-test("while tools run: they are told to stop, and the run ends when they have", async (t) => {
+test("while tools run: they are asked to stop, and the run ends when they have", async (t) => {
   const stopped: string[] = [];
   const { bench, ran } = await cancelled(
     t,
@@ -153,7 +153,7 @@ test("a tool's answer that comes after the cancellation changes nothing", async 
 const GRANDCHILD = "workflow: [{ step: inner, tool: { kind: http } }]";
 
 for (const mode of ["", ", mode: async"]) {
-  test(`sub-playbooks are cancelled with their caller${mode === "" ? "" : ", those that nobody waits for too"}`, async (t) => {
+  test(`sub-playbooks are cancelled with their caller${mode === "" ? "" : ", asynchronous ones too"}`, async (t) => {
     let stopped = 0;
     const { bench } = await cancelled(
       t,
@@ -218,7 +218,7 @@ workflow:
   assert.equal(ran.state.steps["call"]?.status, "FAILED");
 });
 
-test("a child that ran out of its caller's time takes with it what it started and nobody waits for", async (t) => {
+test("a child that exceeded its caller's time ends together with its asynchronous children", async (t) => {
   let stopped = 0;
   const stopping = (call: Call) =>
     untilStopped(call, () => {

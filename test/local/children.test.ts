@@ -106,7 +106,7 @@ test("an async child is started and not waited for, and goes on when its parent 
   assert.deepEqual([child?.state.executionId, child?.state.status], [execution_id, "COMPLETED"]);
 });
 
-test("a child that fails is an error of kind sub_playbook that tells which and why", async (t) => {
+test("a child that fails is an error of kind sub_playbook that says which child and why", async (t) => {
   const bench = setup(t, {
     files: { "child.yaml": "workflow: [{ step: inner, tool: { kind: http } }]" },
     tools: { inner: [bad("rate_limit", "HTTP_429")] },
@@ -190,7 +190,7 @@ test("documents below the folder are found by their metadata.path, others that o
   assert.equal(state.error?.code, "NOT_FOUND");
 });
 
-test("a document that is found by its metadata.path and is invalid is told as invalid, not as missing", async (t) => {
+test("an invalid document found by its metadata.path is reported as invalid, not as missing", async (t) => {
   const files = { "jobs.yaml": "metadata: { name: job }\npath: ignored\nworkflow: []", "bad.yaml": INVALID };
   const { state } = await setup(t, { files }).failed(calling("path: jobs/broken"));
   assert.equal(state.error?.code, "INVALID_PLAYBOOK");

@@ -50,7 +50,7 @@ test("a run begins and ends with one event each, and ids of commands grow", asyn
   assert.ok(BigInt(ran.state.executionId) < (ids[0] ?? 0n));
 });
 
-test("events are told in the order in which they were folded, with times that do not go back", async (t) => {
+test("events are reported in the order in which they were folded, with times that do not go back", async (t) => {
   const seen: FlowEvent[] = [];
   const bench = setup(t, {
     observe: (event) => seen.push(event),

@@ -111,7 +111,7 @@ test("one is granted the lease, and the others hear that the entry was set", asy
   assert.deepEqual(await ask("d"), { status: "set" }, "a live entry needs no work");
 });
 
-test("a failure is told to those who wait, and for five seconds to those who ask", async () => {
+test("a failure is reported to those who wait, and for five seconds to later requests", async () => {
   const { keychain, clock } = setup();
   const ask = (holder: string) => keychain.lease(key("global"), { holder, leaseMs: 60_000, waitMs: 10_000 });
   await ask("a");

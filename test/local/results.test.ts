@@ -33,7 +33,7 @@ function isMissing(pattern: RegExp) {
     error instanceof FlowError && error.code === "REFERENCE_NOT_AVAILABLE" && pattern.test(error.message);
 }
 
-test("what was saved is loaded, with its size and checksum told", async (t) => {
+test("a saved result is loaded, with its size and checksum", async (t) => {
   const { store } = setup(t);
   const saved = await store.save("noetl://a", '{"ü":[1,null]}');
   const sha256 = createHash("sha256").update('{"ü":[1,null]}').digest("hex");
@@ -111,7 +111,7 @@ test("a process that leaves without closing the store leaves no file behind", (t
   assert.deepEqual(readdirSync(temporary), []);
 });
 
-test("a result that there is no place for is told with its size, the place, and what to do", () => {
+test("the error for a result without room names its size, the place, and what to do", () => {
   const { stdout } = leaveWithoutClosing("/nowhere/at/all");
   assert.match(
     stdout,

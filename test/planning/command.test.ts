@@ -68,7 +68,7 @@ test("no secret is ever printed, as text or as JSON", async (t) => {
   }
 });
 
-test("a credential that cannot be read is told without its text", async (t) => {
+test("an unreadable credential is reported without its text", async (t) => {
   const folder = workspace(t, { "main.yaml": PLAYBOOK, "creds.json": `{"crm_login": "${CANARY}` });
   const broken = { PATH: environment.PATH, FLOW_CREDENTIALS_FILE: join(folder, "creds.json") };
   const run = await command(planPlaybook, folder, ["main.yaml"], {}, broken);
@@ -106,7 +106,7 @@ test("an invalid playbook, a missing one and a wrong input are refused", async (
   await refused([], {}, "USAGE");
 });
 
-test("kinds that this machine cannot run are told with the reason", async (t) => {
+test("kinds that this machine cannot run are listed with the reason", async (t) => {
   const text = PLAYBOOK.replace(
     "{step: failed, tool: {kind: noop}}",
     "{step: failed, tool: {kind: container, image: x}}",
@@ -119,7 +119,7 @@ test("kinds that this machine cannot run are told with the reason", async (t) =>
   assert.match(run.stdout, /✗ container .*nothing here carries it out/);
 });
 
-test("what many steps use is told with the first of them", async (t) => {
+test("needs of many steps are listed with the first of them", async (t) => {
   const steps = Array.from(
     { length: 12 },
     (_, index) => `  - {step: s${index}, next: s${index + 1}, tool: {kind: noop}}\n`,

@@ -124,7 +124,7 @@ workflow:
   assert.doesNotMatch(JSON.stringify(made), /CANARY|hunter2|given|Bearer abc/);
 });
 
-test("a template that fails is told where it stands, and the rest is planned", async () => {
+test("a template that fails is reported at its place, and the rest is planned", async () => {
   const made = await plan(`workload: {n: text}\n${ONE_TASK('url: "{{ n | keys }}", b: 1')}`);
   const config = stepOf(made, "a").tasks[0]?.config;
   assert.equal(config?.errors?.[0]?.path, "url");

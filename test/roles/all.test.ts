@@ -91,7 +91,7 @@ test("with nothing set up: serve has a worker that runs playbooks, python, shell
   assert.deepEqual(roles, new Set(["server", "worker"]));
 });
 
-test("SIGTERM under work: what runs ends and is reported, no step fails, none is tried again", async (t) => {
+test("SIGTERM under work: running work ends and is reported, no step fails, none is repeated", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, {});
   const environment = { ...ownDatabase(databaseUrl), FLOW_WORKER_TOOLS: "all" };

@@ -28,7 +28,7 @@ test("with nothing set up: a first start has no line of trouble and none about l
   assert.doesNotMatch(await readFile(join(data, "server.log"), "utf8"), /ERROR|FATAL/);
 });
 
-test("people log in to a server with the embedded database, also to one that had none of them at first", async (t) => {
+test("users log in to a server with the embedded database, also to one that had no accounts at first", async (t) => {
   const provider = await startIdentityProvider();
   t.after(() => provider.close());
   const folder = await folderWith(t, {});

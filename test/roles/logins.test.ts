@@ -169,7 +169,7 @@ test("an administrator gives a role, and it counts with the user's next call", a
   assert.deepEqual((await as(user.body.session_token, "POST", "/api/auth/access", asked)).body, { allowed: false });
 });
 
-test("user management lists users and roles for who may manage users, and for nobody else", async () => {
+test("user management lists users and roles only for those who may manage users", async () => {
   const { login, run } = service;
   const [admin, user] = [await login(root), await login(ada)];
   const manage = (session: string, workload: object) =>
@@ -272,7 +272,7 @@ test("the account of pg_auth touches schema auth and nothing else", async () => 
   }
 });
 
-test("a playbook of somebody else is not given the service's own credentials", async () => {
+test("other users' playbooks do not get the service's own credentials", async () => {
   const { operator, provider, run } = service;
   for (const [name, kind] of [
     ["pg_auth", "{kind: sqldb, auth: pg_auth, command: select 1}"],
@@ -299,7 +299,7 @@ test("a callback whose user has no email is answered with Invalid email", async 
   assert.equal((await login(ada)).status, 200);
 });
 
-test("a failure of the database is told at once and without its words; without the broker people log in", async () => {
+test("a failure of the database is reported at once and without its message; without the broker logins work", async () => {
   const { login } = service;
   const { sql } = service.database;
   await nats.stop();

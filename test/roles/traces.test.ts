@@ -115,7 +115,7 @@ test("with a collector and no caller's trace: each execution begins one, and wha
   assert.equal(new Set(receiver.spans.map(({ traceId }) => traceId)).size, 2);
 });
 
-test("without a collector: the caller's trace is handed on to what tasks call, and where there is none nothing is", async (t) => {
+test("without a collector: the caller's trace context is passed to the tasks' calls, and none without a caller's", async (t) => {
   const { server, called } = await setUp(t, { FLOW_LOG_LEVEL: "debug" });
   const traceparent = `00-${TRACE}-${CALLER}-01`;
   await run(server, { traceparent });

@@ -89,7 +89,7 @@ function check(log: readonly FlowEvent[], status: "ok" | "error"): void {
   );
 }
 
-test("a service's log tells how far a transfer is while it runs", async (t) => {
+test("a service's log shows a transfer's progress while it runs", async (t) => {
   await sql`create table on_service (id int primary key)`;
   const { origin, go } = await source(t, whole);
   const environment = {
@@ -126,7 +126,7 @@ for (const [table, end, status, rows] of [
   ["local_whole", whole, "ok", ROWS],
   ["local_broken", broken, "error", 0],
 ] as const) {
-  test(`a local run's log tells how far a transfer is, whose source ${status === "ok" ? "ends well" : "breaks off"}`, async (t) => {
+  test(`a local run's log shows the progress of a transfer whose source ${status === "ok" ? "ends well" : "breaks off"}`, async (t) => {
     await sql.unsafe(`create table ${table} (id int primary key)`);
     const { origin, go } = await source(t, end);
     const log: FlowEvent[] = [];

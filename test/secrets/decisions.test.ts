@@ -177,7 +177,7 @@ for (const length of [7, 8, 9]) {
   });
 }
 
-test("an error of what is evaluated quotes no secret, whole or cut off, and no number of one is told", async (t) => {
+test("an evaluation error quotes no secret, whole or cut off, and does not reveal a secret number", async (t) => {
   const long = randomBytes(90).toString("hex");
   const pin = 40_000_000 + randomBytes(3).readUIntBE(0, 3);
   const documents = {

@@ -40,7 +40,7 @@ test("a run that passes secrets through everything prints and records none, and 
   assert.match(record, /\[sealed:local:/);
 });
 
-test("a run that fails with secrets in its message tells them to nobody", async (t) => {
+test("a run that fails with secrets in its message shows them nowhere", async (t) => {
   const { canaries, folder, run } = await setUp(t);
   const { code, stdout, stderr } = await run("run", "failing.yaml", "--verbose", "--record", "events.jsonl");
   assert.equal(code, 1, stderr);

@@ -28,7 +28,7 @@ test("between long pieces others have their turn, and once more after the last",
   assert.deepEqual(told, ["piece 0", "other", "piece 1", "other", "piece 2", "other", "end", "other"]);
 });
 
-test("short work waits for nobody", async () => {
+test("short work does not yield", async () => {
   let isDone = false;
   const working = inPieces(slow(0, [])).then(() => {
     isDone = true;
@@ -38,7 +38,7 @@ test("short work waits for nobody", async () => {
   await working;
 });
 
-test("at once, nobody has a turn; what a piece throws is thrown", async () => {
+test("synchronously, nothing else runs; errors of a piece are thrown", async () => {
   const told: string[] = [];
   assert.equal(atOnce(slow(2, told)), "done");
   assert.deepEqual(told, ["piece 0", "piece 1", "end"]);

@@ -61,7 +61,7 @@ test("an invalid playbook is exit 2 with the playbook's own problems", async (t)
   assert.match(run.stderr, /main\.yaml:5:\d+ {2}removed-form/);
 });
 
-test("a playbook is found by its name beside the test, or is told to be named", async (t) => {
+test("a playbook is found by its name beside the test, or the error asks for the name", async (t) => {
   const run = await command(runTests, workspace(t, { "lost.test.yaml": PASSING }), ["lost.test.yaml"]);
   assert.equal(run.code, 2);
   assert.match(run.stderr, /no playbook 'lost'.*name it: `playbook: /);
@@ -131,7 +131,7 @@ test("--junit writes well-formed XML whatever names and values hold", async (t) 
   );
 });
 
-test("a run that is cancelled is exit 130 and tells no result", async (t) => {
+test("a cancelled run has exit code 130 and prints no result", async (t) => {
   const stopped = AbortSignal.abort(new FlowError("CANCELLED", "interrupted"));
   const run = await command(runTests, folderWith(t, PASSING), ["main.test.yaml"], { json: true }, {}, stopped);
   assert.deepEqual([run.code, run.stdout], [130, ""]);

@@ -24,7 +24,7 @@ test("a key called like a method of the host language is unknown as any other", 
   assert.equal(problem?.hint, undefined);
 });
 
-test("all problems are told at once, each with its place", () => {
+test("all problems are reported at once, each with its place", () => {
   const text = [
     "tests:",
     "  - mocks:",

@@ -236,7 +236,7 @@ test("what a call must contain is checked at each call", async (t) => {
   );
 });
 
-test("every expectation that is not met is told, with its path and both values", async (t) => {
+test("every unmet expectation is reported, with its path and both values", async (t) => {
   const steps = `
   - step: start
     tool: {kind: noop, result: {a: 1, list: [1, 2]}}
@@ -285,7 +285,7 @@ test("every expectation that is not met is told, with its path and both values",
   ]);
 });
 
-test("a sub-playbook that nobody waits for runs to its end", async (t) => {
+test("an asynchronous sub-playbook runs to its end", async (t) => {
   const steps = "  - {step: enrich, tool: {kind: playbook, path: lib/child, mode: async, input: {id: 7}}}\n";
   const list = await outcomes(
     t,
@@ -403,7 +403,7 @@ test("a cursor loop ends when its claim gives no rows", async (t) => {
   assert.deepEqual(run?.failures, []);
 });
 
-test("a jump that never ends is stopped and told", async (t) => {
+test("an endless jump is stopped and reported", async (t) => {
   const steps = `
   - step: poll
     tool:

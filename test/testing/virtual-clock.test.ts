@@ -13,7 +13,7 @@ test("five minutes of sleep take no real time", { timeout: 30_000 }, async () =>
   assert.equal(clock.now(), 301_000);
 });
 
-test("sleepers wake in the order of their times, whoever slept first", async () => {
+test("sleepers wake in the order of their times, not in that of their calls", async () => {
   const clock = createVirtualClock(0);
   const woke: string[] = [];
   const sleep = async (name: string, ms: number) => {

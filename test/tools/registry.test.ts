@@ -46,7 +46,7 @@ test("allowed private ranges reach the http tool", async () => {
   await registry.close();
 });
 
-test("a wrong range is told when the registry is made", () => {
+test("an invalid range is reported when the registry is created", () => {
   assert.throws(() => createToolRegistry({ ...settings, allowPrivate: ["local"] }), { code: "INVALID_SETTING" });
 });
 

@@ -32,7 +32,7 @@ function done(bytes: number): FlowEvent {
   return { ...event, status: "ok", run: 1, final: true, result: { value: "x".repeat(bytes) }, bytes, duration_ms: 0 };
 }
 
-test("whoever reports more than eight MiB ahead of the server waits until it has some of it", async () => {
+test("a reporter that is more than eight MiB ahead of the server has to wait", async () => {
   const requests: { request: ReportRequest; answer: (answer: ReportAnswer) => void }[] = [];
   let sent = () => {};
   const reporter = createReporter<{ work: ClaimedWork }>({

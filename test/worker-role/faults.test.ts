@@ -82,7 +82,7 @@ test("the commands of the same request are not held up by the one that the serve
   assert.deepEqual(order, ["1 command.completed", "3 command.completed", "2 command.failed"]);
 });
 
-test("a command whose failure the server fails over too is given up and told of, and the worker goes on", async () => {
+test("a command whose failure the server cannot process either is given up and logged, and the worker goes on", async () => {
   const worker = setup((text) => text.includes('"command_id":"1"'));
   await worker.end("1");
   await worker.settled();

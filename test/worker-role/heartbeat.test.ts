@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { createHeartbeat } from "../../src/adapters/server/heartbeat.ts";
 import { createRunningTable, RUNNING_ROWS_MAX, readRunningTable } from "../../src/adapters/server/running-table.ts";
 
-test("heartbeats go on while the main thread stands still, and tell what was begun right before", async (t) => {
+test("heartbeats go on while the main thread is blocked, and list what was started right before", async (t) => {
   const memory = new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT);
   const cells = new BigInt64Array(memory);
   const server = new Worker(new URL("./support/beat-counter.js", import.meta.url), { workerData: memory });

@@ -34,7 +34,7 @@ test("a worker makes itself known with what it is, claims nothing before, and sa
   await fake.until(() => fake.beats.at(-1)?.running.length === 0);
 });
 
-test("a worker runs every kind but shell unless it is told", async (t) => {
+test("a worker runs every kind but shell by default", async (t) => {
   const fake = await startFakeServer(t);
   startTestWorker(fake);
   const [claim] = await fake.until(() => fake.claims.length > 0 && fake.claims);
@@ -153,7 +153,7 @@ test("a lost claim is given up, but not the newer one of the same command", asyn
   );
 });
 
-test("told to stop, a worker claims nothing more, lets what runs end, reports it, and leaves", async (t) => {
+test("when stopped, a worker claims nothing more, finishes and reports running work, and leaves", async (t) => {
   const fake = await startFakeServer(t);
   const gate = await startGate(t);
   fake.documents.set("2", documentOf(gate.task("a")));

@@ -38,7 +38,7 @@ function setup() {
   return { requests, acknowledged, ...reporter.open({ work }) };
 }
 
-test("what is told of a command before its end goes before it", async () => {
+test("events of a command before its end are sent before the end", async () => {
   const { report, requests, acknowledged } = setup();
   await report([started]);
   await report([completed]);

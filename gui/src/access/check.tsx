@@ -56,7 +56,7 @@ export function Check(): ReactNode {
         {check.isSuccess && (
           <section className={`panel tone-${check.data.allowed ? "good" : "bad"}`}>
             <h2>
-              {check.data.allowed ? "✓ Yes" : "✕ No"}: {check.data.email ?? "whoever has the operator's token"}{" "}
+              {check.data.allowed ? "✓ Yes" : "✕ No"}: {check.data.email ?? "the holder of the operator's token"}{" "}
               {check.data.allowed ? "may" : "may not"} {wordOf(check.data.action)} <code>{check.data.path}</code>
             </h2>
             <p className="wrap">By {check.data.rule}.</p>

@@ -11,7 +11,7 @@ import { RoleRules } from "./role-rules.tsx";
 
 /** The role that is given and taken, but never changed. */
 const KEPT = "admin";
-const KEPT_WHY = "The role admin stays as it is, so that somebody can always set things right. Add another one.";
+const KEPT_WHY = "The role admin stays as it is, so that an administrator always remains. Add another role.";
 
 /** One role: its permissions, its rules for playbooks, and its users. */
 export function RolePanel({ name }: { name: string }): ReactNode {

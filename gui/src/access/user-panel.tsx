@@ -56,7 +56,7 @@ function Facts({ user }: { user: User }): ReactNode {
         <dt>Last login</dt>
         <dd>{user.last_login_at === null ? "never" : <Ago at={user.last_login_at} />}</dd>
         <dt>Known by</dt>
-        <dd>{user.issuer ?? "nobody yet: the first login with this address becomes theirs"}</dd>
+        <dd>{user.issuer ?? "not yet: the first login with this address sets it"}</dd>
         <dt>User id</dt>
         <dd className="mono">{user.user_id}</dd>
       </dl>
@@ -93,7 +93,9 @@ function State({ user, isSelf }: { user: User; isSelf: boolean }): ReactNode {
           may={may}
           run={() => change(false)}
         >
-          {isSelf ? "That is you: you are logged out at once, and somebody else has to let you in again." : LOCKING}
+          {isSelf
+            ? "That is you: you are logged out at once, and another administrator has to let you in again."
+            : LOCKING}
         </Confirm>
       ) : (
         <Confirm

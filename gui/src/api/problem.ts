@@ -35,7 +35,7 @@ export async function problemOf(response: Response): Promise<Problem> {
 export function unreachable(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const why = error instanceof Error ? error.message : String(error);
-  return new Problem(0, "NETWORK", `The server cannot be reached (${why}). It is asked again by itself.`);
+  return new Problem(0, "NETWORK", `The server cannot be reached (${why}). The page retries.`);
 }
 
 function parsed(text: string): unknown {

@@ -683,7 +683,7 @@ export interface paths {
          */
         post: operations["postApiKeychainCatalogIdKeychainName"];
         /**
-         * Deletes a keychain entry; one that is not there is no error
+         * Deletes a keychain entry; a missing one is no error
          * @description For: worker, operator.
          */
         delete: operations["deleteApiKeychainCatalogIdKeychainName"];
@@ -751,7 +751,7 @@ export interface paths {
         put: operations["putApiExecutionsExecutionIdTransientKey"];
         post?: never;
         /**
-         * Deletes a transient value; one that is not there is no error
+         * Deletes a transient value; a missing one is no error
          * @description For: worker, operator.
          */
         delete: operations["deleteApiExecutionsExecutionIdTransientKey"];
@@ -960,7 +960,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * MCP: what the server tells by itself, or with Last-Event-ID the rest of the answer to a call
+         * MCP: server-initiated messages, or with Last-Event-ID the rest of the answer to a call
          * @description For: operator; a user with a session.
          */
         get: operations["getMcp"];
@@ -1028,7 +1028,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Server-sent events `sessions`: whose sessions are not what they were, as `tokens` (SHA-256) or `all`; for whoever remembers them
+         * Server-sent events `sessions`: the sessions that changed, as `tokens` (SHA-256) or `all`; for caches of sessions
          * @description For: operator.
          */
         get: operations["getApiAuthChanges"];
@@ -2179,7 +2179,7 @@ export interface operations {
                     /** @description The step of it that calls; only with `parent_execution_id`. */
                     parent_step?: string;
                     parent_iter?: Record<string, never>;
-                    /** @description The step whose result the caller will ask for; refused when there is none. */
+                    /** @description The step whose result the caller will read; refused if there is no such step. */
                     return_step?: string;
                     /** @description Milliseconds to wait for the end, 30000 at most: an execution that has ended is answered with its result. */
                     wait_ms?: number;
@@ -2215,7 +2215,7 @@ export interface operations {
                             /** @description What a tool tells beside its message. */
                             details?: unknown;
                         } | null;
-                        /** @description Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none. */
+                        /** @description Inputs that the workload does not declare and nothing reads, a sentence each; absent without such inputs. */
                         warnings?: string[];
                     };
                 };
@@ -3313,7 +3313,7 @@ export interface operations {
                             /** @description What a tool tells beside its message. */
                             details?: unknown;
                         } | null;
-                        /** @description Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none. */
+                        /** @description Inputs that the workload does not declare and nothing reads, a sentence each; absent without such inputs. */
                         warnings?: string[];
                         /** @description Catalog path of the MCP resource. */
                         resource: string;
@@ -5504,7 +5504,7 @@ export interface operations {
                     execution_id?: (string | number) | null;
                     /** @description Who asks, unique among those who may ask at once; it may ask again. */
                     holder: string;
-                    /** @description After this time it ends by itself. Needed but with `failed`. */
+                    /** @description The lease ends after this time. Required unless `failed` is given. */
                     lease_ms?: number;
                     /** @description Longest wait for another holder's end; 0 by default. */
                     wait_ms?: number;

@@ -20,7 +20,7 @@ export function StepDifferences({ before, after }: { before: Execution; after: E
   return (
     <section className="panel stack" aria-label="Steps of both runs">
       <h3>
-        Steps <span className="quiet">{other === 0 ? "all ended alike" : `${other} ended in another way`}</span>
+        Steps <span className="quiet">{other === 0 ? "all ended the same way" : `${other} ended in another way`}</span>
       </h3>
       <div className="scroll">
         <table>

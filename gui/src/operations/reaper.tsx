@@ -29,7 +29,7 @@ function State({ reaper }: { reaper: NonNullable<Overview["reaper"]> }): ReactNo
         <dt>By the clock</dt>
         <dd>{enabled ? `every ${seconds} s` : "switched off (FLOW_COMMAND_REAPER_ENABLED)"}</dd>
         <dt>Whose turn</dt>
-        <dd className="mono">{holder ?? "nobody's at the moment"}</dd>
+        <dd className="mono">{holder ?? "no server at the moment"}</dd>
         <dt>Last sweep</dt>
         <dd>{last === null ? "none of this server" : <Swept sweep={last} />}</dd>
       </dl>
@@ -52,7 +52,7 @@ function State({ reaper }: { reaper: NonNullable<Overview["reaper"]> }): ReactNo
 function Swept({ sweep }: { sweep: Sweep }): ReactNode {
   const { pending, worker, timeout } = sweep;
   const parts = [
-    pending > 0 && `${pending} that nobody took`,
+    pending > 0 && `${pending} not claimed`,
     worker > 0 && `${worker} of workers that are gone`,
     timeout > 0 && `${timeout} held for too long`,
   ].filter((part) => part !== false);

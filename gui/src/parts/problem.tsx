@@ -39,7 +39,7 @@ function wordsOf(problem: Problem | undefined): [title: string, todo: string] {
   }
   switch (problem.status) {
     case 0:
-      return ["The server does not answer", "Nothing has to be done here: the page goes on by itself when it does."];
+      return ["The server does not answer", "You need not do anything: the page continues when it does."];
     case 401:
       return ["You are not logged in", "Log in again; the page comes back to where you are."];
     case 403:
@@ -47,7 +47,7 @@ function wordsOf(problem: Problem | undefined): [title: string, todo: string] {
     case 404:
       return ["There is nothing here", "It was deleted, or the address is not right."];
     case 503:
-      return ["The server cannot work at the moment", "It is asked again by itself. Operations shows what is wrong."];
+      return ["The server cannot work at the moment", "The page retries. Operations shows what is wrong."];
     default:
       return problem.status >= 500
         ? ["The server could not answer", "Try again. If it comes back, its log has the reason."]

@@ -14,7 +14,7 @@ const NAME = /^[0-9a-z-]{2,80}$/i;
 export function createDiskPayloads(folder: string): PayloadStore {
   const pathOf = (location: JsonObject) => {
     const name = String(location["file"]);
-    if (!NAME.test(name)) throw new FlowError("INTERNAL", "A result's file has a name that is none of ours");
+    if (!NAME.test(name)) throw new FlowError("INTERNAL", "A result's file has a name that flow does not generate");
     return join(folder, name.slice(0, 2), `${name}.json`);
   };
   return {

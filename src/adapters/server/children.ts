@@ -117,7 +117,7 @@ function refusedStart(reply: ServerReply, { path, catalogId, version }: ChildReq
   const error = refusal(reply);
   if (error.code !== "NOT_FOUND" || !/catalog entry not found/.test(error.message)) return error;
   const what = `${path ?? `with catalog_id ${catalogId}`}${version === undefined ? "" : `@${version}`}`;
-  const why = "none that can be called is registered in the catalog under that name";
+  const why = "no callable playbook is registered in the catalog under that name";
   return new FlowError(error.code, `There is no playbook '${what}': ${why}`, { cause: error });
 }
 

@@ -128,6 +128,6 @@ function timeIn(body: JsonObject): number {
 }
 
 function notUnderstood(): FlowError {
-  const why = "The server's answer about its keychain is none that this worker knows";
+  const why = "This worker does not understand the server's answer about its keychain";
   return new FlowError("SERVER_UNREACHABLE", `${why}; are both of one version?`);
 }

@@ -9,7 +9,7 @@ import { JSON_SWITCH, SERVER_OPTIONS } from "../command-line/common-options.ts";
 
 const SERVE: CliCommand = {
   name: "serve",
-  summary: "Start the service: a server and a worker, with a PostgreSQL of its own unless FLOW_DATABASE_URL is set",
+  summary: "Start the service: a server and a worker, with an embedded PostgreSQL unless FLOW_DATABASE_URL is set",
   arguments: [],
   options: [
     {

@@ -92,7 +92,7 @@ const PLAYBOOK: CliArgument = { name: "playbook", summary: "Path of the playbook
 const VERSION: CliOption = {
   name: "version",
   value: "NUMBER",
-  summary: "Version of the path; default the newest. Each has a keychain of its own",
+  summary: "Version of the path; default the newest. Each version has its own keychain",
 };
 
 const keychainCommand = commandsOf(

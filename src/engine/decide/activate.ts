@@ -122,7 +122,7 @@ function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: En
 function refuseSecret(value: Json, what: string, step: string, { sealing }: EngineEnv): void {
   if (sealing?.isIn(value) !== true) return;
   throw new Error(
-    `'${what}' of the loop of step '${step}' is a secret number, and everybody sees how often a loop runs`,
+    `'${what}' of the loop of step '${step}' is a secret number, and anyone can see how often a loop runs`,
   );
 }
 

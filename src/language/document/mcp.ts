@@ -31,7 +31,7 @@ function checkApiVersion(reading: Reading, place: Place | undefined): void {
   const written = textOf(place);
   if (written === undefined || API_VERSION.test(written)) return;
   const hint = "write `<vendor>/v2`";
-  reading.report("wrong-api-version", place, `apiVersion \`${written}\` is not one that is understood`, hint);
+  reading.report("wrong-api-version", place, `apiVersion \`${written}\` is not supported`, hint);
 }
 
 function checkEndpoint(reading: Reading, place: Place | undefined): void {

@@ -61,7 +61,7 @@ function checkApiVersion(reading: Reading, place: Place | undefined): void {
   const written = textOf(place);
   if (written === undefined || /^[^\s/]\S*\/v2$/.test(written)) return;
   const hint = "write `<vendor>/v2`";
-  reading.report("wrong-api-version", place, `apiVersion \`${written}\` is not one that is understood`, hint);
+  reading.report("wrong-api-version", place, `apiVersion \`${written}\` is not supported`, hint);
 }
 
 function readName(reading: Reading, metadata: Place | undefined): string {

@@ -85,7 +85,7 @@ export const VALUE_FILTERS: Readonly<Record<string, Filter>> = {
       const text = textOnly(run, "b64decode", value);
       spendText(run.budget, text.length);
       if (!/^[\w+/-]*={0,2}$/.test(text.replace(/\s+/g, ""))) {
-        throw evaluationError(run, "b64decode takes base64 text, and this is none");
+        throw evaluationError(run, "b64decode takes base64 text, and this is not");
       }
       return Buffer.from(text, "base64").toString("utf8");
     },
@@ -161,7 +161,7 @@ function fromJson(text: string, run: Run): unknown {
     const place = /position (\d+)/.exec(messageOf(error))?.[1];
     throw evaluationError(
       run,
-      `fromjson takes JSON text, and this is none${place === undefined ? "" : ` (at ${place})`}`,
+      `fromjson takes JSON text, and this is not${place === undefined ? "" : ` (at ${place})`}`,
     );
   }
 }

@@ -122,7 +122,8 @@ function portOf(text: string | undefined, refuse: Refuse): number {
 /** With a named authority the certificate is verified against it alone, as libpq does. */
 function sslModeOf(text: string | undefined, rootCertificate: string | undefined, refuse: Refuse): SslMode {
   const mode = SSL_MODES.find((one) => one === text?.toLowerCase());
-  if (text !== undefined && mode === undefined) refuse(`has an sslmode that is none of ${SSL_MODES.join(", ")}`);
+  if (text !== undefined && mode === undefined)
+    refuse(`has an unknown sslmode; it must be one of ${SSL_MODES.join(", ")}`);
   if (mode === undefined) return rootCertificate === undefined ? "disable" : "verify-full";
   return mode === "require" && rootCertificate !== undefined ? "verify-ca" : mode;
 }

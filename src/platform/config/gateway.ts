@@ -37,7 +37,7 @@ export const GATEWAY_SETTINGS = {
   }),
   authBypass: flagSetting(
     "GATEWAY_AUTH_BYPASS",
-    "true lets the gateway pass on everybody's calls as the operator's: for one's own machine only",
+    "true makes the gateway pass on every call as the operator's: for use on your own machine only",
   ),
   authBypassAnywhere: flagSetting(
     "FLOW_GATEWAY_AUTH_BYPASS_ANYWHERE",

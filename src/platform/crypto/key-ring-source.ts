@@ -39,8 +39,7 @@ export async function openKeyRing(source: KeyRingSource): Promise<KeyRing> {
     return createKeyRing(parseKeys(await read(file), `FLOW_ENCRYPTION_KEYS_FILE (${file})`));
   }
   if (keyFolder !== undefined) return createKeyRing(await ownKeys(keyFolder, source.log));
-  const why =
-    "A server with a database of its own needs a key for what it encrypts there: credentials, tokens, results";
+  const why = "A server with an external database needs a key to encrypt credentials, tokens and results there";
   const how = "Set FLOW_ENCRYPTION_KEYS=k1:$(openssl rand -base64 32), or FLOW_ENCRYPTION_KEYS_FILE, and keep it safe";
   throw new FlowError("INVALID_SETTING", `${why}. ${how}: what was encrypted is lost without it`);
 }

@@ -42,7 +42,7 @@ function parseKey(entry: string, before: readonly NamedKey[]): NamedKey | string
   const key = Buffer.from(base64, "base64");
   if (key.length !== KEY_BYTES) return `('${id}') has ${key.length} bytes, not ${KEY_BYTES}`;
   if (isGuessable(key)) return `('${id}') is no random key but a default, a text or a pattern`;
-  if (before.some((other) => other.id === id)) return `has the id '${id}' of another one`;
+  if (before.some((other) => other.id === id)) return `has the id '${id}' of an earlier key`;
   const same = before.find((other) => key.equals(other.key));
   return same === undefined ? { id, key } : `('${id}') is the same key as '${same.id}'`;
 }

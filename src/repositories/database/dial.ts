@@ -154,7 +154,7 @@ function whyNotSecured(error: unknown): string {
   if (code === "CERT_HAS_EXPIRED") return "its certificate has expired: renew it";
   if (/SELF_SIGNED|UNABLE_TO|CERT_UNTRUSTED|CERT_SIGNATURE/.test(code)) {
     const hint = "Name the file of the authority that signed it: sslrootcert in the address, or FLOW_DATABASE_CA";
-    return `its certificate is signed by nobody that is known here (${message}). ${hint}`;
+    return `its certificate is signed by an unknown authority (${message}). ${hint}`;
   }
   if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|UNKNOWN_CA/i.test(code))
     return `it does not accept this client's certificate (${message}). Name it with sslcert and sslkey`;

@@ -52,7 +52,7 @@ const CANCEL_ANSWER_MS = 2_000;
 /** The driver leaves a server sooner than this when it is not the wanted one. */
 const UNWANTED_MS = 1_000;
 
-const LETS_NOBODY_IN = "It takes connections and lets nobody in";
+const LETS_NOBODY_IN = "It accepts connections but no session can log in";
 
 /** Code of an error: the database was away already when the statement came, or went away during the login. */
 export const AWAY = "DATABASE_AWAY";

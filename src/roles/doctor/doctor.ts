@@ -48,7 +48,7 @@ export async function startDoctor(deps: DoctorRoleDeps): Promise<{ url: string }
   const newRequestId = createIds(Date.now);
   const app = createDoctorApp({ doctor, logger, token, loopback, stopping: stopping.signal, version, newRequestId });
   const malformed = () => {
-    const error = "The request is malformed: its address or its Host is none";
+    const error = "The request is malformed: its address or its Host header is invalid";
     const body = { error, code: "INVALID_INPUT", request_id: newRequestId() } satisfies ErrorBody;
     return Response.json(body, { status: 400 });
   };

@@ -32,7 +32,8 @@ export function gatewayProblems(config: Config, host: string): string[] {
     problems.push(`${why}. Take it away, listen on 127.0.0.1, or set FLOW_GATEWAY_AUTH_BYPASS_ANYWHERE=true`);
   }
   if (isOpen && serverToken === undefined && !authBypass) {
-    const why = "the server would believe anybody whose session it is, and playbooks' callbacks could be forged";
+    const why =
+      "the server would accept any caller's claim about whose session it is, and playbooks' callbacks could be forged";
     problems.push(`A gateway beyond this machine needs FLOW_SERVER_TOKEN, the server's: without it ${why}`);
   }
   return problems;

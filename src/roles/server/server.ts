@@ -170,7 +170,7 @@ const DEGRADED = {
   status: "degraded",
   why: "The database cannot be reached; calls are answered 503 until it is back",
 } as const;
-const STOPPING = { status: "stopping", why: "This server was told to stop; call another one" } as const;
+const STOPPING = { status: "stopping", why: "This server is stopping; call another one" } as const;
 
 /** Over the direct address, if a pooler is used: a migration may take long, and holds a lock. */
 async function prepareSchema(database: Database, { url, sessionUrl }: FoundDatabase, logger: Logger): Promise<void> {

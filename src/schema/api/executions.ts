@@ -72,7 +72,7 @@ export const ExecuteBody = v.pipe(
     ),
     parent_iter: v.exactOptional(JsonObjectValue),
     return_step: v.exactOptional(
-      v.pipe(name, v.description("The step whose result the caller will ask for; refused when there is none.")),
+      v.pipe(name, v.description("The step whose result the caller will read; refused if there is no such step.")),
     ),
     wait_ms: v.exactOptional(
       v.pipe(
@@ -122,7 +122,7 @@ export const ExecuteAnswer = v.object({
     v.pipe(
       v.array(v.string()),
       v.description(
-        "Inputs that the workload does not have and nothing reads, a sentence each; absent where there are none.",
+        "Inputs that the workload does not declare and nothing reads, a sentence each; absent without such inputs.",
       ),
     ),
   ),

@@ -225,7 +225,7 @@ export const KeychainLeaseBody = v.pipe(
         v.integer(),
         v.minValue(100),
         v.maxValue(LEASE_MS_MAX),
-        v.description("After this time it ends by itself. Needed but with `failed`."),
+        v.description("The lease ends after this time. Required unless `failed` is given."),
       ),
     ),
     wait_ms: v.exactOptional(

@@ -26,7 +26,7 @@ export const AUTH_ROUTES = {
     method: "get",
     path: "/api/auth/changes",
     summary:
-      "Server-sent events `sessions`: whose sessions are not what they were, as `tokens` (SHA-256) or `all`; for whoever remembers them",
+      "Server-sent events `sessions`: the sessions that changed, as `tokens` (SHA-256) or `all`; for caches of sessions",
     access: "operator",
     contentType: "text/event-stream",
     refusals: [503],

@@ -54,7 +54,7 @@ export const TRANSIENT_ROUTES = {
   delete: contract({
     method: "delete",
     path: "/api/executions/:execution_id/transient/:key",
-    summary: "Deletes a transient value; one that is not there is no error",
+    summary: "Deletes a transient value; a missing one is no error",
     access: "worker",
     answer: TransientDeleteAnswer,
     refusals: [404, 422],

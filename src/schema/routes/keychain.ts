@@ -48,7 +48,7 @@ export const KEYCHAIN_ROUTES = {
   delete: contract({
     method: "delete",
     path: "/api/keychain/:catalog_id/:keychain_name",
-    summary: "Deletes a keychain entry; one that is not there is no error",
+    summary: "Deletes a keychain entry; a missing one is no error",
     access: "worker",
     audit: { action: "keychain.delete", resource: ENTRY },
     query: KeychainQuery,

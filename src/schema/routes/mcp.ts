@@ -31,7 +31,7 @@ export const MCP_ROUTES = {
   get: contract({
     method: "get",
     path: "/mcp",
-    summary: "MCP: what the server tells by itself, or with Last-Event-ID the rest of the answer to a call",
+    summary: "MCP: server-initiated messages, or with Last-Event-ID the rest of the answer to a call",
     access: "operator",
     user: "session",
     contentType: "text/event-stream",

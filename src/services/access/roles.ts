@@ -61,7 +61,7 @@ export function createRoles({ database }: { database: Database }): Roles {
     given: (role: RoleRow) => Parameters<typeof checkRows>[1] = () => [],
   ): Promise<T> => {
     const role = await find(name);
-    if (name === KEPT_ROLE) throw new FlowError("CONFLICT", `The role '${name}' stays as it is. Add another one`);
+    if (name === KEPT_ROLE) throw new FlowError("CONFLICT", `The role '${name}' stays as it is. Add another role`);
     checkReach({ caller, ...actor }, role.permissions, `To change the role '${name}'`);
     checkRows({ caller, ...actor }, given(role), `To change the role '${name}'`);
     return await transaction(database, async (tx) => {

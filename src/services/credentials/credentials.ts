@@ -225,7 +225,7 @@ export async function checkCredentialUse(
   // A malformed list allows no playbook, rather than every one.
   const allowed = Array.isArray(patterns) ? patterns.filter((pattern) => typeof pattern === "string") : [];
   if (path !== undefined && allowed.some((pattern) => matchesPattern(pattern, path))) return;
-  const who = path === undefined ? "whoever asks without one of their executions" : `playbook '${path}'`;
+  const who = path === undefined ? "a request without one of their executions" : `playbook '${path}'`;
   throw new FlowError(
     "FORBIDDEN",
     `The credential '${name}' is for the playbooks ${allowed.join(", ")} and not for ${who}`,

@@ -138,7 +138,7 @@ export async function checkSessions(reading: Reading): Promise<CheckResult> {
         what: `${counted(endingSoon, "session")} of ${active} end${endingSoon === 1 ? "s" : ""} within the hour`,
         since: null,
         why: "Their users have to log in again.",
-        todo: "Nothing, unless a program uses one of them: it needs a token of its own.",
+        todo: "Nothing, unless a program uses one of them: it needs its own token.",
         count: endingSoon,
       }),
     );

@@ -83,7 +83,7 @@ export function createResults(deps: ResultsDeps): Results {
 
   const find = async (ref: string) => {
     const executionId = executionOfRef(ref);
-    if (executionId === undefined) throw notAvailable(ref, "it is none that this service gives out");
+    if (executionId === undefined) throw notAvailable(ref, "this service did not issue it");
     const found = await findResult(database, executionId, ref);
     if (found === undefined) throw notAvailable(ref, "it was never stored or has been deleted");
     if (found.isExpired) throw notAvailable(ref, "its time is over");

@@ -175,5 +175,5 @@ function tooSlow({ ref, store }: ResultRow, cause: unknown): FlowError {
 }
 
 function changed(ref: string): FlowError {
-  return new FlowError("UNAVAILABLE", `The result ${ref} was not stored: another one came in between. Try again`);
+  return new FlowError("UNAVAILABLE", `The result ${ref} was not stored: another write came first. Try again`);
 }

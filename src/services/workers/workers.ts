@@ -150,7 +150,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
 
 function replaced(name: string): FlowError {
   const what = `Another process has registered as worker '${name}' since; what this one held is the other's to run`;
-  return new FlowError("CONFLICT", `${what}. Give each worker a name of its own (FLOW_WORKER_NAME)`);
+  return new FlowError("CONFLICT", `${what}. Give each worker a different name (FLOW_WORKER_NAME)`);
 }
 
 async function refusal(database: Database, policy: ClaimPolicy, commandId: string, worker: string): Promise<FlowError> {

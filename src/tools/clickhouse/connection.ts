@@ -57,7 +57,7 @@ function originOf(name: string, host: string, port: string | undefined, secure: 
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     throw configurationError(
-      `Credential "${name}" has a host that is none: write a name or an address, and the port beside it.`,
+      `Credential "${name}" has an invalid host: write a name or an address, and the port in its own field.`,
     );
   }
   if (port !== undefined) {

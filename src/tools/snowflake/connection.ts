@@ -87,7 +87,7 @@ function firstText(layers: readonly JsonObject[], names: readonly string[]): str
 function accountOrigin(where: string, account: string): URL {
   if (!/^[\w.-]+$/.test(account)) {
     throw configurationError(
-      `${where} has an "account" that is none: write it as in myorg-myaccount or xy12345.eu-central-1.`,
+      `${where} has an invalid "account": write it as in myorg-myaccount or xy12345.eu-central-1.`,
     );
   }
   const host = account
@@ -102,6 +102,6 @@ function parseOrigin(where: string, text: string): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol === "https:" || url?.protocol === "http:") return new URL(url.origin);
   throw configurationError(
-    `${where} has a "url" that is none: write it as in https://myorg-myaccount.snowflakecomputing.com.`,
+    `${where} has an invalid "url": write it as in https://myorg-myaccount.snowflakecomputing.com.`,
   );
 }

@@ -51,7 +51,7 @@ async function refused(token: string | Promise<string>, domain = "local.example"
   return error;
 }
 
-test("a token of an allowed provider tells who it speaks of", async () => {
+test("a token of an allowed provider names its user", async () => {
   assert.deepEqual(await tokens.verify(" Local.Example ", await signed(claims)), {
     domain: "local.example",
     issuer,
@@ -73,7 +73,7 @@ test("a token that was asked for with a nonce must have it", async () => {
   }
 });
 
-test("a domain that is not allowed is refused before anybody is asked", async () => {
+test("a domain that is not allowed is refused before any request", async () => {
   const before = asked;
   const error = await refused(signed(claims), "evil.example");
   assert.deepEqual([error.code, asked], ["FORBIDDEN", before]);
@@ -103,7 +103,7 @@ for (const [what, payload, says] of [
   });
 }
 
-test("a token that is signed by somebody else, in another way, or not at all is refused", async () => {
+test("a token that is signed with another key or algorithm, or not at all, is refused", async () => {
   const good = await signed(claims);
   const [head = "", body = "", signature = ""] = good.split(".");
   const forged = Buffer.from(JSON.stringify({ ...claims, email: "admin@example.com" })).toString("base64url");

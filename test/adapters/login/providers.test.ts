@@ -86,7 +86,7 @@ for (const [what, answer, says] of [
   ["has a page on this machine", { ...DISCOVERY, token_endpoint: "http://127.0.0.1/token" }, /not https/],
   ["has a page that is a script", { ...DISCOVERY, authorization_endpoint: "javascript:alert(1)" }, /not https/],
 ] as const) {
-  test(`nobody is sent to a provider that ${what}`, async () => {
+  test(`a provider that ${what} is not used for logins`, async () => {
     const [listed] = await setup(() => Response.json(answer)).providers.list();
     assert.ok(listed !== undefined && "problem" in listed);
     assert.match(listed.problem, says);

@@ -21,7 +21,7 @@ test("commands of several notices leave as one, each once, in the order in which
   assert.deepEqual([outbox.size(), outbox.take(100)], [0, []]);
 });
 
-test("of an execution the newest event is told, also when an older notice is put back", () => {
+test("only the newest event of an execution is kept, also when an older notice is put back", () => {
   const outbox = createNatsOutbox(100);
   outbox.add(changed("7", "10"));
   outbox.add(changed("7", "9"));

@@ -52,7 +52,7 @@ test("a token that was withdrawn is replaced, and the request made again", async
   assert.equal(await textIn(await store.read(store.locate("2", "a"))), '"a"');
 });
 
-test("a bucket that is not there, and a refusal, are told with what to put right", async (t) => {
+test("the errors for a missing bucket and for a refusal say what to fix", async (t) => {
   const elsewhere = open(t, { bucket: "another" });
   await assert.rejects(elsewhere.check?.() ?? Promise.resolve(), {
     code: "NOT_STORED",
@@ -71,7 +71,7 @@ test("a bucket that is not there, and a refusal, are told with what to put right
   await assert.rejects(store.remove(store.locate("3", "a")), { code: "UNAVAILABLE" });
 });
 
-test("a key file that is none is refused without a word of what is in it", () => {
+test("an invalid key file is refused without quoting its content", () => {
   for (const text of ["hunter2", "{}", JSON.stringify({ client_email: "a", private_key: "hunter2" })]) {
     assert.throws(
       () => parseBucketAccount(text, "/keys/a.json"),
@@ -81,7 +81,7 @@ test("a key file that is none is refused without a word of what is in it", () =>
   }
 });
 
-test("a key that cannot sign is told as such", async (t) => {
+test("the error for a key that cannot sign says so", async (t) => {
   const broken = JSON.stringify({
     client_email: "a@b",
     private_key: "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",

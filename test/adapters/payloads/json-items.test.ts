@@ -23,7 +23,7 @@ test("a list gives its items, whatever stands in them and however it is cut", ()
   }
 });
 
-test("an empty list has none; what is no list is one", () => {
+test("an empty list has no items; a value that is not a list is one item", () => {
   assert.deepEqual(itemsOf("[ ]", 1), { items: [], isList: true });
   for (const text of ['{"a": [1,2]}', '"[1,2]"', "7"]) {
     assert.deepEqual(itemsOf(` ${text}\n`, 2), { items: [text], isList: false });

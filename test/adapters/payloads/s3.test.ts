@@ -44,7 +44,7 @@ test("16 MB go through in parts", async (t) => {
   assert.ok(parts > 10, `${parts} parts`);
 });
 
-test("a wrong key, or a bucket that is not there, is told with what to put right", async (t) => {
+test("the errors for a wrong key and for a missing bucket say what to fix", async (t) => {
   const stranger = open(t, { accessKeyId: createSecret("somebody") });
   await assert.rejects(stranger.write(stranger.locate("42", "x"), bodyOf("1"), ABOUT, SIGNAL), {
     code: "NOT_STORED",

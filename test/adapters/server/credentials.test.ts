@@ -38,7 +38,7 @@ test("a credential is asked for by its name, with its data and the worker's toke
   }
 });
 
-test("a credential that there is not is undefined, and so are names that no address can have", async (t) => {
+test("an unknown credential is undefined, and so are names that no address can contain", async (t) => {
   const { source, calls } = await setup(t, sent(404, { error: "There is none", code: "NOT_FOUND", request_id: "1" }));
   assert.equal(await source.find("nobody"), undefined);
   assert.equal(await source.find("\ud800"), undefined);
@@ -58,7 +58,7 @@ test("a server that cannot answer is asked again: away, overloaded, a token that
   assert.equal(calls(), 4);
 });
 
-test("a key that the server lacks is told at once", async (t) => {
+test("an error for a key that the server lacks is thrown at once", async (t) => {
   const error = "Cannot read the credential 'pg': the key 'k1' …";
   const { source, calls } = await setup(t, sent(500, { error, code: "ENCRYPTION", request_id: "1" }));
   await assert.rejects(source.find("pg"), { code: "ENCRYPTION", message: error });

@@ -106,7 +106,7 @@ test("200 workers that meet one expired token: one renews it over HTTP, and all 
   assert.deepEqual([...new Set(tokens)], ["fresh-1"]);
 });
 
-test("a holder that fails tells those who wait, with as much of its error as is told", async () => {
+test("a holder that fails reports its error, shortened, to those who wait", async () => {
   const ask = (holder: string) => store.lease(key("failing"), { holder, leaseMs: 60_000, waitMs: 20_000 });
   assert.deepEqual(await ask("a"), { status: "granted" });
   const waiting = ask("b");
@@ -133,7 +133,7 @@ test("calls are made again while the server is busy, and end when the worker doe
   await assert.rejects(waiting, /the worker stops/);
 });
 
-test("an answer that is none of ours is an error", async () => {
+test("an answer in an unknown form is an error", async () => {
   const odd = await startHttpServer((_, response) => void response.end('{"status": "granted?"}'));
   after(() => odd.close());
   const other = storeAt(odd.origin);

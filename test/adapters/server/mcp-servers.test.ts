@@ -44,7 +44,7 @@ test("a resource is found by its path, and by its name below mcp/", async (t) =>
   });
 });
 
-test("an entry of another kind is none, and the search goes on", async (t) => {
+test("an entry of another kind is skipped, and the search goes on", async (t) => {
   const { find } = await servers(t, {
     demo: { kind: "playbook", payload: { spec: SPEC } },
     "mcp/demo": { kind: "mcp", payload: { spec: { endpoint: "https://other" } } },

@@ -32,7 +32,7 @@ async function setup(t: TestContext, ...answers: [status: number, body: unknown]
 
 const away = (code: string, error = "later") => ({ error, code, request_id: "1" });
 
-test("what is to be kept is told with all that its author said, and what became of it comes back", async (t) => {
+test("a payload is sent with all of its author's settings, and its reference comes back", async (t) => {
   const { server, results } = await setup(t, [200, SAVED]);
   const keeping = {
     scope: "step",
@@ -72,7 +72,7 @@ test("while a store is away the same is sent and asked again", async (t) => {
   assert.deepEqual(await loading.results.load("noetl://execution/1/x"), [1]);
 });
 
-test("what an operator must put right is told at once, with the server's words", async (t) => {
+test("an error that an operator must fix is thrown at once, with the server's message", async (t) => {
   const { server, results, givenUp } = await setup(t, [
     507,
     away("NOT_STORED", "the store 's3' is not configured here"),

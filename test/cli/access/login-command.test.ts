@@ -49,7 +49,7 @@ test("a login keeps the session for its owner alone, prints it nowhere, and late
   for (const said of [stdout, stderr, listed.stderr, shown.stdout, json.stdout]) assert.doesNotMatch(said, /c4nary/);
 });
 
-test("with --json one object tells who logged in, and the token may come through a pipe", async (t) => {
+test("with --json one object names the user, and the token may come through a pipe", async (t) => {
   const { gateway, run } = await setup(t);
   const args = ["login", "--gateway", gateway.origin, "--context", "team", "--id-token-file", "-", "--json"];
   const { code, stdout, stderr } = await run(args, {}, `${idToken("https://idp.example/")}\n`);

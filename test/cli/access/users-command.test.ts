@@ -78,7 +78,7 @@ test("a logout ends the sessions of a user, who may log in again", async (t) => 
   assert.equal((await run("users", "logout", email)).stdout, `0 sessions of ${email} ended\n`);
 });
 
-test("can tells a user's yes and no with the rule, and the exit code says it to scripts", async (t) => {
+test("can prints yes or no for a user with the rule, and the exit code says it to scripts", async (t) => {
   const run = await commands(t);
   const { email } = await addUser(api.database, { roles: ["analyst"] });
   const yes = await run("can", "execute", "etl/load", "--user", email);

@@ -103,7 +103,7 @@ function item(id: number): Record<string, unknown> {
   };
 }
 
-test("status tells what is under way, and why an execution failed", async (t) => {
+test("status shows what is running, and why an execution failed", async (t) => {
   const { server, folder, run, begin } = await setup(t);
   const open = await begin("waiting.yaml");
   await server.untilEvent("command.claimed");
@@ -124,7 +124,7 @@ test("status tells what is under way, and why an execution failed", async (t) =>
   await writeFile(join(folder, "go"), "");
 });
 
-test("status tells why work waits, what it needs, and when the next try begins", async (t) => {
+test("status shows why work waits, what it needs, and when the next attempt begins", async (t) => {
   const commands = [
     { command_id: "9", step: "train", attempt: 0, worker: null, claimed_at: null, kinds: [], labels: { gpu: "true" } },
     { command_id: "10", step: "load", attempt: 0, worker: null, claimed_at: null, kinds: ["shell"] },
@@ -146,7 +146,7 @@ test("status tells why work waits, what it needs, and when the next try begins",
   assert.match(stdout, /^ {2}next {2}start such a worker \('flow workers --wide' shows/m);
 });
 
-test("status tells that work waits for a worker, and of lost ones", async (t) => {
+test("status shows work that waits for a worker, and work of lost workers", async (t) => {
   const command = { command_id: "9", step: "many", attempt: 0, worker: null, claimed_at: null };
   let commands: unknown[] = [
     { ...command, iterations: { from: 0, to: 1 } },

@@ -131,7 +131,7 @@ test("on a terminal detect prints a table that fits it, and below it what to do;
   );
 });
 
-test("reachability: 0 where all answer, 2 where somebody does not", async (t) => {
+test("reachability: exit code 0 if all answer, 2 otherwise", async (t) => {
   assert.equal((await doctor(t, ["reachability"])).code, 0);
   const away = await doctor(t, ["reachability", "--server-url", `http://127.0.0.1:${await closedPort()}`]);
   assert.deepEqual([away.code, away.outcome?.severity], [2, "anomaly"]);

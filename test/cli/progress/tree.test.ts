@@ -34,7 +34,7 @@ test("steps are listed in order of their start with mark, name, duration and det
   assert.equal(draw(run, {})[2], "✗ fetch     2.0s  gave up");
 });
 
-test("a step whose task tells how far it is shows that while the task runs", () => {
+test("a step whose task reports progress shows it while the task runs", () => {
   const run = watchedRun();
   run.happen("1", begun("1", "demo", 0), started("copy", 0), progressed("copy", 500, { rows_written: 1, chunks: 1 }));
   run.happen("1", progressed("copy", 2_500, { rows_read: 12_500, rows_written: 12_000, chunks: 12 }));

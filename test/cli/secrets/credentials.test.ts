@@ -164,7 +164,7 @@ test("list filters, and delete deletes; what is unknown is exit code 2", async (
   assert.match(again.stderr, /There is no credential 'find-me'/);
 });
 
-test("secrets rotate tells that nothing is left to do", async (t) => {
+test("secrets rotate says when nothing is left to do", async (t) => {
   const { folder, environment, run } = await setup(t);
   await run("set", "rotated", "--type", "custom", "a=b");
   const { code, stdout } = await flow(folder, ["secrets", "rotate"], environment);

@@ -75,7 +75,7 @@ test("keychain list shows each entry, whose it is and when it expires, and never
   assert.ok(!stdout.includes("c4nary"));
 });
 
-test("keychain delete takes an entry of its scope away, and says when there was none", async (t) => {
+test("keychain delete removes an entry of its scope, and says if it did not exist", async (t) => {
   const run = await setup(t);
   const status = async (query: string) => (await work.get(`/api/keychain/${catalogId}/ours?${query}`)).body["status"];
   const shared = ["--scope", "shared", "--execution", execution];

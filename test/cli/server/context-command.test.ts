@@ -11,7 +11,7 @@ async function setup(t: TestContext) {
   return { file, run: (...args: string[]) => flow(folder, ["context", ...args], environment) };
 }
 
-test("the first context is in use at once, another one when it is chosen, and none after it is removed", async (t) => {
+test("the first context is in use at once, another when it is chosen, and none after it is removed", async (t) => {
   const { run } = await setup(t);
   assert.match((await run("add", "local", "--server", "http://127.0.0.1:9/")).stderr, /commands call it now/);
   assert.match((await run("add", "prod", "--server", "https://flow.example.com")).stderr, /flow context use prod/);

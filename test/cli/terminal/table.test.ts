@@ -25,7 +25,7 @@ test("a table is cut to the terminal's columns, in the columns that may be", () 
   assert.ok(shown.every((line) => line.length <= 50));
 });
 
-test("a table that fits is not cut, nor one that is not for a terminal", () => {
+test("a table that fits is not cut, and neither is output that does not go to a terminal", () => {
   const whole = lines(["ID", "PATH", "STATUS"], ROWS, {});
   assert.match(whole[1] ?? "", /that-goes-on-and-on/);
   assert.deepEqual(lines(["ID", "PATH", "STATUS"], ROWS, { columns: 80, shrink: ["PATH"] }), whole);

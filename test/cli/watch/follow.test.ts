@@ -163,7 +163,7 @@ test("a server that stays away is given up, with its address", async () => {
   assert.match(String(news[0]), /^Cannot reach the server at \S+ \(a test\): .*ECONNREFUSED[^']*$/);
 });
 
-test("an execution that there is not is an error at once", async (t) => {
+test("an unknown execution is an error at once", async (t) => {
   const server = await startHttpServer((_request, response) => {
     response
       .writeHead(404)

@@ -103,7 +103,7 @@ function assertBounded(state: ExecutionState, { frames, concurrency }: Settings)
   );
 }
 
-test("every row that a claim gave is one iteration, whoever dies, and the loop ends", (context) => {
+test("every claimed row is one iteration, whichever workers die, and the loop ends", (context) => {
   context.diagnostic(`FLOW_SEED=${seed}`);
   const runs = fc.property(settings, (chosen) => {
     const table: Table = { left: Array.from({ length: chosen.rows }, (_, index) => index), given: new Map() };

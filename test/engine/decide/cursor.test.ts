@@ -16,7 +16,7 @@ workflow:
 `;
 }
 
-test("a cursor claims, works the rows off, and claims again until there are none", () => {
+test("a cursor claims, processes the rows, and claims again until there are none", () => {
   given(cursor("", "{ max_rows: 2, row_concurrency: 2 }"))
     .then("workflow.initialized each", "loop.started each", "command.issued each claim")
     .when(rows("each", [{ id: 1 }, { id: 2 }]))
@@ -50,7 +50,7 @@ test("a first claim without rows is a loop without iterations", () => {
   given(cursor("")).when(rows("each", [])).is({ status: "COMPLETED" });
 });
 
-test("the claim is told how many rows to take, the iterations do not know a total", () => {
+test("the claim gets the number of rows to take, the iterations do not know a total", () => {
   const run = given(cursor("", "{ max_rows: 5 }"));
   assert.deepEqual(run.commands[0]?.claim, { max_rows: 5 });
   run.when(rows("each", [{ id: 1 }, { id: 2 }]));

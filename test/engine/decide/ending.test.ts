@@ -141,7 +141,7 @@ test("cancelling ends every command and every running step, and starts nothing",
     });
 });
 
-test("a step whose work nobody has begun is skipped when the run is cancelled", () => {
+test("a step whose work has not started is skipped when the run is cancelled", () => {
   given("workflow: [{ step: a }]")
     .when(cancelled())
     .is({ status: "CANCELLED", steps: { a: "SKIPPED" } });

@@ -12,18 +12,18 @@ function warnings(document: string, input: JsonObject): string[] {
 const NAMED =
   "workload: { name: x, region: y }\nworkflow: [{ step: a, when: ready, tool: { kind: noop, result: { n: '{{ name }} {{ workload.extra }}' } } }]\n";
 
-test("an input that the workload does not have is told with the name that was meant", () => {
+test("an input that the workload does not declare is reported with the likely name", () => {
   assert.deepEqual(warnings(NAMED, { naem: 1 }), [
     "The workload of 'demo' has no 'naem', and nothing reads it; did you mean 'name'?",
   ]);
   assert.deepEqual(warnings(NAMED, { colour: 1 }), ["The workload of 'demo' has no 'colour', and nothing reads it"]);
 });
 
-test("what the workload has, or a template or a condition reads, is no news", () => {
+test("inputs that the workload declares, or a template or condition reads, are not reported", () => {
   assert.deepEqual(warnings(NAMED, { name: 1, region: 2, extra: 3, ready: true }), []);
 });
 
-test("where all inputs are read at once, only a slip is told", () => {
+test("if all inputs are read at once, only a misspelling is reported", () => {
   const all =
     "workload: { name: x }\nworkflow: [{ step: a, tool: { kind: noop, result: { all: '{{ workload }}' } } }]\n";
   assert.deepEqual(warnings(all, { colour: 1 }), []);

@@ -62,7 +62,7 @@ test("a password is hidden in the base64 of any user's name and password, and of
   );
 });
 
-test("overlapping secrets are hidden whole, the longer of two that begin alike too", () => {
+test("overlapping secrets are hidden whole, also the longer of two with the same beginning", () => {
   assert.equal(noted("abcdefghij", "defghijkl").hide("-abcdefghijkl-"), "-[secret]-");
   assert.equal(noted("hunter22", "hunter22-and-more").hide("hunter22-and-more, hunter22"), "[secret], [secret]");
   assert.equal(noted("aaaaaaaa").hide("aaaaaaaaaaa"), "[secret]");
@@ -94,7 +94,7 @@ test("of a secret of several lines each line is one, but for its armour", () => 
   assert.equal(secrets.hide("-----BEGIN KEY----- short"), "-----BEGIN KEY----- short");
 });
 
-test("fields with open names are none, but for the password in an address", () => {
+test("fields with public names are not secret, except for the password in an address", () => {
   const secrets = createSecrets();
   secrets.note(
     { url: "nats://joe:hunter22@broker", user: "postgres", password: "swordfish" },
@@ -112,7 +112,7 @@ test("a text that was cut off within a secret loses what is left of it", () => {
   assert.equal(secrets.hideCut("nothing hun"), "nothing hun");
 });
 
-test("values are sealed in their places and open again, keys stay what they are; what holds none is not copied", () => {
+test("values are sealed in their places and open again, keys stay unchanged; values without secrets are not copied", () => {
   const secrets = noted({ token: "hunter22", pin: 47114711 });
   const value = { header: "Bearer hunter22", list: [47114711, 1, null, true], hunter22: { deep: ["x"] } };
   const sealed = secrets.seal(value, sealer) as typeof value;

@@ -34,7 +34,7 @@ test("a report for a command that never was is unknown", () => {
   ]);
 });
 
-test("a claim that told that its work lasts runs, until another claim takes its place", () => {
+test("a claim that reported long work runs until another claim takes its place", () => {
   const run = given(CHAIN).when(claimed("a", 1));
   const [id = ""] = Object.keys(run.state.commands);
   const running = () => run.state.commands[id]?.running;
@@ -62,7 +62,7 @@ test("after another claim, reports with the old attempt are stale, the new worke
     .is({ results: { a: { by: "new" } } });
 });
 
-test("a report by nobody's claim is stale", () => {
+test("a report without a claim is stale", () => {
   given(CHAIN).refuses("stale", ({ state, now }) => [
     { type: "command.completed", at: now, command_id: Object.keys(state.commands)[0] ?? "", attempt: 1, step: "a" },
   ]);

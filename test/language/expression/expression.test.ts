@@ -214,7 +214,7 @@ describe("functions of the caller", () => {
       source: "",
     });
 
-  it("now() and token() are errors where nobody provides them", () => {
+  it("now() and token() are errors where they are not provided", () => {
     assert.throws(() => bare("now()"), { code: "TEMPLATE_ERROR", message: /now\(\) is not available here/ });
     assert.throws(() => bare("token('x')"), { code: "TEMPLATE_ERROR", message: /token\(\) is not available here/ });
   });

@@ -74,7 +74,7 @@ test("an MCP resource may have its endpoint under its earlier name", () => {
   assert.equal(readMcpResource("k8s", document?.payload ?? {}).endpoint, "https://a/mcp");
 });
 
-test("a slash at the beginning of a path is dropped with a warning, for playbooks and resources alike", () => {
+test("a slash at the beginning of a path is dropped with a warning, for playbooks and resources", () => {
   for (const text of [
     HEAD.replace("demo", "demo, path: //area/topic") + WORKFLOW,
     MCP.replace(/path: [^ ,}]+/, "path: /area/topic"),
@@ -108,14 +108,14 @@ for (const [what, text, expected] of [
   ["of another version", `apiVersion: v1\n${MCP}`, "1:13 wrong-api-version"],
   ["with an unknown key", MCP.replace("auth:", "auht:"), "6:3 unknown-key"],
 ] as const) {
-  test(`an MCP resource ${what} is told at its place`, () => {
+  test(`an MCP resource ${what} is reported at its place`, () => {
     const { document, diagnostics } = load(text);
     assert.deepEqual(summary(diagnostics), [expected]);
     assert.equal(document === undefined, !expected.endsWith("unknown-key"));
   });
 }
 
-test("a document of another kind is told as that, and not as a list of missing keys", () => {
+test("a document of another kind is reported as such, and not as a list of missing keys", () => {
   const { diagnostics } = load("apiVersion: v1\nkind: Mpc\nmetadata: { name: a }\n");
   assert.deepEqual(summary(diagnostics), ["2:7 wrong-value"]);
   assert.match(diagnostics[0]?.hint ?? "", /did you mean `Mcp`/);
@@ -136,7 +136,7 @@ for (const [text, code] of [
   });
 }
 
-test("half of a surrogate pair in the text itself is told where it stands", () => {
+test("half of a surrogate pair in the text is reported at its place", () => {
   const { diagnostics } = load(`${HEAD}# \ud800\n${WORKFLOW}`);
   assert.deepEqual(summary(diagnostics), ["4:3 not-utf8"]);
 });

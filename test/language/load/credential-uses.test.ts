@@ -63,7 +63,7 @@ keychain:
   ]);
 });
 
-test("a default of the workload counts as such; what only a run can tell does not count", () => {
+test("a default of the workload counts as a use; names known only during a run do not", () => {
   const found = uses(`
 workload: { db: { auth: pg }, computed: "{{ env.X }}" }
 workflow:

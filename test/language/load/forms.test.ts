@@ -190,7 +190,7 @@ describe("forms of a tool", () => {
   ];
   for (const [name, tool, expected] of cases) it(name, () => assert.deepEqual(tasks(tool), expected));
 
-  it("several tasks are a pipeline, a lone task is none however it is written", () => {
+  it("several tasks are a pipeline, a single task is not, in any form", () => {
     const pipeline = (tool: string) => step(`  - { step: one${tool} }\n`).pipeline;
     for (const several of ["[{ kind: noop }, { kind: noop }]", "{ a: { kind: noop }, b: { kind: noop } }"]) {
       assert.equal(pipeline(`, tool: ${several}`), true, several);
@@ -441,7 +441,7 @@ describe("forms of next", () => {
 describe("forms of the document", () => {
   const ONE = "workflow: [{ step: one, tool: { kind: noop } }]\n";
 
-  it("the path is the name where none is given", () => {
+  it("the path is the name if it is not given", () => {
     assert.equal(loadValid(HEAD + ONE).path, "demo");
     const text = `apiVersion: v.io/v2\nkind: Agent\nmetadata: { name: n, path: a/b, agent: true }\n${ONE}`;
     const { path, kind, metadata } = loadValid(text);

@@ -15,7 +15,7 @@ test("labels are texts, however they were written, and the step's own", () => {
   assert.deepEqual(playbook?.steps[0]?.tasks[0]?.config, {});
 });
 
-test("a step without labels has none, and a list is none either", () => {
+test("a step without labels has none, and a list of labels is refused", () => {
   assert.equal(load("    tool: { kind: noop }\n    spec: { labels: {} }\n").playbook?.steps[0]?.labels, undefined);
   const { diagnostics } = load("    tool: { kind: noop }\n    spec: { labels: [gpu] }\n");
   assert.match(JSON.stringify(diagnostics), /labels/);

@@ -159,7 +159,7 @@ test("outcome is output by its other name", () => {
   assert.deepEqual(see(names({ reserved: { output: { status: "ok" } } }), "outcome"), { status: "ok" });
 });
 
-test("iter tells where the iteration stands", () => {
+test("iter describes the current iteration", () => {
   const fields = (more: Partial<NonNullable<Names["iteration"]>>) =>
     see(names({ iteration: iteration("a", more) }), "iter") as JsonObject;
   assert.deepEqual(fields({ index: 0, total: 2 }), {

@@ -223,7 +223,7 @@ test("selected fields of a task are fields of the whole, and of what code is giv
   }
 });
 
-test("a list's reference is the manifest of what its tasks gave, and there is none while all of it is inline", () => {
+test("a list's reference is the manifest of its tasks' results; without a reference while all are inline", () => {
   const manifest = see(PIPELINE, "_ref") as { kind: string; parts: { task: string }[] };
   assert.equal(manifest.kind, "manifest");
   assert.deepEqual(

@@ -83,7 +83,7 @@ test("a variable that is empty or blank counts as not set", () => {
   assert.deepEqual([config.localCapacity, config.credentialsFile, config.workerTools], [64, undefined, "all"]);
 });
 
-test("every setting that cannot be used is told at once", () => {
+test("all invalid settings are reported at once", () => {
   const load = () => loadConfig({ FLOW_LOCAL_CAPACITY: "many", FLOW_WORKER_TOOLS: "http,htpt,frob" });
   assert.throws(load, (error) => {
     assert.ok(error instanceof FlowError);

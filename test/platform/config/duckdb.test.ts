@@ -7,7 +7,7 @@ test("without settings DuckDB may use every file and a gigabyte", () => {
   assert.deepEqual({ duckdbFiles, duckdbMemory }, { duckdbFiles: "all", duckdbMemory: "1GB" });
 });
 
-test("folders are a list, and none is an empty one", () => {
+test("folders are a list, empty by default", () => {
   assert.deepEqual(loadConfig({ FLOW_DUCKDB_FILES: " /data, /srv/lake ," }).duckdbFiles, ["/data", "/srv/lake"]);
   assert.deepEqual(loadConfig({ FLOW_DUCKDB_FILES: "none" }).duckdbFiles, []);
   assert.equal(loadConfig({ FLOW_DUCKDB_FILES: "all" }).duckdbFiles, "all");

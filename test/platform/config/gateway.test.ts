@@ -86,7 +86,7 @@ for (const [name, value, says] of [
   });
 }
 
-test("the token of callbacks is known to whoever has the server's, is another one, and is none of another's", () => {
+test("the callback token is derived from the server's token, differs from it, and from that of another server", () => {
   const token = callbackToken(createSecret("operator"));
   assert.equal(token.reveal(), callbackToken(createSecret("operator")).reveal());
   assert.doesNotMatch(token.reveal(), /operator/);

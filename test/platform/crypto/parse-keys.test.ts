@@ -42,7 +42,7 @@ for (const [what, text, message] of [
   ["a word repeated", entry("k1", Buffer.alloc(32, "deadbeef", "hex")), /no random key/],
   ["counting up", entry("k1", Buffer.from(Array.from({ length: 32 }, (_, at) => at))), /no random key/],
   ["readable text", entry("k1", Buffer.from("Change-me: 0123456789, Password!")), /no random key/],
-  ["an id twice", `${entry("k1", random())},${entry("k1", random())}`, /key 2 has the id 'k1' of another one/],
+  ["an id twice", `${entry("k1", random())},${entry("k1", random())}`, /key 2 has the id 'k1' of an earlier key/],
   ["a key twice", `${entry("k1", SAME)},${entry("k2", SAME)}`, /\('k2'\) is the same key as 'k1'/],
 ] as const) {
   test(`keys are refused: ${what}`, () => {
@@ -50,7 +50,7 @@ for (const [what, text, message] of [
   });
 }
 
-test("every problem is told at once, and no key", () => {
+test("every problem is reported at once, without showing a key", () => {
   const short = randomBytes(20);
   const said = problems(`${entry("k1", short)},${entry("k2", Buffer.alloc(32))},nothing`);
   assert.match(said, /key 1 .*key 2 .*key 3 /s);

@@ -11,7 +11,7 @@ test("the verifier of a password and a salt is what PostgreSQL makes of them", (
   );
 });
 
-test("two verifiers of one password differ, and the password is in none of them", () => {
+test("two verifiers of one password differ, and neither contains the password", () => {
   const [one, other] = [scramVerifier("pencil"), scramVerifier("pencil")];
   assert.notEqual(one, other);
   assert.ok(!one.includes("pencil"));

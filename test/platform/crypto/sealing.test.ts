@@ -35,7 +35,7 @@ test("a sealed result opens as its JSON text, and as no value", () => {
   assert.deepEqual(sealer.open(sealer.seal(json)), { kind: "value", value: json });
 });
 
-test("equal texts are sealed alike, other texts and other trees not", () => {
+test("equal texts are sealed to equal texts, other texts and other trees are not", () => {
   const ring = keyRing();
   const [one, again, other] = ["7", "7", "8"].map((root) => createSealer(sealingKeys(ring, root)));
   assert.equal(one?.seal("hunter22"), again?.seal("hunter22"));
@@ -44,7 +44,7 @@ test("equal texts are sealed alike, other texts and other trees not", () => {
   assert.notEqual(one?.seal("hunter22"), other?.seal("hunter22"));
 });
 
-test("the length of a sealed text tells no password's length", () => {
+test("the length of a sealed text does not reveal a password's length", () => {
   const { seal } = createSealer([K1]);
   assert.equal(new Set(["a", "abcd", "hunter22", "0123456789abc"].map((text) => seal(text).length)).size, 1);
 });

@@ -99,7 +99,7 @@ test("all allows everything", () => {
   for (const address of ["127.0.0.1", "::1", "169.254.169.254"]) assert.equal(refuses(guard, address), false);
 });
 
-test("a range that is none is an error that names the setting", () => {
+test("an invalid range is an error that names the setting", () => {
   assert.throws(
     () => createEgressGuard({ allowPrivate: ["10.0.0.0/99"] }),
     /FLOW_HTTP_ALLOW_PRIVATE has "10\.0\.0\.0\/99"/,

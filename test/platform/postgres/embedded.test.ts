@@ -167,7 +167,7 @@ test("a cluster that had no account of logins gets one with the next start, and 
   assert.equal(await readFile(join(third.data, "pg_hba.conf"), "utf8"), access);
 });
 
-test("a server that an older version left running is started again for the account, unless somebody uses it", async () => {
+test("a server that an older version left running is restarted for the account, unless it is in use", async () => {
   const folder = join(await newHome(), "postgres");
   const left = await start(folder);
   await rm(join(folder, "auth-password"));
@@ -316,7 +316,7 @@ test("data of another version of PostgreSQL is refused in PostgreSQL's words, wi
   );
 });
 
-test("every user can run it: root's server runs as another user, anybody else's as themselves", async () => {
+test("every user can run it: root's server runs as another user, other users' as themselves", async () => {
   const home = await newHome();
   const isRoot = process.getuid?.() === 0;
   // As root, this test also plays an ordinary user: the one that every system has.

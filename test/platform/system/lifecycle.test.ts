@@ -42,7 +42,7 @@ test("stopping twice, also at the same time, stops each part once, and all wait 
   assert.equal(stops, 1);
 });
 
-test("a part that fails, or hangs, does not keep the others running; both are told", async () => {
+test("a part that fails, or hangs, does not keep the others running; both are reported", async () => {
   const stopped: string[] = [];
   const lifecycle = createLifecycle(20);
   lifecycle.add("first", () => void stopped.push("first"));

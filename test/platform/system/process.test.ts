@@ -14,7 +14,7 @@ test("a process is alive until it is gone, and nonsense never is", async () => {
   for (const pid of [0, -1, 1.5, Number.NaN]) assert.equal(isAlive(pid), false);
 });
 
-test("what a process runs is told apart from other programs", async () => {
+test("a process of this program is distinguished from other programs", async () => {
   const child = spawn("cat");
   await once(child, "spawn");
   assert.equal(await mayRun("cat", child.pid ?? 0), true);

@@ -34,7 +34,7 @@ test("lines below the level are not written", () => {
   );
 });
 
-test("no character of a line is obeyed by a terminal, whoever chose it", () => {
+test("control characters in a line do not reach the terminal", () => {
   const stream = new PassThrough();
   const logger = createLogger("info", stream);
   const hostile = "\u001b[2J\u009b2J\u0085\u007f\u2028\u202e\u2066\u0007 Grüße \u{1f642}";

@@ -20,7 +20,7 @@ test("a line has the time of day, what happened, and what it is about", () => {
   assert.equal(text, '<time> registered path=etl/load version=3 applied=["a","b"]\n');
 });
 
-test("the level is told where it matters, and a worker beside the server is named", () => {
+test("the level is shown where it matters, and a worker beside the server is named", () => {
   assert.equal(
     written((logger) => logger.warn({}, "slow")),
     "<time> warning slow\n",
@@ -44,7 +44,7 @@ test("what the message says is not said again, and long values are cut", () => {
   assert.ok(long.length < 110 && long.endsWith("…\n"), long);
 });
 
-test("an error is told with what caused it, and with its stack only where that is asked for", () => {
+test("an error is shown with its cause, and with its stack only on request", () => {
   const error = new Error("Cannot store", { cause: Object.assign(new Error("no room"), { code: "ENOSPC" }) });
   const told = written((logger) => logger.error({ err: error }, "a result was lost"));
   assert.equal(told, "<time> error a result was lost: Cannot store: no room (ENOSPC)\n");

@@ -38,7 +38,7 @@ for (const [what, header] of [
   test(`${what} begins no trace`, () => assert.equal(parseTraceparent(header), undefined));
 }
 
-test("the span of a thing is found again by its ids, and is another one for other ids", () => {
+test("a span's id follows from the ids of its subject, and differs for other ids", () => {
   assert.equal(spanIdOf("12", 1), spanIdOf("12", 1));
   assert.notEqual(spanIdOf("12", 1), spanIdOf("1", 21));
   assert.match(spanIdOf("12"), /^[\da-f]{16}$/);

@@ -60,7 +60,7 @@ test("closing sends what is left", async (t) => {
   assert.equal(new Set(receiver.spans.map(({ name }) => name)).size, 1_000);
 });
 
-test("a collector that refuses is told of once, and again when it takes spans", async (t) => {
+test("a collector that refuses is logged once, and again when it accepts spans", async (t) => {
   const receiver = await startOtlpReceiver();
   t.after(() => receiver.close());
   const logger = recordLog();
@@ -78,7 +78,7 @@ test("a collector that refuses is told of once, and again when it takes spans", 
   assert.deepEqual(told, ["warn: spans could not be sent: the collector answered 503", "info: spans are taken again"]);
 });
 
-test("a collector that is not there keeps nobody: taking spans does not wait, closing neither", async () => {
+test("an unreachable collector blocks neither adding spans nor closing", async () => {
   const logger = recordLog();
   const endpoint = `http://127.0.0.1:${await closedPort()}`;
   const tracing = openTracing({ endpoint, headers: {}, resource: {}, logger, intervalMs: 5 });

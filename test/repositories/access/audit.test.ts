@@ -48,7 +48,7 @@ test("a row says who did what, what decided, how it ended, from where and in whi
   );
 });
 
-test("whatever a caller sends can be told: odd characters and long texts", async () => {
+test("any input of a caller can be recorded: odd characters and long texts", async () => {
   const resource = `credential/a\u0000b\ud800${"x".repeat(10_000)}`;
   await insertAudit(database, [{ ...ENTRY, resource }]);
   const [row] = await database.sql<{ resource: string }[]>`

@@ -46,7 +46,7 @@ test("any documents arrive as the text that they are, and NULL apart from JSON's
   await fc.assert(property, { numRuns: 200 });
 });
 
-test("numbers and ids arrive, and NULL where there is none", async () => {
+test("numbers and ids arrive, and NULL for missing values", async () => {
   const values = [1, "9007199254740991", null, undefined, 0];
   const column = database.sql`${numbers(values, self)}::bigint[]`;
   assert.deepEqual(await read(column), [1, Number.MAX_SAFE_INTEGER, null, null, 0]);

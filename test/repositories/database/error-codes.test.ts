@@ -72,7 +72,7 @@ test("a server that is not there means: not reached", async () => {
   assert.equal(unreachable(error)?.code, "UNAVAILABLE");
 });
 
-test("a row that was refused, and an error of ours, are faults and no outage", async () => {
+test("a refused row and an error in the program are faults and not an outage", async () => {
   const refused = await errorOf(database.sql`insert into place values (1, 0)`);
   for (const error of [refused, new Error("no"), undefined]) {
     assert.equal(unavailable(error), undefined);

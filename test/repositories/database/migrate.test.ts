@@ -148,7 +148,7 @@ test("a server that cannot be reached is named, its password is not", async () =
   });
 });
 
-test("a wrong password and a database that does not exist are told apart from a server that is down", async () => {
+test("a wrong password and a missing database are distinguished from a server that is down", async () => {
   const { url } = await openEmptyDatabase();
   const stranger = open(url.replace(/\/\/[^@]+@/, "//nobody:wrong@"));
   await assert.rejects(migrate(stranger), refusal("UNAVAILABLE", "password authentication failed"));

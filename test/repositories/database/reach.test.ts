@@ -73,7 +73,7 @@ test("new connections are not answered: the first statement fails within 5 s, th
   proxy.mend();
 });
 
-test("old connections are forgotten and new ones work: those that asked are told, the next ones are answered", async () => {
+test("old connections are dropped and new ones work: pending statements fail, the next ones are answered", async () => {
   const { proxy, database } = await throughProxy({ connectionsMax: 2 });
   await fill(database, 2);
   proxy.forget();

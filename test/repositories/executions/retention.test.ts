@@ -75,7 +75,7 @@ describe("outdated executions", () => {
     assert.deepEqual(second, { executionIds: ids(old.slice(1)), next: undefined });
   });
 
-  test("lose their rows and snapshots, and nobody else does", async () => {
+  test("lose their rows and snapshots, and no others do", async () => {
     const [old, open] = [await ended(), await rows.execution({ began: JANUARY, ended: null })];
     assert.equal(await deleteExecutionRows(database, ids([old, open])), 1);
     assert.deepEqual(await rows.executionsLeft([old, open]), [false, true]);
@@ -83,7 +83,7 @@ describe("outdated executions", () => {
     assert.equal(await deleteExecutionRows(database, []), 0);
   });
 
-  test("are left where somebody writes their row at this moment", async () => {
+  test("are left while their row is being written", async () => {
     const [old, written] = [await ended(), await ended()];
     await database.sql.begin(async (sql) => {
       await sql`update flow.execution set last_event_id = last_event_id where execution_id = ${written.executionId}`;
@@ -125,7 +125,7 @@ test("batches go when they have ended long ago, the oldest first", async () => {
   assert.equal(await rows.count("batch"), 3);
 });
 
-test("batches that somebody writes at this moment, and those before the place, are left", async () => {
+test("batches that are being written, and those before the place, are left", async () => {
   const [before, written, free] = [
     await rows.batch(JANUARY, "completed"),
     await rows.batch(JANUARY, "completed"),
@@ -180,7 +180,7 @@ describe("partitions of the log", () => {
     assert.equal(await dropPartition(database, "event_2026_01"), true, "it is gone already");
   });
 
-  test("are left while somebody uses the log, and soon: writers wait behind this", async () => {
+  test("are left while the log is in use, and without a long wait: writers queue behind this", async () => {
     await database.sql.begin(async (sql) => {
       await sql`select from flow.event limit 1`;
       assert.equal(await dropPartition(database, "event_2026_01"), false);

@@ -49,13 +49,13 @@ for (const [what, worker, at, free] of CASES) {
   });
 }
 
-test("a command that its holder has given up is claimable whatever its lease, and for nobody else's word", async () => {
+test("a command that its holder has given up is claimable whatever its lease, and only on that holder's word", async () => {
   const commandId = await setup.held("healthy");
   assert.equal(await claimable(commandId, "healthy"), true);
   assert.equal(await claimable(commandId, "stale"), false);
 });
 
-test("a waiting command is claimable, one that ended is not, and one that is not there neither", async () => {
+test("a waiting command is claimable; an ended or unknown one is not", async () => {
   const { commandId, change } = await setup.command();
   assert.equal(await claimable(commandId), true);
   assert.equal((await judgeClaim(database, commandId, POLICY))?.claimable, true);

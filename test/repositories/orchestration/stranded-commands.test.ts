@@ -37,7 +37,7 @@ async function pending(ageSeconds: number): Promise<string> {
   return commandId;
 }
 
-test("a command that waits for as long as the retry age is told again, a younger one is not", async () => {
+test("a command that waits for as long as the retry age is published again, a younger one is not", async () => {
   assert.equal(await reasonOf(await pending(61)), "pending");
   assert.equal(await reasonOf(await pending(50)), undefined);
 });
@@ -102,7 +102,7 @@ for (const [worker, claimedSeconds, leaseSeconds, reason] of LOST) {
   });
 }
 
-test("what workers have lost is walked by worker and age, and what belongs to an execution that ended is none of it", async () => {
+test("commands lost by workers are walked by worker and age, without those of ended executions", async () => {
   const ids: string[] = [];
   for (const worker of ["walk-b", "walk-a", "walk-b", "walk-c"])
     ids.push(await setup.held(worker, { leaseSeconds: -1 }));
@@ -122,7 +122,7 @@ test("what workers have lost is walked by worker and age, and what belongs to an
   assert.deepEqual(walked, [a1, b1, b2]);
 });
 
-test("what a worker that signed off or is gone has left is given back, and nobody else's", async () => {
+test("commands of a worker that signed off or is gone are released, and no others", async () => {
   await setup.worker("signed-off", { status: "offline" });
   const returned = async (worker: string, leaseSeconds: number) => {
     const commandId = await setup.held(worker, { leaseSeconds });

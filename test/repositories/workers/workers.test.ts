@@ -79,7 +79,7 @@ test("a heartbeat renews the leases of what the worker runs, also of those that 
   assert.ok((await leaseSeconds(over)) >= 119);
 });
 
-test("a heartbeat tells what was cancelled, what ended and what is another's by now, and renews none of it", async () => {
+test("a heartbeat returns the commands that were cancelled, ended or taken over, and renews none of them", async () => {
   await setup.worker("w2");
   const [cancelled, ended, retaken, foreign] = [
     await setup.held("w2"),
@@ -117,7 +117,7 @@ test("a command that was cancelled under another claim is lost to the older one,
   assert.deepEqual(await beat("w3", [{ commandId, attempt: 1 }]), { ...NOTHING, lost: [commandId] });
 });
 
-test("what the worker does not list is told after ten seconds, and keeps its lease", async () => {
+test("a command that the worker does not list is returned after ten seconds, and keeps its lease", async () => {
   await setup.worker("w4");
   const [old, young] = [await setup.held("w4"), await setup.held("w4", { claimedSeconds: -5 })];
   assert.deepEqual(await beat("w4"), { ...NOTHING, unlisted: [old] });
@@ -126,7 +126,7 @@ test("what the worker does not list is told after ten seconds, and keeps its lea
   assert.ok(young);
 });
 
-test("a worker that is not registered, or has signed off, is told so, and nothing is renewed", async () => {
+test("a worker that is not registered, or has signed off, gets that answer, and nothing is renewed", async () => {
   const commandId = await setup.held("nobody");
   assert.equal(await beat("nobody", [{ commandId, attempt: 1 }]), undefined);
   assert.ok((await leaseSeconds(commandId)) <= 60);

@@ -69,7 +69,7 @@ test("however an address is spelt, nothing leaves the server's API, and without 
   }
 });
 
-test("a header that a caller sends twice, or breaks, makes nobody of theirs a gateway", async (t) => {
+test("a header that is doubled or broken does not make a caller look like a gateway", async (t) => {
   const sessions: (string | string[] | undefined)[] = [];
   const server = await startFakeServer(t, (request, response) => {
     sessions.push(request.headers["x-flow-session"]);

@@ -228,7 +228,7 @@ test("a page of another site gets nothing, and the cookie does not come along", 
   assert.equal((await call(own, "GET", "/flow/executions")).status, 200);
 });
 
-test("no page that may not call logs its visitor in as somebody else", async () => {
+test("a page of another origin cannot log its visitor in as a different user", async () => {
   await logIn();
   const [before] = await sessionCookies();
   const token = await service.provider.idToken({ sub: "mallory", email: "mallory@example.com" });

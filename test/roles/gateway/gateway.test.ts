@@ -84,7 +84,7 @@ test("live events come through one by one; who leaves is gone at the server too;
   await Promise.all(left);
 });
 
-test("a session that was validated is believed until it changes, or changes cannot be heard of", async (t) => {
+test("a validated session is cached until it changes, or changes cannot be received", async (t) => {
   let valid = true;
   const server = await startFakeServer(t, (_, res) =>
     valid ? json(res, 200, { ...ME, expires_at: EXPIRES }) : json(res, 401, { error: "no", code: "UNAUTHENTICATED" }),
@@ -111,7 +111,7 @@ test("a session that was validated is believed until it changes, or changes cann
   assert.equal(await validate(), 401, "asked each time");
 });
 
-test("a server that is away is told as such, on every route that needs it, and the gateway lives", async (t) => {
+test("an unavailable server is reported as such, on every route that needs it, and the gateway lives", async (t) => {
   const server = await startFakeServer(t, (_, res) => json(res, 200, {}));
   await server.close();
   const gateway = await startTestGateway(t, { FLOW_BASE_URL: server.url });
@@ -219,7 +219,7 @@ for (const [what, settings, host, says] of [
   });
 }
 
-test("bypass is told loudly, and a second setting allows it elsewhere", async (t) => {
+test("bypass is logged as a warning, and a second setting allows it elsewhere", async (t) => {
   const settings = { GATEWAY_AUTH_BYPASS: "true", FLOW_GATEWAY_AUTH_BYPASS_ANYWHERE: "true" };
   const gateway = await startTestGateway(t, settings, "0.0.0.0");
   assert.match(gateway.log(), /"level":"warn".*GATEWAY_AUTH_BYPASS=true: AUTHENTICATION IS OFF/);
@@ -242,7 +242,7 @@ test("the public address is an allowed origin by itself, until origins are liste
   assert.equal(await allowed({ CORS_ALLOWED_ORIGINS: "https://app.example.com" }), null);
 });
 
-test("'flow serve --role gateway' says where it is, and ends when it is told to", async (t) => {
+test("'flow serve --role gateway' prints its address, and ends when it is stopped", async (t) => {
   const folder = await folderWith(t, {});
   const environment = { FLOW_GATEWAY_INTERNAL_PORT: "0", FLOW_BASE_URL: "http://127.0.0.1:1" };
   const { process: gateway, ended } = startFlow(folder, ["serve", "--role", "gateway", "--port", "0"], environment);

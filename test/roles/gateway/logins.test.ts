@@ -137,14 +137,14 @@ test("a callback without an address is 'Invalid email' for both sides, with 500"
   assert.deepEqual([status, error], [500, "Invalid email"]);
 });
 
-test("a user who is not active is told so, with 403", async (t) => {
+test("an inactive user gets 403 with the reason", async (t) => {
   const refusal = { status: "refused", code: "FORBIDDEN", error: "This account is switched off" };
   const { login } = await setup(t, (_, callback) => callback(refusal));
   const { status, error } = await login(await idToken("ada"));
   assert.deepEqual([status, error], [403, "This account is switched off"]);
 });
 
-test("a forged callback logs nobody in: the server has the session of somebody else, or none", async (t) => {
+test("a forged callback logs no user in: the server has no such session, or one of another user", async (t) => {
   const { login, sessions } = await setup(t, async ({ input }, callback) => {
     sessions.delete(input.token_sha256);
     await callback();

@@ -45,7 +45,7 @@ test("an execution is asked about until it has ended", async () => {
   assert.equal(calls.length, 2);
 });
 
-test("a session is asked for in its own name, and is none when the server says so", async () => {
+test("a session is read with its own token, and is invalid when the server says so", async () => {
   const expires = "2026-06-01T12:00:00.000Z";
   const { calls, server } = setup([200, { ...ME, kind: "user", expires_at: expires }], [401, { error: "no" }]);
   assert.deepEqual(await server.session("a", "192.0.2.1"), { user: ME, expiresAt: Date.parse(expires) });
@@ -53,7 +53,7 @@ test("a session is asked for in its own name, and is none when the server says s
   assert.equal(await server.session("a", undefined), undefined);
 });
 
-test("a session is ended and its access asked for in its own name; one that is not valid is told so", async () => {
+test("a session is ended and its access read with its own token; an invalid one is reported as such", async () => {
   const gone: [number, Json] = [401, { error: "no", code: "UNAUTHENTICATED" }];
   const { calls, server } = setup([200, { revoked: 1 }], [200, { allowed: true, rule: "x" }], [200, {}], gone, gone);
   await server.revoke("a");
@@ -74,7 +74,7 @@ test("a server that refuses the gateway's own token is a fault of the service, n
   }
 });
 
-test("what answers as no server of ours does is told as such", async () => {
+test("an answer in an unknown form is reported as such", async () => {
   await assert.rejects(setup([200, "hello"]).server.startLogin(INPUT, "k"), { code: "SERVER_UNREACHABLE" });
   await assert.rejects(setup([200, { kind: "operator" }]).server.session("a", undefined), {
     code: "SERVER_UNREACHABLE",

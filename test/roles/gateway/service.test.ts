@@ -62,7 +62,7 @@ test("a role that is given or taken away counts with the next call", async () =>
   assert.equal(await seen(token), 403);
 });
 
-test("after a logout the session is none, on every route", async () => {
+test("after a logout the session is invalid on every route", async () => {
   const token = await someone("cleo", "viewer");
   const other = await someone("cleo");
   assert.deepEqual([await valid(token), await seen(token)], [200, 200]);

@@ -52,7 +52,7 @@ test("without settings there is no further store; with them there is what they a
   assert.deepEqual(await open({ ...settings, ...cloud }), ["s3", "cloud_bucket"]);
 });
 
-test("half of a store's settings ends the start, and every half is told of at once", async (t) => {
+test("incomplete store settings end the start, and all are reported at once", async (t) => {
   const { open } = await setup(t);
   const halves = { FLOW_S3_ENDPOINT: "http://127.0.0.1:1", FLOW_S3_BUCKET: "abc", FLOW_CLOUD_BUCKET: "abc" };
   await assert.rejects(

@@ -33,7 +33,7 @@ test("what ends well or is cancelled is a line for those who look for it, with i
   assert.deepEqual(log.lines[0]?.fields, fields);
 });
 
-test("a failure is told at info with its step and code, ten in a second, and the rest of a storm at debug", () => {
+test("a failure is logged at info with its step and code, ten in a second, and the rest of a storm at debug", () => {
   const log = recordLog();
   let now = 5_000;
   const tell = createEndLog(log, () => now);

@@ -56,7 +56,7 @@ test("what its caller keeps no spans of has none here, and is handed on as it ca
   assert.deepEqual(spans, []);
 });
 
-test("an execution that was started where nobody traced ends without a span: its context is the caller's", () => {
+test("an execution that was started without tracing ends without a span: its context is the caller's", () => {
   const { ended: end, spans } = traces(1, 0);
   end(ended({ trace: { context: `00-${TRACE}-${CALLER}-01` } }));
   end(ended({}));

@@ -51,7 +51,7 @@ test("a second signal leaves at once", async (t) => {
   assert.equal(fake.eventsOf("1").includes("command.failed"), false);
 });
 
-test("a worker that nobody lets in says why, and goes on trying until it is told to stop", async (t) => {
+test("a worker that the server refuses says why, and retries until it is stopped", async (t) => {
   const fake = await startFakeServer(t);
   fake.script = ({ headers }) =>
     headers.authorization === "Bearer canary"

@@ -169,7 +169,7 @@ test("lists have pages and filters, and never data", async () => {
   }
 });
 
-test("a credential is deleted by its name; one that is unknown is 404", async () => {
+test("a credential is deleted by its name; an unknown one is 404", async () => {
   await save({ name: "gone", type: "custom", data: {} });
   const { status, body } = await call("/api/credentials/gone", { method: "DELETE" });
   assert.deepEqual([status, body], [200, { status: "success", name: "gone" }]);

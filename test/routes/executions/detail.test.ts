@@ -189,7 +189,7 @@ test("what a task wrote is read from the execution's events", async () => {
   assert.deepEqual({ ...(result?.["context"] as Body | undefined) }["log"], log);
 });
 
-test("a task's error has its details in the events, the execution and its steps alike", async () => {
+test("a task's error has its details in the events, the execution and its steps", async () => {
   await work.register("details", "  - step: sql\n    tool: { kind: noop }\n");
   const id = await work.execute("details");
   const { command_id, attempt, step } = await claimed(id, "wd");

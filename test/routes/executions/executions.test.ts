@@ -150,7 +150,7 @@ test("a list carries short results and leaves long ones to the execution itself"
   assert.equal(String((await work.get(`/api/executions/${id}`)).body["result"]).length, 5_000);
 });
 
-test("events come in their order, in pages, of one type, and after one that is known", async () => {
+test("events are listed in order, in pages, of one type, and after a given one", async () => {
   const id = await work.execute("two");
   await work.runToEnd(id);
   const { body } = await work.get(`/api/executions/${id}/events`);

@@ -97,7 +97,7 @@ test("each command keeps what it was given, also after a jump back to its step",
   assert.doesNotMatch(JSON.stringify([use, later]), /sealed/);
 });
 
-test("of a loop each iteration is shown, the first where none is named", async () => {
+test("each iteration of a loop is shown, the first by default", async () => {
   const command = await begin("team/each", "w-each");
   assert.equal(url(await rendered(command)), "http://x.test/a/0");
   const body = await rendered(command, "&iteration=2&attempt=1");

@@ -17,7 +17,7 @@ const GUI: GuiFiles = new Map([
   ["/assets/a.js", file("1", "text/javascript")],
 ]);
 
-test("the page and its files are for everybody, under a policy that lets nothing else in", async () => {
+test("the page and its files are public, under a policy that allows no other sources", async () => {
   const { app, passed } = testGateway({ gui: GUI });
   for (const path of ["/", "/executions/7?tab=events", "/login?code=x&state=y", "/access", "/assets/a.js"]) {
     const response = await app.request(path);

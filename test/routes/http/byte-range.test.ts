@@ -37,7 +37,7 @@ test("an empty payload has no ranges", () => {
   assert.equal(requestedRange("bytes=-1", undefined, { bytes: 0, etag: ETAG }), "none");
 });
 
-test("who has a version is known by its tag", () => {
+test("a client that has a version is recognised by its tag", () => {
   assert.ok(isKnown('"x", W/"abc"', ETAG));
   assert.ok(isKnown("*", ETAG));
   assert.ok(!isKnown('"x"', ETAG));

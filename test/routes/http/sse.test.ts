@@ -46,7 +46,7 @@ test("the next item is requested after the last was sent: a slow reader costs no
   await reader.leave();
 });
 
-test("a stream without news says now and then that it is alive", async () => {
+test("a silent stream sends a heartbeat now and then", async () => {
   let now = 0;
   mock.method(performance, "now", () => now);
   try {

@@ -69,7 +69,7 @@ test("a session's id is given out with the first message, and needs to be one", 
   assert.equal(ended.status, 200);
 });
 
-test("a call that is sent again under its id starts nothing anew, and is answered alike", async () => {
+test("a call that is sent again under its id starts nothing new, and gets the same answer", async () => {
   const headers = { "mcp-session-id": randomUUID() };
   const before = await countOf("team/a");
   const [first, second] = [rpc(call("c1", "team__a"), headers), rpc(call("c1", "team__a"), headers)];
@@ -279,12 +279,12 @@ test("one user's session id gives another nothing: neither the answer nor the ca
   assert.equal(idOf(await answer), command.execution_id);
 });
 
-test("a worker, and who has no token, calls nothing", async () => {
+test("a worker, and a caller without a token, cannot call", async () => {
   assert.equal((await send(LIST, {}, api.guarded)).status, 401);
   assert.equal((await send(LIST, { authorization: `Bearer ${TOKENS.worker}` }, api.guarded)).status, 403);
 });
 
-test("calls of users stand in the audit log, allowed and refused alike", async () => {
+test("calls of users are in the audit log, allowed and refused ones", async () => {
   const user = await member("execute", "view");
   const answer = rpc(call(1, "team__a"), as(user), api.guarded);
   await finishNext();

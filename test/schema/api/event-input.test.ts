@@ -92,7 +92,7 @@ for (const event of EVENTS) {
   });
 }
 
-test("a time in the future is taken for now, and so is one that is missing", () => {
+test("a time in the future, and a missing one, is replaced by now", () => {
   const body = { event_type: "command.started", command_id: "5", attempt: 1 };
   const at = (more: object) => (read({ ...body, ...more }) as ReportedEvent).at;
   assert.equal(at({}), NOW);
@@ -100,7 +100,7 @@ test("a time in the future is taken for now, and so is one that is missing", () 
   assert.equal(at({ created_at: "2026-01-01T00:00:00Z" }), NOW - 86_400_000);
 });
 
-test("the context of a result replaces none of the event's own fields", () => {
+test("the context of a result does not replace the event's own fields", () => {
   const context = {
     type: "playbook.completed",
     command_id: "666",

@@ -86,7 +86,7 @@ const ROW = fc
   })
   .map((more) => row(more));
 
-test("what is covered lets nobody do more than before, and what is not covered names a path that would", () => {
+test("a covered rule allows no user more than before, and an uncovered one names a path that would", () => {
   let covered = 0;
   fc.assert(
     fc.property(
@@ -122,7 +122,7 @@ test("of several rows each must be covered", () => {
   assert.deepEqual(uncoveredRows(own, [rowOf("a/x"), rowOf("b")]), { action: "view", path: "b" });
 });
 
-test("patterns that nobody can compare in good time cover nothing, at once", () => {
+test("patterns that cannot be compared in good time cover nothing, at once", () => {
   const began = performance.now();
   const hostile = Array.from({ length: 60 }, (_, at) => `${"*a".repeat(30)}${"*b".repeat(at)}`).join("\n");
   const found = uncoveredBy([rowOf(hostile), rowOf(`** ! ${hostile}`)], rowOf("**"));

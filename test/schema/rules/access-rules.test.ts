@@ -82,7 +82,7 @@ test("a deny binds the exact path of its row too", () => {
   assert.equal(decideAccess([row({ playbookPath: "a/b", denyPattern: "a/*" })], "view", "a/b").allowed, false);
 });
 
-test("nothing is allowed by default, and the reason is told", () => {
+test("nothing is allowed by default, and the reason is given", () => {
   assert.deepEqual(decideAccess([], "view", "a"), { allowed: false, rule: "no role: nothing allows a" });
   assert.equal(
     decideAccess([row({ playbookPath: "a", canModify: false })], "modify", "a").rule,

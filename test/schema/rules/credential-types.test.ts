@@ -24,7 +24,7 @@ const GOOD: Readonly<Record<CredentialType, JsonObject>> = {
 };
 
 for (const type of CREDENTIAL_TYPES) {
-  test(`${type}: what it needs is enough, other keys are allowed, and each missing key is told`, () => {
+  test(`${type}: the required keys are enough, other keys are allowed, and each missing key is reported`, () => {
     const good = GOOD[type];
     assert.deepEqual(credentialProblems(type, good), []);
     assert.deepEqual(credentialProblems(type, { ...good, owner: "team" }), []);
@@ -47,7 +47,7 @@ test("sqldb takes both spellings of its keys, also mixed, and a connection strin
   assert.deepEqual(credentialProblems("sqldb", { dsn: 1 }), ["Field 'dsn' must be string, got integer"]);
 });
 
-test("sqldb tells what is missing or wrong in the spelling of the rest", () => {
+test("sqldb reports missing or wrong keys in the spelling of the rest", () => {
   assert.deepEqual(credentialProblems("sqldb", { db_host: "db", db_port: "5432", db_user: "u" }), [
     "Missing required field: db_password",
     "Missing required field: db_name",
@@ -72,7 +72,7 @@ test("optional keys are of their types where they are there", () => {
   ]);
 });
 
-test("the type's and the caller's schema are both told, nothing twice", () => {
+test("problems of the type's and the caller's schema are both reported, none twice", () => {
   const schema = { fields: ["token", "owner"], required: ["token", "owner"], types: { owner: "string" as const } };
   assert.deepEqual(credentialProblems("bearer", { other: 1 }, schema), [
     "Missing required field: token",

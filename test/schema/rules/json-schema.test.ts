@@ -46,7 +46,7 @@ test("a field called __proto__ or constructor is looked up among the schema's ow
   assert.equal(problemsBySchema({ ...PERSON, additionalProperties: false }, value, "it").length, 2);
 });
 
-test("problems are told up to a bound", () => {
+test("problems are listed up to a bound", () => {
   const value = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`k${at}`, 1]));
   assert.ok(problemsBySchema({ additionalProperties: false }, value, "it").length <= 21);
 });
@@ -61,7 +61,7 @@ test("whatever the schema and the value, checking and cleaning come to an end wi
   );
 });
 
-test("of a schema is kept what is one; what is not would take the tools of everybody away", () => {
+test("invalid parts of a schema are removed; they would disable all tools of a client", () => {
   assert.deepEqual(
     cleanObjectSchema({
       type: "object",

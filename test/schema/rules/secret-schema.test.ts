@@ -16,7 +16,7 @@ test("data that keep to their schema have no problem, and without a schema anyth
   assert.deepEqual(secretProblems({ fields: [], required: [], types: {} }, { anything: 1 }), []);
 });
 
-test("every violation is told at once, in the words of the specification and in its order", () => {
+test("every violation is reported at once, in the specification's words and order", () => {
   const schema: SecretSchema = {
     fields: ["client_id", "client_secret", "port"],
     required: ["client_id", "client_secret"],
@@ -67,7 +67,7 @@ test("no problem holds a value", () => {
   assert.ok(!secretProblems(schema, { a: "canary", c: "canary" }).join().includes("canary"));
 });
 
-test("a schema is refused where a key is misspelt, a type is none, or a name is no text", () => {
+test("a schema with a misspelt key, an unknown type, or a name that is not text is refused", () => {
   for (const wrong of [
     { require: ["a"] },
     { types: { a: "text" } },

@@ -109,7 +109,7 @@ for (const [path, at] of [
   });
 }
 
-test("a manifest is told from other maps by its kind, its strategy and its parts", () => {
+test("a manifest is distinguished from other maps by its kind, its strategy and its parts", () => {
   const parts = [{ ref: "noetl://a", bytes: 3 }, { ref: "noetl://b" }];
   assert.deepEqual(asManifest({ kind: "manifest", strategy: "concat", merge_path: "$.a", parts, more: 1 }), {
     kind: "manifest",

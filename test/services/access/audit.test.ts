@@ -40,7 +40,7 @@ test("refusals are written together and without waiting, the ones beyond a bound
   assert.equal((await resources("credential.read")).at(-1), "credential/later");
 });
 
-test("refusals that cannot be written are told, and no caller hears of it; what must be recorded throws", async () => {
+test("refusals that cannot be written are logged, and callers do not notice; required audit rows throw", async () => {
   const lost: number[] = [];
   const away = open(`postgres://u:p@127.0.0.1:${await closedPort()}/x`, { connectSeconds: 1 });
   const audit = createAudit({ database: away, days: 1, onLost: (_error, rows) => lost.push(rows) });

@@ -43,7 +43,7 @@ async function toldOf(last: string, work: () => Promise<unknown>): Promise<strin
   return told.slice(1);
 }
 
-test("what ends a session, or changes what its user may, is told by whoever writes it; a login and its use are not", async () => {
+test("every client's change of a session or of its user's permissions is announced; a login and its use are not", async () => {
   const { sql } = database;
   const [user, other] = [await addUser(database, { roles: ["viewer"] }), await addUser(database)];
   for (const statement of [
@@ -86,7 +86,7 @@ test("what changes a role may change any session", async () => {
   }
 });
 
-test("a server that loses the connection tells nothing more, and begins again with everything", async () => {
+test("a server that loses the connection announces nothing, and starts again with everything", async () => {
   const { sql } = database;
   const following = await changes.follow(new AbortController().signal);
   assert.equal((await following.next()).value, "all");

@@ -152,7 +152,7 @@ test("playbooks of the catalog come before documents that wait, and 64 of them w
   await busy.close();
 });
 
-test("a thread that ends is an error for what it read, and another one reads the others", async () => {
+test("a thread that ends is an error for its own text, and another thread reads the others", async () => {
   const ending = createDocuments({
     file: new URL("../support/document-thread-that-ends.js", import.meta.url),
     threadMb: 64,

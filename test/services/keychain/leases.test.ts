@@ -113,7 +113,7 @@ test("a holder whose lease is another's by now changes nothing by failing", asyn
   assert.deepEqual(await ask(here, "a", { waitMs: 0 }), { status: "held" });
 });
 
-test("a wait ends with its time or its signal, and who has left is never granted anything", async () => {
+test("a wait ends with its time or its signal, and a waiter that has left is never granted the lease", async () => {
   await ask(here, "holder");
   assert.deepEqual(await ask(here, "a", { waitMs: 0 }), { status: "held" });
   assert.deepEqual(await ask(here, "a", { waitMs: 50 }), { status: "held" });

@@ -23,7 +23,7 @@ test("of two callbacks at once one is taken", async () => {
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
 });
 
-test("a callback that is quicker than the answer which tells its execution waits for that", async () => {
+test("a callback that arrives before the answer with its execution waits for it", async () => {
   const callbacks = createCallbacks();
   const expected = callbacks.expect();
   const taken = callbacks.take({ request_id: expected.requestId, execution_id: "7" });
@@ -41,7 +41,7 @@ test("a callback of another execution is refused, and the right one still counts
   assert.equal((await expected.answer).execution_id, "7");
 });
 
-test("a request that nobody made, or that is closed, is unknown; who waits for a closed one is told", async () => {
+test("an unknown or closed request is refused; a waiter for a closed one gets an error", async () => {
   const callbacks = createCallbacks();
   await assert.rejects(callbacks.take({ request_id: "invented", execution_id: "7" }), { code: "NOT_FOUND" });
   const expected = callbacks.expect();

@@ -73,7 +73,7 @@ test("the account of schema auth is made with the first start and kept by the ne
   assert.deepEqual(meta, { managed_by: "flow", playbooks: ["api_integration/**"] });
 });
 
-test("with another address it is the same account; one that is gone is made again, with tables that came later", async () => {
+test("with another address it is the same account; a deleted one is created again, with rights on newer tables", async () => {
   const { database, credentials, data, address, name } = await setup();
   const deps = { database, credentials };
   await ensureAuthCredential(deps, address);
@@ -90,7 +90,7 @@ test("with another address it is the same account; one that is gone is made agai
   assert.equal(row?.can, true);
 });
 
-test("a password that cannot be decrypted any more is replaced by another one", async () => {
+test("a password that cannot be decrypted any more is replaced", async () => {
   const { database, credentials, address, audit } = await setup(keyRing("k1"));
   await ensureAuthCredential({ database, credentials }, address);
   const other = createCredentials({ database, keys: keyRing("k2"), audit });
@@ -115,7 +115,7 @@ test("an account of that name which is not the program's is left alone", async (
   await database.sql.unsafe(`drop role ${name}_auth`);
 });
 
-test("an account that is there already is given the schema and stored; one that is not the program's is left alone", async () => {
+test("an existing account gets the schema and is stored; one that flow did not create is left alone", async () => {
   const { database, credentials, address, name, data } = await setup();
   const deps = { database, credentials };
   const account = { user: `${name}_auth`, password: "canary" };
@@ -132,7 +132,7 @@ test("an account that is there already is given the schema and stored; one that 
   assert.equal((await data("pg_auth"))["port"], 1);
 });
 
-test("where the service may make no accounts there is none, and no credential", async () => {
+test("where the service may not create accounts there is no account and no credential", async () => {
   const { url, database, credentials, address, name } = await setup();
   await database.sql.unsafe(`create role ${name}_service login password 'canary'`);
   const limited = new URL(url);

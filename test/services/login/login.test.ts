@@ -62,7 +62,7 @@ function setup(
 
 const succeed = (_: LoginInput, take: (body: Partial<CallbackBody>) => Promise<void>) => take({ user: USER });
 
-test("a login gives a token whose SHA-256 alone the playbook has seen, and the user that the server tells of", async () => {
+test("a login gives a token of which the playbook sees only the SHA-256, and the server's user", async () => {
   const { login, started } = setup(succeed);
   const { sessionToken, user, expiresAt } = await login(ASKED);
   assert.deepEqual([user, expiresAt], [USER, 5]);
@@ -87,7 +87,7 @@ test("a login gives a token whose SHA-256 alone the playbook has seen, and the u
   assert.doesNotMatch(JSON.stringify(started), new RegExp(`${sessionToken}|id-token`));
 });
 
-test("an ID token is known again whatever way its signature is written; another token is another one", async () => {
+test("an ID token is recognised in every encoding of its signature; another token is not", async () => {
   const { login, started } = setup(succeed);
   for (const idpToken of ["head.claims.one", "head.claims.two", "head.other.one"]) await login({ ...ASKED, idpToken });
   const keys = started.map(({ key }) => key);
@@ -95,7 +95,7 @@ test("an ID token is known again whatever way its signature is written; another 
   assert.notEqual(keys[0], keys[2]);
 });
 
-test("a session that a caller brings is none of a login's business: each has a token of its own", async () => {
+test("a login ignores the caller's existing session: each login creates a new token", async () => {
   const { login } = setup(succeed);
   const tokens = await Promise.all([login(ASKED), login(ASKED), login(ASKED)]);
   assert.equal(new Set(tokens.map(({ sessionToken }) => sessionToken)).size, 3);
@@ -110,12 +110,12 @@ test("a callback whose user has no address is 'Invalid email', word for word", a
   }
 });
 
-test("a user who may not log in is told so", async () => {
+test("an inactive user gets the reason", async () => {
   const { login } = setup((_, take) => take({ error: "ada@example.com is not active", code: "FORBIDDEN" }));
   await assert.rejects(login(ASKED), { code: "FORBIDDEN", message: /not active/ });
 });
 
-test("a playbook that fails is told of as soon as it has ended", async () => {
+test("a failed playbook is reported as soon as it has ended", async () => {
   let end = (_: string) => {};
   const ended = () => new Promise<string>((resolve) => (end = resolve));
   const { login, times } = setup(() => undefined, { ended, sessionOf: () => Promise.resolve(undefined) });
@@ -167,20 +167,20 @@ test("a playbook that takes too long is waited for no longer, and its callback i
   await assert.rejects(take({ user: USER }), { code: "NOT_FOUND" });
 });
 
-test("a forged callback gives nobody anything: the server has no such session, or one of somebody else", async () => {
+test("a forged callback gives no session: the server has no such session, or one of another user", async () => {
   const forged = { sessionOf: () => Promise.resolve(undefined) };
   await assert.rejects(setup(succeed, forged).login(ASKED), { code: "INVALID_LOGIN", message: /no session/ });
   const other = { sessionOf: () => Promise.resolve({ user: { ...USER, email: "ben@example.com" }, expiresAt: 5 }) };
   await assert.rejects(setup(succeed, other).login(ASKED), { code: "INVALID_LOGIN" });
 });
 
-test("an ID token that somebody has logged in with is refused", async () => {
+test("an ID token that was used for a login is refused", async () => {
   const start = () => Promise.reject(new FlowError("CONFLICT", "The key was used"));
   const { login } = setup(succeed, { start });
   await assert.rejects(login(ASKED), { code: "UNAUTHENTICATED", message: /was used for a login before/ });
 });
 
-test("a server that cannot start the playbook is told as it is", async () => {
+test("an error of the server on starting the playbook is passed on", async () => {
   const start = () => Promise.reject(new FlowError("SERVER_UNREACHABLE", "away"));
   await assert.rejects(setup(succeed, { start }).login(ASKED), { code: "SERVER_UNREACHABLE" });
 });
@@ -192,7 +192,7 @@ test("a token that is not believed starts nothing", async () => {
   assert.deepEqual(started, []);
 });
 
-test("logins of an address are limited before its token is looked at; domains that are none are one", async () => {
+test("logins of an address are limited before its token is checked; unknown domains share one limit", async () => {
   let verified = 0;
   const verify = () => {
     verified += 1;

@@ -103,7 +103,7 @@ test("a change of one session leaves the others cached", async () => {
   assert.deepEqual(asked, ["a", "b"]);
 });
 
-test("while no changes are heard of, the server is asked each time, and what was cached counts no more", async () => {
+test("while changes are not received, every check queries the server, and the cache is ignored", async () => {
   const { sessions, asked, pass } = setup({ isHeard: false });
   await emailOf(sessions, "a");
   await emailOf(sessions, "a");
@@ -154,7 +154,7 @@ test("many who ask at once are one question", async () => {
   assert.deepEqual(asked, ["a"]);
 });
 
-test("a server that cannot be asked is told of, and nothing is believed for it", async () => {
+test("an unavailable server is reported, and no session is accepted", async () => {
   const { sessions, answerWith } = setup();
   answerWith(() => Promise.reject(new Error("away")));
   await assert.rejects(sessions.check("a", undefined), /away/);
@@ -182,7 +182,7 @@ test("another gateway finds what one has asked for in the broker's store; after 
   assert.equal(await emailOf(one.sessions, "a"), undefined);
 });
 
-test("what stands in the store from before a gateway heard of changes is not believed", async () => {
+test("entries written before a gateway received changes are not used", async () => {
   const stale = encodeSession({ user: ADA, expiresAt: 1_000_000 + HOUR_MS, askedAt: 999_000 });
   const { sessions, asked } = setup({ store: new Map([["a", stale]]) });
   await emailOf(sessions, "a");

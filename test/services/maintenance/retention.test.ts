@@ -66,7 +66,7 @@ async function file(name: string): Promise<{ name: string; path: string }> {
 
 const month = (moment: Date) => `event_${moment.toISOString().slice(0, 7).replace("-", "_")}`;
 
-test("what was kept for long enough goes as a whole, once, and is told of", async () => {
+test("expired data are deleted as a whole, once, and reported", async () => {
   await ensureEventPartitions(database, OLD);
   const { name, path } = await file("ab12");
   const old = await rows.execution({ began: OLD, ended: OLD, file: name });
@@ -316,7 +316,7 @@ test("the loop works off more than 100,000 batches before it rests", async () =>
   assert.deepEqual(failed, []);
 });
 
-test("the loop that is behind stops when it is told to, and what is left waits for another one", async () => {
+test("the loop that is behind stops on request, and leaves the rest for the next run", async () => {
   await writeBatches(100);
   let pauses = 0;
   await loop(open({ batchesMax: 5, roundsMax: 2 }), (_, stop) => {

@@ -30,7 +30,7 @@ test("a step counts half when it begins and whole when it is over", () => {
   );
 });
 
-test("numbers of a task that goes on are told", () => {
+test("progress numbers of a running task are reported", () => {
   const told = createCallProgress(1);
   told(event("command.claimed", "a"));
   const numbers = { node_name: "copy", meta: { progress: { rows_read: 12_000, rows_written: 500 } } };
@@ -38,7 +38,7 @@ test("numbers of a task that goes on are told", () => {
   assert.equal(message, "step 'a': copy rows_read 12,000, rows_written 500");
 });
 
-test("however often steps run again, each progress is larger than the one before and none is the end", () => {
+test("however often steps run again, each progress value is larger than the one before and below the end", () => {
   const told = createCallProgress(2);
   let last = 0;
   for (let round = 0; round < 20_000; round += 1) {

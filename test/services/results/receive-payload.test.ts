@@ -111,7 +111,7 @@ test("too long a payload, and one that breaks off, leave no file", async () => {
   assert.deepEqual(await readdir(folder), []);
 });
 
-test("a folder that cannot be written to is told as such", async () => {
+test("the error for a folder that cannot be written names it", async () => {
   const { folder } = await setup();
   await writeFile(join(folder, "file"), "");
   const { take } = await setup({ folder: join(folder, "file") });

@@ -30,7 +30,7 @@ test("auto goes by size, through the tiers that are there, and ends on the disk"
   }
 });
 
-test("a store that is named has it or nobody; the removed object tier is the disk", () => {
+test("a named store is used or refused; the removed object tier is the disk", () => {
   for (const name of ["kv", "s3", "cloud_bucket", "disk", "sqldb"]) {
     assert.deepEqual(tiersFor(name, 50, ALL, LIMITS), [name]);
   }

@@ -19,7 +19,7 @@ function setup(cancelled: (ids: readonly string[]) => Promise<string[]> = async 
   return { notices, asked, faults };
 }
 
-test("a worker that listens hears of its own commands at once, and of nobody else's", async () => {
+test("a listening worker is notified of its own commands at once, and not of others'", async () => {
   const { notices, asked } = setup();
   const listener = notices.listen("w");
   const heard = listener.next(LONG_MS, NEVER);
@@ -33,7 +33,7 @@ test("a worker that listens hears of its own commands at once, and of nobody els
   listener.close();
 });
 
-test("what is told between listening and waiting is heard", async () => {
+test("notices between listening and waiting are not lost", async () => {
   const { notices } = setup();
   const listener = notices.listen("w");
   await notices.tell([{ commandId: "1", worker: "w" }]);
@@ -41,7 +41,7 @@ test("what is told between listening and waiting is heard", async () => {
   listener.close();
 });
 
-test("a command that is not cancelled is not told, whoever says so", async () => {
+test("a notice about a command that is not cancelled is ignored", async () => {
   const { notices } = setup(async (ids) => ids.filter((id) => id !== "forged"));
   const listener = notices.listen("w");
   await notices.tell([
@@ -68,7 +68,7 @@ test("who waits in vain is answered when the time is over or the signal is abort
   assert.deepEqual(asked, []);
 });
 
-test("a database that cannot be asked is a fault that is told, and no worker notices anything", async () => {
+test("an unavailable database is reported, and workers are not notified", async () => {
   const { notices, faults } = setup(() => Promise.reject(new Error("no database")));
   const listener = notices.listen("w");
   await notices.tell([{ commandId: "1", worker: "w" }]);

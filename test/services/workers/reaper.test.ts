@@ -57,7 +57,7 @@ test("what a missing worker held is published and left as it is", async () => {
   await reaper.release();
 });
 
-test("what workers have lost is told of before what merely waits, however much of that there is, and at once", async () => {
+test("lost commands are published before waiting ones, however many of those there are, and at once", async () => {
   const own = await openServiceDatabase();
   const { command, held } = storeSetup(own);
   const waiting: string[] = [];

@@ -242,7 +242,7 @@ for (const [code, status, text, kind, name, retryable] of [
   });
 }
 
-test("an answer that is none of ClickHouse's is told with its status", async (t) => {
+test("an answer that is not from ClickHouse is reported with its status", async (t) => {
   const server = await clickhouse(t, (_request, response) => response.writeHead(502).end("<h1>Bad gateway</h1>"));
   const { error } = await tool(t).run(toolCall({ query: "select 1" }, { auth: auth(server) }));
   assert.equal(error?.code, "HTTP_502");

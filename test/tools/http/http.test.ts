@@ -453,7 +453,7 @@ test("https to a server without TLS is a connection error that says so", async (
   assert.match(error?.message ?? "", /no TLS connection.*Does the server speak https/);
 });
 
-test("a certificate that nobody signed is refused with a way out, and accepted without verify_ssl", async (t) => {
+test("a self-signed certificate is refused with a hint, and accepted without verify_ssl", async (t) => {
   const secure = createTlsServer({ key: TEST_TLS_KEY, cert: TEST_TLS_CERTIFICATE }, (_, response) =>
     response.end("[1]"),
   );

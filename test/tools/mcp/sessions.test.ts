@@ -83,7 +83,7 @@ test("without the permission to call tools a call is 403 and says which permissi
   assert.equal((await run({ method: "tools/list" })).status, "ok");
 });
 
-test("whoever may not even greet the server is not told about tool calls", async (t) => {
+test("a caller who cannot initialise a session gets no message about tool calls", async (t) => {
   const { run } = await serve(t, { refuse: () => 403 });
   const { error } = await run({ tool: "echo" });
   assert.equal(error?.code, "HTTP_403");
@@ -98,7 +98,7 @@ test("a tool that says it failed fails the task, and its answer stays", async (t
   assert.deepEqual([status, text, (result as JsonObject)["isError"]], ["error", "it went wrong", true]);
 });
 
-test("progress that a tool tells is the task's progress", async (t) => {
+test("progress of a tool is the task's progress", async (t) => {
   const { run } = await serve(t);
   const told: unknown[] = [];
   const { status } = await run({ tool: "steps" }, { progress: (numbers) => void told.push(numbers) });
@@ -109,14 +109,14 @@ test("progress that a tool tells is the task's progress", async (t) => {
   ]);
 });
 
-test("keys that are empty text count as absent, as an agent passes on what nobody gave", async (t) => {
+test("keys with empty text count as absent, because agents pass on inputs that were not given", async (t) => {
   const { run } = await serve(t);
   const empty = { server: "", tool: "", arguments: "", transport: "" };
   assert.equal(((await run({ ...empty, method: "tools/list" })).data as JsonObject)["method"], "tools/list");
   assert.equal(((await run({ ...empty, method: "" })).data as JsonObject)["method"], "health");
 });
 
-test("a transport that nobody knows is a configuration error", async (t) => {
+test("an unknown transport is a configuration error", async (t) => {
   const { run } = await serve(t);
   const { error } = await run({ transport: "stdio" });
   assert.equal(error?.kind, "configuration");

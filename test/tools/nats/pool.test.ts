@@ -26,7 +26,7 @@ test("tasks of one credential share a connection, also while it is being made", 
   await connections.close();
 });
 
-test("a connection that nobody uses is closed after a while, and not before", async () => {
+test("an unused connection is closed after a while, and not before", async () => {
   const connections = pool({ idleMs: 1 });
   let used: NatsConnection | undefined;
   await connections.use(target("a"), async (made) => {
@@ -51,7 +51,7 @@ test("an idle connection makes room for another credential, one in use does not"
   await connections.close();
 });
 
-test("a connection that cannot be made fails everybody who waits, and is forgotten", async () => {
+test("a connection that cannot be made fails all its waiters, and is forgotten", async () => {
   const connections = pool();
   const attempts = [1, 2].map(() => connections.use(target("a", 1), () => Promise.resolve()));
   for (const attempt of attempts) await assert.rejects(attempt, { code: "CONNECTION_REFUSED" });

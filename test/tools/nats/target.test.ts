@@ -29,7 +29,7 @@ for (const [data, servers, options] of [
   });
 }
 
-test("the text of a creds file is kept, and is told nowhere", () => {
+test("the text of a creds file is kept, and never shown", () => {
   const target = readNatsTarget({}, { default: broker({ url: "nats", creds: "-----BEGIN NATS USER JWT-----" }) });
   assert.equal(target.creds, "-----BEGIN NATS USER JWT-----");
   assert.equal(describeTarget(target), "nats:4222");

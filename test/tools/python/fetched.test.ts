@@ -99,7 +99,7 @@ test("a script without its credential fails with kind auth", async () => {
   assert.equal((await run(at("/secret.py"), { default: wrong })).error?.kind, "auth");
 });
 
-test("a script larger than 4 MiB, or one that is no text, does not run", async () => {
+test("a script that is larger than 4 MiB, or not text, does not run", async () => {
   assert.equal((await run(at("/large.py"))).error?.code, "RESPONSE_TOO_LARGE");
   const { error } = await run(at("/bytes.py"));
   assert.deepEqual([error?.kind, /is not a script/.test(error?.message ?? "")], ["configuration", true]);

@@ -343,7 +343,7 @@ test("a wrapper around the interpreter works", async () => {
   await wrapped.close?.();
 });
 
-test("an interpreter that cannot tell where it is, because there is no PATH, is used all the same", async (t) => {
+test("an interpreter that does not know its own path, because PATH is unset, is used all the same", async (t) => {
   // Python finds itself on PATH, or by the name it was called by: without either it does not know. The system's own
   // search for programs still finds python3 in /usr/bin.
   const found = spawnSync("python3", ["-c", "import sys; print(repr(sys.executable))"], { env: {}, encoding: "utf8" });

@@ -260,7 +260,7 @@ test("classes of the code can be pickled and described, because their module exi
   assert.equal(await dataOf(code), 3);
 });
 
-test("the interpreter sees no variable of ours but the few that it needs", async () => {
+test("the interpreter sees only the few environment variables that it needs", async () => {
   const env = { PATH: process.env["PATH"], FLOW_ENCRYPTION_KEYS: "secret", AWS_SECRET_ACCESS_KEY: "secret", TZ: "UTC" };
   const scrubbed = testTool({ env });
   try {

@@ -78,7 +78,7 @@ test("a script outside of the playbook's folder is refused, by whatever way it i
   rmSync(outside, { recursive: true });
 });
 
-test("a named pipe is no script, and nobody waits for it", async () => {
+test("a named pipe is not accepted as a script, and does not block", async () => {
   await runProgram("mkfifo", ["pipe.py"], { folder });
   assert.match(await configurationError({ script: "pipe.py" }), /is not a file/);
 });
@@ -123,7 +123,7 @@ test("a script from elsewhere is refused with a way out", async () => {
   assert.match(await configurationError({ script: "s3://bucket/a.py" }), message);
 });
 
-test("a task without code, or with code that is none, is a configuration error", async () => {
+test("a task without code, or with code that is not text, is a configuration error", async () => {
   assert.match(await configurationError({}), /has no code\. Give it as "code"/);
   assert.match(await configurationError({ code: "" }), /key "code"/);
   assert.match(await configurationError({ code: ["x"] }), /key "code"/);

@@ -138,7 +138,7 @@ for (const [what, definition, reach, message] of [
   });
 }
 
-test("a provider that nobody knows is refused", async (t) => {
+test("an unknown provider is refused", async (t) => {
   const { source, signal } = await opened(t, () => [200, {}]);
   const definition = { provider: "cloud_z", map: { a: "s" } };
   await assert.rejects(source.obtain("secret_manager", definition, REACH, signal), {

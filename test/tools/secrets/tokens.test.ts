@@ -49,7 +49,7 @@ test("another scope, another secret and a refused token are requests of their ow
   assert.equal(formFields(server.requests[1]?.body ?? "")["scope"], "a b");
 });
 
-test("a failure is told to all that wait, and is not kept", async (t) => {
+test("a failure is reported to all waiting callers, and is not cached", async (t) => {
   let answer: Answer = [500, {}];
   const { source, server, signal } = await secretBench(t, () => answer);
   const asked = [1, 2, 3].map(() => source.token(client(server.origin), {}, signal));
@@ -69,7 +69,7 @@ test("who gives up waiting stops no other", async (t) => {
   assert.equal((await waiting).token, "t-1");
 });
 
-test("client credentials may go into the header, and a refresh token is used where there is one", async (t) => {
+test("client credentials may go into the header, and a refresh token is used if present", async (t) => {
   const { source, server, signal } = await counting(t);
   await source.token(
     client(server.origin, { client_auth: "basic", client_id: "a:b", client_secret: "c d" }),

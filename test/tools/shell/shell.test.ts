@@ -149,7 +149,7 @@ for (const [name, script, grace] of [
   });
 }
 
-test("a time-out is told apart, and keeps the output so far", async () => {
+test("a time-out is a distinct error, and keeps the output so far", async () => {
   const result = await run({ cmd: "echo begun; sleep 300" }, { signal: AbortSignal.timeout(300) });
   assert.deepEqual([result.error?.kind, result.error?.retryable], ["timeout", true]);
   assert.equal(outputOf(result).stdout, "begun\n");

@@ -337,7 +337,7 @@ test("cancelling a task stops its statement on the server at once", async () => 
   assert.equal(await isRunning("select pg_sleep(60)"), false);
 });
 
-test("a time-out is told apart from a cancellation, and the next task works", async () => {
+test("a time-out is distinguished from a cancellation, and the next task works", async () => {
   const result = await run({ command: "select pg_sleep(61)" }, { signal: AbortSignal.timeout(300) });
   assert.equal(result.error?.kind, "timeout");
   assert.equal(result.error?.retryable, true);
@@ -424,7 +424,7 @@ test("a refused connection is retryable and names the server", async () => {
   assert.match(error?.message ?? "", new RegExp(`postgres@127\\.0\\.0\\.1:${port}/`));
 });
 
-test("a host that does not resolve is told in the resolver's words", async () => {
+test("a host that does not resolve is reported with the resolver's message", async () => {
   const { error } = await run({ command: "select 1" }, { auth: credential({ db_host: "nowhere.invalid" }) });
   assert.deepEqual([error?.kind, error?.retryable], ["db_connection", true]);
   // The second on a machine that reaches no name server at all.

@@ -284,7 +284,7 @@ test("JSON line by line, and CSV, over HTTP", async (t) => {
   );
 });
 
-test("how far it is is told after each chunk, and nothing of it stands in the task's log", async () => {
+test("progress is reported after each chunk, and not written to the task's log", async () => {
   await sql`create table progress (n int)`;
   const config = {
     source: { type: "sqldb", query: "select n from generate_series(1, 25) n" },
@@ -302,7 +302,7 @@ test("how far it is is told after each chunk, and nothing of it stands in the ta
   assert.deepEqual(call.lines, []);
 });
 
-test("where nobody is told how far it is, it runs all the same", async () => {
+test("without a receiver of progress it runs all the same", async () => {
   await sql`create table silent (n int)`;
   const source = { type: "sqldb", query: "select n from generate_series(1, 25) n" };
   done(await run({ source, target: { type: "sqldb", table: "silent" }, chunk_size: 10 }), 25);

@@ -26,7 +26,7 @@ function told({ answers = true } = {}) {
   return { clock, reports, progress, answer: () => answer() };
 }
 
-test("a tool's first numbers are told after 250 ms, then the newest every two seconds", async () => {
+test("a tool's first numbers are reported after 250 ms, then the newest every two seconds", async () => {
   const { clock, reports, progress } = told();
   for (let rows = 1; rows <= 60; rows += 1) {
     progress.report({ rows });
@@ -41,7 +41,7 @@ test("a tool's first numbers are told after 250 ms, then the newest every two se
   ]);
 });
 
-test("numbers that come after a long silence are told at once", async () => {
+test("numbers after a long silence are reported at once", async () => {
   const { clock, reports, progress } = told();
   await clock.advance(60_000);
   progress.report({ rows: 1 });
@@ -67,7 +67,7 @@ test("while a report waits to be taken no other one is made, and what follows it
   assert.deepEqual(reports.slice(1), [[60_250, 100_001]]);
 });
 
-test("after the end nothing is told, neither what waited nor what comes later", async () => {
+test("after the end nothing is reported, neither waiting nor later numbers", async () => {
   const { clock, reports, progress } = told();
   await clock.advance(300);
   progress.report({ rows: 1 });
@@ -78,7 +78,7 @@ test("after the end nothing is told, neither what waited nor what comes later", 
   assert.deepEqual(reports, [[300, 1]]);
 });
 
-test("the end comes after the report that is under way, unless nobody waits for it any more", async () => {
+test("the end follows the report that is under way, unless the run was aborted", async () => {
   for (const isAborted of [false, true]) {
     const { clock, progress, answer } = told({ answers: false });
     await clock.advance(250);
@@ -122,7 +122,7 @@ function telling(sleep: (ms: number) => Promise<void>) {
   };
 }
 
-test("the events of a task that tells how far it is name its run, and stand before its end", async (t) => {
+test("the events of a task that reports progress name its run, and precede its end", async (t) => {
   const bench = setup(t, { tools: { copy: telling((ms) => bench.clock.sleep(ms)) } });
   const ran = await bench.completed(TASK);
   const [first, second, ...others] = ran.of("task.progress");
@@ -135,7 +135,7 @@ test("the events of a task that tells how far it is name its run, and stand befo
   assert.ok(types.lastIndexOf("task.progress") < types.indexOf("task.done"));
 });
 
-test("short work tells nothing of how far it is", async (t) => {
+test("short tasks report no progress", async (t) => {
   const bench = setup(t, {
     tools: {
       async copy({ progress }) {
@@ -148,7 +148,7 @@ test("short work tells nothing of how far it is", async (t) => {
   assert.deepEqual((await bench.completed(TASK)).of("task.progress"), []);
 });
 
-test("each iteration and each retry tells of itself", async (t) => {
+test("each iteration and each retry reports its own progress", async (t) => {
   const bench = setup(t, { tools: { copy: telling((ms) => bench.clock.sleep(ms)) } });
   const ran = await bench.completed(`
 workflow:
@@ -165,7 +165,7 @@ workflow:
   ]);
 });
 
-test("a tool that was left behind at its time-out is not heard any more", async (t) => {
+test("progress of a tool that was abandoned at its time-out is ignored", async (t) => {
   let late: ((numbers: ProgressNumbers) => void) | undefined;
   const bench = setup(t, {
     tools: {

@@ -135,7 +135,7 @@ test("renew_config says how it is renewed: endpoint, method, headers, data and t
   assert.ok(found.status === "success" && found.expiresAt - clock.now() <= 50_000, "the answer's lifetime");
 });
 
-test("a renewal that tells no lifetime keeps the entry for an hour", async (t) => {
+test("a renewal without a lifetime keeps the entry for an hour", async (t) => {
   const { completed, server, keychain, clock } = await tokenBench(t, () => [200, { access_token: "t" }]);
   await completed(twice(server.origin, "auto_renew: true, ttl_seconds: 5", 6_000));
   const found = await keychain.get(GLOBAL);

@@ -23,7 +23,7 @@ function blabs(said: unknown) {
   );
 }
 
-test("an error that quotes a keychain value is told with [secret] in its place", async (t) => {
+test("an error that quotes a keychain value is reported with [secret] in its place", async (t) => {
   const tools = { a: [ok({})], b: (call: { config: unknown }) => blabs(call.config) };
   const bench = setup(t, { credentials: CREDENTIALS, tools });
   const { state, events } = await bench.failed(`

@@ -186,7 +186,7 @@ test("results are stored sealed and loaded open; text that escapes are in too", 
   assert.equal(again.sha256, saved.sha256, "work that is done again stores the same");
 });
 
-test("a sensitive result is stored as one sealed text; the store is not told that it is", async () => {
+test("a sensitive result is stored as one sealed text; the store does not see the flag", async () => {
   const { work, secrets, results } = setup();
   secrets.note(SECRET);
   const value = { token: SECRET, name: "Ada Lovelace", list: [1, 2] };
@@ -234,7 +234,7 @@ test("the key is that of the root, however deep a command's execution stands", a
   }
 });
 
-test("without a key nothing is told that would need it", async () => {
+test("without a key nothing that would need sealing is sent", async () => {
   const { work, secrets, events } = setup({ hasKey: false });
   secrets.note(SECRET);
   await assert.rejects(work.report([done(SECRET)]), { code: "ENCRYPTION" });

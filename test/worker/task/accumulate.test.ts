@@ -123,7 +123,7 @@ workflow:
   }
 }
 
-test("a run that went well and is retried is a part, one that failed is none", async (t) => {
+test("a successful run that is retried is a part, a failed one is not", async (t) => {
   const answers = [ok({ n: 1, done: false }), bad("timeout", "T"), ok({ n: 2, done: false }), ok({ n: 3, done: true })];
   for (const limit of [65_536, 0]) {
     const bench = setup(t, { tools: { poll: answers } });

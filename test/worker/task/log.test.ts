@@ -63,7 +63,7 @@ workflow:
   ]);
 });
 
-test("while a run goes on, its new lines are told, each once, with the number of the first", async (t) => {
+test("while a run goes on, its new lines are reported, each once, with the number of the first", async (t) => {
   const bench = setup(t, {
     tools: {
       async say({ log, progress }) {
@@ -86,7 +86,7 @@ test("while a run goes on, its new lines are told, each once, with the number of
   assert.equal(ran.of("task.done")[0]?.log?.lines.length, 6);
 });
 
-test("a run without a new line and without new numbers tells nothing more", async (t) => {
+test("a run without new lines and numbers reports nothing more", async (t) => {
   const bench = setup(t, {
     tools: {
       async say({ log }) {
@@ -111,7 +111,7 @@ function assertUntold(bench: ReturnType<typeof setup>): void {
   }
 }
 
-test("what a task writes whose result is sensitive stands in no event; that it wrote is told", async (t) => {
+test("the log of a task with a sensitive result is in no event; its line count is", async (t) => {
   for (const [step, task] of [
     ["spec: { result: { sensitive: true } }", ""],
     ["", ", spec: { result: { sensitive: true } }"],
@@ -210,7 +210,7 @@ test("a long line is cut off, and no character in half", () => {
   assert.deepEqual(logged(["y".repeat(1_000)]).whole?.lines, ["y".repeat(1_000)]);
 });
 
-test("lines that came too fast to be told leave a gap that their numbers show", () => {
+test("lines that came too fast to be reported leave a gap that their numbers show", () => {
   const { parts } = logged(numbered(1_000, 4), 500);
   assert.deepEqual(
     parts.map(({ from, lines }) => [from, lines.length, lines.at(-1)]),

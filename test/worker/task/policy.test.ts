@@ -18,7 +18,7 @@ workflow:
 `;
 }
 
-test("the envelope tells status, data, error, meta and what the driver knows", async (t) => {
+test("the envelope contains status, data, error, meta and the driver's own fields", async (t) => {
   const answer = http(404, { why: "gone" }, { "x-id": "7" });
   const { completed } = setup(t, { tools: { first: [answer] } });
   const ran = await completed(`

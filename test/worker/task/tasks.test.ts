@@ -41,7 +41,7 @@ workflow:
   );
 });
 
-test("a tool is told which execution, step, task and document it works for", async (t) => {
+test("a tool knows its execution, step, task and document", async (t) => {
   const { completed, calls, folder } = setup(t);
   const ran = await completed(`
 workflow:

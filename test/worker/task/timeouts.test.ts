@@ -5,7 +5,7 @@ import { bad, ok, untilStopped } from "../support/scripted-tools.ts";
 
 // Language document, sections 3 and 12: time-outs of tasks, steps and runs, and tools that do not keep to the rules.
 
-test("a task's time-out tells its tool to stop and is an error of kind timeout", async (t) => {
+test("a task's time-out stops its tool and is an error of kind timeout", async (t) => {
   let stopped = 0;
   const bench = setup(t, {
     tools: {
@@ -79,7 +79,7 @@ workflow:
   assert.equal(bench.clock.now() - before, 6_000);
 });
 
-test("a tool that throws when it is told to stop did stop", async (t) => {
+test("a tool that throws when it is stopped has stopped", async (t) => {
   const { failed } = setup(t, {
     tools: {
       slow: (call) =>

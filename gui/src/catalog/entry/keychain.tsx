@@ -40,7 +40,7 @@ function Declared({ payload }: { payload: Resource["payload"] }): ReactNode {
               <td className="wrap">{String(one["name"] ?? "")}</td>
               <td>{String(one["kind"] ?? "")}</td>
               <td>{String(one["scope"] ?? "global")}</td>
-              <td>{one["auto_renew"] === true ? "by itself" : "no"}</td>
+              <td>{one["auto_renew"] === true ? "automatic" : "no"}</td>
             </tr>
           ))}
         </tbody>
@@ -103,7 +103,7 @@ function Kept({ catalogId, version }: { catalogId: string; version: number }): R
                     <time dateTime={row.expires_at}>{row.expires_at.replace("T", " ").slice(0, 16)} UTC</time>
                   )}
                 </td>
-                <td>{row.auto_renew ? "by itself" : "no"}</td>
+                <td>{row.auto_renew ? "automatic" : "no"}</td>
                 <td className="number">{row.access_count} times</td>
                 <td className="wide wrap mono">{row.cache_key}</td>
               </tr>

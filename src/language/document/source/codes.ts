@@ -66,7 +66,7 @@ export const DIAGNOSTIC_RULES = {
   "duplicate-name": error("Two entries of `keychain` or `workbook` have the same name."),
   "unknown-step": error("An arc, `entry_step` or `final_step` names a step that does not exist."),
   "unknown-label": error("A `jump` names no task of its step."),
-  "unknown-action": error("A rule's `do` is none of continue, retry, jump, break, fail."),
+  "unknown-action": error("A rule's `do` is not one of continue, retry, jump, break, fail."),
   "loop-without-collection": error("A `loop` has neither `in` nor `cursor`."),
   "missing-tool": warning("A step has no tool; it does nothing but lead on."),
   "missing-action": warning("A rule has no `do`; it continues."),

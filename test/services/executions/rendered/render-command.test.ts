@@ -148,7 +148,7 @@ test("a secret is not shown as an input, in what an input makes of it, or as it 
   );
 });
 
-test("a stored result is not loaded: its short fields are read, and the rest is told to be unknown", () => {
+test("a stored result is not loaded: its short fields are read, and the rest is marked as unknown", () => {
   const stored: StoredResult = {
     ref: {
       ...{ kind: "result_ref", ref: "noetl://execution/7/x", store: "kv", scope: "permanent" },
@@ -162,7 +162,7 @@ test("a stored result is not loaded: its short fields are read, and the rest is 
   assert.deepEqual(task.unknown, [{ path: "url", waits_for: ["a stored result"] }]);
 });
 
-test("what fails, and what depends on the time, is told in its place; the rest is shown all the same", () => {
+test("errors and values that depend on the time are shown in their place; the rest is shown all the same", () => {
   const [task] = rendered(
     `workflow:
   - step: s
@@ -193,7 +193,7 @@ test("a task reads what the tasks before it gave and set", () => {
   assert.deepEqual([b?.unknown, c?.unknown], [[], []]);
 });
 
-test("of tasks that are still to come the rest is told to be unknown, and never guessed", () => {
+test("values of later tasks are marked as unknown, and never guessed", () => {
   const [a, b, c] = rendered(PIPELINE);
   assert.equal(at(a), 1);
   assert.deepEqual(
@@ -245,7 +245,7 @@ test("a secret that a task gave stays one for those after it, also by way of its
   assert.deepEqual([at(b), at(b, "headers")], ["[secret]", { a: "[secret]", b: 1 }]);
 });
 
-test("an iteration has its own item and index; what others of its command write is told to be unknown", () => {
+test("an iteration has its own item and index; values of the command's other iterations are unknown", () => {
   const [task] = rendered(
     `workflow:
   - step: s
@@ -258,7 +258,7 @@ test("an iteration has its own item and index; what others of its command write 
   assert.deepEqual(task?.unknown, [{ path: "url", waits_for: ["count, which iterations write"] }]);
 });
 
-test("a tool of the workbook is shown with its own keys, and one that is not there is told", () => {
+test("a workbook tool is shown with its own keys, and a missing one is reported", () => {
   const tasks = rendered(
     `workbook:
   - { name: get, tool: { kind: http, input: { a: 1, b: "{{ a }}", c: null }, url: "x/{{ a }}/{{ b }}/{{ c }}" } }
@@ -274,7 +274,7 @@ workflow:
   assert.match(tasks[1]?.errors[0]?.message ?? "", /no tool 'none'/);
 });
 
-test("results that several runs of a task are joined to are told to be unknown", () => {
+test("combined results of several runs of a task are marked as unknown", () => {
   const [, b] = rendered(
     `workflow:
   - step: s
