@@ -7,7 +7,7 @@ import { MOCKED_PLAYBOOK } from "./answer.ts";
 import type { Failure } from "./failure.ts";
 import { takeNotes } from "./instrument.ts";
 import { answerCall } from "./mocked-call.ts";
-import type { VirtualClock } from "./virtual-clock.ts";
+import type { SteppedClock } from "./stepped-clock.ts";
 
 /** Calls of one run after which it is given up: a loop that a mock never ends. */
 export const CALLS_MAX = 100_000;
@@ -21,7 +21,7 @@ export interface MockToolsOptions {
   /** Kinds and names whose tool really runs. */
   runReal: readonly string[];
   real: { get(kind: string): Promise<Tool> };
-  clock: VirtualClock;
+  clock: SteppedClock;
   /** Name of the calling step in front of the names of a sub-playbook: `enrich/`; empty for the playbook itself. */
   prefixOf(executionId: string): string;
   /** Default {@link CALLS_MAX}. */

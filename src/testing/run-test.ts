@@ -21,7 +21,7 @@ import type { Failure } from "./failure.ts";
 import { instrument } from "./instrument.ts";
 import { createMockTools } from "./mock-tools.ts";
 import type { FindChild } from "./names.ts";
-import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
+import { createSteppedClock, type SteppedClock } from "./stepped-clock.ts";
 
 /** Real time after which a test is stopped: mocks answer at once, so a long test never ends. */
 export const TEST_MS_MAX = 60_000;
@@ -56,7 +56,7 @@ export interface TestOutcome {
 /** Runs one test: the real engine and worker, tools that answer what the test says, time that jumps. Never throws. */
 export async function runTest(test: TestCase, context: TestContext): Promise<TestOutcome> {
   const startedAt = performance.now();
-  const clock = createVirtualClock(Date.parse(test.now ?? START));
+  const clock = createSteppedClock(Date.parse(test.now ?? START));
   const results = createLocalResults(() => clock.now());
   const real = context.realTools(results);
   const failures: Failure[] = [];
@@ -78,7 +78,7 @@ async function execute(
   real: { get(kind: string): Promise<Tool> },
   results: LocalResults,
   failures: Failure[],
-  clock: VirtualClock,
+  clock: SteppedClock,
 ): Promise<ExecutionState> {
   const limit = stopAfter(TEST_MS_MAX, context.signal);
   const giveUp = (failure: Failure) => {

@@ -12,9 +12,12 @@ export interface SteppedClock extends Clock {
   step(): Promise<boolean>;
   /** Moves time forward by `ms` milliseconds, with all that happens on the way. */
   advance(ms: number): Promise<void>;
+  /** Runs work that takes real time; {@link runUntil} lets no time pass until it has ended, or `signal` releases it. */
+  hold<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
-   * Runs until `work` has settled, jumping over every sleep, and answers as it does. Where `work` waits for something
-   * that is not on this clock, that is waited for; a sleep beside it is over at once all the same.
+   * Runs until `work` has settled, and answers as it does. Whenever nothing else is left to do, time jumps to the moment at
+   * which the first sleeper wakes: five minutes of back-off take microseconds. Where `work` waits for something that is neither
+   * on this clock nor held, that is waited for; a sleep beside it is over at once all the same.
    */
   runUntil<T>(work: Promise<T>): Promise<T>;
 }
@@ -26,12 +29,13 @@ export interface SteppedClock extends Clock {
 export function createSteppedClock(startMs: number, busy: () => number = () => 0): SteppedClock {
   const timers = createTimers();
   let now = startMs;
-  let announce: (() => void) | undefined;
+  let holds = 0;
+  let announce: () => void = () => undefined;
 
   const after = (ms: number, action: () => void) => {
     const timer: Timer = { at: now + Math.max(0, ms), serial: 0, action };
     timers.add(timer);
-    announce?.();
+    announce();
     return () => {
       timer.action = undefined;
     };
@@ -50,7 +54,8 @@ export function createSteppedClock(startMs: number, busy: () => number = () => 0
     return fireNext(Number.POSITIVE_INFINITY);
   };
 
-  const newTimer = () =>
+  /** Resolves with the next timer, and with the end of held work. */
+  const change = () =>
     new Promise<void>((resolve) => {
       announce = resolve;
     });
@@ -79,6 +84,22 @@ export function createSteppedClock(startMs: number, busy: () => number = () => 0
       while (fireNext(until));
       now = until;
     },
+    async hold(work, signal) {
+      let isHeld = true;
+      const release = () => {
+        if (isHeld) holds -= 1;
+        isHeld = false;
+        announce();
+      };
+      holds += 1;
+      signal?.addEventListener("abort", release, { once: true });
+      try {
+        return await work();
+      } finally {
+        signal?.removeEventListener("abort", release);
+        release();
+      }
+    },
     async runUntil(work) {
       let isOver = false;
       const end = () => {
@@ -88,7 +109,8 @@ export function createSteppedClock(startMs: number, busy: () => number = () => 0
       for (;;) {
         await settle();
         if (isOver) return await work;
-        if (!fireNext(Number.POSITIVE_INFINITY)) await Promise.race([over, newTimer()]);
+        if (readsFiles()) continue;
+        if (holds > 0 || !fireNext(Number.POSITIVE_INFINITY)) await Promise.race([over, change()]);
       }
     },
   };
@@ -102,6 +124,14 @@ export function createSteppedClock(startMs: number, busy: () => number = () => 0
 async function settle(): Promise<void> {
   await nextTurn();
   await nextTurn();
+}
+
+/**
+ * A run that loads a sub-playbook or a stored result is not idle although no promise of it is ready. All else that takes real
+ * time is held.
+ */
+function readsFiles(): boolean {
+  return process.getActiveResourcesInfo().some((resource) => /^(FSReq|CloseReq)/.test(resource));
 }
 
 interface Timer {

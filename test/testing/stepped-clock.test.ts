@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createSteppedClock } from "../../src/testing/stepped-clock.ts";
+import { workspace } from "./workspace.ts";
 
 test("time stands still until it is moved", async () => {
   const clock = createSteppedClock(1_000);
@@ -115,4 +119,28 @@ test("a thousand sleepers wake in order", async () => {
     [...woken].sort((left, right) => left - right),
   );
   assert.equal(woken.length, 666);
+});
+
+test("time stands still while held work is under way", async () => {
+  const clock = createSteppedClock(0);
+  const seen: number[] = [];
+  const real = clock.hold(async () => {
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    seen.push(clock.now());
+  });
+  await clock.runUntil(Promise.all([clock.sleep(1_000), real]));
+  assert.deepEqual(seen, [0]);
+  assert.equal(clock.now(), 1_000);
+});
+
+test("time stands still while a file is read", async (t) => {
+  const file = join(workspace(t, {}), "large");
+  writeFileSync(file, Buffer.alloc(4 * 1024 * 1024));
+  const clock = createSteppedClock(0);
+  let readAt = -1;
+  const read = readFile(file).then(() => {
+    readAt = clock.now();
+  });
+  await clock.runUntil(Promise.all([clock.sleep(1_000), read]));
+  assert.equal(readAt, 0);
 });

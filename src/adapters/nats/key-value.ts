@@ -1,9 +1,8 @@
 import { ErrorCode, type KV, type NatsConnection, NatsError, StorageType } from "nats";
 import { decodeEnvelope, encodeEnvelope } from "../../platform/nats/envelope.ts";
 import { encodeNatsKey } from "../../platform/nats/key.ts";
-import type { KeyValueEntry, KeyValueStore, KeyValueTtl } from "../../ports/key-value.ts";
+import { KEY_BYTES_MAX, type KeyValueStore, VALUE_BYTES_MAX } from "../../ports/key-value.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
-import { checkEntry } from "../key-value-input.ts";
 import type { NatsLink } from "./connection.ts";
 
 /** What {@link createNatsKeyValue} needs. */
@@ -20,12 +19,12 @@ const MAX_AGE_MS = 31 * 86_400_000;
 /** Time that NATS has to answer. */
 const ANSWER_MS = 2_000;
 
-/** JetStream's code if a subject's last message is not the expected one. */
-const WRONG_LAST_SEQUENCE = 10_071;
+/** The longest time to live, ten years: what is to stay longer has none. */
+const TTL_MAX_MS = 315_360_000_000;
 
 /**
  * Values in key-value buckets of NATS JetStream, one per bucket, made when it is first written or read. A bucket that was wiped
- * is made again. Revisions are the bucket's sequence, which begins anew when it is wiped.
+ * is made again.
  */
 export function createNatsKeyValue({ link, now, maxAgeMs = MAX_AGE_MS }: NatsKeyValueDeps): KeyValueStore {
   const buckets = new WeakMap<NatsConnection, Map<string, Promise<KV>>>();
@@ -61,27 +60,15 @@ export function createNatsKeyValue({ link, now, maxAgeMs = MAX_AGE_MS }: NatsKey
     }
   };
 
-  const enveloped = (value: Uint8Array, { ttlMs }: KeyValueTtl): Uint8Array =>
-    encodeEnvelope({ value, expiresAt: ttlMs === undefined ? undefined : now() + ttlMs });
-
   return {
     async get(bucket, key) {
       checkEntry(bucket, key);
-      const found = await within(bucket, (kv) => read(kv, key, now()));
-      return found?.entry;
+      return within(bucket, (kv) => read(kv, key, now()));
     },
-    async put(bucket, key, value, ttl = {}) {
-      checkEntry(bucket, key, value, ttl);
-      return within(bucket, (kv) => kv.put(encodeNatsKey(key), enveloped(value, ttl)));
-    },
-    async update(bucket, key, value, { revision, ...ttl }) {
-      checkEntry(bucket, key, value, ttl);
-      return within(bucket, async (kv) => {
-        const found = await read(kv, key, now());
-        if (revision !== (found?.entry?.revision ?? 0)) return undefined;
-        // A missing value may have been deleted or have expired: that message must then still be the last.
-        return putAfter(kv, key, enveloped(value, ttl), found?.last ?? 0);
-      });
+    async put(bucket, key, value, { ttlMs } = {}) {
+      checkEntry(bucket, key, value, ttlMs);
+      const expiresAt = ttlMs === undefined ? undefined : now() + ttlMs;
+      await within(bucket, (kv) => kv.put(encodeNatsKey(key), encodeEnvelope({ value, expiresAt })));
     },
     async delete(bucket, key) {
       checkEntry(bucket, key);
@@ -101,23 +88,12 @@ function openBucket(connection: NatsConnection, bucket: string, maxAgeMs: number
   });
 }
 
-/** The live entry, if any, and the revision of whatever is there: value, expired value or mark of a deletion. */
-async function read(kv: KV, key: string, now: number): Promise<{ entry?: KeyValueEntry; last: number } | undefined> {
+/** The live value: what has expired or was deleted is none. */
+async function read(kv: KV, key: string, now: number): Promise<Uint8Array | undefined> {
   const found = await kv.get(encodeNatsKey(key));
-  if (found === null) return undefined;
-  const last = found.revision;
-  if (found.operation !== "PUT") return { last };
+  if (found === null || found.operation !== "PUT") return undefined;
   const { value, expiresAt } = decodeEnvelope(found.value);
-  return expiresAt !== undefined && expiresAt <= now ? { last } : { entry: { value, revision: last }, last };
-}
-
-async function putAfter(kv: KV, key: string, data: Uint8Array, last: number): Promise<number | undefined> {
-  try {
-    return await kv.put(encodeNatsKey(key), data, { previousSeq: last });
-  } catch (error) {
-    if (error instanceof NatsError && error.api_error?.err_code === WRONG_LAST_SEQUENCE) return undefined;
-    throw error;
-  }
+  return expiresAt !== undefined && expiresAt <= now ? undefined : value;
 }
 
 /** The bucket accepts no writes, or its stream is missing. */
@@ -137,4 +113,22 @@ function bucketError(error: unknown, bucket: string): FlowError {
 function unreachable(why: string, cause?: unknown): FlowError {
   const message = `The broker's key-value store cannot be reached at the moment: ${why}. Try again in a few seconds`;
   return new FlowError("UNAVAILABLE", message, { cause });
+}
+
+/** Refuses what a bucket cannot hold. The key itself stays out of the messages: it may be a session. */
+function checkEntry(bucket: string, key: string, value?: Uint8Array, ttlMs?: number): void {
+  const refuse = (why: string) => {
+    throw new FlowError("INVALID_INPUT", `Key-value bucket '${bucket}': ${why}`);
+  };
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(bucket)) refuse("its name must be 1 to 64 letters, digits, '-' or '_'");
+  const bytes = Buffer.from(key);
+  // Half a character is lost on the way to bytes: two keys would become one.
+  const isText = key !== "" && !key.includes("\0") && bytes.toString() === key;
+  if (!isText) refuse("a key must be Unicode text, not empty, without NUL");
+  if (bytes.byteLength > KEY_BYTES_MAX) refuse(`a key may have at most ${KEY_BYTES_MAX} bytes`);
+  if (ttlMs !== undefined && !(ttlMs > 0 && ttlMs <= TTL_MAX_MS)) refuse(`ttlMs must be from 1 to ${TTL_MAX_MS}`);
+  if (value !== undefined && value.byteLength > VALUE_BYTES_MAX) {
+    const why = `a value of ${value.byteLength} bytes; at most ${VALUE_BYTES_MAX} are kept`;
+    throw new FlowError("TOO_LARGE", `Key-value bucket '${bucket}': ${why}`);
+  }
 }

@@ -1,5 +1,4 @@
-import type { KeyValueStore } from "../../ports/key-value.ts";
-import { VALUE_BYTES_MAX } from "../../ports/key-value.ts";
+import { type KeyValueStore, VALUE_BYTES_MAX } from "../../ports/key-value.ts";
 import type { PayloadRange, PayloadStore } from "../../ports/payload-store.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 
@@ -21,7 +20,7 @@ export function createKvPayloads(keyValue: KeyValueStore): PayloadStore {
     },
     async read(location, range) {
       const found = await keyValue.get(BUCKET, keyOf(location));
-      return found && { bytes: found.value.byteLength, body: partOf(found.value, range) };
+      return found && { bytes: found.byteLength, body: partOf(found, range) };
     },
     remove: (location) => keyValue.delete(BUCKET, keyOf(location)),
   };

@@ -27,13 +27,6 @@ export interface Advance {
  */
 export const CASCADE_MAX = 1_000_000;
 
-/** Folds an event and all that follows from it into the state. */
-export function advance(state: ExecutionState, event: FlowEvent, program: Program, env: EngineEnv): Advance {
-  const progress = beginAdvance(state, event);
-  continueAdvance(progress, state, program, env);
-  return progress;
-}
-
 /** Folds the event alone. {@link continueAdvance} follows what it leads to. */
 export function beginAdvance(state: ExecutionState, event: FlowEvent): Advance {
   evolve(state, event);

@@ -27,9 +27,6 @@ const MEMBER_ROOTS: ReadonlySet<string> = new Set([
   "spec",
 ]);
 
-/** Needs of a text without templates. */
-export const NO_NEEDS: Needs = { names: new Set(), members: new Map() };
-
 /** Everything that any of `all` needs. */
 export function mergeNeeds(...all: readonly Needs[]): Needs {
   const draft = openNeeds();

@@ -3,8 +3,7 @@ import type { Database } from "../database/database.ts";
 import { transient } from "../tables/runtime.ts";
 
 /*
- * Transient values of executions: rows of `flow.transient` in a bucket per execution. No bucket of a key-value store has a
- * colon in its name, so the two never meet.
+ * Transient values of executions: rows of `flow.transient` in a bucket per execution.
  */
 
 const WRITTEN = columnsOf(transient, ["revision", "expiresAt"]);
@@ -129,6 +128,24 @@ export async function deleteValuesLeft(
   return { deleted: row.deleted, next: row.seen < limit ? undefined : (row.last ?? undefined) };
 }
 
+/**
+ * Deletes at most `limit` expired values, the oldest first; gives how many. Fewer than `limit`: no more are left, or another
+ * process deletes them now.
+ */
+export async function deleteExpiredTransients({ sql }: Database, limit: number): Promise<number> {
+  const deleted = await sql`
+    with expired as materialized (
+      select bucket, key from flow.transient
+      where expires_at <= clock_timestamp()
+      order by expires_at
+      limit ${limit}
+      for update skip locked
+    )
+    delete from flow.transient using expired
+    where transient.bucket = expired.bucket and transient.key = expired.key`;
+  return deleted.count;
+}
+
 const PREFIX = "execution:";
 /** The first text after all that begin with {@link PREFIX}: the column is ordered by bytes. */
 const BEHIND = "execution;";
@@ -137,7 +154,10 @@ function bucketOf(executionId: string): string {
   return `${PREFIX}${executionId}`;
 }
 
-/** As in `credentials/key-values.ts`: a revision that was read before a deletion must not match the value after it. */
+/**
+ * Revisions begin at the microseconds of the database's clock, not at 1: a revision that was read before a value was deleted
+ * must not match the value that came after it. Below 2^53 until the year 2255.
+ */
 function firstRevision(sql: Database["sql"]) {
   return sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`;
 }

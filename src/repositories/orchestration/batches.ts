@@ -74,14 +74,6 @@ export async function findBatchByKey({ sql }: Database, caller: string, key: str
   return row && batchRow(row);
 }
 
-/** Batches that are accepted or in processing, counted up to `max`: the depth of the queue over all servers. */
-export async function countOpenBatches({ sql }: Database, max: number): Promise<number> {
-  const [row] = await sql<{ open: number }[]>`
-    select count(*)::int as open
-    from (select from flow.batch where state in ('accepted', 'processing') limit ${max}) as counted`;
-  return row?.open ?? 0;
-}
-
 type Read = Omit<BatchRow, "eventIds"> & { eventIds: string[] };
 
 function columns(sql: Database["sql"]) {

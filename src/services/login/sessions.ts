@@ -26,7 +26,7 @@ export interface SessionsDeps {
   /** Asks the server. */
   ask(tokenSha256: string, address: string | undefined): Promise<KnownSession | undefined>;
   /** The broker's; undefined: memory alone. */
-  store: Pick<KeyValueStore, "get" | "put" | "delete"> | undefined;
+  store: KeyValueStore | undefined;
   /** Milliseconds since 1970. */
   now(): number;
   /** Where the answer about a session came from. */
@@ -62,7 +62,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     if (store === undefined || !fresh.isListening()) return undefined;
     try {
       const found = await store.get(BUCKET, tokenSha256);
-      const entry = found === undefined ? undefined : decodeSession(found.value);
+      const entry = found === undefined ? undefined : decodeSession(found);
       return entry !== undefined && fresh.isFresh(tokenSha256, entry, "elsewhere") ? entry : undefined;
     } catch (error) {
       deps.onFault(error);

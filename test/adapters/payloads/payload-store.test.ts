@@ -9,7 +9,6 @@ import { createDiskPayloads } from "../../../src/adapters/payloads/disk.ts";
 import { createKvPayloads } from "../../../src/adapters/payloads/kv.ts";
 import { createS3Payloads } from "../../../src/adapters/payloads/s3.ts";
 import { createSqlPayloads } from "../../../src/adapters/payloads/sql.ts";
-import { createPostgresKeyValue } from "../../../src/adapters/postgres-key-value.ts";
 import type { PayloadStore } from "../../../src/ports/payload-store.ts";
 import { openServiceDatabase } from "../../repositories/service-database.ts";
 import { recordLog } from "../../support/engine/recorded-log.ts";
@@ -25,14 +24,12 @@ before(async () => {
   const folder = await mkdtemp(join(tmpdir(), "flow-payloads-"));
   closing.push(() => rm(folder, { recursive: true, force: true }));
   stores.set("disk", createDiskPayloads(folder));
-  const database = await openServiceDatabase();
-  stores.set("sqldb", createSqlPayloads(database));
-  stores.set("kv in PostgreSQL", createKvPayloads(createPostgresKeyValue(database)));
+  stores.set("sqldb", createSqlPayloads(await openServiceDatabase()));
   const nats = await startTestNats({ maxPayload: 2_000_000 });
   const log = recordLog();
   const link = openLink(nats.url, log);
   await log.until(({ message }) => message.includes("connected to the broker"));
-  stores.set("kv in NATS", createKvPayloads(createNatsKeyValue({ link, now: Date.now, maxAgeMs: 0 })));
+  stores.set("kv", createKvPayloads(createNatsKeyValue({ link, now: Date.now, maxAgeMs: 0 })));
   const s3 = createS3Payloads((await startTestS3()).settings);
   const { origin, bucket, account } = await startTestBucket();
   const cloud = createBucketPayloads({
@@ -46,6 +43,6 @@ after(async () => {
   for (const close of closing) await close();
 });
 
-for (const name of ["disk", "sqldb", "kv in PostgreSQL", "kv in NATS", "s3", "cloud_bucket"]) {
+for (const name of ["disk", "sqldb", "kv", "s3", "cloud_bucket"]) {
   exercisePayloadStore(name, () => stores.get(name) as PayloadStore);
 }

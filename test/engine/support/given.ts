@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { advance } from "../../../src/engine/decide/advance.ts";
 import { type StartRequest, startExecution } from "../../../src/engine/decide/start.ts";
 import type { EngineEnv } from "../../../src/engine/env.ts";
 import type { Program } from "../../../src/engine/program/program.ts";
@@ -11,6 +10,7 @@ import type { Command } from "../../../src/schema/words/command.ts";
 import type { FlowEvent } from "../../../src/schema/words/event.ts";
 import type { Json, JsonObject } from "../../../src/schema/words/json.ts";
 import { toPlainJson } from "../../../src/worker/task/to-plain-json.ts";
+import { advance } from "./advance.ts";
 import { compile } from "./playbook.ts";
 import type { Report } from "./reports.ts";
 import { trace } from "./trace.ts";

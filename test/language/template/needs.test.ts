@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { mergeNeeds, type Needs, NO_NEEDS } from "../../../src/language/template/needs.ts";
+import { mergeNeeds, type Needs } from "../../../src/language/template/needs.ts";
 import { compileCondition, compileTemplate } from "../../../src/language/template/template.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 
@@ -58,6 +58,6 @@ describe("the needs of a template", () => {
     assert.equal(shown(mergeNeeds(...needs)), "ctx steps | ctx:a+b | steps:s");
     assert.equal(shown(mergeNeeds(...needs, compileTemplate("{{ ctx }}").needs)), "ctx steps | ctx:* | steps:s");
     assert.equal(shown(mergeNeeds(compileTemplate("{{ ctx }}").needs, ...needs)), "ctx steps | ctx:* | steps:s");
-    assert.deepEqual(mergeNeeds(), NO_NEEDS);
+    assert.deepEqual(mergeNeeds(), { names: new Set(), members: new Map() });
   });
 });

@@ -40,10 +40,10 @@ function setup(options: { store?: Map<string, Uint8Array>; now?: () => number; i
   return { sessions, truth, asked, checkedBy, pass, answerWith };
 }
 
-function storeOf(values: Map<string, Uint8Array>): Pick<KeyValueStore, "get" | "put" | "delete"> {
+function storeOf(values: Map<string, Uint8Array>): KeyValueStore {
   return {
-    get: (_, key) => Promise.resolve(values.has(key) ? { value: values.get(key)!, revision: 1 } : undefined),
-    put: (_, key, value) => Promise.resolve(values.set(key, value).size),
+    get: (_, key) => Promise.resolve(values.get(key)),
+    put: (_, key, value) => Promise.resolve(void values.set(key, value)),
     delete: (_, key) => Promise.resolve(void values.delete(key)),
   };
 }

@@ -1,4 +1,3 @@
-import { advance } from "../../../src/engine/decide/advance.ts";
 import { startExecution } from "../../../src/engine/decide/start.ts";
 import { openDecisions } from "../../../src/engine/sealing/decision-sealing.ts";
 import { evolve } from "../../../src/engine/state/evolve.ts";
@@ -7,6 +6,7 @@ import { loadedReferences } from "../../../src/language/template/loaded-referenc
 import type { Command } from "../../../src/schema/words/command.ts";
 import type { FlowEvent } from "../../../src/schema/words/event.ts";
 import type { LiveExecution } from "../../../src/services/orchestration/memory/load-execution.ts";
+import { advance } from "../../engine/support/advance.ts";
 import { compile } from "../../engine/support/playbook.ts";
 
 /** An execution in memory that has just begun, its first commands claimed by worker `w1`. */
