@@ -29,8 +29,8 @@ export interface SteppedClock extends Clock {
 export function createSteppedClock(startMs: number, busy: () => number = () => 0): SteppedClock {
   const timers = createTimers();
   let now = startMs;
-  let holds = 0;
   let announce: () => void = () => undefined;
+  const holds = createHolds(() => announce());
 
   const after = (ms: number, action: () => void) => {
     const timer: Timer = { at: now + Math.max(0, ms), serial: 0, action };
@@ -65,41 +65,14 @@ export function createSteppedClock(startMs: number, busy: () => number = () => 0
     busy,
     after,
     step,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason);
-        const stop = () => {
-          takeBack();
-          reject(signal?.reason);
-        };
-        const takeBack = after(ms, () => {
-          signal?.removeEventListener("abort", stop);
-          resolve();
-        });
-        signal?.addEventListener("abort", stop, { once: true });
-      }),
+    sleep: (ms, signal) => sleepBy(after, ms, signal),
     async advance(ms) {
       const until = now + ms;
       do await settle();
       while (fireNext(until));
       now = until;
     },
-    async hold(work, signal) {
-      let isHeld = true;
-      const release = () => {
-        if (isHeld) holds -= 1;
-        isHeld = false;
-        announce();
-      };
-      holds += 1;
-      signal?.addEventListener("abort", release, { once: true });
-      try {
-        return await work();
-      } finally {
-        signal?.removeEventListener("abort", release);
-        release();
-      }
-    },
+    hold: holds.hold,
     async runUntil(work) {
       let isOver = false;
       const end = () => {
@@ -110,7 +83,46 @@ export function createSteppedClock(startMs: number, busy: () => number = () => 0
         await settle();
         if (isOver) return await work;
         if (readsFiles()) continue;
-        if (holds > 0 || !fireNext(Number.POSITIVE_INFINITY)) await Promise.race([over, change()]);
+        if (holds.any() || !fireNext(Number.POSITIVE_INFINITY)) await Promise.race([over, change()]);
+      }
+    },
+  };
+}
+
+function sleepBy(after: SteppedClock["after"], ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const stop = () => {
+      takeBack();
+      reject(signal?.reason);
+    };
+    const takeBack = after(ms, () => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    });
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** Work that takes real time. `onRelease` is called at the end of each. */
+function createHolds(onRelease: () => void) {
+  let held = 0;
+  return {
+    any: () => held > 0,
+    async hold<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+      let isHeld = true;
+      const release = () => {
+        if (isHeld) held -= 1;
+        isHeld = false;
+        onRelease();
+      };
+      held += 1;
+      signal?.addEventListener("abort", release, { once: true });
+      try {
+        return await work();
+      } finally {
+        signal?.removeEventListener("abort", release);
+        release();
       }
     },
   };
