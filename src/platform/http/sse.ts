@@ -1,3 +1,4 @@
+import { createParser } from "eventsource-parser";
 import { FlowError } from "../../schema/words/errors.ts";
 
 /** One message of a stream of server-sent events. */
@@ -17,44 +18,19 @@ const MESSAGE_LENGTH_MAX = 16 * 1024 * 1024;
  */
 export async function* readMessages(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent[]> {
   const decoder = new TextDecoder();
-  const draft: Draft = { event: "", data: [], length: 0 };
-  let rest = "";
-  for await (const chunk of chunks) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    const messages: ServerSentEvent[] = [];
-    for (const line of lines) {
-      const message = takeLine(draft, line.endsWith("\r") ? line.slice(0, -1) : line);
-      if (message !== undefined) messages.push(message);
-    }
-    if (rest.length + draft.length > MESSAGE_LENGTH_MAX) {
+  let messages: ServerSentEvent[] = [];
+  const parser = createParser({
+    maxBufferSize: MESSAGE_LENGTH_MAX,
+    onEvent: ({ event = "message", data }) => messages.push({ event, data }),
+    // Unknown fields are ignored, as the HTML standard has it.
+    onError: ({ type }) => {
+      if (type !== "max-buffer-size-exceeded") return;
       throw new FlowError("SERVER_UNREACHABLE", `The server sent a message of more than ${MESSAGE_LENGTH_MAX} bytes`);
-    }
+    },
+  });
+  for await (const chunk of chunks) {
+    parser.feed(decoder.decode(chunk, { stream: true }));
     yield messages;
+    messages = [];
   }
-}
-
-interface Draft {
-  event: string;
-  data: string[];
-  length: number;
-}
-
-/** An empty line ends a message; it gives the message when there is one. */
-function takeLine(draft: Draft, line: string): ServerSentEvent | undefined {
-  if (line === "") {
-    const message = { event: draft.event === "" ? "message" : draft.event, data: draft.data.join("\n") };
-    const isEmpty = draft.data.length === 0;
-    Object.assign(draft, { event: "", data: [], length: 0 });
-    return isEmpty ? undefined : message;
-  }
-  const colon = line.indexOf(":");
-  const field = colon < 0 ? line : line.slice(0, colon);
-  const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
-  if (field === "event") draft.event = value;
-  if (field === "data") {
-    draft.data.push(value);
-    draft.length += value.length;
-  }
-  return undefined;
 }

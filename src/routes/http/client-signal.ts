@@ -6,7 +6,7 @@ export interface Listening {
   signal: AbortSignal;
   /** Aborted when the client has left. */
   left: AbortSignal;
-  /** Call it when the answer is given. */
+  /** Call it when the answer is given, unless the signal was aborted. */
   done(): void;
 }
 
@@ -14,16 +14,16 @@ export interface Listening {
 export function listening(c: Context, stopping: AbortSignal): Listening {
   const controller = new AbortController();
   const client = c.req.raw.signal;
-  const abort = () => controller.abort();
+  const done = () => {
+    client.removeEventListener("abort", abort);
+    stopping.removeEventListener("abort", abort);
+  };
+  const abort = () => {
+    controller.abort();
+    done();
+  };
   client.addEventListener("abort", abort, { once: true });
   stopping.addEventListener("abort", abort, { once: true });
   if (client.aborted || stopping.aborted) abort();
-  return {
-    signal: controller.signal,
-    left: client,
-    done() {
-      client.removeEventListener("abort", abort);
-      stopping.removeEventListener("abort", abort);
-    },
-  };
+  return { signal: controller.signal, left: client, done };
 }

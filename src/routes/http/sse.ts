@@ -30,7 +30,8 @@ export async function eventStream<T>(
   const listener = listening(c, stopping);
   try {
     const source = await open(listener.signal);
-    return c.body(streamOf(source, listener, frame, last), 200, {
+    // A stream made of a generator reads nothing ahead, and ends the generator when the client leaves.
+    return c.body(ReadableStream.from(messagesOf(source, listener, frame, last)), 200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
       // Proxies that gather answers would keep events back.
@@ -42,56 +43,32 @@ export async function eventStream<T>(
   }
 }
 
-function streamOf<T>(
+async function* messagesOf<T>(
   source: AsyncGenerator<T | "idle">,
   { signal, done }: Listening,
   frame: (item: T) => ServerSentEvent,
   last: (() => ServerSentEvent) | undefined,
-): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
+): AsyncGenerator<Uint8Array> {
   let sentAt = performance.now();
-  let isOver = false;
-  const end = () => {
-    isOver = true;
-    done();
-  };
-  const next = async (): Promise<string | undefined> => {
-    for (;;) {
-      const { value, done: isLast } = await source.next();
-      if (isLast === true) return undefined;
-      if (value !== "idle") return textOf(frame(value));
-      if (performance.now() - sentAt >= HEARTBEAT_MS) return ": still here\n\n";
+  try {
+    // At once, so that a client knows that it listens.
+    yield encoded("retry: 1000\n\n");
+    for await (const item of source) {
+      if (item !== "idle") yield encoded(textOf(frame(item)));
+      else if (performance.now() - sentAt >= HEARTBEAT_MS) yield encoded(": still here\n\n");
+      else continue;
+      sentAt = performance.now();
     }
-  };
-  return new ReadableStream<Uint8Array>(
-    {
-      // At once, so that a client knows that it listens.
-      start: (controller) => controller.enqueue(encoder.encode("retry: 1000\n\n")),
-      async pull(controller) {
-        let text: string | undefined;
-        try {
-          text = await next();
-          if (text === undefined && !signal.aborted && last !== undefined)
-            controller.enqueue(encoder.encode(textOf(last())));
-        } catch (error) {
-          if (!isOver) controller.enqueue(encoder.encode(textOf({ event: "error", data: told(error) })));
-        }
-        if (isOver) return;
-        if (text === undefined) {
-          end();
-          controller.close();
-        } else {
-          controller.enqueue(encoder.encode(text));
-          sentAt = performance.now();
-        }
-      },
-      async cancel() {
-        end();
-        await source.return(undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
+    if (!signal.aborted && last !== undefined) yield encoded(textOf(last()));
+  } catch (error) {
+    yield encoded(textOf({ event: "error", data: told(error) }));
+  } finally {
+    done();
+  }
+}
+
+function encoded(text: string): Uint8Array {
+  return Buffer.from(text);
 }
 
 function textOf({ event, id, data }: ServerSentEvent): string {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { mock, test } from "node:test";
 import { Hono } from "hono";
 import { eventStream } from "../../../src/routes/http/sse.ts";
@@ -6,7 +7,11 @@ import { FlowError } from "../../../src/schema/words/errors.ts";
 import { readEvents } from "../../support/servers/sse.ts";
 
 /** The answer of a route that streams what `source` gives. */
-async function streaming(source: () => AsyncGenerator<number | "idle">, stopping = new AbortController().signal) {
+async function streaming(
+  source: () => AsyncGenerator<number | "idle">,
+  stopping = new AbortController().signal,
+  client = new AbortController().signal,
+) {
   const app = new Hono().get("/", (c) =>
     eventStream(
       c,
@@ -16,7 +21,7 @@ async function streaming(source: () => AsyncGenerator<number | "idle">, stopping
       () => ({ event: "end", data: null }),
     ),
   );
-  return await app.request("/");
+  return await app.request("/", { signal: client });
 }
 
 test("items become events with id, name and data on one line each", async () => {
@@ -79,5 +84,30 @@ test("an internal error ends the stream without its message, a refusal with it",
       ["n", "error"],
     );
     assert.deepEqual(events[1]?.data, told);
+  }
+});
+
+test("a client that leaves ends the source, and leaves no listener behind, whether or not it had read anything", async () => {
+  for (const reads of [0, 2]) {
+    const stopping = new AbortController().signal;
+    const client = new AbortController();
+    let isEnded = false;
+    const response = await streaming(
+      async function* () {
+        try {
+          for (;;) yield 1;
+        } finally {
+          isEnded = true;
+        }
+      },
+      stopping,
+      client.signal,
+    );
+    const reader = response.body?.getReader();
+    for (let at = 0; at < reads; at += 1) await reader?.read();
+    client.abort();
+    await reader?.cancel();
+    assert.equal(isEnded, reads > 0);
+    assert.deepEqual(getEventListeners(stopping, "abort"), []);
   }
 });
