@@ -2,7 +2,7 @@ import type { Program } from "../../engine/program/program.ts";
 import { unknownInputsInPieces } from "../../engine/program/unknown-inputs.ts";
 import { plainPath } from "../../language/document/catalog-path.ts";
 import { childCalls } from "../../language/load/child-calls.ts";
-import { gather } from "../../platform/concurrency/batch-lookup.ts";
+import { batchLookup } from "../../platform/concurrency/coalesce.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
 import {
@@ -71,7 +71,7 @@ export function startExecutions(deps: {
   programs(catalogId: string): Promise<{ program: Program }>;
 }): (request: ExecutionRequest) => Promise<Started> {
   const { database, orchestrator } = deps;
-  const newestOf = gather(
+  const newestOf = batchLookup(
     async (paths: readonly string[]) =>
       new Map((await findExecutables(database, paths)).map((entry) => [entry.path, entry])),
   );

@@ -1,4 +1,4 @@
-import { groupReads } from "../../platform/concurrency/coalesce.ts";
+import { coalesce } from "../../platform/concurrency/coalesce.ts";
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import type { AuditEntry } from "../../repositories/access/audit.ts";
 import type { Database } from "../../repositories/database/database.ts";
@@ -41,7 +41,7 @@ export function createKeychainReading(
   deps: KeychainReadDeps,
 ): (request: KeychainRequest, audit: AuditEntry) => Promise<KeychainEntry> {
   const { database } = deps;
-  const find = groupReads((_, readers: readonly [Reader, ...Reader[]]) => {
+  const find = coalesce((_, readers: readonly [Reader, ...Reader[]]) => {
     const [{ prefix, scope, executionId }] = readers;
     const reads = readers.map(({ audit }) => audit);
     return executionId === undefined

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gather } from "../../../src/platform/concurrency/batch-lookup.ts";
+import { batchLookup } from "../../../src/platform/concurrency/coalesce.ts";
 
 /** A question that is answered when the test says so. */
 function slow() {
@@ -18,7 +18,7 @@ function slow() {
 
 test("what arrives while a question is on its way goes together with the next one, each key once", async () => {
   const { ask, asked, answers } = slow();
-  const find = gather(ask);
+  const find = batchLookup(ask);
   const first = find("a");
   const later = [find("b"), find("c"), find("b"), find("none")];
   assert.deepEqual(asked, [["a"]]);
@@ -31,7 +31,7 @@ test("what arrives while a question is on its way goes together with the next on
 
 test("a question that fails fails for those who asked it, and the next one is asked", async () => {
   const { ask, answers, fails } = slow();
-  const find = gather(ask);
+  const find = batchLookup(ask);
   const first = find("a");
   const second = find("b");
   fails[0]?.(new Error("away"));
@@ -42,7 +42,7 @@ test("a question that fails fails for those who asked it, and the next one is as
 
 test("no question has more keys than it may", async () => {
   const { ask, asked, answers } = slow();
-  const find = gather(ask, 2);
+  const find = batchLookup(ask, 2);
   const all = ["a", "b", "c", "d"].map((key) => find(key));
   answers[0]?.();
   await all[0];

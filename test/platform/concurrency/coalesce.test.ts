@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GROUP_MAX, groupReads } from "../../../src/platform/concurrency/coalesce.ts";
+import { coalesce, GROUP_MAX } from "../../../src/platform/concurrency/coalesce.ts";
 
 /** Reads that are held until they are let go, one after the other. */
 function heldReads() {
   const begun: { key: string; askers: readonly number[]; end(error?: Error): void }[] = [];
-  const ask = groupReads(
+  const ask = coalesce(
     (key: string, askers: readonly [number, ...number[]]) =>
       new Promise<string>((resolve, reject) => {
         const end = (error?: Error) => (error === undefined ? resolve(`${key} ${begun.length}`) : reject(error));
