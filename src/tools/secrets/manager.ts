@@ -1,9 +1,9 @@
+import type { TokenCache } from "../../platform/crypto/token-cache.ts";
 import type { StoredCredential } from "../../ports/credentials.ts";
 import type { AccessToken, TokenOptions } from "../../ports/secret-source.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { SendSecret } from "./request.ts";
 import type { SecretPath } from "./secret-path.ts";
-import type { TokenCache } from "./token-cache.ts";
 
 /** Addresses of the three services that an operator has set; absent: their public ones. */
 export interface SecretAddresses {

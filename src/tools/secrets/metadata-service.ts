@@ -2,8 +2,8 @@ import type { AccessToken, TokenOptions } from "../../ports/secret-source.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { secondsOf } from "./fields.ts";
-import { identityExpiry } from "./identity-token.ts";
 import { jsonOf, refused, type SecretAnswer, type SendSecret, sender } from "./request.ts";
+import { identityExpiry } from "./service-account.ts";
 
 /** Where the machine's own identity is found. */
 export interface MachineIdentity {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { untilAborted } from "../../platform/concurrency/until-aborted.ts";
+import { createTokenCache } from "../../platform/crypto/token-cache.ts";
 import { createEgressGuard } from "../../platform/http/egress.ts";
 import type { ProxyOf } from "../../platform/http/proxy.ts";
 import type { StoredCredential } from "../../ports/credentials.ts";
@@ -10,7 +11,6 @@ import { secondsOf, textField, wordsField } from "./fields.ts";
 import type { ManagerParts, SecretAddresses } from "./manager.ts";
 import type { MachineIdentity } from "./metadata-service.ts";
 import { createSecretRequests } from "./request.ts";
-import { createTokenCache } from "./token-cache.ts";
 import { requestEntry, requestRenewal, tokenFields } from "./token-request.ts";
 
 /** What {@link createRequestedSecrets} takes. */
@@ -194,13 +194,12 @@ async function fetchFields(
     return withTtl({ access_token: text, expires_in: Math.floor((expiresAt - parts.now()) / 1_000) });
   }
   if (isServiceAccount(credential)) {
-    const { requestByAssertion } = await import("./service-account.ts");
+    const { identityExpiry, requestByAssertion } = await import("./service-account.ts");
     const scopes = scoped(credential, options).scopes ?? [SCOPE];
     const { audience } = options;
     const claim = audience === undefined ? { scope: scopes.join(" ") } : { target_audience: audience };
     const answer = await requestByAssertion(parts.send, where, data, claim, parts.now(), signal);
     if (audience === undefined) return withTtl(tokenFields(answer));
-    const { identityExpiry } = await import("./identity-token.ts");
     const fields = tokenFields(answer, "id_token");
     const text = String(fields["id_token"]);
     const ttlSeconds = Math.floor((identityExpiry(answer.what, text) - parts.now()) / 1_000);

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from "jose";
+import { JWT_BEARER } from "../../../src/platform/crypto/jwt-bearer.ts";
 import type { StoredCredential } from "../../../src/ports/credentials.ts";
-import { JWT_BEARER } from "../../../src/tools/secrets/service-account.ts";
 import type { RecordedRequest } from "../servers/http-server.ts";
 import { formFields } from "./secret-source.ts";
 

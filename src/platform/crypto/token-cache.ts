@@ -1,4 +1,8 @@
-import type { AccessToken } from "../../ports/secret-source.ts";
+/** An access token, and until when it may be used, milliseconds since 1970. */
+interface AccessToken {
+  token: string;
+  expiresAt: number;
+}
 
 /** Tokens by key. */
 export interface TokenCache {
