@@ -51,7 +51,7 @@ function answerOf(
   const session = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1] ?? "";
   if (url === "/api/auth/login") {
     const { idp_token, idp_domain } = JSON.parse(body) as Record<string, string>;
-    if (idp_domain !== "idp.example") throw new FlowError("FORBIDDEN", `Nobody logs in here with '${idp_domain}'`);
+    if (idp_domain !== "idp.example") throw new FlowError("FORBIDDEN", `Logins here do not accept '${idp_domain}'`);
     if (idp_token?.endsWith(".bad") === true) throw new FlowError("UNAUTHENTICATED", "The ID token is not believed");
     sessions.add(SESSION);
     return {

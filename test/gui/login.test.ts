@@ -111,7 +111,7 @@ for (const [what, change, title, says] of [
     "a foreign domain",
     { domain: "evil.example" },
     "You may not log in here",
-    "Nobody logs in here with 'evil.example'",
+    "Logins here do not accept 'evil.example'",
   ],
 ] as const) {
   test(`a login with ${what} is refused in clear words, and can be begun again`, async () => {

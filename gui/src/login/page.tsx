@@ -82,7 +82,7 @@ function Providers({ to, onProblem }: { to: string; onProblem(error: unknown): v
   if (known.data.length === 0) {
     return (
       <p>
-        Nobody can log in here yet: whoever runs this gateway sets <code>FLOW_IDP_DOMAINS</code> and{" "}
+        Logins are not set up here yet: the operator of this gateway sets <code>FLOW_IDP_DOMAINS</code> and{" "}
         <code>FLOW_IDP_AUDIENCE</code>.
       </p>
     );

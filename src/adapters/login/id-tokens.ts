@@ -81,7 +81,7 @@ export function createIdTokens(settings: IdTokenSettings, deps: IdTokenDeps): Id
       if (!settings.domains.includes(name) && !settings.providers.has(name)) {
         throw new FlowError(
           "FORBIDDEN",
-          `Nobody logs in here with '${name.slice(0, 100)}': it is not in FLOW_IDP_DOMAINS`,
+          `Logins here do not accept '${name.slice(0, 100)}': it is not in FLOW_IDP_DOMAINS`,
         );
       }
       if (token.length > TOKEN_CHARS_MAX) throw notBelieved("it is longer than any ID token");

@@ -102,7 +102,7 @@ export function createLoginProviders(settings: LoginProviderSettings, deps: Logi
 /** The error for a domain that is not in the settings. */
 function unknownDomain(domain: string): FlowError {
   const why = "it is not in FLOW_IDP_DOMAINS";
-  return new FlowError("FORBIDDEN", `Nobody logs in here with '${domain.slice(0, 100)}': ${why}`);
+  return new FlowError("FORBIDDEN", `Logins here do not accept '${domain.slice(0, 100)}': ${why}`);
 }
 
 async function openProvider(

@@ -143,7 +143,7 @@ for (const [what, args, code, said] of [
   ["what is no ID token", ["--gateway", "URL", "--id-token-file", "none.txt"], 2, /holds no ID token/],
   ["a gateway that is no address", ["--gateway", "here", "--id-token", "a"], 2, /--gateway must be an http/],
   ["a refused token", ["--gateway", "URL", "--id-token", "BAD"], 1, /^flow: The ID token is not believed$/m],
-  ["another provider", ["--gateway", "URL", "--id-token", "OTHER"], 1, /Nobody logs in here with 'other\.example'/],
+  ["another provider", ["--gateway", "URL", "--id-token", "OTHER"], 1, /Logins here do not accept 'other\.example'/],
 ] as const) {
   test(`a login with ${what} is refused, and no context is made`, async (t) => {
     const { gateway, file, run } = await setup(t);
