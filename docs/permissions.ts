@@ -77,12 +77,12 @@ Who may call which route of the server: by the token, and behind a gateway by th
 
 - The roles are those that an installation begins with; others give what you say. A path or an execution of one's own team is
   meant; *of the system* is \`api_integration/**\` and \`system/**\`.
-- Lists answer everybody who has a session with what they may view, which may be nothing.
-- *session over*: expired, unused for too long, revoked, of a user who was switched off, or never there.
-- With a token that is nobody's a call is one without a token. A session that comes with another token than the operator's is
+- Lists show every user with a session what they may view, which may be nothing.
+- *session over*: expired, unused for too long, revoked, of an inactive user, or never existing.
+- An unknown token counts as no token. A session that comes with another token than the operator's is
   refused whatever its user may.
-- Everybody with a session may ask what registering a text would say of it (\`/api/catalog/validate\`): it looks at nothing else.
-- A worker starts and cancels children of what it runs, and nothing else.
+- Every user with a session may validate a text (\`/api/catalog/validate\`): that reads nothing else.
+- A worker may start and cancel only children of the executions it runs.
 
 This page is generated (\`npm run generate\`).
 

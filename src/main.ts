@@ -12,7 +12,7 @@ const stop = new AbortController();
 // Every execution listens to it, children too. Node takes eleven for a leak and would print a warning through the tree.
 setMaxListeners(0, stop.signal);
 const interrupt = (signal: NodeJS.Signals) => {
-  // The second time somebody means it: leave without waiting for tools. Their own exit hooks still put things in order.
+  // The second Ctrl-C: exit without waiting for tools. Their own exit hooks still clean up.
   if (stop.signal.aborted) process.exit(EXIT.cancelled);
   stop.abort(new FlowError("CANCELLED", `interrupted by ${signal}`));
 };
@@ -27,7 +27,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.stderr.write(`flow: cannot write to standard output: ${error.message}\n`);
   process.exit(EXIT.failed);
 });
-// Nobody is left to tell.
+// There is no output left to write the message to.
 process.stderr.on("error", () => undefined);
 
 const io: CliIo = {
@@ -41,7 +41,7 @@ const io: CliIo = {
   folder: process.cwd(),
   signal: stop.signal,
 };
-// An error that no promise carries (an event nobody listens to) is told as any other, and ends the process.
+// An error outside any promise (an event without a listener) is printed like any other, and ends the process.
 process.on("uncaughtException", (error) => process.exit(printError(error, io)));
 
 process.exitCode = await runCli(process.argv.slice(2), io);

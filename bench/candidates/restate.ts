@@ -53,7 +53,7 @@ function serverProgram(): string {
 
 const POLL_MS = 100;
 
-/** Tells the server where the workflows are; before it is up, and while its parts find each other, it refuses. */
+/** Registers the workflows with the server, which refuses until it is up and its parts have found each other. */
 async function register(admin: number, port: number): Promise<void> {
   for (;;) {
     const answer = await request(`http://127.0.0.1:${admin}/deployments`, {

@@ -19,7 +19,7 @@ export interface Writing {
   growthBytes: number;
 }
 
-/** A connection tells its counters at the latest ten seconds after it became idle. */
+/** A connection publishes its counters at the latest ten seconds after it became idle. */
 const COUNTERS_MS = 11_000;
 
 /**

@@ -31,7 +31,7 @@ export function createInProcessBroker(logger: Logger): Broker {
   };
 }
 
-/** A subscriber's fault is its own: the others hear the notice all the same. */
+/** An error of one subscriber does not keep the notice from the others. */
 function notifyAll(handlers: ReadonlySet<(notice: Notice) => void>, notice: Notice, logger: Logger): void {
   for (const handler of handlers) {
     try {

@@ -21,7 +21,7 @@ export interface Plan extends Requirements {
 /** A condition and, if it is already known, its value. */
 export interface PlannedCondition {
   when: Json;
-  /** Absent: only the run can tell. */
+  /** Absent: known only during the run. */
   value?: boolean;
   /** What the value waits for. */
   waits_for?: string[];
@@ -77,7 +77,7 @@ export interface PlannedTask {
 export interface PlannedArc {
   step: string;
   when?: PlannedCondition;
-  /** Whether it fires: `maybe` where only the run can tell. */
+  /** Whether it fires: `maybe` if that is known only during the run. */
   fires: ArcVerdict;
   /** Leads back to a step before. */
   back?: true;

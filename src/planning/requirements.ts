@@ -56,7 +56,7 @@ export async function requirements(
 }
 
 function note<K>(map: Map<K, string[]>, key: K, user: string): void {
-  // A name that only the run can tell is nothing to look for.
+  // A name that is known only during the run cannot be looked up.
   if (typeof key === "string" && /\{[{%]/.test(key)) return;
   const users = map.get(key) ?? [];
   if (!users.includes(user)) map.set(key, [...users, user]);

@@ -18,8 +18,8 @@ export interface Walk {
 }
 
 /**
- * Walks from the entry over every arc that may fire. `conditionsOf` gives the values of a step's arc conditions; undefined
- * where only the run can tell.
+ * Walks from the entry over every arc that may fire. `conditionsOf` gives the values of a step's arc conditions; undefined if
+ * known only during the run.
  */
 export function walkSteps(program: Program, conditionsOf: (step: ProgramStep) => (boolean | undefined)[]): Walk {
   const arcs = new Map([...program.steps].map(([name, step]) => [name, verdicts(step, conditionsOf(step))]));

@@ -17,7 +17,7 @@ export interface Broker {
    * stays.
    */
   subscribe(handler: (notice: Notice) => void): () => void;
-  /** Whether other processes hear what is published now. */
+  /** Whether other processes receive what is published now. */
   connected(): boolean;
   /**
    * Sends what is waiting, for a second at most, and stops. Handlers are not called afterwards. May be called more than once.

@@ -16,7 +16,7 @@ export interface KeychainKey {
 export type KeychainLookup =
   /** `expiresAt`: milliseconds since 1970. */
   | { status: "success"; data: JsonObject; expiresAt: number }
-  /** `renewConfig` and `form` only with `autoRenew`; a server of an older version tells no form. */
+  /** `renewConfig` and `form` only with `autoRenew`; a server of an older version sends no form. */
   | { status: "expired"; autoRenew: boolean; renewConfig?: JsonObject; form?: KeychainForm; expiredAt: number }
   | { status: "not_found" };
 
@@ -69,10 +69,10 @@ export const FAILURE_REMEMBERED_MS = 5_000;
  */
 export interface KeychainStore {
   get(key: KeychainKey): Promise<KeychainLookup>;
-  /** Ends the entry's lease too, whoever holds it; `expiresAt` in milliseconds since 1970. */
+  /** Ends the entry's lease too, whichever holder has it; `expiresAt` in milliseconds since 1970. */
   set(key: KeychainKey, entry: KeychainWrite): Promise<{ expiresAt: number }>;
   /**
-   * Single flight per entry over all workers: granted to one at a time; the others wait up to `waitMs` and hear how it ended.
+   * Single flight per entry across all workers: granted to one at a time; the others wait up to `waitMs` and get the outcome.
    */
   lease(key: KeychainKey, ask: LeaseRequest): Promise<LeaseAnswer>;
   /**

@@ -4,7 +4,7 @@ import type { Json } from "../schema/words/json.ts";
 export interface Failure {
   /** The expectation: `expect.result.count`, `mocks.fetch, call 2`. */
   what: string;
-  /** What is wrong, where the values alone do not tell; may be empty. */
+  /** What is wrong, if the values alone do not show it; may be empty. */
   message: string;
   /** Present, with `actual`, where two values are compared; undefined stands for nothing. */
   expected?: Json | undefined;

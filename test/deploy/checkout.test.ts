@@ -38,7 +38,7 @@ function linkPackages(folder: string): void {
 const entryOf = (folder: string) => join(folder, "dist/flow/main.js");
 const builtAt = (folder: string) => statSync(entryOf(folder)).mtimeMs;
 
-test("a checkout is built once, also for two at the same time, and then starts without a word", async (t) => {
+test("a checkout is built once, also for two at the same time, and then starts silently", async (t) => {
   const { folder, run } = await checkout(t);
   const both = await Promise.all([run("run", HELLO, "--json"), run("run", HELLO, "--json")]);
   for (const { code, stdout, stderr } of both) {

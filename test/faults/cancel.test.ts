@@ -13,7 +13,7 @@ const SELDOM = {
   FLOW_COMMAND_REAPER_WORKER_STALE_SECONDS: "1200",
 };
 
-test("a tool that runs hears of its cancellation at once, whatever the worker's slots are doing", async (t) => {
+test("a tool that runs learns of its cancellation at once, whatever the worker's slots are doing", async (t) => {
   const stand = await openStand(t, SELDOM);
   const server = await stand.server();
   const client = await stand.client(server);

@@ -14,7 +14,10 @@ export interface AgentCallRequest {
   workload: JsonObject;
 }
 
-/** Calls an agent, tells how far the call is, and notes it in the tab's history. Leaving the page stops the waiting, not the call. */
+/**
+ * Calls an agent, shows the call's progress, and notes it in the tab's history. Leaving the page stops the waiting, not the
+ * call.
+ */
 export function useAgentCall(path: string, onEnd: (request: AgentCallRequest, call: AgentCall) => void) {
   const key = useIdempotencyKey();
   const [progress, setProgress] = useState<CallProgress & { since: number }>();

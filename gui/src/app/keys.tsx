@@ -38,7 +38,7 @@ export function KeyHelp(): ReactNode {
   const navigate = useNavigate();
   const gAt = useRef(Number.NEGATIVE_INFINITY);
   useKeys((event) => {
-    // When the keys were pressed counts, not when a busy page comes to hear of it.
+    // The time of the key press counts, not the time at which a busy page handles it.
     const isSecond = event.timeStamp - gAt.current < SECOND_MS;
     gAt.current = Number.NEGATIVE_INFINITY;
     const page = isSecond ? Object.entries(PAGES).find(([key]) => key === event.key)?.[1] : undefined;

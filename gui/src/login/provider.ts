@@ -4,7 +4,7 @@ import { takeArrival } from "./arrival.ts";
 import { returnTo } from "./return-to.ts";
 import { announceSession } from "./session-channel.ts";
 
-/** A provider at which people log in, as the gateway tells it; without a page it says why. */
+/** An identity provider from the gateway's list; without a login page it says why. */
 export interface Provider {
   domain: string;
   name: string;

@@ -1,8 +1,8 @@
-/* The tabs of one browser have one session: what one of them does the others hear of. */
+/** The tabs of one browser share a session: a change in one of them reaches the others. */
 
 const channel = new BroadcastChannel("flow.session");
 
-/** Tells the other tabs that this one has logged in or out. */
+/** Notifies the other tabs that this one has logged in or out. */
 export function announceSession(change: "in" | "out"): void {
   channel.postMessage(change);
 }

@@ -25,9 +25,9 @@ export interface NatsBrokerDeps {
 }
 
 /**
- * The broker of several servers. Subscribers of this process hear its notices directly; NATS carries them to the others, at
- * least once while this process lives and NATS comes back before the outbox is full. What comes back to its sender is passed
- * over. At most {@link SENT_IDS_MAX} ids are under way unconfirmed, so that a NATS which does not read costs no memory.
+ * The broker of several servers. Subscribers of this process get its notices directly; NATS carries them to the others, at
+ * least once while this process lives and NATS comes back before the outbox is full. Notices that come back to their sender are
+ * ignored. At most {@link SENT_IDS_MAX} ids are under way unconfirmed, so that a NATS which does not read costs no memory.
  */
 export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Broker {
   const me = randomUUID();
@@ -157,7 +157,7 @@ function isSent({ connection, signal }: NatsSession, messages: ReturnType<typeof
       for (const { subject, text } of messages) connection.publish(subject, text);
       connection.flush().then(() => settle(true), fail);
     } catch {
-      // Publishing on a connection that has ended throws; `signal` tells in a moment.
+      // Publishing on a connection that has ended throws; `signal` reports it in a moment.
       fail();
     }
   });

@@ -89,7 +89,7 @@ export function createCommandLog(
   /** One look; gives the end that it found, or undefined when it failed. */
   const tryLook = (session: NatsSession, from: Position | undefined): Promise<Position | undefined> =>
     look(session, from).catch((error: unknown) => {
-      // Of a connection that ended the link tells.
+      // The end of the connection is logged elsewhere.
       if (!session.signal.aborted && !session.connection.isClosed()) failed(error);
       return undefined;
     });

@@ -13,8 +13,8 @@ import { type RunningEntry, readRunningTable } from "./running-table.ts";
 /** Longest that one call may take. */
 const CALL_MS = 10_000;
 /**
- * The server may hold its answer for so long, to tell at once what is to stop; it renews the leases before. Most that it allows
- * is 30 s.
+ * How long the server may hold its answer, to report a cancellation at once; it renews the leases before. It allows at most 30
+ * s.
  */
 const WAIT_MS_MAX = 30_000;
 /** Between an answer with changes and the next heartbeat: further cancellations are mostly part of that answer. */
@@ -39,7 +39,7 @@ let wake = () => {};
 let isDraining = false;
 /** Breaks off a heartbeat whose answer is held: an order is not to wait for it. */
 let interrupt = new AbortController();
-/** Commands that this worker was told to stop and still runs, as `command attempt`: they are not requested again. */
+/** Commands that this worker must stop and still runs, as `command attempt`: they are not requested again. */
 let reported = new Set<string>();
 
 parentPort?.on("message", (order: HeartbeatOrder) => {

@@ -27,7 +27,7 @@ export interface HeartbeatStart {
 /** Messages to the thread. */
 export type HeartbeatOrder = "beat" | "register" | "drain" | "leave";
 
-/** What the thread tells. */
+/** Messages from the thread. */
 export type HeartbeatNews =
   | { type: "registered"; sentAt: Moment; leaseMs: number }
   | { type: "answer"; cancel: string[]; lost: RunningEntry[]; sentAt: Moment; leaseMs: number }

@@ -5,7 +5,7 @@ import { createTreeProgress } from "./live-tree.ts";
 import { NO_PROGRESS, type Progress } from "./progress.ts";
 import type { RunModel } from "./run-model.ts";
 
-/** Size of a terminal that does not tell its own. */
+/** Size of a terminal that does not report its own. */
 const COLUMNS_DEFAULT = 80;
 const ROWS_DEFAULT = 24;
 

@@ -21,7 +21,7 @@ export function fitToTerminal(
   return stdout.isTTY === true ? { columns: stdout.columns || COLUMNS_DEFAULT, shrink } : {};
 }
 
-/** Of a terminal that does not tell its own. */
+/** For a terminal that does not report its width. */
 const COLUMNS_DEFAULT = 80;
 
 /** Prints rows below their headings, each column as wide as its widest cell, two spaces apart. Cells may hold any text. */

@@ -98,7 +98,7 @@ function failStep(
       judged = evaluateArcs(program, step, place, willing, env);
       set = place.writes;
     } catch (thrown) {
-      // An arc for failures that fails itself takes nothing: the first error is the one to tell.
+      // If an arc for failures fails itself, it takes nothing: the first error is the one to report.
       if (thrown instanceof ReferenceNeeded) throw thrown;
     }
   }

@@ -15,8 +15,8 @@ export interface Noting {
 }
 
 /**
- * Passes every secret text and number of `value` to `tell`, once for each place; `tell` returns whether it is
- * new. What is a secret by itself within a new one follows it.
+ * Passes every secret text and number of `value` to `tell`, once for each place; `tell` returns whether it is new. Secrets
+ * within a new one follow it.
  */
 export function eachSecret(value: Json, noting: Noting, tell: (secret: string, isNumber: boolean) => boolean): void {
   const { charsMin = SECRET_CHARS_MIN, except, addresses } = noting;

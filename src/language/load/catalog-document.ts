@@ -47,7 +47,7 @@ function readCatalogDocument(document: OpenDocument): CatalogDocument {
   if (written === "Mcp") readMcp(reading, root);
   else if (written === undefined || DOCUMENT_KINDS.includes(written)) playbook = readPlaybookDocument(document);
   else {
-    // Its keys are those of another kind of document: what is wrong with them is not worth telling.
+    // Its keys belong to another kind of document: errors in them are not worth reporting.
     const message = `\`kind\` must be ${DOCUMENT_KINDS.join(", ")}, not \`${written}\``;
     reading.report("wrong-value", kind, message, () => didYouMean(written, DOCUMENT_KINDS));
   }

@@ -16,9 +16,9 @@ const DEPTH_MAX = 200;
 const USES_MAX = 1_000;
 
 /**
- * The credentials that a document of the catalog names (language document, section 9): in `auth` and `credential` of tasks, cursors,
- * fetched scripts, keychain entries and MCP resources, and in calls of `token()`. What only a run can tell is not among
- * them: a name that is computed, or that comes with the inputs and has no default.
+ * The credentials that a document of the catalog names (language document, section 9): in `auth` and `credential` of tasks,
+ * cursors, fetched scripts, keychain entries and MCP resources, and in calls of `token()`. Names that are known only during a
+ * run are not included: computed ones, and inputs without a default.
  */
 export function credentialUses(payload: JsonObject): CredentialUse[] {
   const uses: CredentialUse[] = [];

@@ -6,7 +6,7 @@ const CIPHER = "aes-256-gcm";
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Values are filled up with spaces to a multiple of this: the length of a sealed text tells no password's length. */
+/** Values are padded with spaces to a multiple of this: the length of a sealed text does not reveal a password's length. */
 const BLOCK_BYTES = 16;
 const TOKEN = /^\[sealed:([\w-]{1,64}):([\w-]+)\]$/;
 
@@ -17,12 +17,11 @@ interface Pair {
 }
 
 /**
- * Seals with the first key and opens with all: AES-256-GCM whose nonce is an HMAC of the text, in the manner of SIV.
- *
- * The nonce is not random because equal texts must give equal tokens: a child that is started again after a crash is known by
- * the hash of its request, results are compared by their sha256, and lists of values are joined by equality. What it tells, that
- * two places of one tree hold the same secret, is visible only to readers of the database. Two different texts share a
- * nonce with a chance of one in 2^96 per pair.
+ * Seals with the first key and opens with all: AES-256-GCM whose nonce is an HMAC of the text, in the manner of SIV. The nonce
+ * is not random because equal texts must give equal tokens: a child that is started again after a crash is known by the hash of
+ * its request, results are compared by their sha256, and lists of values are joined by equality. It reveals that two places of
+ * one tree hold the same secret, but only to readers of the database. Two different texts share a nonce with a chance of one in
+ * 2^96 per pair.
  */
 export function createSealer(keys: readonly [NamedKey, ...NamedKey[]]): Sealer {
   const pairs = new Map(

@@ -52,7 +52,7 @@ export function proxyRules({ httpProxy, httpsProxy, noProxy = [] }: ProxyOptions
   };
 }
 
-/** What is on this machine, or the service beside it that tells it who it is, is never to be asked of another. */
+/** Requests to this machine, or to its metadata service, must never go through a proxy. */
 function isOwn(host: string): boolean {
   if (isIP(host) === 0) return host === "localhost" || host.endsWith(".localhost") || host === METADATA_HOST;
   const range = ipaddr.process(host).range();

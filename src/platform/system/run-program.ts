@@ -40,7 +40,7 @@ export function runProgram(
   };
   child.stdout.on("data", keep);
   child.stderr.on("data", keep);
-  // A program that ends before it has read everything tells why by its code.
+  // If a program ends before it has read everything, its exit code says why.
   child.stdin.on("error", () => undefined);
   child.stdin.end(options.input ?? "");
   return new Promise((resolve) => {

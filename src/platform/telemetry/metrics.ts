@@ -57,8 +57,8 @@ export function createMetrics(sources: { queueDepth?: () => number } = {}): Metr
 }
 
 /**
- * The series of event batches, under the names of the interface specification. They stand at zero from the start, so that
- * a dashboard or an alert can tell "nothing happened" from "nothing is measured".
+ * The series of event batches, under the names of the interface specification. They are zero from the start, so that a
+ * dashboard or an alert can distinguish "nothing happened" from "nothing is measured".
  */
 function batchSeries(registers: Registry[], queueDepth: () => number) {
   // Without percentiles a summary is exactly the two series `_sum` and `_count` that the specification names.

@@ -1,7 +1,7 @@
 /**
- * Log lines for people: `17:08:20 warning  what happened  path=etl/load`. A line comes as JSON, as programs read it, and goes
- * out shorter: the time of day, the level where it is not info, the message, and what it is about. Fields that the message
- * itself tells are left out, and long values are cut. A text that is no JSON object passes unchanged.
+ * Log lines for people: `17:08:20 warning what happened path=etl/load`. A line arrives as JSON, as programs read it, and is
+ * printed shorter: the time of day, the level unless it is info, the message, and its fields. Fields that the message contains
+ * are left out, and long values are cut. A text that is not a JSON object passes unchanged.
  */
 export function prettyLog(
   stream: Pick<NodeJS.WritableStream, "write">,

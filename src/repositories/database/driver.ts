@@ -92,8 +92,8 @@ export async function lookAt(address: DatabaseAddress, { dialler, pids, limitMs,
 }
 
 /**
- * A session that waits for its client while an answer is owed to that client has lost it, in one direction or the other. What
- * PostgreSQL does not tell counts as work.
+ * A session that waits for its client while it owes an answer has lost the client, in one direction or the other. A state that
+ * PostgreSQL does not report counts as work.
  */
 function workingOf(pids: readonly number[]): string {
   return `select pid from pg_stat_activity where pid = any('{${pids.join(",")}}')

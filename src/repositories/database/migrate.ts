@@ -146,7 +146,7 @@ function refuseEdited(journal: ReadonlyMap<string, string>, migrations: readonly
   throw new FlowError("SCHEMA_MISMATCH", `${message}. ${hint}`);
 }
 
-/** Errors of the connection tell an operator which server was meant. */
+/** Errors of the connection name the server. */
 async function guarded<T>(database: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -22,7 +22,7 @@ export interface Reach {
   close(): void;
 }
 
-/** The working sessions; `unknown` where a pooler answers, which cannot tell; `full` where the server takes no further session. */
+/** The working sessions; `unknown` behind a pooler, which cannot say; `full` if the server takes no further session. */
 export type Looked = ReadonlySet<number> | "unknown" | "full";
 
 /** Dependencies of {@link createReach}. Times are milliseconds. */
@@ -59,9 +59,8 @@ export const AWAY = "DATABASE_AWAY";
 
 /**
  * Watches a pool's connections. A silent connection with an outstanding answer may have died (a firewall, a power failure), or
- * its statement may just take long: a probe on a new connection tells them apart. A session that does not work is cut off, so
- * that its callers fail; if the probe gets no answer, all silent connections are cut off, and nothing is tried until a probe
- * succeeds.
+ * its statement may just take long: a probe on a new connection decides. A session that does not work is cut off, so that its
+ * callers fail; if the probe gets no answer, all silent connections are cut off, and nothing is tried until a probe succeeds.
  */
 export function createReach({ dialler, look, picksServer, statementMs, onChange }: ReachDeps): Reach {
   const wires = new Map<Wire, { suspectedAt?: number | undefined; cancelledAt?: number }>();

@@ -39,7 +39,7 @@ export interface VacuumBlocker {
 
 /**
  * The holders of the oldest rows: transactions idle for `idleMs`, and prepared transactions and replication slots of that age.
- * Of sessions of other roles PostgreSQL tells only to members of pg_read_all_stats. Never a statement's text: it may hold a
+ * PostgreSQL shows sessions of other roles only to members of pg_read_all_stats. Never a statement's text: it may contain a
  * value.
  */
 export async function vacuumBlockers({ sql }: Reading, idleMs: number, limit: number): Promise<VacuumBlocker[]> {

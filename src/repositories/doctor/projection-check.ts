@@ -8,7 +8,7 @@ import type { Reading } from "./read-snapshot.ts";
 const COLUMNS = columnsOf(execution, ["executionId", "path", "status", "lastEventId", "updatedAt"]);
 const SNAPSHOT = columnsOf(executionSnapshot, ["eventId", "format", "state"]);
 
-/** An execution as its rows tell it, to be compared with its log. */
+/** An execution according to its rows, to be compared with its log. */
 export interface ProjectedExecution extends Omit<RowOf<typeof COLUMNS>, "lastEventId"> {
   lastEventId: number;
   /** It has an error. */

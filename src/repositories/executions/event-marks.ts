@@ -31,12 +31,12 @@ export interface EventMarks {
   isPartial: boolean;
 }
 
-/** Counts an execution's events after one of them, and tells where each so many of them stand. */
+/** Counts an execution's events after one of them, and returns the ids of every n-th. */
 export async function markEvents({ sql }: Database, executionId: string, query: EventMarksQuery): Promise<EventMarks> {
   const { after, counted, every } = query;
   // No event is older than its execution: partitions of earlier months are not looked into.
   const following = sql`execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)`;
-  // Where all are meant the index alone tells; of the events themselves only those are read that are marked.
+  // Without a filter the index is enough; only the marked events themselves are read.
   const meant = isNarrowing(query)
     ? sql`flow.event
         where ${following} and event_id <= (select max(event_id) from looked) and ${eventCondition(sql, query)}`

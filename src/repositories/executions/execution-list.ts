@@ -22,7 +22,7 @@ const COLUMNS = columnsOf(execution, [
   "endedAt",
 ]);
 
-/** An execution as its row tells it. */
+/** An execution according to its row. */
 export interface ExecutionRow extends Omit<RowOf<typeof COLUMNS>, "lastEventId"> {
   lastEventId: number;
   /** In a list: undefined where it is longer than {@link LISTED_RESULT_BYTES_MAX}. */
@@ -46,8 +46,8 @@ export interface ExecutionFilter {
 }
 
 /**
- * No index tells which executions a caller may see. So many are looked at for one page: it may be short, or empty, and still
- * not be the last.
+ * No index knows which executions a caller may see. So one page scans at most this many: it may be short, or empty, without
+ * being the last.
  */
 export const LOOKED_AT_MAX = 10_000;
 

@@ -234,7 +234,7 @@ function secretsOf(
   };
 }
 
-/** The keychain, and an observer that tells it which executions have ended. */
+/** The keychain, and an observer that notifies it of ended executions. */
 function keychainOf({ database, keys, observer, onKeychainViolation }: ServiceDeps) {
   const keychainUpkeep = createKeychainUpkeep({ database });
   const keychain = createKeychain({

@@ -44,7 +44,7 @@ export function createClaimTraces(
   };
 }
 
-/** A task's run has the same id when another worker does it again: the claim's span id tells them apart. */
+/** A task's run has the same id when another worker repeats it: the claim's span id distinguishes them. */
 function taskSpanId(claim: TraceContext, taskRunId: string, run: number): string {
   return spanIdOf(claim.spanId, taskRunId, run);
 }

@@ -2,7 +2,7 @@
 export interface ParentChannel {
   /** Aborted when the parent is gone, or wants this process to stop: both close the channel. */
   signal: AbortSignal;
-  /** Tells the parent that this process does its work. */
+  /** Notifies the parent that this process is ready. */
   ready(): void;
   /** Lets this process end: an open channel would keep it. */
   close(): void;

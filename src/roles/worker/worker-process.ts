@@ -21,7 +21,7 @@ export interface WorkerProcess {
    * cannot use its settings: started again, it would end again.
    */
   ready: Promise<void>;
-  /** Tells the worker to drain, and resolves when it has ended: in `stopMs`, or it is killed. */
+  /** Asks the worker to drain, and resolves when it has ended; after `stopMs` it is killed. */
   stop(): Promise<void>;
 }
 

@@ -127,7 +127,7 @@ interface WorkBuild {
   close(): Promise<void>;
 }
 
-/** The worker itself. It tells its heartbeat when one is due. */
+/** The worker itself. */
 function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "register">): WorkBuild {
   const { config, logger, name, log, tracing, runningTable, lease } = basis;
   const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS });

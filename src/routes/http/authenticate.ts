@@ -102,7 +102,7 @@ function authenticator(tokens: Tokens): (authorization: string | undefined) => T
     const token = bearerOf(authorization);
     if (token === undefined) return undefined;
     const given = tokenDigest(token);
-    // Both are compared whatever the first says, digests of one length each: the time tells nothing about a token.
+    // Both are compared whatever the result of the first, as digests of one length: the time reveals nothing about a token.
     const isOperator = timingSafeEqual(given, operator);
     const isWorker = worker !== undefined && timingSafeEqual(given, worker);
     if (isOperator) return "operator";
@@ -124,7 +124,7 @@ export function bearerOf(authorization: string | undefined): string | undefined 
   return /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
 }
 
-/** Says whether a token is the expected one. The time that it takes tells nothing about the token. */
+/** Whether a token is the expected one, in constant time. */
 export function tokenMatcher(expected: Secret): (given: string) => boolean {
   const wanted = tokenDigest(expected.reveal());
   return (given) => timingSafeEqual(tokenDigest(given), wanted);

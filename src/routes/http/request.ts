@@ -4,7 +4,7 @@ import type { RequestMetrics } from "../../platform/telemetry/request-metrics.ts
 import { tooLarge } from "./read-body.ts";
 import { type RouteEnvironment, routeOf } from "./request-context.ts";
 
-/** The outermost middleware: gives the request its id, and tells log and metrics how it ended. */
+/** The outermost middleware: assigns the request id, and reports the request's end to log and metrics. */
 export function requests(deps: {
   newRequestId(): string;
   logger: Logger;

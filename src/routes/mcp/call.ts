@@ -27,8 +27,8 @@ export interface CallRoom {
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 /**
- * `tools/call`: starts the agent's execution, tells how far it is where the client asked for that, and answers with its end. A
- * client that leaves cancels nothing: it says so (`notifications/cancelled`), or goes on later.
+ * `tools/call`: starts the agent's execution, reports progress if the client asked for it, and answers with its end. A client
+ * that disconnects cancels nothing: it can cancel (`notifications/cancelled`), or resume later.
  */
 export async function callTool(
   parts: McpParts,

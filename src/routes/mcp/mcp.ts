@@ -77,7 +77,7 @@ function sessionOf(c: Context): string | undefined | null {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(session) ? session : null;
 }
 
-/** 404 tells a client to begin anew. */
+/** 404 makes a client open a new session. */
 function noSession(c: Context): Response {
   return rpcError(c, 404, -32_001, "There is no such session: initialize a new one");
 }

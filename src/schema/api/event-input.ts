@@ -195,7 +195,7 @@ function complete(event: Record<string, unknown>, input: EventInput): string | u
     case "task.progress":
       event["run"] ??= 1;
       event["task_run_id"] ??= "";
-      // Who only writes lines has no numbers to tell.
+      // A task that only logs has no numbers to report.
       if (event["log"] !== undefined) event["progress"] ??= {};
       return (
         wrong(event, "task", isText) ??

@@ -1,7 +1,7 @@
-/*
- * Sealed texts. What a command tells about itself holds no secret in the clear, yet a value that passes from step to step must
- * arrive as it was. So a secret travels encrypted, in the place where it stood: `Bearer [sealed:k1:Zm9v…]`. Workers open it
- * again; people see `[secret]`.
+/**
+ * Sealed texts. A command's reports contain no secret in plain text, yet a value that passes from step to step must arrive
+ * unchanged. So a secret travels encrypted, in its place: `Bearer [sealed:k1:Zm9v…]`. Workers open it again; people see
+ * `[secret]`.
  */
 
 /** What a sealed text begins with. Looking for it is all that a value without one costs. */

@@ -7,9 +7,9 @@ export type ChangedSessions = { tokens: string[] } | "all";
 /** Subscribers to ended or changed sessions, so that no cache acts on old ones. */
 export interface SessionChanges extends SessionChangeHandlers {
   /**
-   * What changes, from now on; `all` first, because what happened before is not known. Ends when `signal` is aborted, and when
-   * this server cannot hear of changes any more: then nothing that was remembered may be believed. `idle` now and then. Throws
-   * `FlowError` UNAVAILABLE while it cannot hear.
+   * Changes from now on; `all` first, because earlier changes are unknown. Ends when `signal` is aborted, and when this server
+   * can no longer receive changes: then caches must be dropped. `idle` now and then. Throws `FlowError` UNAVAILABLE while it
+   * cannot receive changes.
    */
   follow(signal: AbortSignal): Promise<AsyncGenerator<ChangedSessions | "idle">>;
   /** Grows with each change, and when the subscription begins or ends: the same number means that nothing was missed. */

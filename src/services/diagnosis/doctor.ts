@@ -74,7 +74,7 @@ interface ToolOutcome {
   data: JsonObject;
 }
 
-/** Opens what is asked for, and tells whatever happens as an outcome. */
+/** Opens the requested server and database, and turns every result or error into an outcome. */
 async function run(
   deps: DoctorDeps,
   action: DoctorToolName,

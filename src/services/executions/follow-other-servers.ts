@@ -14,7 +14,7 @@ export interface ElsewhereDeps {
   orchestrator: Pick<Orchestrator, "moved" | "watched">;
   /** Name of this server. */
   server: string;
-  /** Whether a broker tells what others do. */
+  /** Whether a broker delivers other servers' notices. */
   isTold(): boolean;
   /** Milliseconds. */
   now(): number;

@@ -95,7 +95,7 @@ export function createKeychain(deps: KeychainDeps): Keychain {
   };
 }
 
-/** No row of the audit log tells more than who had which entry. */
+/** The audit log records only who had which entry. */
 function auditOf(caller: Caller, action: string, { scope, catalogId, name, executionId }: KeychainRequest): AuditEntry {
   const detail = { scope_type: scope, ...(executionId !== undefined && { execution_id: executionId }) };
   return audited(caller, action, `keychain/${catalogId}/${name}`, { detail });

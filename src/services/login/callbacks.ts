@@ -59,7 +59,7 @@ export function createCallbacks(): Callbacks {
       const { request_id: requestId } = body;
       const request = waiting.get(requestId);
       if (request === undefined) throw unknownRequest();
-      // A playbook may be quicker than the answer that tells which execution it runs in.
+      // A playbook may be faster than the answer with its execution's id.
       const execution = await request.execution;
       if (execution !== body.execution_id)
         throw new FlowError("FORBIDDEN", "The callback is not one of the execution that the request was given to");

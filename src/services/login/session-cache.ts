@@ -1,6 +1,6 @@
 import type { ChangedSessions, SessionEntry } from "../../schema/api/gateway.ts";
 
-/** Tells which entries of a cache no change has come after. */
+/** Decides which cache entries are older than a change. */
 export interface Freshness {
   /** Changes are received from now on, or (`false`) no longer. */
   onListening(isListening: boolean): void;

@@ -14,8 +14,8 @@ export interface BackgroundWork {
 }
 
 /**
- * Work of which a run does at most `limit` and tells how many that were: after a full one there may be more, and the next one
- * begins soon.
+ * Work of which one run does at most `limit` items and returns their number: after a full run there may be more, and the next
+ * one begins soon.
  */
 export function repeatWhileFull(
   name: string,

@@ -11,7 +11,7 @@ import type { AgentTools } from "./tool-list.ts";
 
 /** Who calls tools. */
 export interface AgentCaller {
-  /** Tells callers apart: `operator`, or one for each user. */
+  /** Identifies a caller: `operator`, or one value for each user. */
   id: string;
   /** The user in whose name executions run; absent for operators. */
   userId?: number;

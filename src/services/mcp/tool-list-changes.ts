@@ -24,7 +24,7 @@ export function createAgentChanges({ database }: { database: Database }): AgentC
   const listeners = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;
   let mark: Promise<string | undefined> = Promise.resolve(undefined);
-  // A database that is away for a moment tells later what has changed meanwhile.
+  // If the database is unavailable for a moment, the changes are found later.
   const read = (before?: string) => agentsMark(database).catch(() => before);
   const look = async (last: typeof mark) => {
     const before = await last;

@@ -8,8 +8,8 @@ export interface CancelListener {
 }
 
 /**
- * Tells workers at once which commands to stop. A notice without a listener is dropped: heartbeats find the cancellation in the
- * database.
+ * Notifies workers at once which commands to stop. A notice without a listener is dropped: heartbeats find the cancellation in
+ * the database.
  */
 export interface CancelNotices {
   /** Listens from now on; notices that arrive before {@link CancelListener.next} is called are kept. */
@@ -23,10 +23,10 @@ interface Waiting {
   wake: () => void;
 }
 
-/** `cancelled` gives those of the commands that are: what others tell is a hint, and may be forged. */
+/** `cancelled` returns those of the commands that are: notices of others are hints, and may be forged. */
 export function createCancelNotices(deps: {
   cancelled(commandIds: readonly string[]): Promise<string[]>;
-  /** The database cannot be asked; heartbeats will tell. */
+  /** The database is unavailable; heartbeats will find the cancellations. */
   onFault(error: unknown): void;
 }): CancelNotices {
   const listeners = new Map<string, Set<Waiting>>();

@@ -1,7 +1,7 @@
 /** Published ids that are kept until they come back. Beyond this the oldest are forgotten: their notices are then looked up. */
 const KEPT_MAX = 20_000;
 
-/** A loopback filter: tells the notices that this process published, which every broker delivers to it too, from those of others. */
+/** A loopback filter: recognises the notices that this process published, which every broker delivers to it too. */
 export interface OwnNotices {
   /** These are about to be published. */
   published(commandIds: readonly string[]): void;

@@ -41,7 +41,7 @@ export interface WorkerHeartbeat {
   waitMs?: number;
 }
 
-/** What a worker is told. */
+/** The answer to a heartbeat. */
 export interface HeartbeatResult {
   cancel: string[];
   lost: string[];
@@ -57,10 +57,10 @@ export interface Workers {
    */
   register(worker: NewWorker): Promise<{ runtimeId: string; leaseMs: number }>;
   /**
-   * Renews the leases of what it runs, and tells it what to stop: cancelled commands, and those that are not its own any more.
-   * What the database has as its own and it does not know of (the answer to its claim was lost) is offered to others. Throws
-   * `FlowError` `unknown` when it is to register again, CONFLICT when another process has registered under its name since. With `waitMs` it hears of a cancellation as soon as that is written;
-   * the signal ends the wait.
+   * Renews the leases of the worker's running commands, and returns the commands to stop: cancelled ones, and those it no
+   * longer owns. Commands that the database assigns to the worker and that it does not list (the answer to its claim was lost)
+   * are offered to others. Throws `FlowError` `unknown` if it must register again, CONFLICT if another process has registered
+   * under its name since. With `waitMs` it returns a cancellation as soon as that is written; the signal ends the wait.
    */
   heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<HeartbeatResult>;
   /**
@@ -115,7 +115,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
       return { runtimeId: registered.id, leaseMs };
     },
     async heartbeat({ waitMs = 0, ...heartbeat }, signal = NEVER) {
-      // Before the database is asked: what is cancelled between the two is heard.
+      // Before the database is queried, so that a cancellation between the two is not missed.
       const listener = waitMs > 0 ? cancelNotices.listen(heartbeat.name) : undefined;
       try {
         const told = await record(heartbeat);
@@ -161,7 +161,7 @@ async function refusal(database: Database, policy: ClaimPolicy, commandId: strin
     const reason = `it has ended (${status})`;
     return new FlowError("already_terminal", `Command ${commandId} was not claimed: ${reason}`, { detail: { reason } });
   }
-  // Claimable by now, or held by a worker that may keep it although its lease is over: soon somebody knows more.
+  // Claimable by now, or held by a worker that may keep it although its lease has expired: the next heartbeat decides.
   const seconds = Math.max(1, Math.ceil(leaseRestMs / 1_000));
   const holder = judged.worker === worker ? "this worker holds it already" : "another worker holds it";
   const reason = judged.worker === null ? "another claim of it is under way" : holder;

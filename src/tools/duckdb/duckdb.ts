@@ -148,7 +148,7 @@ async function extract(loan: DuckdbLease, texts: readonly string[], signal: Abor
   return statements;
 }
 
-/** False when no transaction was open, which DuckDB tells by refusing. */
+/** False if no transaction was open: DuckDB then refuses. */
 async function rollBack(loan: DuckdbLease, signal: AbortSignal): Promise<boolean> {
   try {
     await loan.turn(() => loan.connection.run("rollback"), signal);

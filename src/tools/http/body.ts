@@ -80,7 +80,7 @@ async function unpack(bytes: Buffer, coding: string, limit: number): Promise<Buf
   try {
     if (coding === "gzip" || coding === "x-gzip") return await gunzip(bytes, options);
     if (coding === "br") return await brotli(bytes, options);
-    // Some servers send "deflate" without the zlib wrapper; its first half-byte tells the two apart.
+    // Some servers send "deflate" without the zlib wrapper; its first half-byte distinguishes the two.
     if (coding === "deflate") return await ((bytes[0]! & 15) === 8 ? inflate : inflateRaw)(bytes, options);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

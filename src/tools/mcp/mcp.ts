@@ -203,7 +203,7 @@ function statusOf(error: unknown): number | undefined {
   if (error instanceof StreamableHTTPError || error instanceof SseError) {
     return error.code !== undefined && error.code >= 400 ? error.code : undefined;
   }
-  // The SSE transport tells the status of a refused message only so.
+  // The SSE transport reports the status of a refused message only in this form.
   const match = error instanceof Error ? /^Error POSTing to endpoint \(HTTP ([45]\d\d)\)/.exec(error.message) : null;
   return match === null ? undefined : Number(match[1]);
 }

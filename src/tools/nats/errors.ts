@@ -31,7 +31,7 @@ export function isUnanswered(error: unknown): boolean {
  * `target` the servers, never the address itself.
  */
 export function natsFailure(what: string, target: string, error: unknown): ToolResult {
-  // Refused by the guard, or wrongly configured: the caller knows how to tell it.
+  // Refused by the guard, or misconfigured: the caller reports it.
   if (error instanceof FlowError) throw error;
   const code = codeOf(error);
   const [kind, name, hint, retryable] = verdictOf(error, code);

@@ -87,7 +87,7 @@ export function createNatsPool(options: NatsPoolOptions): NatsPool {
   };
 }
 
-/** The driver tells those who wait that their time is over when it loses the connection: that it was lost says more. */
+/** When the driver loses the connection, it reports time-outs to its callers: the lost connection is the better message. */
 async function onOpen<T>(connection: NatsConnection, work: (connection: NatsConnection) => Promise<T>): Promise<T> {
   try {
     return await work(connection);

@@ -221,7 +221,7 @@ export class Interpreter {
     switch (message.type) {
       case "ready":
         this.isReady = true;
-        // Empty where Python cannot tell, because there is no PATH.
+        // Empty if Python does not know, because PATH is unset.
         this.executable = message.executable;
         this.settleWhenComplete();
         return;

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../sch
 import { addressOf, fieldAt, secondsOf } from "./fields.ts";
 import { jsonOf, refused, type SecretAnswer, type SecretRequest, type SendSecret } from "./request.ts";
 
-/** Lifetime of a renewed token whose answer does not tell it (interface specification, Limits). */
+/** Lifetime of a renewed token whose answer has none (interface specification, Limits). */
 const RENEWED_TTL_SECONDS = 3_600;
 
 /** How a request is written where the entry does not say. */

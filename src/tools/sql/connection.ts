@@ -20,7 +20,7 @@ export interface SqlConnection {
 /**
  * The connection of a task: its credential, with the task's own keys taking precedence. Keys are accepted plain and as `db_*`
  * (language document, section 9), and as a connection string. Throws FlowError `INVALID_INPUT` that says how to give a
- * credential if there is none.
+ * credential if it is missing.
  */
 export function readSqlConnection(config: JsonObject, auth: Readonly<Record<string, Credential>>): SqlConnection {
   const credential = chooseCredential(auth);

@@ -72,7 +72,7 @@ const RETRYABLE = /^(08|40|53|57P0)/;
 
 const DRIVER_HINTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: " Nothing listens there: check host and port, and that the server runs.",
-  // The words of the system's resolver, as every other client of PostgreSQL tells them.
+  // The message of the system's resolver, as in every other client of PostgreSQL.
   ENOTFOUND: " Name or service not known: check the spelling of the host.",
   EAI_AGAIN: " Temporary failure in name resolution: the name server did not answer.",
   CONNECT_TIMEOUT: " Check host and port, and that PostgreSQL answers there.",

@@ -2,9 +2,9 @@ import type { Json } from "../../schema/words/json.ts";
 import { type SqlStatement, sqlPlaceholders } from "./split-statements.ts";
 
 /**
- * The parameters that a statement names, and its text with their numbers counted from `$1` without a gap: of a parameter that
- * is sent and not used PostgreSQL cannot tell the type. The text is as long as before, so that the place of an error is
- * still the author's.
+ * The parameters that a statement names, and its text with their numbers counted from `$1` without a gap: PostgreSQL cannot
+ * determine the type of a parameter that is sent and not used. The length of the text does not change, so that the position of
+ * an error is still the author's.
  */
 export function namedParameters(statement: SqlStatement, params: readonly Json[]): { text: string; values: Json[] } {
   const found = sqlPlaceholders(statement.text, "postgres").filter(({ number }) => number !== undefined);

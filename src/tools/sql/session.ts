@@ -72,7 +72,7 @@ interface ArrayType {
   typdelim: string;
 }
 
-/** Tells this client how arrays of a type are read and written: by its elements. */
+/** Teaches this client to read and write arrays of a type, by their elements. */
 function useArrayType(sql: postgres.Sql, { oid, typarray, typdelim }: ArrayType): void {
   const { parsers, serializers } = sql.options;
   const parse = (parsers[oid] ?? String) as (text: string) => Json;

@@ -69,7 +69,7 @@ interface OpenStatement {
   parentheses: number;
   /** Open `begin` and `case` of a function body that is not quoted. */
   blocks: number;
-  /** The first words in lower case; four tell `create or replace function`. */
+  /** The first words in lower case; four are enough for `create or replace function`. */
   words: string[];
 }
 

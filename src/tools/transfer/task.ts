@@ -19,7 +19,7 @@ export interface TransferTask {
     mapping: Readonly<Record<string, string>> | undefined;
   };
   mode: TransferMode;
-  /** Columns that tell rows apart, with `upsert`. */
+  /** Columns that identify a row, with `upsert`. */
   key: readonly string[];
   limits: BatchLimits;
 }

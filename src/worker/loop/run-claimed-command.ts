@@ -79,7 +79,7 @@ function observed(report: Report, trace: ClaimTrace): Report {
   };
 }
 
-/** The same runner, which tells when a wait for a child begins and ends. */
+/** The same runner, which also reports when a wait for a child begins and ends. */
 function observeWaits(children: ChildRunner, waits: (waits: boolean) => void): ChildRunner {
   return {
     async run(request, signal) {

@@ -25,7 +25,7 @@ export interface Worker {
   lost(commandId: string, attempt: number): void;
   /** Stops a command that was cancelled. */
   cancelled(commandId: string): void;
-  /** Another process has this worker's name: gives up all that runs, and takes and tells nothing more. */
+  /** Another process has this worker's name: abandons all running commands, and claims and reports nothing more. */
   replaced(): void;
   /** Slots that are taken. */
   taken(): number;

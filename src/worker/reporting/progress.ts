@@ -21,9 +21,9 @@ export interface TaskProgress {
 }
 
 /**
- * Reports the newest numbers that a tool tells, and the lines that it has written since: the first 250 ms after this call, then
- * one every 2 s at most and one at a time, so that neither a slow receiver nor a tool that tells much makes anything pile up.
- * Costs no timer until the first. `news` gives the lines that were not given yet.
+ * Reports a tool's newest numbers, and the lines that it has written since: the first 250 ms after this call, then one every 2
+ * s at most and one at a time, so that neither a slow receiver nor a chatty tool makes anything pile up. Costs no timer until
+ * the first. `news` returns the new lines.
  */
 export function openProgress(
   clock: Clock,

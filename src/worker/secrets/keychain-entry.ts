@@ -145,8 +145,8 @@ function writeOf(task: Task, definition: JsonObject | undefined, obtained: Obtai
   const config = task.do === "renew" ? renewalConfig(task.config, definition) : undefined;
   const write = entryWrite(definition ?? { kind: "oauth2" }, obtained);
   if (task.do !== "renew") return write;
-  // An entry that was renewed once is renewed again with the same settings, whoever set it. A newer schema in the playbook
-  // takes precedence.
+  // An entry that was renewed once is renewed again with the same settings, regardless of who set it. A newer schema in the
+  // playbook takes precedence.
   return {
     ...{ ...write, ...task.form, autoRenew: true },
     ...(write.schema !== undefined && { schema: write.schema }),

@@ -2,7 +2,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 
 /* The error texts of the keychain (interface specification, Errors); what follows the colon says why. */
 
-/** How long an entry that could not be resolved is left alone, milliseconds: the store tells others as long. */
+/** How long an entry that could not be resolved is left alone, milliseconds: the store reports the failure for as long. */
 export const FAILURE_KEPT_MS = 5_000;
 
 /** The entry is nowhere, or could not be resolved. */

@@ -36,7 +36,7 @@ for (const [result, expected] of [
   ],
   ["{ accumulate: append }", { accumulate: { strategy: "append" } }],
 ] as [string, Partial<ResultConfig>][]) {
-  test(`${result} is read without a word`, () => {
+  test(`${result} is read silently`, () => {
     const { config, diagnostics } = load(result);
     assert.deepEqual(config, { select: [], sensitive: false, ...expected });
     assert.deepEqual(diagnostics, []);

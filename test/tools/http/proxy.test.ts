@@ -94,7 +94,7 @@ test("https calls go through a tunnel of the proxy, which sees no more than the 
 });
 
 for (const url of ["http://inner.example/", "https://inner.example/", "http://10.1.2.3/", "https://10.1.2.3/"]) {
-  test(`the guard refuses ${url} before the proxy hears of it`, async (t) => {
+  test(`the guard refuses ${url} before the proxy receives it`, async (t) => {
     const { proxy, get } = await setup(t);
     assert.equal((await get(url)).error?.code, "EGRESS_REFUSED");
     assert.deepEqual(proxy.calls, []);

@@ -432,7 +432,7 @@ test("a host that does not resolve is reported with the resolver's message", asy
   assert.ok(error?.message.includes(words[error.code as keyof typeof words] ?? "?"), error?.message);
 });
 
-test("a server that hangs up without a word is a connection error in time", async () => {
+test("a server that hangs up silently is a connection error in time", async () => {
   const rude = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => rude.listen(0, "127.0.0.1", resolve));
   const impatient = createSqldbTool({ connectTimeoutMs: 300 });

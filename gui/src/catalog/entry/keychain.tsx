@@ -35,7 +35,7 @@ function Declared({ payload }: { payload: Resource["payload"] }): ReactNode {
         </thead>
         <tbody>
           {entries.map((one, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: the document's order is what they are told by
+            // biome-ignore lint/suspicious/noArrayIndexKey: entries are identified by their position in the document
             <tr key={index}>
               <td className="wrap">{String(one["name"] ?? "")}</td>
               <td>{String(one["kind"] ?? "")}</td>

@@ -139,7 +139,7 @@ function edgesOf(
 ): Edge[] {
   const times = new Map(taken?.map((arc) => [JSON.stringify([arc.from, arc.to]), arc.times]));
   const began = (name: string) => (states.get(name)?.runs ?? 0) > 0;
-  // Servers that do not tell which arrows were taken tell which steps began.
+  // Servers that do not report which arrows were taken report which steps started.
   const timesOf = ({ from, to }: Arc) =>
     taken === undefined ? Number(began(from) && began(to)) : (times.get(JSON.stringify([from, to])) ?? 0);
   return arcs.map((arc, index) => {

@@ -11,8 +11,8 @@ import { wholeEvent } from "./step-events.ts";
 import { TaskLog } from "./task-log.tsx";
 
 /**
- * One run of a task: what it gave, what it wrote, why it failed. `earlier`: the run of it before, to compare with; `isShown`: a
- * long result is read at once; `nextRun`: when it is run again; `isTold`: the page tells its error above.
+ * One run of a task: its result, its log, why it failed. `earlier`: the run before it, to compare with; `isShown`: a long
+ * result is loaded at once; `nextRun`: when it is run again; `isShownAbove`: the page shows its error above.
  */
 export function TaskCard({
   executionId,

@@ -7,8 +7,8 @@ import type { TaskFailure } from "./task-runs.ts";
 const SHORT_MAX = 600;
 
 /**
- * An error with its cause: its code, what it says, whether trying again may help, and what is known besides. `isShort`: without
- * what is known besides; `isTold`: the page tells the error above, so that here its traceback is enough.
+ * An error with its cause: its code, its message, whether a retry may help, and its details. `isShort`: without details;
+ * `isShownAbove`: the page shows the error above, so that here its traceback is enough.
  */
 export function ErrorText({
   error,
@@ -61,7 +61,7 @@ export function isSameError(error: object, shown: object | undefined): boolean {
   return one.code === other?.code && one.message === other.message && one.message.length <= SHORT_MAX;
 }
 
-/** Details without the cause that the message tells already. */
+/** Details without the cause that the message contains already. */
 function remainingDetails({ message, details }: TaskFailure): unknown {
   if (typeof details !== "object" || details === null || !("cause" in details)) return details;
   const { cause, ...rest } = details;

@@ -122,7 +122,7 @@ function cutOff(before: TaskLines, lines: readonly string[]): number {
   return before.dropped + Math.max(0, before.lines.length + lines.length - LINES_MAX);
 }
 
-/** What an event tells besides its columns: in its result where it has one, else in its remarks. */
+/** The data of an event: in its result if it has one, else in its meta. */
 function contextOf(event: Fields): Readonly<Record<string, unknown>> {
   const context = isRecord(event.result) ? event.result["context"] : undefined;
   if (isRecord(context)) return context;

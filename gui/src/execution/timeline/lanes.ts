@@ -74,7 +74,7 @@ export function sums(lane: Lane): Record<Piece["kind"], number> {
 
 type Fields = EventRecord & Record<string, unknown>;
 
-/** A command as its events tell it so far. */
+/** A command, from its events so far. */
 interface Command {
   is: "unseen" | "waiting" | "running" | "over";
   /** When that began. */

@@ -15,8 +15,8 @@ const ROW_PX = 28;
 /** Pages of events that are loaded for the visible range: 3,000 events. A longer range is drawn as whole bars. */
 const PAGES_MAX = 6;
 /**
- * Workers tell when a task ended by their own clocks: so many milliseconds around a stretch are looked into as well, the most
- * of these that are few enough events. A busy log has thousands in a second.
+ * Workers report the end of tasks by their own clocks: events within so many milliseconds around a range are searched too, the
+ * most of these that are few enough. A busy log has thousands in a second.
  */
 const CLOCKS_MS = [2_000, 200, 20];
 

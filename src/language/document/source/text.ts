@@ -60,8 +60,8 @@ function decodeUtf8(bytes: Uint8Array): string | Decoded {
 
 /**
  * Offset of the first byte that belongs to no character. Every shorter prefix is valid when the decoder may end within a
- * character, so that a binary search finds the longest one in 20 decodings (the decoder does not tell where it failed);
- * the character that it ends within, at most 3 bytes, is the broken one.
+ * character, so that a binary search finds the longest one in 20 decodings (the decoder does not say where it failed); the
+ * character that it ends within, at most 3 bytes, is the broken one.
  */
 function validPrefix(bytes: Uint8Array): number {
   let valid = 0;

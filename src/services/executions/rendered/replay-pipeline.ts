@@ -78,7 +78,7 @@ function freshNames({ context, loop }: Command, step: ProgramStep, iteration: nu
     ...(parent !== undefined && { parent }),
     written: {},
   };
-  // Iterations of one command see what others of it have written, in an order that no event tells.
+  // Iterations of one command see each other's assignments, in an order that the events do not record.
   if (loop.items.length > 1) {
     for (const name of variablesOf(step)) setOwn(names.pending, name, notKnown(`${name}, which iterations write`));
   }
