@@ -41,7 +41,7 @@ const TABLE = {
   },
   adapters: {
     folders: ["schema", "ports", "platform", "repositories"],
-    packages: ["valibot", "nats", "undici", "aws4fetch", "jose"],
+    packages: ["valibot", "nats", "undici", "aws4fetch", "jose", "openid-client"],
     node: "any",
   },
   tools: {
@@ -85,7 +85,7 @@ const TABLE = {
       "testing",
       "roles",
     ],
-    packages: ["valibot"],
+    packages: ["valibot", "openid-client"],
     node: "any",
   },
 };

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from "jose";
 import * as v from "valibot";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
-import { discoverProvider } from "./oidc-discovery.ts";
+import { ALGORITHMS, CLOCK_TOLERANCE_SECONDS, discoverProvider } from "./openid.ts";
 
 /** Who an ID token speaks of. */
 export interface Identity {
@@ -41,10 +41,6 @@ export interface IdTokenDeps {
   now(): number;
 }
 
-/** Asymmetric ones: who can check a token must not be able to make one. */
-const ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
-/** How far the provider's clock may be off, seconds. */
-const CLOCK_TOLERANCE_SECONDS = 30;
 /** Longest token; real ones have some 2 kB. */
 const TOKEN_CHARS_MAX = 16_384;
 const FETCH_MS = 5_000;
@@ -112,7 +108,12 @@ async function discover(domain: string, audience: string | undefined, deps: IdTo
   if (audience === undefined) {
     throw new FlowError("INVALID_SETTING", `Logins with ${domain} need FLOW_IDP_AUDIENCE: whom its tokens are for`);
   }
-  const { issuer, jwksUri } = await discoverProvider(`https://${domain}`, deps.fetch);
+  const { issuer, jwksUri } = await discoverProvider(
+    `https://${domain}`,
+    audience,
+    deps.fetch,
+    "is it in FLOW_IDP_DOMAINS by mistake?",
+  );
   return { issuer, jwksUri, audience };
 }
 

@@ -1,7 +1,7 @@
-import * as v from "valibot";
+import { genericGrantRequest } from "openid-client";
 import type { AuthorizationCode } from "../../schema/api/gateway.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
-import { discoverProvider } from "./oidc-discovery.ts";
+import { CLOCK_TOLERANCE_SECONDS, discoverProvider, exchangeFailure, publicClient } from "./openid.ts";
 
 /** A provider at which people log in with a browser. */
 export interface LoginProvider {
@@ -57,7 +57,6 @@ export interface LoginProviders {
   exchange(domain: string, code: AuthorizationCode): Promise<string>;
 }
 
-const EXCHANGE_MS = 10_000;
 /** A provider's pages are looked up again after this. */
 const FOUND_AGE_MS = 3_600_000;
 /** Who does not answer is asked again after this, however many look at the page. */
@@ -120,45 +119,26 @@ async function openProvider(
     return { ...known, issuer, authorizationEndpoint, tokenEndpoint };
   }
   const issuer = set?.issuer.replace(/\/$/, "") ?? `https://${domain}`;
-  const { authorizationEndpoint, tokenEndpoint, ...told } = await discoverProvider(issuer, fetch);
+  const { authorizationEndpoint, tokenEndpoint, ...told } = await discoverProvider(
+    issuer,
+    clientId,
+    fetch,
+    "check FLOW_IDP_DOMAINS and FLOW_IDP_CONFIG",
+  );
   if (authorizationEndpoint === undefined || tokenEndpoint === undefined)
     throw new FlowError("UNAVAILABLE", `${issuer} has no page to log in at: it names none in its discovery document`);
   return { ...known, issuer: told.issuer, authorizationEndpoint, tokenEndpoint };
 }
 
-const Tokens = v.object({ id_token: v.string() });
-const Refusal = v.object({ error: v.string(), error_description: v.exactOptional(v.string()) });
-
+/** The ID token for a code. The page keeps what the redirect told of its issuer (RFC 9207), and checks it there. */
 async function tokenFor(provider: LoginProvider, code: AuthorizationCode, fetcher: typeof fetch): Promise<string> {
-  const { tokenEndpoint, clientId, issuer } = provider;
-  const body = new URLSearchParams({
-    grant_type: "authorization_code",
-    code: code.code,
-    redirect_uri: code.redirectUri,
-    client_id: clientId,
-    code_verifier: code.codeVerifier,
-  });
-  const answer = await sent(tokenEndpoint, body, fetcher);
-  const tokens = v.safeParse(Tokens, answer.body);
-  if (answer.ok && tokens.success) return tokens.output.id_token;
-  const refusal = v.safeParse(Refusal, answer.body);
-  const { error, error_description } = refusal.success ? refusal.output : { error: "it gave no ID token" };
-  const why = (error_description ?? error).slice(0, 300);
-  throw new FlowError("UNAUTHENTICATED", `${issuer} refused the login: ${why}; log in again`);
-}
-
-async function sent(
-  url: string,
-  body: URLSearchParams,
-  fetcher: typeof fetch,
-): Promise<{ ok: boolean; body: unknown }> {
-  const headers = { accept: "application/json" };
-  const signal = AbortSignal.timeout(EXCHANGE_MS);
-  try {
-    const answer = await fetcher(url, { method: "POST", body, headers, redirect: "error", signal });
-    return { ok: answer.ok, body: await answer.json() };
-  } catch (cause) {
-    const what = `The identity provider does not exchange codes at ${url}`;
-    throw new FlowError("UNAVAILABLE", `${what}: ${messageOf(cause)}`, { cause });
-  }
+  const client = publicClient(provider, provider.clientId, CLOCK_TOLERANCE_SECONDS, fetcher);
+  const parameters = { code: code.code, redirect_uri: code.redirectUri, code_verifier: code.codeVerifier };
+  const { id_token: token } = await genericGrantRequest(client, "authorization_code", parameters).catch(
+    (error: unknown) => {
+      throw exchangeFailure(error, provider.issuer, provider.tokenEndpoint);
+    },
+  );
+  if (token !== undefined) return token;
+  throw new FlowError("UNAUTHENTICATED", `${provider.issuer} refused the login: it gave no ID token; log in again`);
 }

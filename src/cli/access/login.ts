@@ -1,3 +1,4 @@
+import * as v from "valibot";
 import { parsePort, parseServerUrl } from "../../platform/config/address.ts";
 import { type Config, loadConfig } from "../../platform/config/config.ts";
 import { LoginAnswer, type LoginBody } from "../../schema/api/gateway.ts";
@@ -7,7 +8,6 @@ import { callServer } from "../server/client.ts";
 import { isToken, writeContexts } from "../server/contexts.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
 import { readTextOption } from "../terminal/text-file.ts";
-import { readIdToken } from "./id-token.ts";
 import { environmentOverride, type LoginTarget, loginTarget } from "./login-context.ts";
 import { logInAtProvider } from "./provider-login.ts";
 
@@ -78,7 +78,7 @@ async function obtainIdToken(input: CliInput, config: Config, { context }: Login
     const what = given === undefined ? "--id-token-file" : "--id-token";
     const token = given ?? (await readTextOption(file ?? "", what, io)).trim();
     // A new token may come from another provider than the last one: what it says itself comes first.
-    const domain = textOption(options, "domain") ?? readIdToken(token, what).issuerHost;
+    const domain = textOption(options, "domain") ?? issuerHost(token, what);
     return { token, domain };
   }
   const clientId = config.idpClientId;
@@ -101,3 +101,26 @@ async function obtainIdToken(input: CliInput, config: Config, { context }: Login
 const HOW_TO_LOG_IN = `'flow login' needs an ID token of your identity provider:
   --id-token-file FILE      from a file; - reads a pipe
   FLOW_IDP_CLIENT_ID=…      or from the provider itself, in a browser: the id under which flow is registered there`;
+
+const Claims = v.object({ iss: v.pipe(v.string(), v.url()) });
+
+/**
+ * Host (and port) of an ID token's issuer: the domain in a gateway's settings by default. Verifies nothing: the gateway does that.
+ * `what` is the token's source, for the error. Throws `FlowError` INVALID_INPUT for any other text, which the message does not
+ * quote.
+ */
+function issuerHost(token: string, what: string): string {
+  const [, payload, ...rest] = token.split(".");
+  const claims = rest.length === 1 ? v.safeParse(Claims, parse(payload ?? "")) : undefined;
+  if (claims?.success === true) return new URL(claims.output.iss).host;
+  const hint = "an ID token has three parts between dots, and names its issuer";
+  throw new FlowError("INVALID_INPUT", `${what} holds no ID token: ${hint}. An access token is not an ID token`);
+}
+
+function parse(payload: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}

@@ -5,32 +5,32 @@ import { FlowError, messageOf } from "../../schema/words/errors.ts";
 /** An address of this machine to which a browser comes back from its login (RFC 8252, section 7.3). */
 export interface LoopbackRedirect {
   url: string;
-  /** What the provider gave the browser. Rejects with `FlowError` UNAUTHENTICATED where it refused the login. */
-  code: Promise<string>;
+  /** The address, with its code, to which the browser came back. Rejects with `FlowError` UNAUTHENTICATED for a refused login. */
+  answer: Promise<URL>;
   close(): Promise<void>;
 }
 
-/** What a browser that comes back must bring: `state` of this very login, and the issuer where it says one (RFC 9207). */
+/** What a browser that comes back must bring: `state` of this very login, and the issuer where the provider names it (RFC 9207). */
 export interface ExpectedRedirect {
   port: number;
   state: string;
-  issuer: string;
+  provider: { issuer: string; namesIssuer: boolean };
 }
 
 /** Waits for one browser. Throws `FlowError` INVALID_SETTING when the port cannot be had. */
 export async function startRedirect(expected: ExpectedRedirect): Promise<LoopbackRedirect> {
-  let resolve = (_code: string) => {};
+  let resolve = (_answer: URL) => {};
   let reject = (_error: FlowError) => {};
-  const code = new Promise<string>((...settle) => {
+  const came = new Promise<URL>((...settle) => {
     [resolve, reject] = settle;
   });
   // The caller may have stopped waiting.
-  code.catch(() => {});
+  came.catch(() => {});
   const server = createServer((request, response) => {
-    const outcome = outcomeOf(request, expected);
+    const outcome = outcomeOf(request, expected, (server.address() as AddressInfo).port);
     // The browser gets its answer before the wait, and with it this server, ends.
     response.once("close", () => {
-      if ("code" in outcome) resolve(outcome.code);
+      if ("answer" in outcome) resolve(outcome.answer);
       else if ("refused" in outcome) reject(new FlowError("UNAUTHENTICATED", outcome.refused));
     });
     answer(response, outcome);
@@ -46,7 +46,7 @@ export async function startRedirect(expected: ExpectedRedirect): Promise<Loopbac
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/callback`,
-    code,
+    answer: came,
     close: () =>
       new Promise((closed) => {
         server.close(() => closed());
@@ -56,17 +56,22 @@ export async function startRedirect(expected: ExpectedRedirect): Promise<Loopbac
   };
 }
 
-type Outcome = { code: string } | { refused: string } | { status: 400 | 404; text: string };
+type Outcome = { answer: URL } | { refused: string } | { status: 400 | 404; text: string };
 
-function outcomeOf({ method, url = "/" }: IncomingMessage, { state, issuer }: ExpectedRedirect): Outcome {
-  const { pathname, searchParams } = new URL(url, "http://127.0.0.1");
+function outcomeOf(
+  { method, url = "/" }: IncomingMessage,
+  { state, provider }: ExpectedRedirect,
+  port: number,
+): Outcome {
+  const { pathname, search, searchParams } = new URL(url, "http://127.0.0.1");
   if (method !== "GET" || pathname !== "/callback") return { status: 404, text: "There is nothing here." };
   // Any page can send a browser here; without this login's state it is not ours, and the wait continues.
   if (searchParams.get("state") !== state) return { status: 400, text: "This is not the login that flow waits for." };
   const from = searchParams.get("iss");
-  if (from !== null && from !== issuer) return { status: 400, text: "This answer is of another provider." };
+  if (from === null ? provider.namesIssuer : from !== provider.issuer)
+    return { status: 400, text: "This answer is of another provider." };
   const code = searchParams.get("code");
-  if (code !== null && code !== "") return { code };
+  if (code !== null && code !== "") return { answer: new URL(`http://127.0.0.1:${port}${pathname}${search}`) };
   const why = searchParams.get("error_description") ?? searchParams.get("error") ?? "it gave no reason";
   return { refused: `The identity provider refused the login: ${why.slice(0, 500)}` };
 }
@@ -74,7 +79,7 @@ function outcomeOf({ method, url = "/" }: IncomingMessage, { state, issuer }: Ex
 /** Plain text: nothing from the address is shown as a page. */
 function answer(response: ServerResponse, outcome: Outcome): void {
   const [status, text] =
-    "code" in outcome
+    "answer" in outcome
       ? [200, "Thank you. The rest happens in the terminal; this page can be closed."]
       : "refused" in outcome
         ? [200, "The login was refused. The terminal says more; this page can be closed."]

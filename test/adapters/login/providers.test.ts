@@ -14,6 +14,14 @@ const DISCOVERY = {
 };
 const CODE = { code: "c-1", codeVerifier: "v".repeat(43), redirectUri: "https://flow.example.com/login", nonce: "n" };
 
+/** An ID token as far as the exchange looks at one: signatures are checked by `id-tokens`. */
+function idToken(claims: object = {}, alg = "ES256"): string {
+  const now = Math.floor(Date.now() / 1_000);
+  const all = { iss: DISCOVERY.issuer, aud: "page", sub: "ada", iat: now, exp: now + 60, ...claims };
+  const [head, body] = [{ alg }, all].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
+  return `${head}.${body}.c2ln`;
+}
+
 function setup(answer: (url: string) => Response | Promise<Response>, settings: Partial<LoginProviderSettings> = {}) {
   const asked: { url: string; body: string }[] = [];
   const time = { now: 0 };
@@ -94,10 +102,11 @@ for (const [what, answer, says] of [
 }
 
 test("a code is exchanged with its verifier, at the provider of its domain alone", async () => {
+  const token = idToken();
   const { providers, asked } = setup((url) =>
-    Response.json(url.endsWith("/token") ? { id_token: "a.b.c", access_token: "x" } : DISCOVERY),
+    Response.json(url.endsWith("/token") ? { id_token: token, access_token: "x", token_type: "Bearer" } : DISCOVERY),
   );
-  assert.equal(await providers.exchange(" IDP.example ", CODE), "a.b.c");
+  assert.equal(await providers.exchange(" IDP.example ", CODE), token);
   const { url, body } = asked[1] ?? { url: "", body: "" };
   assert.equal(url, "https://idp.example/token");
   assert.deepEqual(Object.fromEntries(new URLSearchParams(body)), {
@@ -125,7 +134,12 @@ for (const [what, answer, code, says] of [
     "UNAUTHENTICATED",
     /refused the login: code was used/,
   ],
-  ["gives no ID token", () => Response.json({ access_token: "x" }), "UNAUTHENTICATED", /gave no ID token/],
+  [
+    "gives no ID token",
+    () => Response.json({ access_token: "x", token_type: "Bearer" }),
+    "UNAUTHENTICATED",
+    /gave no ID token/,
+  ],
   ["answers with a page", () => new Response("<html>"), "UNAVAILABLE", /does not exchange codes/],
   ["does not answer", () => Promise.reject(new Error("away")), "UNAVAILABLE", /does not exchange codes.*away/],
 ] as const) {
@@ -134,3 +148,23 @@ for (const [what, answer, code, says] of [
     await assert.rejects(providers.exchange("idp.example", CODE), { code, message: says });
   });
 }
+
+for (const [what, claims] of [
+  ["another provider", { iss: "https://evil.example" }],
+  ["another party", { aud: "other" }],
+  ["another time", { exp: 1_000 }],
+] as const) {
+  test(`an ID token of ${what} is refused at the exchange`, async () => {
+    const answer = { id_token: idToken(claims), access_token: "x", token_type: "Bearer" };
+    const { providers } = setup((url) => Response.json(url.endsWith("/token") ? answer : DISCOVERY));
+    const message = /answered with the token of another login/;
+    await assert.rejects(providers.exchange("idp.example", CODE), { code: "UNAUTHENTICATED", message });
+  });
+}
+
+test("an ID token with a symmetric signature is refused at the exchange, whatever the provider says it signs with", async () => {
+  const answer = { id_token: idToken({}, "HS256"), access_token: "x", token_type: "Bearer" };
+  const discovery = { ...DISCOVERY, id_token_signing_alg_values_supported: ["HS256"] };
+  const { providers } = setup((url) => Response.json(url.endsWith("/token") ? answer : discovery));
+  await assert.rejects(providers.exchange("idp.example", CODE), { code: "UNAVAILABLE", message: /exchange codes/ });
+});

@@ -52,6 +52,8 @@ test("an answer without this login's state, or from another provider, is refused
     ["code=forged", 400],
     ["code=forged&state=guessed", 400],
     [`code=forged&state=${state}&iss=https%3A%2F%2Fother.example`, 400],
+    // This provider names itself in every answer (RFC 9207).
+    [`code=forged&state=${state}`, 400],
     ["error=access_denied", 400],
   ] as const) {
     assert.equal((await fetch(`${redirect}?${query}`)).status, status, query);
@@ -67,13 +69,54 @@ test("a forged code with the right state is refused by the provider, and nothing
   const provider = await startProvider(t);
   const { gateway, login } = await setup(t, provider.issuer);
   const address = await addressOf(login);
-  const state = address.searchParams.get("state") ?? "";
-  await fetch(`${address.searchParams.get("redirect_uri") ?? ""}?code=forged&state=${state}`);
+  const query = new URLSearchParams({
+    code: "forged",
+    state: address.searchParams.get("state") ?? "",
+    iss: provider.issuer,
+  });
+  await fetch(`${address.searchParams.get("redirect_uri") ?? ""}?${query}`);
   const { code, stderr } = await login.ended;
   assert.equal(code, 1);
   assert.match(stderr, /refused the login: grant request is invalid/);
   assert.equal(gateway.requests.length, 0);
 });
+
+for (const [what, claims, says] of [
+  ["nonce", { nonce: "other" }, /answered with the token of another login/],
+  ["audience", { aud: "other-app" }, /answered with the token of another login/],
+  ["issuer", { iss: "https://idp.example" }, /answered with the token of another login/],
+  ["time", { exp: 1_000 }, /answered with the token of another login/],
+  ["subject", { sub: 7 }, /does not exchange codes/],
+] as const) {
+  test(`an ID token with another ${what} is not sent to the gateway`, async (t) => {
+    let nonce: string | null = null;
+    const provider = await startHttpServer((request, response) => {
+      const now = Math.floor(Date.now() / 1_000);
+      const good = { iss: provider.origin, aud: CLIENT_ID, sub: "ada", iat: now, exp: now + 60, nonce };
+      const token = [{ alg: "RS256" }, { ...good, ...claims }, "signature"]
+        .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+        .join(".");
+      response.setHeader("content-type", "application/json");
+      const isDiscovery = request.url.startsWith("/.well-known/");
+      const endpoints = {
+        jwks_uri: `${provider.origin}/jwks`,
+        authorization_endpoint: `${provider.origin}/auth`,
+        token_endpoint: `${provider.origin}/token`,
+      };
+      const tokens = { id_token: token, access_token: "x", token_type: "Bearer" };
+      response.end(JSON.stringify(isDiscovery ? { issuer: provider.origin, ...endpoints } : tokens));
+    });
+    t.after(() => provider.close());
+    const { gateway, login } = await setup(t, provider.origin);
+    const { searchParams } = await addressOf(login);
+    nonce = searchParams.get("nonce");
+    await fetch(`${searchParams.get("redirect_uri") ?? ""}?code=c&state=${searchParams.get("state") ?? ""}`);
+    const { code, stderr } = await login.ended;
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, says);
+    assert.equal(gateway.requests.length, 0);
+  });
+}
 
 test("a login refused in the browser is reported on the command line", async (t) => {
   const provider = await startProvider(t);
