@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import type { ServerCall, ServerReply } from "../../src/adapters/server/connection.ts";
+import type { ServerCall } from "../../src/adapters/server/connection.ts";
 import type { RunningEntry } from "../../src/adapters/server/running-table.ts";
 import { resultOf } from "../../src/engine/state/results.ts";
 import { isTerminal } from "../../src/engine/state/state.ts";
 import { commandAnswer } from "../../src/routes/workers/claimed-command.ts";
 import { readBatch } from "../../src/routes/workers/event-batch.ts";
+import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 import type { Orchestrator, ReportOutcome } from "../../src/services/orchestration/orchestrator.ts";
@@ -97,7 +98,8 @@ async function save({ tables, query }: ApiParts, url: URL, json: string): Promis
   const [ref = "", id = "", attempt] = [asked.get("ref") ?? "", asked.get("command_id") ?? "", asked.get("attempt")];
   const saved = await query(async () => tables.saveClaimed(ref, json, id, Number(attempt)));
   if (saved === undefined) throw new FlowError("CONFLICT", `${ref} is another claim's to store`);
-  return { sha256: saved, bytes: json.length };
+  const place = { store: "kv", content_type: "application/json", compression: null, meta: {} };
+  return { status: "ok", ref, sha256: saved, bytes: json.length, expires_at: "2030-01-01T00:00:00.000Z", ...place };
 }
 
 async function load({ tables, query }: ApiParts, url: URL): Promise<unknown> {
@@ -114,8 +116,9 @@ async function execute({ orchestrator, tables, query }: ApiParts, call: ServerCa
   const parentRow =
     parent === undefined ? undefined : await query(async () => tables.store.executions.get(String(parent)));
   if (parentRow !== undefined && parentRow.endedAt !== null) throw new FlowError("CONFLICT", "The parent has ended");
+  const catalogId = idOfPlaybook(path);
   const started = await orchestrator.start({
-    entry: { catalogId: idOfPlaybook(path), path, version: 1 },
+    entry: { catalogId, path, version: 1 },
     input: (body["workload"] ?? {}) as JsonObject,
     idempotency: { caller: "operator", key: call.idempotencyKey ?? "", bodySha256: sha256(call.body ?? "") },
     ...(parentRow !== undefined && {
@@ -123,14 +126,13 @@ async function execute({ orchestrator, tables, query }: ApiParts, call: ServerCa
       rootExecutionId: parentRow.rootExecutionId,
     }),
   });
-  return { execution_id: started.executionId, status: started.status, path };
+  return { execution_id: started.executionId, status: started.status, path, version: 1, catalog_id: catalogId };
 }
 
 async function cancel({ orchestrator, process }: ApiParts, executionId: string): Promise<unknown> {
   const reason = "somebody asked for it";
-  return {
-    verdict: await orchestrator.inject(executionId, { type: "execution.cancelled", at: process.clock.now(), reason }),
-  };
+  await orchestrator.inject(executionId, { type: "execution.cancelled", at: process.clock.now(), reason });
+  return { execution_id: executionId, status: "CANCELLED", children_cancelled: 0 };
 }
 
 /** As `services/executions/await-result` waits, on the virtual clock. */

@@ -1,4 +1,5 @@
-import type { ServerCall, ServerConnection, ServerReply } from "../../src/adapters/server/connection.ts";
+import type { ServerCall, ServerConnection } from "../../src/adapters/server/connection.ts";
+import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Process, World } from "./process.ts";
 

@@ -1,5 +1,5 @@
 import { callUntilAnswered } from "../../src/adapters/server/retry.ts";
-import { isJsonObject } from "../../src/schema/words/json.ts";
+import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../src/schema/routes/executions.ts";
 import { type Answering, connect } from "./network.ts";
 import type { Simulated } from "./playbooks.ts";
 import { startProcess, type World } from "./process.ts";
@@ -33,30 +33,21 @@ export function createOperator(parts: OperatorParts): Operator {
   const interfered = new Set<string>();
   let open = 0;
 
-  const post = async (path: string, body: object, idempotencyKey?: string) => {
-    const key = idempotencyKey === undefined ? {} : { idempotencyKey };
-    const call = {
-      method: "POST",
-      path,
-      body: JSON.stringify(body),
-      timeoutMs: 0,
-      signal: new AbortController().signal,
-    } as const;
-    return await callUntilAnswered(retry, { ...call, ...key });
-  };
+  const limits = { timeoutMs: 0, signal: new AbortController().signal };
+  const cancel = (executionId: string) =>
+    callUntilAnswered(retry, EXECUTION_ROUTES.cancel, { params: { execution_id: executionId }, body: {}, ...limits });
   const disturb = (executionId: string) => {
     interfered.add(executionId);
     clock.after(random.between(0, 20_000), () => {
-      if (random.chance(0.5)) return work(() => post(`/api/executions/${executionId}/cancel`, {}));
+      if (random.chance(0.5)) return work(() => cancel(executionId));
       const row = tables.store.executions.get(executionId);
       // As if its playbook had said so at the start.
       if (row !== undefined) row.deadlineAt = clock.now();
     });
   };
   const start = async (key: string) => {
-    const reply = await post("/api/execute", { path: playbook.path, workload: {} }, key);
-    if (reply.status !== 200 || !isJsonObject(reply.body)) throw new Error(`Not started: ${JSON.stringify(reply)}`);
-    const executionId = String(reply.body["execution_id"]);
+    const input = { body: { path: playbook.path, workload: {} }, idempotencyKey: key, ...limits };
+    const { execution_id: executionId } = await callUntilAnswered(retry, EXECUTE_ROUTES.execute, input);
     started.set(key, executionId);
     if (parts.interferes && random.chance(0.1)) disturb(executionId);
   };

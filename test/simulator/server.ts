@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import type { ServerCall, ServerReply } from "../../src/adapters/server/connection.ts";
+import type { ServerCall } from "../../src/adapters/server/connection.ts";
 import { resultOf } from "../../src/engine/state/results.ts";
 import type { ExecutionState } from "../../src/engine/state/state.ts";
 import { boundedResult } from "../../src/language/views/bounded-result.ts";
+import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Notice } from "../../src/schema/words/notice.ts";
 import { createOrchestrator } from "../../src/services/orchestration/create-orchestrator.ts";

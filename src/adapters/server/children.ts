@@ -1,15 +1,16 @@
 import type { ChildOutcome, ChildRequest, ChildRunner } from "../../ports/children.ts";
+import { WAIT_MS_MAX } from "../../schema/api/executions.ts";
+import type { AnswerOf } from "../../schema/routes/contract.ts";
+import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
+import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
-import { refusal, type ServerConnection, type ServerReply } from "./connection.ts";
+import type { ServerConnection } from "./connection.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
 /** Longest silence of a call that the server answers as soon as it can. */
 const CALL_MS = 30_000;
-/** Longest wait of one request for a child's end: the longest that the server allows. */
-const WAIT_MS = 30_000;
 /** Shortest wait, however many wait. */
 const SHORTEST_WAIT_MS = 1_000;
 /** How long a cancellation is tried before the child is left to itself. */
@@ -42,21 +43,20 @@ export interface ServerChildren {
 export function createServerChildren(parts: ServerChildrenParts): ServerChildren {
   const quick = { ...parts, connection: parts.calls };
   let waiting = 0;
-  /** With more children than connections each waits for a shorter time, so that all get their turn soon. */
-  const waitMs = () => Math.max(SHORTEST_WAIT_MS, Math.floor(WAIT_MS * Math.min(1, parts.connections / waiting)));
+  /* With more children than connections each waits for less, so that none has to wait long for its turn. */
+  const waitMs = () => Math.max(SHORTEST_WAIT_MS, Math.floor(WAIT_MS_MAX * Math.min(1, parts.connections / waiting)));
 
   const outcome = async (executionId: string, step: string | undefined, signal: AbortSignal): Promise<ChildOutcome> => {
     waiting += 1;
     try {
       for (;;) {
-        const query = new URLSearchParams({
-          wait_ms: String(waitMs()),
-          sealed: "true",
-          ...(step !== undefined && { step }),
+        const answer = await callUntilAnswered(parts, EXECUTION_ROUTES.result, {
+          params: { execution_id: executionId },
+          query: { wait_ms: waitMs(), sealed: "true", step },
+          timeoutMs: WAIT_MS_MAX + CALL_MS,
+          signal,
         });
-        const path = `/api/executions/${executionId}/result?${query}`;
-        const reply = await callUntilAnswered(parts, { method: "GET", path, timeoutMs: WAIT_MS + CALL_MS, signal });
-        const ended = endOf(reply);
+        const ended = endOf(answer);
         if (ended !== undefined) return ended;
       }
     } finally {
@@ -86,36 +86,34 @@ async function execute(
   signal: AbortSignal,
 ): Promise<{ executionId: string; path: string }> {
   const { parent, input } = request;
-  const body = {
-    ...(request.path !== undefined && { path: request.path }),
-    ...(request.catalogId !== undefined && { catalog_id: request.catalogId }),
-    ...(request.version !== undefined && { version: request.version }),
-    workload: input,
-    parent_execution_id: parent.execution_id,
-    parent_step: parent.step,
-    ...(parent.iter !== undefined && { parent_iter: parent.iter }),
-    ...(request.returnStep !== undefined && { return_step: request.returnStep }),
-  };
-  const reply = await callUntilAnswered(parts, {
-    method: "POST",
-    path: "/api/execute",
-    body: JSON.stringify(body),
-    idempotencyKey: request.key,
-    ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
-    timeoutMs: CALL_MS,
-    signal,
-  });
-  const answer = reply.status < 300 && isJsonObject(reply.body) ? reply.body : undefined;
-  if (answer === undefined) throw refusedStart(reply, request);
-  const executionId = own(answer, "execution_id");
-  if (typeof executionId !== "string") throw notUnderstood("the start of a sub-playbook");
-  return { executionId, path: String(own(answer, "path") ?? request.path ?? "") };
+  try {
+    const { execution_id: executionId, path } = await callUntilAnswered(parts, EXECUTE_ROUTES.execute, {
+      body: {
+        path: request.path,
+        catalog_id: request.catalogId,
+        version: request.version,
+        workload: input,
+        parent_execution_id: parent.execution_id,
+        parent_step: parent.step,
+        parent_iter: parent.iter,
+        return_step: request.returnStep,
+      },
+      idempotencyKey: request.key,
+      ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+      timeoutMs: CALL_MS,
+      signal,
+    });
+    return { executionId, path };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw refusedStart(error, request);
+  }
 }
 
 /** The server says what it refuses, but of an entry that is missing not which: a task's author needs its name. */
-function refusedStart(reply: ServerReply, { path, catalogId, version }: ChildRequest): FlowError {
-  const error = refusal(reply);
-  if (error.code !== "NOT_FOUND" || !/catalog entry not found/.test(error.message)) return error;
+function refusedStart(error: unknown, { path, catalogId, version }: ChildRequest): unknown {
+  const isMissing = error instanceof FlowError && error.code === "NOT_FOUND";
+  if (!isMissing || !/catalog entry not found/.test(error.message)) return error;
   const what = `${path ?? `with catalog_id ${catalogId}`}${version === undefined ? "" : `@${version}`}`;
   const why = "no callable playbook is registered in the catalog under that name";
   return new FlowError(error.code, `There is no playbook '${what}': ${why}`, { cause: error });
@@ -124,44 +122,23 @@ function refusedStart(reply: ServerReply, { path, catalogId, version }: ChildReq
 const ENDS = ["COMPLETED", "FAILED", "CANCELLED"] as const;
 
 /** What became of the child; undefined while it is open. */
-function endOf(reply: ServerReply): ChildOutcome | undefined {
-  if (reply.status !== 200) throw refusal(reply);
-  const answer: JsonObject = isJsonObject(reply.body) ? reply.body : {};
-  const executionId = own(answer, "execution_id");
-  const status = own(answer, "status");
-  if (typeof executionId !== "string" || typeof status !== "string") throw notUnderstood("the end of a sub-playbook");
+function endOf({ execution_id, path, status, result, error }: AnswerOf<typeof EXECUTION_ROUTES.result>) {
   const end = ENDS.find((name) => name === status);
   if (end === undefined) return undefined;
   return {
-    executionId,
-    path: String(own(answer, "path") ?? ""),
+    executionId: execution_id,
+    path,
     status: end,
     // As the engine of the server keeps them.
-    result: objectOf(own(answer, "result")) as StoredResult | null,
-    error: objectOf(own(answer, "error")) as TaskError | null,
-  };
-}
-
-function objectOf(value: unknown): Json {
-  return isJsonObject(value) ? value : null;
+    result: isJsonObject(result) ? (result as JsonObject as StoredResult) : null,
+    error: error as TaskError | null,
+  } satisfies ChildOutcome;
 }
 
 /** No task waits for it: the task ended with its time-out already, or with its execution, whose children the server ends. */
 function cancel(parts: RetryParts, executionId: string, why: unknown): void {
   const reason = why instanceof FlowError ? why.message.slice(0, 1_000) : "the task that called it was stopped";
-  const call = {
-    method: "POST",
-    path: `/api/executions/${executionId}/cancel`,
-    body: JSON.stringify({ reason }),
-    timeoutMs: CALL_MS,
-    signal: AbortSignal.timeout(CANCEL_MS),
-  } as const;
-  callUntilAnswered(parts, call).catch(() => undefined);
-}
-
-function notUnderstood(what: string): FlowError {
-  return new FlowError(
-    "SERVER_UNREACHABLE",
-    `The server did not answer as expected about ${what}; is it of this version?`,
-  );
+  const params = { execution_id: executionId };
+  const limits = { timeoutMs: CALL_MS, signal: AbortSignal.timeout(CANCEL_MS) };
+  callUntilAnswered(parts, EXECUTION_ROUTES.cancel, { params, body: { reason }, ...limits }).catch(() => undefined);
 }

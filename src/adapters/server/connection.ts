@@ -1,15 +1,13 @@
 import { Pool } from "undici";
 import type { Secret } from "../../platform/crypto/secret.ts";
-import { ERROR_STATUS, type ErrorCode, FlowError, messageOf } from "../../schema/words/errors.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
+import { answerOf, parseReply, type ServerReply, transportReason } from "../../schema/routes/answer.ts";
+import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
+import { type RouteInput, type RouteRequest, requestOf } from "../../schema/routes/request.ts";
+import { FlowError } from "../../schema/words/errors.ts";
+import { isJsonObject, own } from "../../schema/words/json.ts";
 
-/** One call of the server's API. */
-export interface ServerCall {
-  method: "GET" | "POST" | "PUT";
-  /** Below the server's address, with its query. */
-  path: string;
-  /** JSON text. */
-  body?: string;
+/** How a route is called, besides what its contract says. */
+export interface CallOptions {
   idempotencyKey?: string;
   traceparent?: string;
   /** In whose name: the session of a user, by a gateway. */
@@ -19,13 +17,8 @@ export interface ServerCall {
   signal: AbortSignal;
 }
 
-/** What the server answered, whatever its status. */
-export interface ServerReply {
-  status: number;
-  /** Undefined for invalid JSON. */
-  body: Json | undefined;
-  retryAfterMs?: number;
-}
+/** One call of the server's API, as it travels. */
+export interface ServerCall extends RouteRequest, CallOptions {}
 
 /** Calls to one server over connections that are kept. */
 export interface ServerConnection {
@@ -84,13 +77,42 @@ export function connectServer({ url, token, connections, connectMs = CONNECT_MS 
         });
         const text = await answer.body.text();
         const retryAfterMs = seconds(answer.headers["retry-after"]);
-        return { status: answer.statusCode, body: parse(text), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+        return {
+          status: answer.statusCode,
+          body: parseReply(text),
+          ...(retryAfterMs !== undefined && { retryAfterMs }),
+        };
       } catch (cause) {
         signal.throwIfAborted();
-        throw new FlowError("SERVER_UNREACHABLE", `The server at ${url} did not answer: ${reason(cause)}`, { cause });
+        throw new FlowError("SERVER_UNREACHABLE", `The server at ${url} did not answer: ${transportReason(cause)}`, {
+          cause,
+        });
       }
     },
     close: () => pool.destroy(),
+  };
+}
+
+/** Calls a route once. Throws `FlowError` as `answerOf` and {@link ServerConnection.call} do, and the signal's reason. */
+export async function callServer<C extends RouteContract>(
+  connection: ServerConnection,
+  contract: C,
+  input: RouteInput<C> & CallOptions,
+): Promise<AnswerOf<C>> {
+  const request = requestOf(contract, input);
+  return answerOf(contract, request, await connection.call(serverCall(request, input)));
+}
+
+/** The request with what the transport needs. */
+export function serverCall(request: RouteRequest, options: CallOptions): ServerCall {
+  const { idempotencyKey, traceparent, session, timeoutMs, signal } = options;
+  return {
+    ...request,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+    ...(traceparent !== undefined && { traceparent }),
+    ...(session !== undefined && { session }),
+    timeoutMs,
+    signal,
   };
 }
 
@@ -107,40 +129,7 @@ export function isUnavailable({ status, body }: ServerReply): boolean {
   return status >= 500 || (status < 400 && body === undefined);
 }
 
-/** What the server's error says, or what can be said without it. */
-export function refusal({ status, body }: ServerReply): FlowError {
-  const fields: JsonObject = isJsonObject(body) ? body : {};
-  const error = own(fields, "error");
-  const code = own(fields, "code");
-  const detail = own(fields, "detail") as Json | undefined;
-  const message = typeof error === "string" ? error : `The server answered with status ${status}`;
-  const known = typeof code === "string" && Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : fallback(status);
-  return new FlowError(known, message, detail === undefined ? {} : { detail });
-}
-
-function fallback(status: number): ErrorCode {
-  if (status === 404) return "NOT_FOUND";
-  if (status === 409) return "CONFLICT";
-  if (status === 413) return "TOO_LARGE";
-  return status >= 500 ? "UNAVAILABLE" : "INVALID_INPUT";
-}
-
-function parse(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
-}
-
-/** `Retry-After` in seconds; flow's servers never send the other form, a date. */
+/** `Retry-After` in its form of seconds; the other one, a date, is used by no server of ours. */
 function seconds(header: string | string[] | undefined): number | undefined {
   return typeof header === "string" && /^\d{1,5}$/.test(header) ? Number(header) * 1_000 : undefined;
-}
-
-/** The innermost cause says what happened: `connect ECONNREFUSED 127.0.0.1:8082`. */
-function reason(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause);
-  if (cause instanceof AggregateError && cause.errors.length > 0) return messageOf(cause.errors[0]);
-  return cause.cause instanceof Error ? reason(cause.cause) : cause.message;
 }

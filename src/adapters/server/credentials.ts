@@ -1,7 +1,7 @@
 import type { CredentialSource } from "../../ports/credentials.ts";
+import { isRefusal } from "../../schema/routes/answer.ts";
+import { CREDENTIAL_ROUTES } from "../../schema/routes/credentials.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { isJsonObject, own } from "../../schema/words/json.ts";
-import { refusal } from "./connection.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
 /** Longest silence of the server: a credential is small. */
@@ -15,23 +15,16 @@ const CALL_MS = 10_000;
 export function createServerCredentials(parts: RetryParts, signal: AbortSignal): CredentialSource {
   return {
     async find(name, executionId) {
-      // The routes know no such name: an empty one would be the list, these two would leave the folder.
-      if (name === "" || name === "." || name === "..") return undefined;
-      const use = executionId === undefined ? "" : `&execution_id=${encodeURIComponent(executionId)}`;
-      const path = `/api/credentials/${encodeURIComponent(wellFormed(name))}?include_data=true${use}`;
-      const reply = await callUntilAnswered(parts, { method: "GET", path, timeoutMs: CALL_MS, signal });
-      if (reply.status === 404) return undefined;
-      if (reply.status !== 200) throw refusal(reply);
-      const body = isJsonObject(reply.body) ? reply.body : {};
-      const [type, data, called] = [own(body, "type"), own(body, "data"), own(body, "name")];
-      if (typeof type === "string" && typeof called === "string" && isJsonObject(data))
-        return { name: called, type, data };
+      const query = { include_data: "true", execution_id: executionId } as const;
+      const input = { params: { identifier: name }, query, timeoutMs: CALL_MS, signal };
+      const found = await callUntilAnswered(parts, CREDENTIAL_ROUTES.read, input).catch((error: unknown) => {
+        if (isRefusal(error, 404)) return undefined;
+        throw error;
+      });
+      if (found === undefined) return undefined;
+      const { name: called, type, data } = found;
+      if (data !== undefined) return { name: called, type, data };
       throw new FlowError("INVALID_INPUT", `The server's credential '${name}' has no data; is it of this version?`);
     },
   };
-}
-
-/** Half a character cannot be part of an address, nor of a name. */
-function wellFormed(name: string): string {
-  return name.replace(/\p{Surrogate}/gu, "\ufffd");
 }

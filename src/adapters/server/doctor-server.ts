@@ -1,8 +1,12 @@
-import * as v from "valibot";
 import type { Secret } from "../../platform/crypto/secret.ts";
-import { Diagnosis, SweepAnswer } from "../../schema/api/doctor.ts";
+import { isRefusal } from "../../schema/routes/answer.ts";
+import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
+import { DOCTOR_ADMIN_ROUTES } from "../../schema/routes/doctor.ts";
+import type { RouteInput } from "../../schema/routes/request.ts";
+import { HEALTH_ROUTES } from "../../schema/routes/system.ts";
+import { WORKER_ROUTES } from "../../schema/routes/workers.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { connectServer, refusal, type ServerReply } from "./connection.ts";
+import { callServer, connectServer } from "./connection.ts";
 
 /** A health check that takes longer says that the server hangs. */
 const HEALTH_MS = 5_000;
@@ -16,34 +20,43 @@ const WORK_MS = 60_000;
  */
 export function openDoctorServer(url: string, token: Secret | undefined) {
   const connection = connectServer({ url, token, connections: 2 });
-  const ask = (method: "GET" | "POST", path: string, timeoutMs: number, signal: AbortSignal) => {
+  const ask = async <C extends RouteContract>(
+    contract: C,
+    input: RouteInput<C> & { signal: AbortSignal },
+    timeoutMs: number,
+  ): Promise<AnswerOf<C>> => {
+    const { signal } = input;
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const call = { method, path, timeoutMs, signal: limited, ...(method === "POST" && { body: "{}" }) };
-    return connection.call(call).catch((error: unknown) => {
-      if (!limited.aborted || signal.aborted) throw error;
-      const why = `${method} ${path} was not answered within ${timeoutMs / 1_000} s`;
+    try {
+      return await callServer(connection, contract, { ...input, timeoutMs, signal: limited });
+    } catch (error) {
+      if (!limited.aborted || signal.aborted) throw explained(error);
+      const why = `${contract.method.toUpperCase()} ${contract.path} was not answered within ${timeoutMs / 1_000} s`;
       throw new FlowError("SERVER_UNREACHABLE", `The server at ${url} hangs: ${why}`, { cause: error });
-    });
+    }
   };
   return {
     url,
     async health(signal: AbortSignal) {
-      expectOk(await ask("GET", "/api/health", HEALTH_MS, signal));
+      await ask(HEALTH_ROUTES.health, { signal }, HEALTH_MS);
     },
     async database(signal: AbortSignal) {
-      expectOk(await ask("GET", "/api/worker/pools?limit=1", HEALTH_MS, signal));
+      await ask(WORKER_ROUTES.pools, { query: { limit: 1 }, signal }, HEALTH_MS);
     },
     async diagnosis(staleSeconds: number | undefined, signal: AbortSignal) {
-      const query = staleSeconds === undefined ? "" : `?stale_seconds=${decimals(staleSeconds)}`;
-      const reply = await ask("GET", `/api/admin/diagnosis${query}`, WORK_MS, signal);
-      return reply.status === 404 ? undefined : parsed(Diagnosis, reply, url);
+      const query = { stale_seconds: staleSeconds === undefined ? undefined : decimals(staleSeconds) };
+      return await ask(DOCTOR_ADMIN_ROUTES.diagnosis, { query, signal }, WORK_MS).catch(absent);
     },
     async sweep(signal: AbortSignal) {
-      const reply = await ask("POST", "/api/admin/command_reaper/sweep", WORK_MS, signal);
-      return reply.status === 404 ? undefined : parsed(SweepAnswer, reply, url);
+      return await ask(DOCTOR_ADMIN_ROUTES.sweep, { signal }, WORK_MS).catch(absent);
     },
     close: () => connection.close(),
   };
+}
+
+/** An older server does not have the route. */
+function absent(error: unknown): undefined {
+  if (!isRefusal(error, 404)) throw error;
 }
 
 /** As the query takes it: no exponent, three digits of a fraction. */
@@ -51,20 +64,8 @@ function decimals(seconds: number): string {
   return seconds.toFixed(3).replace(/\.?0+$/, "");
 }
 
-function expectOk(reply: ServerReply): void {
-  if (reply.status !== 200) throw explained(reply);
-}
-
-function parsed<S extends v.GenericSchema>(schema: S, reply: ServerReply, url: string): v.InferOutput<S> {
-  expectOk(reply);
-  const result = v.safeParse(schema, reply.body);
-  if (result.success) return result.output;
-  throw new FlowError("SERVER_UNREACHABLE", `What answers at ${url} is no flow server of this version`);
-}
-
-function explained(reply: ServerReply): FlowError {
-  const refused = refusal(reply);
-  if (reply.status !== 401 && reply.status !== 403) return refused;
+function explained(error: unknown): unknown {
+  if (!isRefusal(error, 401) && !isRefusal(error, 403)) return error;
   const hint = "The doctor needs the operator's token: FLOW_SERVER_TOKEN";
-  return new FlowError(refused.code, `The server refused the doctor: ${refused.message}. ${hint}`);
+  return new FlowError(error.code, `The server refused the doctor: ${error.message}. ${hint}`);
 }

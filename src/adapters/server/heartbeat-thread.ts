@@ -1,4 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
+import type { WORKER_ROUTES } from "../../schema/routes/workers.ts";
 import { moment } from "../system-clock.ts";
 import type { HeartbeatNews, HeartbeatOrder, HeartbeatStart } from "./heartbeat.ts";
 import { type RunningEntry, readRunningTable } from "./running-table.ts";
@@ -21,6 +22,15 @@ const WAIT_MS_MAX = 30_000;
 const NEWS_MS = 100;
 /** Delays between two tries: doubling from 0.2 s, less a random half; never more than the interval. */
 const FIRST_MS = 200;
+
+type Call = "register" | "heartbeat" | "deregister";
+
+/** Of the contracts the types alone: their schemas would be loaded into each thread, for three short answers. */
+const PATHS: { readonly [Name in Call]: (typeof WORKER_ROUTES)[Name]["path"] } = {
+  register: "/api/worker/pool/register",
+  heartbeat: "/api/worker/pool/heartbeat",
+  deregister: "/api/worker/pool/deregister",
+};
 
 /** The name is another process's by now. */
 class Replaced extends Error {}
@@ -155,11 +165,11 @@ function refused(status: number): Error {
 }
 
 async function post(
-  call: string,
+  call: Call,
   body: unknown,
   signal = AbortSignal.timeout(CALL_MS),
 ): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(`${url}/api/worker/pool/${call}`, {
+  const response = await fetch(`${url}${PATHS[call]}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
     body: JSON.stringify(body),

@@ -1,15 +1,13 @@
-import type {
-  KeychainForm,
-  KeychainKey,
-  KeychainLookup,
-  KeychainStore,
-  KeychainWrite,
-  LeaseAnswer,
-} from "../../ports/keychain.ts";
-import { LEASE_MESSAGE_MAX, LEASE_MS_MAX, LEASE_WAIT_MS_MAX } from "../../schema/api/keychain.ts";
-import { FlowError } from "../../schema/words/errors.ts";
-import { isJsonObject, type JsonObject, own } from "../../schema/words/json.ts";
-import { refusal, type ServerConnection } from "./connection.ts";
+import type { KeychainLookup, KeychainKey, KeychainStore } from "../../ports/keychain.ts";
+import {
+  type KeychainGetAnswer,
+  LEASE_MESSAGE_MAX,
+  LEASE_MS_MAX,
+  LEASE_WAIT_MS_MAX,
+} from "../../schema/api/keychain.ts";
+import { KEYCHAIN_ROUTES } from "../../schema/routes/keychain.ts";
+import type { RouteInput } from "../../schema/routes/request.ts";
+import type { ServerConnection } from "./connection.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
 /** Longest silence of a call that the server answers as soon as it can. */
@@ -27,107 +25,62 @@ export interface ServerKeychainParts extends RetryParts {
  */
 export function createServerKeychain(parts: ServerKeychainParts, signal: AbortSignal): KeychainStore {
   const waiting = { ...parts, connection: parts.waits };
-  const ask = async (call: { method: "GET" | "POST"; path: string; body?: JsonObject }, waitMs = 0) => {
-    const { method, path, body } = call;
-    const reply = await callUntilAnswered(waitMs > 0 ? waiting : parts, {
-      ...{ method, path, signal, timeoutMs: CALL_MS + waitMs },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    if (reply.status !== 200 || !isJsonObject(reply.body)) throw refusal(reply);
-    return reply.body;
-  };
+  const limits = { timeoutMs: CALL_MS, signal };
   return {
     async get(key) {
-      const query = new URLSearchParams({ scope_type: key.scope, ...executionOf(key) });
-      return foundIn(await ask({ method: "GET", path: `${pathOf(key)}?${query}` }));
+      return foundIn(await callUntilAnswered(parts, KEYCHAIN_ROUTES.get, { ...of(key), query: owner(key), ...limits }));
     },
-    async set(key, entry) {
-      const body = { ...bodyOf(entry), scope_type: key.scope, ...executionOf(key) };
-      return { expiresAt: timeIn(await ask({ method: "POST", path: pathOf(key), body })) };
+    async set(key, { data, credentialType, cacheType, ttlSeconds, autoRenew, renewConfig, schema }) {
+      const entry = {
+        token_data: data,
+        credential_type: credentialType,
+        cache_type: cacheType,
+        auto_renew: autoRenew,
+        ttl_seconds: ttlSeconds,
+        renew_config: renewConfig,
+        schema,
+      };
+      // Renewal and schema are as the playbook's author wrote them: the server says what is wrong with them.
+      const body = { ...entry, ...owner(key) } as RouteInput<typeof KEYCHAIN_ROUTES.set>["body"] & object;
+      const saved = await callUntilAnswered(parts, KEYCHAIN_ROUTES.set, { ...of(key), body, ...limits });
+      return { expiresAt: Date.parse(saved.expires_at) };
     },
     async lease(key, { holder, leaseMs, waitMs }) {
       const wait_ms = Math.min(Math.max(0, Math.round(waitMs)), LEASE_WAIT_MS_MAX);
       const lease_ms = Math.min(Math.max(100, Math.round(leaseMs)), LEASE_MS_MAX);
-      const body = { scope_type: key.scope, ...executionOf(key), holder, lease_ms, wait_ms };
-      return leaseIn(await ask({ method: "POST", path: `${pathOf(key)}/lease`, body }, wait_ms));
+      const body = { ...owner(key), holder, lease_ms, wait_ms };
+      const { status, message = "" } = await callUntilAnswered(wait_ms > 0 ? waiting : parts, KEYCHAIN_ROUTES.lease, {
+        ...{ ...of(key), body, timeoutMs: CALL_MS + wait_ms, signal },
+      });
+      return status === "failed" ? { status, message } : { status };
     },
     async fail(key, holder, message) {
       const failed = message.slice(0, LEASE_MESSAGE_MAX).replace(/\u0000|\p{Surrogate}/gu, "\ufffd");
-      const body = { scope_type: key.scope, ...executionOf(key), holder, failed };
-      await ask({ method: "POST", path: `${pathOf(key)}/lease`, body });
+      const body = { ...owner(key), holder, failed };
+      await callUntilAnswered(parts, KEYCHAIN_ROUTES.lease, { ...of(key), body, ...limits });
     },
   };
 }
 
-function pathOf({ catalogId, name }: KeychainKey): string {
-  return `/api/keychain/${catalogId}/${encodeURIComponent(name)}`;
+function of({ catalogId, name }: KeychainKey) {
+  return { params: { catalog_id: catalogId, keychain_name: name } };
 }
 
-function executionOf({ scope, executionId }: KeychainKey): { execution_id?: string } {
-  return scope === "global" ? {} : { execution_id: executionId };
+function owner({ scope, executionId }: KeychainKey) {
+  return { scope_type: scope, execution_id: scope === "global" ? undefined : executionId };
 }
 
-function bodyOf({
-  data,
-  credentialType,
-  cacheType,
-  ttlSeconds,
-  autoRenew,
-  renewConfig,
-  schema,
-}: KeychainWrite): JsonObject {
-  return {
-    token_data: data,
-    credential_type: credentialType,
-    cache_type: cacheType,
-    auto_renew: autoRenew,
-    ...(ttlSeconds !== undefined && { ttl_seconds: ttlSeconds }),
-    ...(renewConfig !== undefined && { renew_config: renewConfig }),
-    ...(schema !== undefined && { schema }),
-  };
-}
-
-function foundIn(body: JsonObject): KeychainLookup {
-  const status = own(body, "status");
-  const data = own(body, "token_data");
-  const renewConfig = own(body, "renew_config");
+function foundIn(answer: KeychainGetAnswer): KeychainLookup {
+  const { status } = answer;
   if (status === "not_found") return { status };
-  if (status === "success" && isJsonObject(data)) return { status, data, expiresAt: timeIn(body) };
-  if (status === "expired") {
-    const autoRenew = own(body, "auto_renew") === true;
-    const form = formIn(body);
-    return {
-      ...{ status, autoRenew, expiredAt: timeIn(body) },
-      ...(isJsonObject(renewConfig) && { renewConfig }),
-      ...(form !== undefined && { form }),
-    };
-  }
-  throw notUnderstood();
-}
-
-function formIn(body: JsonObject): KeychainForm | undefined {
-  const credentialType = own(body, "credential_type");
-  const cacheType = own(body, "cache_type");
-  const schema = own(body, "schema");
-  if (typeof credentialType !== "string" || (cacheType !== "secret" && cacheType !== "token")) return undefined;
-  return { credentialType, cacheType, ...(isJsonObject(schema) && { schema }) };
-}
-
-function leaseIn(body: JsonObject): LeaseAnswer {
-  const status = own(body, "status");
-  if (status === "granted" || status === "set" || status === "held") return { status };
-  if (status === "failed") return { status, message: String(own(body, "message") ?? "") };
-  throw notUnderstood();
-}
-
-/** `expires_at` in milliseconds since 1970. */
-function timeIn(body: JsonObject): number {
-  const time = Date.parse(String(own(body, "expires_at")));
-  if (Number.isNaN(time)) throw notUnderstood();
-  return time;
-}
-
-function notUnderstood(): FlowError {
-  const why = "This worker does not understand the server's answer about its keychain";
-  return new FlowError("SERVER_UNREACHABLE", `${why}; are both of one version?`);
+  const at = Date.parse(answer.expires_at);
+  if (status === "success") return { status, data: answer.token_data, expiresAt: at };
+  const { auto_renew: autoRenew, renew_config: renewConfig, credential_type: credentialType } = answer;
+  const { cache_type: cacheType, schema } = answer;
+  return {
+    ...{ status, autoRenew, expiredAt: at },
+    ...(renewConfig !== undefined && { renewConfig }),
+    ...(credentialType !== undefined &&
+      cacheType !== undefined && { form: { credentialType, cacheType, ...(schema !== undefined && { schema }) } }),
+  };
 }

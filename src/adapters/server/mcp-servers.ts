@@ -1,7 +1,8 @@
 import type { McpServers } from "../../ports/mcp-servers.ts";
-import { isJsonObject, own } from "../../schema/words/json.ts";
+import { isRefusal } from "../../schema/routes/answer.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import { mcpResourcePaths, readMcpResource } from "../../schema/words/mcp-resource.ts";
-import { refusal } from "./connection.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
 /** Longest silence of the server: a document has 1 MiB at most. */
@@ -14,28 +15,15 @@ const CALL_MS = 10_000;
 export function createServerMcpServers(parts: RetryParts): McpServers {
   return {
     async find(name, _file, signal) {
-      for (const path of mcpResourcePaths(name).filter(isPath)) {
-        const address = path
-          .split("/")
-          .map((segment) => encodeURIComponent(segment.replace(/\p{Surrogate}/gu, "\ufffd")));
-        const reply = await callUntilAnswered(parts, {
-          method: "GET",
-          path: `/api/catalog/resource/${address.join("/")}`,
-          timeoutMs: CALL_MS,
-          signal,
+      for (const path of mcpResourcePaths(name)) {
+        const input = { params: { path }, timeoutMs: CALL_MS, signal };
+        const entry = await callUntilAnswered(parts, CATALOG_ROUTES.resource, input).catch((error: unknown) => {
+          if (isRefusal(error, 404)) return undefined;
+          throw error;
         });
-        if (reply.status === 404) continue;
-        if (reply.status !== 200) throw refusal(reply);
-        const entry = isJsonObject(reply.body) ? reply.body : {};
-        const payload = own(entry, "payload");
-        if (own(entry, "kind") === "mcp" && isJsonObject(payload)) return readMcpResource(path, payload);
+        if (entry?.kind === "mcp") return readMcpResource(path, entry.payload as JsonObject);
       }
       return undefined;
     },
   };
-}
-
-/** What no catalog path can be would be another address. */
-function isPath(path: string): boolean {
-  return path.split("/").every((segment) => segment !== "" && segment !== "." && segment !== "..");
 }

@@ -1,6 +1,8 @@
+import { answerOf, refusalIn, strangeAnswer } from "../../schema/routes/answer.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import { requestOf } from "../../schema/routes/request.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { isJsonObject, own } from "../../schema/words/json.ts";
-import { isUnavailable, refusal, type ServerConnection } from "./connection.ts";
+import { isUnavailable, type ServerConnection } from "./connection.ts";
 
 /** How long a catalog entry may take: a document has 1 MiB at most. */
 const CALL_MS = 30_000;
@@ -20,28 +22,12 @@ export function createEntryReader(
   connection: ServerConnection,
 ): (catalogId: string) => Promise<CatalogEntry | undefined> {
   return async (catalogId) => {
-    const reply = await connection.call({
-      method: "GET",
-      path: `/api/catalog/entries/${encodeURIComponent(catalogId)}`,
-      timeoutMs: CALL_MS,
-      // Not the claim's that asks first: others wait for the same entry.
-      signal: AbortSignal.timeout(2 * CALL_MS),
-    });
+    const request = requestOf(CATALOG_ROUTES.entry, { params: { catalog_id: catalogId } });
+    // Not the signal of the claim that asks first: others wait for the same entry.
+    const reply = await connection.call({ ...request, timeoutMs: CALL_MS, signal: AbortSignal.timeout(2 * CALL_MS) });
     if (reply.status === 404) return undefined;
-    const entry = entryOf(reply.body);
-    if (reply.status === 200 && entry !== undefined) return entry;
-    const error = refusal(reply);
-    if (isUnavailable(reply) || reply.status === 200)
-      throw new FlowError("UNAVAILABLE", error.message, { cause: error });
-    throw error;
+    if (!isUnavailable(reply)) return answerOf(CATALOG_ROUTES.entry, request, reply);
+    const cause = refusalIn(reply) ?? strangeAnswer(request, reply.status);
+    throw new FlowError("UNAVAILABLE", cause.message, { cause });
   };
-}
-
-function entryOf(body: unknown): CatalogEntry | undefined {
-  if (!isJsonObject(body)) return undefined;
-  const path = own(body, "path");
-  const version = own(body, "version");
-  const content = own(body, "content");
-  const isEntry = typeof path === "string" && typeof version === "number" && typeof content === "string";
-  return isEntry ? { path, version, content } : undefined;
 }

@@ -1,20 +1,12 @@
-import type { ResultKeeping, SavedResult, WritableResultStore } from "../../ports/result-store.ts";
-import { FlowError } from "../../schema/words/errors.ts";
-import { isJsonObject, own } from "../../schema/words/json.ts";
-import { refusal, type ServerReply } from "./connection.ts";
+import type { WritableResultStore } from "../../ports/result-store.ts";
+import { isRefusal } from "../../schema/routes/answer.ts";
+import type { RouteInput } from "../../schema/routes/request.ts";
+import { RESULT_ROUTES } from "../../schema/routes/results.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
 /** Longest silence while a result travels. */
 const CALL_MS = 60_000;
-
-/** How the server spells what is said of a payload. */
-const NAMES = [
-  ["scope", "scope"],
-  ["ttl", "ttl"],
-  ["store", "store"],
-  ["compression", "compression"],
-  ["contentType", "content_type"],
-] as const satisfies readonly (readonly [keyof ResultKeeping, string])[];
 
 /** The claim for which results are stored. */
 export interface StoringClaim {
@@ -33,49 +25,30 @@ export function createServerResults(parts: RetryParts, claim: StoringClaim, work
   const { signal } = claim;
   return {
     kind: "kv",
-    async save(ref, json, keeping) {
+    async save(ref, json, keeping = {}) {
       const { command, attempt } = claim.work;
-      const query = new URLSearchParams({ ref, worker, command_id: command.command_id, attempt: String(attempt) });
-      for (const [name, spelt] of NAMES) {
-        const value = keeping?.[name];
-        if (value !== undefined) query.set(spelt, value);
+      const { contentType: content_type, sensitive: _, ...kept } = keeping;
+      const place = { ref, worker, command_id: command.command_id, attempt };
+      // As the author wrote it: the server says what it does not know.
+      const query = { ...place, content_type, ...kept } as RouteInput<typeof RESULT_ROUTES.save>["query"];
+      const input = { query, json, timeoutMs: CALL_MS, signal };
+      try {
+        const saved = await callUntilAnswered(parts, RESULT_ROUTES.save, input);
+        const { sha256, bytes, store, expires_at: expiresAt, compression, meta } = saved;
+        return { sha256, bytes, store, expiresAt, ...(compression !== null && { compression }), meta };
+      } catch (error) {
+        if (!signal.aborted && isRefusal(error, 409)) claim.giveUp("the server refused its result");
+        throw error;
       }
-      const path = `/api/results?${query}`;
-      const reply = await callUntilAnswered(parts, { method: "PUT", path, body: json, timeoutMs: CALL_MS, signal });
-      if (reply.status === 409) claim.giveUp("the server refused its result");
-      return saved(reply);
     },
     async load(ref, reader) {
-      const query = { ref, sealed: "true", ...(reader !== undefined && { execution_id: reader }) };
-      const path = `/api/results/resolve?${new URLSearchParams(query)}`;
-      const reply = await callUntilAnswered(parts, { method: "GET", path, timeoutMs: CALL_MS, signal });
-      if (reply.status === 200 && reply.body !== undefined) return reply.body;
-      throw new FlowError("REFERENCE_NOT_AVAILABLE", refusal(reply).message);
+      const query = { ref, sealed: "true", execution_id: reader } as const;
+      try {
+        return await callUntilAnswered(parts, RESULT_ROUTES.resolveApi, { query, timeoutMs: CALL_MS, signal });
+      } catch (error) {
+        signal.throwIfAborted();
+        throw new FlowError("REFERENCE_NOT_AVAILABLE", messageOf(error), { cause: error });
+      }
     },
-  };
-}
-
-function saved(reply: ServerReply): SavedResult {
-  if (reply.status !== 200 && reply.status !== 201) throw refusal(reply);
-  const body = isJsonObject(reply.body) ? reply.body : {};
-  const sha256 = own(body, "sha256");
-  const bytes = own(body, "bytes");
-  const store = own(body, "store");
-  const expiresAt = own(body, "expires_at");
-  const compression = own(body, "compression");
-  const meta = own(body, "meta");
-  if (typeof sha256 !== "string" || typeof bytes !== "number") {
-    throw new FlowError(
-      "NOT_STORED",
-      "The server stored a result and did not say its checksum; is it of this version?",
-    );
-  }
-  return {
-    sha256,
-    bytes,
-    ...(typeof store === "string" && { store }),
-    ...(typeof expiresAt === "string" && { expiresAt }),
-    ...(typeof compression === "string" && { compression }),
-    ...(isJsonObject(meta) && { meta }),
   };
 }

@@ -1,11 +1,9 @@
-import * as v from "valibot";
 import { untilAborted } from "../../platform/concurrency/until-aborted.ts";
 import { createSealer } from "../../platform/crypto/sealing.ts";
 import type { SealerSource } from "../../ports/sealing.ts";
-import { SealingKeyAnswer } from "../../schema/api/executions.ts";
+import { SEALING_ROUTES } from "../../schema/routes/credentials.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
-import { refusal, type ServerReply } from "./connection.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
 /** Trees whose keys are kept; the least recently used one goes. */
@@ -21,8 +19,16 @@ const CALL_MS = 30_000;
 export function createServerSealing(parts: RetryParts, stopping: AbortSignal): SealerSource {
   const kept = new Map<string, Promise<Sealer>>();
   const ask = async (executionId: string): Promise<Sealer> => {
-    const path = `/api/executions/${executionId}/sealing-key`;
-    return sealerIn(await callUntilAnswered(parts, { method: "GET", path, timeoutMs: CALL_MS, signal: stopping }));
+    const params = { execution_id: executionId };
+    const { keys } = await callUntilAnswered(parts, SEALING_ROUTES.key, {
+      params,
+      timeoutMs: CALL_MS,
+      signal: stopping,
+    });
+    const [first, ...rest] = keys.map(({ id, key }) => ({ id, key: Buffer.from(key, "base64") }));
+    // The schema wants one.
+    if (first === undefined) throw new FlowError("INTERNAL", "There is no key for sealing");
+    return createSealer([first, ...rest]);
   };
   const find = (rootExecutionId: string): Promise<Sealer> => {
     const known = kept.get(rootExecutionId);
@@ -40,18 +46,4 @@ export function createServerSealing(parts: RetryParts, stopping: AbortSignal): S
       return signal === undefined ? await sealer : await untilAborted(sealer, signal);
     },
   };
-}
-
-function sealerIn(reply: ServerReply): Sealer {
-  if (reply.status !== 200) throw refusal(reply);
-  const answer = v.safeParse(SealingKeyAnswer, reply.body);
-  const [first, ...rest] = answer.success ? answer.output.keys : [];
-  if (first === undefined) {
-    throw new FlowError(
-      "SERVER_UNREACHABLE",
-      "The server's keys for sealing are not understood; is it of this version?",
-    );
-  }
-  const keyOf = ({ id, key }: typeof first) => ({ id, key: Buffer.from(key, "base64") });
-  return createSealer([keyOf(first), ...rest.map(keyOf)]);
 }

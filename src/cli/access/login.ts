@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { parsePort, parseServerUrl } from "../../platform/config/address.ts";
 import { type Config, loadConfig } from "../../platform/config/config.ts";
-import { LoginAnswer, type LoginBody } from "../../schema/api/gateway.ts";
+import { GATEWAY_ROUTES } from "../../schema/routes/gateway.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { callServer } from "../server/client.ts";
@@ -23,14 +23,9 @@ export async function logIn(input: CliInput): Promise<number> {
   const config = loadConfig(io.environment);
   const login = await loginTarget(input);
   const { token, domain } = await obtainIdToken(input, config, login);
-  const answer = await callServer(login.target, {
-    method: "POST",
-    path: "/api/auth/login",
-    body: { idp_token: token, idp_domain: domain } satisfies LoginBody,
-    answer: LoginAnswer,
-    signal: io.signal,
-    timeoutMs: LOGIN_MS,
-  });
+  const body = { idp_token: token, idp_domain: domain };
+  const limits = { signal: io.signal, timeoutMs: LOGIN_MS };
+  const answer = await callServer(login.target, GATEWAY_ROUTES.login, { body, ...limits });
   const { user } = answer;
   const expiresAt = inUtc(answer.expires_at);
   if (!isToken(answer.session_token)) throw new FlowError("SERVER_UNREACHABLE", NO_SESSION);

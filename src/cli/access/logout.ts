@@ -1,5 +1,5 @@
-import * as v from "valibot";
 import { createSecret } from "../../platform/crypto/secret.ts";
+import { GATEWAY_ROUTES } from "../../schema/routes/gateway.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
 import { callServer, unreachableReason } from "../server/client.ts";
@@ -32,10 +32,8 @@ export async function logOut(input: CliInput): Promise<number> {
  */
 async function endSession({ target, context }: LoginTarget, token: string, io: CliIo): Promise<void> {
   try {
-    await callServer(
-      { ...target, token: createSecret(token) },
-      { method: "POST", path: "/api/auth/logout", body: {}, answer: v.unknown(), signal: io.signal },
-    );
+    const own = { ...target, token: createSecret(token) };
+    await callServer(own, GATEWAY_ROUTES.logout, { signal: io.signal });
   } catch (error) {
     if (!(error instanceof FlowError) || error.code === "CANCELLED") throw error;
     if (error.code === "UNAUTHENTICATED") return;

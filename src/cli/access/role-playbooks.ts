@@ -1,11 +1,15 @@
 import type { PlaybookRuleItem } from "../../schema/api/roles.ts";
+import { ROLE_ROUTES } from "../../schema/routes/roles.ts";
 import { matchesPattern } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, listOption } from "../command-line/command.ts";
-import { allowPlaybooks, disallowPlaybooks, openApi, type PlaybookRule, readRole } from "../server/access-api.ts";
+import { openServer } from "../server/open-server.ts";
 import { printAnswer } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
 import { plural } from "../terminal/text.ts";
+
+/** A permission on playbooks without its id. */
+type PlaybookRule = Omit<PlaybookRuleItem, "permission_id">;
 
 /** `flow roles allow`: adds a permission on the paths that match one of the patterns and none of the exceptions. */
 export async function allowOnPaths(input: CliInput): Promise<number> {
@@ -18,14 +22,15 @@ export async function allowOnPaths(input: CliInput): Promise<number> {
   const except = listOption(options, "except");
   const [path, ...others] = patterns;
   const isPath = path !== undefined && others.length === 0 && !/[*%]/.test(path);
-  const rule = await allowPlaybooks(await openApi(input), role, {
+  const body: PlaybookRule = {
     playbook_path: isPath ? path : null,
     allow_pattern: isPath ? null : patterns.join("\n"),
     deny_pattern: except.length === 0 ? null : except.join("\n"),
     can_execute: can_execute === true,
     can_view: can_view === true,
     can_modify: can_modify === true,
-  });
+  };
+  const rule = await (await openServer(input)).call(ROLE_ROUTES.allow, { params: { role }, body });
   return printAnswer(
     input,
     rule,
@@ -39,8 +44,8 @@ export async function allowOnPaths(input: CliInput): Promise<number> {
  */
 export async function denyPaths(input: CliInput): Promise<number> {
   const [role = "", ...patterns] = input.arguments;
-  const api = await openApi(input);
-  const { playbooks } = await readRole(api, role);
+  const server = await openServer(input);
+  const { playbooks } = await server.call(ROLE_ROUTES.read, { params: { role } });
   const changed: PlaybookRuleItem[] = [];
   for (const rule of playbooks) {
     const { permission_id, ...kept } = rule;
@@ -51,8 +56,8 @@ export async function denyPaths(input: CliInput): Promise<number> {
       kept.allow_pattern !== null || patterns.some((pattern) => matchesPattern(pattern, kept.playbook_path ?? ""));
     if (added.length === 0 || !applies) continue;
     const narrower: PlaybookRule = { ...kept, deny_pattern: [...before, ...added].join("\n") };
-    changed.push(await allowPlaybooks(api, role, narrower));
-    await disallowPlaybooks(api, role, permission_id);
+    changed.push(await server.call(ROLE_ROUTES.allow, { params: { role }, body: narrower }));
+    await server.call(ROLE_ROUTES.disallow, { params: { role, permission_id } });
   }
   const unchanged = playbooks.length === 0 ? "allows nothing" : "already denies this";
   const change =
@@ -65,8 +70,8 @@ export async function denyPaths(input: CliInput): Promise<number> {
 /** `flow roles disallow`: removes permissions by their ids. */
 export async function disallow(input: CliInput): Promise<number> {
   const [role = "", ...ids] = input.arguments;
-  const api = await openApi(input);
-  for (const id of ids) await disallowPlaybooks(api, role, id);
+  const server = await openServer(input);
+  for (const permission_id of ids) await server.call(ROLE_ROUTES.disallow, { params: { role, permission_id } });
   return printAnswer(input, { removed: ids }, `${plural(ids.length, "permission")} removed from the role '${role}'`);
 }
 

@@ -1,15 +1,8 @@
 import type { RoleItem } from "../../schema/api/roles.ts";
+import { ROLE_ROUTES } from "../../schema/routes/roles.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
-import {
-  changeRole,
-  createRole,
-  deleteRole,
-  listPermissions,
-  listRoles,
-  openApi,
-  readRole,
-} from "../server/access-api.ts";
+import { openServer } from "../server/open-server.ts";
 import { printAnswer, printJson } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, plural } from "../terminal/text.ts";
@@ -36,10 +29,14 @@ function roleOf({ arguments: [role = ""] }: CliInput): string {
   return role;
 }
 
+function named(input: CliInput) {
+  return { params: { role: roleOf(input) } };
+}
+
 async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const api = await openApi(input);
-  const roles = await listRoles(api);
+  const server = await openServer(input);
+  const roles = await server.all(ROLE_ROUTES.list, {}, (page) => page.roles);
   if (options["json"] === true) return printJson(input, { roles });
   writeTable(
     io.stdout,
@@ -52,12 +49,12 @@ async function list(input: CliInput): Promise<number> {
       role.description ?? "",
     ]),
   );
-  io.stderr.write(`${plural(roles.length, "role")} at ${api.target.url}\n`);
+  io.stderr.write(`${plural(roles.length, "role")} at ${server.target.url}\n`);
   return EXIT.ok;
 }
 
 async function show(input: CliInput): Promise<number> {
-  const found = await readRole(await openApi(input), roleOf(input));
+  const found = await (await openServer(input)).call(ROLE_ROUTES.read, named(input));
   if (input.options["json"] === true) return printJson(input, found);
   const { io } = input;
   const status = found.is_active ? "active" : "inactive: gives nothing";
@@ -75,7 +72,7 @@ async function show(input: CliInput): Promise<number> {
 }
 
 async function permissions(input: CliInput): Promise<number> {
-  const found = await listPermissions(await openApi(input));
+  const found = await (await openServer(input)).all(ROLE_ROUTES.permissions, {}, (page) => page.permissions);
   if (input.options["json"] === true) return printJson(input, { permissions: found });
   const rows = found.map(({ name, description }) => [name, description]);
   writeTable(input.io.stdout, ["PERMISSION", "GIVES"], rows);
@@ -83,19 +80,18 @@ async function permissions(input: CliInput): Promise<number> {
 }
 
 async function create(input: CliInput): Promise<number> {
-  const description = textOption(input.options, "description");
-  const body = { name: roleOf(input), ...(description !== undefined && { description }) };
-  const made = await createRole(await openApi(input), body);
+  const body = { name: roleOf(input), description: textOption(input.options, "description") };
+  const made = await (await openServer(input)).call(ROLE_ROUTES.add, { body });
   return printAnswer(input, made, `The role '${made.name}' gives nothing yet: use 'flow roles allow' and 'give'`);
 }
 
 async function remove(input: CliInput): Promise<number> {
-  const answer = await deleteRole(await openApi(input), roleOf(input));
+  const answer = await (await openServer(input)).call(ROLE_ROUTES.remove, named(input));
   return printAnswer(input, answer, `The role '${roleOf(input)}' was deleted and taken from its users`);
 }
 
 async function setActive(input: CliInput, is_active: boolean): Promise<number> {
-  const answer = await changeRole(await openApi(input), roleOf(input), { is_active });
+  const answer = await (await openServer(input)).call(ROLE_ROUTES.change, { ...named(input), body: { is_active } });
   const effect = is_active ? "is active again" : "gives nothing until it is activated again";
   return printAnswer(input, answer, `The role '${roleOf(input)}' ${effect}`);
 }
@@ -103,12 +99,13 @@ async function setActive(input: CliInput, is_active: boolean): Promise<number> {
 /** The API sets the whole list: read it, change it, write it. */
 async function changePermissions(input: CliInput, change: "give" | "take"): Promise<number> {
   const [role = "", ...names] = input.arguments;
-  const api = await openApi(input);
-  const before = await readRole(api, role);
+  const server = await openServer(input);
+  const before = await server.call(ROLE_ROUTES.read, { params: { role } });
   const others = before.permissions.filter((name) => !names.includes(name));
   const missing = change === "take" ? names.find((name) => !before.permissions.includes(name)) : undefined;
   if (missing !== undefined) throw new FlowError("NOT_FOUND", `The role '${role}' does not give '${missing}'`);
-  const after = await changeRole(api, role, { permissions: change === "give" ? [...others, ...names] : others });
+  const body = { permissions: change === "give" ? [...others, ...names] : others };
+  const after = await server.call(ROLE_ROUTES.change, { params: { role }, body });
   return printAnswer(input, after, `The role '${role}' gives ${given(after)}`);
 }
 

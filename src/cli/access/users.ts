@@ -1,16 +1,7 @@
 import type { UserItem } from "../../schema/api/users.ts";
+import { LOGIN_SESSION_ROUTES, USER_ROUTES } from "../../schema/routes/users.ts";
 import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
-import {
-  addUser,
-  deleteUser,
-  endSessions,
-  grantRole,
-  listUsers,
-  openApi,
-  readUser,
-  revokeRole,
-  setUserActive,
-} from "../server/access-api.ts";
+import { openServer } from "../server/open-server.ts";
 import { printAnswer, printJson } from "../terminal/print-answer.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, plural } from "../terminal/text.ts";
@@ -22,14 +13,14 @@ export const USER_ACTIONS = {
   add,
   activate: (input) => setActive(input, true, "may log in"),
   deactivate: (input) => setActive(input, false, "is logged out and may not log in"),
-  grant: (input) => changeRoles(input, grantRole),
-  revoke: (input) => changeRoles(input, revokeRole),
+  grant: (input) => changeRoles(input, "grant"),
+  revoke: (input) => changeRoles(input, "revoke"),
   async logout(input) {
-    const ended = await endSessions(await openApi(input), userOf(input));
+    const ended = await (await openServer(input)).call(LOGIN_SESSION_ROUTES.revokeAll, named(input));
     return printAnswer(input, ended, `${plural(ended.revoked, "session")} of ${userOf(input)} ended`);
   },
   async delete(input) {
-    const answer = await deleteUser(await openApi(input), userOf(input));
+    const answer = await (await openServer(input)).call(USER_ROUTES.remove, named(input));
     return printAnswer(input, answer, `${userOf(input)} was deleted, with sessions and roles`);
   },
 } satisfies Record<string, CliAction>;
@@ -39,17 +30,20 @@ function userOf({ arguments: [user = ""] }: CliInput): string {
   return user;
 }
 
+function named(input: CliInput) {
+  return { params: { user: userOf(input) } };
+}
+
 async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const api = await openApi(input);
-  const search = textOption(options, "search");
-  const role = textOption(options, "role");
+  const server = await openServer(input);
   const status = textOption(options, "status");
-  const users = await listUsers(api, {
-    ...(search !== undefined && { q: search }),
-    ...(role !== undefined && { role }),
-    ...(status !== undefined && { is_active: String(status === "active") }),
-  });
+  const query = {
+    q: textOption(options, "search"),
+    role: textOption(options, "role"),
+    is_active: status === undefined ? undefined : status === "active" ? "true" : "false",
+  } as const;
+  const users = await server.all(USER_ROUTES.list, { query }, (page) => page.users);
   if (options["json"] === true) return printJson(input, { users });
   writeTable(
     io.stdout,
@@ -63,33 +57,32 @@ async function list(input: CliInput): Promise<number> {
       user.last_login_at ?? "",
     ]),
   );
-  io.stderr.write(`${plural(users.length, "user")} at ${api.target.url}\n`);
+  io.stderr.write(`${plural(users.length, "user")} at ${server.target.url}\n`);
   return EXIT.ok;
 }
 
 async function add(input: CliInput): Promise<number> {
   const [email = "", ...roles] = input.arguments;
-  const name = textOption(input.options, "name");
-  const added = await addUser(await openApi(input), {
-    email,
-    ...(name !== undefined && { display_name: name }),
-    roles,
-  });
+  const body = { email, display_name: textOption(input.options, "name"), roles };
+  const added = await (await openServer(input)).call(USER_ROUTES.add, { body });
   return printAnswer(input, added, `${added.email} is user ${added.user_id} and has ${rolesText(added)}`);
 }
 
 async function setActive(input: CliInput, isActive: boolean, result: string): Promise<number> {
-  const changed = await setUserActive(await openApi(input), userOf(input), isActive);
+  const changed = await (await openServer(input)).call(USER_ROUTES.change, {
+    ...named(input),
+    body: { is_active: isActive },
+  });
   return printAnswer(input, changed, `${changed.email} ${result}`);
 }
 
-async function changeRoles(input: CliInput, change: typeof grantRole): Promise<number> {
+async function changeRoles(input: CliInput, change: "grant" | "revoke"): Promise<number> {
   const [user = "", ...roles] = input.arguments;
-  const api = await openApi(input);
+  const server = await openServer(input);
   let changed: UserItem | undefined;
-  for (const role of roles) changed = await change(api, user, role);
+  for (const role of roles) changed = await server.call(USER_ROUTES[change], { params: { user, role } });
   // The parser has checked that there is at least one role.
-  const now = changed ?? (await readUser(api, user));
+  const now = changed ?? (await server.call(USER_ROUTES.read, named(input)));
   return printAnswer(input, now, `${now.email} now has ${rolesText(now)}`);
 }
 
@@ -105,7 +98,7 @@ function rolesOf({ roles }: UserItem): string[] {
 
 async function show(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const user = await readUser(await openApi(input), userOf(input));
+  const user = await (await openServer(input)).call(USER_ROUTES.read, named(input));
   if (options["json"] === true) return printJson(input, user);
   const rows = [
     ["user", String(user.user_id)],

@@ -1,16 +1,16 @@
+import { AUTH_ROUTES } from "../../schema/routes/auth.ts";
 import { ACCESS_ACTIONS } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
-import { checkAccess, openApi, readMe } from "../server/access-api.ts";
+import { openServer } from "../server/open-server.ts";
 import { printAnswer } from "../terminal/print-answer.ts";
 import { cleanText, jsonText } from "../terminal/text.ts";
 
 /** `flow whoami`: the identity that commands call with, its roles, and its permissions besides playbooks. */
 export async function showIdentity(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const api = await openApi(input);
-  const { target } = api;
-  const me = await readMe(api);
+  const { target, call } = await openServer(input);
+  const me = await call(AUTH_ROUTES.me, {});
   const at = `at ${target.url} (${target.origin})`;
   if (options["json"] === true) io.stdout.write(`${jsonText({ server: target.url, ...me })}\n`);
   else if (me.kind !== "user") io.stdout.write(`${cleanText(`The ${me.kind} ${at}`)}\n`);
@@ -33,7 +33,7 @@ export async function showAccess(input: CliInput): Promise<number> {
   const action = ACCESS_ACTIONS.find((known) => known === word);
   if (action === undefined) throw new FlowError("USAGE", `The action must be one of ${ACCESS_ACTIONS.join(", ")}`);
   const email = textOption(input.options, "user");
-  const answer = await checkAccess(await openApi(input), { action, path, ...(email !== undefined && { email }) });
+  const answer = await (await openServer(input)).call(AUTH_ROUTES.can, { body: { action, path, email } });
   // A refusal's rule starts with "no role: ", which repeats the "no".
   printAnswer(input, answer, `${answer.allowed ? "yes" : "no"}: ${answer.rule.replace(/^no role: /, "")}`);
   return answer.allowed ? EXIT.ok : EXIT.failed;

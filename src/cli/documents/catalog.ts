@@ -1,10 +1,7 @@
-import { loadConfig } from "../../platform/config/config.ts";
-import { CatalogAnswer, type CatalogItem, VersionsAnswer } from "../../schema/api/catalog.ts";
+import type { CatalogItem } from "../../schema/api/catalog.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
 import { type CliAction, type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
-import { encodePath, readResource } from "../server/catalog-api.ts";
-import { callServer } from "../server/client.ts";
-import { paginate } from "../server/paginate.ts";
-import { type ServerTarget, serverTarget } from "../server/target.ts";
+import { openServer } from "../server/open-server.ts";
 import { writeTable } from "../terminal/table.ts";
 import { plural } from "../terminal/text.ts";
 
@@ -14,16 +11,9 @@ export const CATALOG_ACTIONS = { list, get, versions } satisfies Record<string, 
 /** `flow catalog list`: the newest version of each path. */
 async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const target = await serverTarget(input, loadConfig(io.environment));
-  const query = new URLSearchParams();
-  const type = textOption(options, "type");
-  const prefix = textOption(options, "prefix");
-  if (type !== undefined) query.set("resource_type", type);
-  if (prefix !== undefined) query.set("prefix", prefix);
-  const resources = await paginate(async (cursor) => {
-    const page = await ask(target, `/api/catalog?${withCursor(query, cursor)}`, CatalogAnswer, io);
-    return { items: page.resources, next: page.next_cursor };
-  });
+  const { target, all } = await openServer(input);
+  const query = { resource_type: textOption(options, "type"), prefix: textOption(options, "prefix") };
+  const resources = await all(CATALOG_ROUTES.list, { query }, (page) => page.resources);
   if (options["json"] === true) return print(io, { resources });
   writeItems(io, resources);
   io.stderr.write(`${plural(resources.length, "path")} at ${target.url}\n`);
@@ -34,12 +24,8 @@ async function list(input: CliInput): Promise<number> {
 async function versions(input: CliInput): Promise<number> {
   const { options, io } = input;
   const [path = ""] = input.arguments;
-  const target = await serverTarget(input, loadConfig(io.environment));
-  const found = await paginate(async (cursor) => {
-    const query = withCursor(new URLSearchParams(), cursor);
-    const page = await ask(target, `/api/catalog/versions/${encodePath(path)}?${query}`, VersionsAnswer, io);
-    return { items: page.versions, next: page.next_cursor };
-  });
+  const { all } = await openServer(input);
+  const found = await all(CATALOG_ROUTES.versions, { params: { path } }, (page) => page.versions);
   if (options["json"] === true) return print(io, { versions: found });
   writeItems(io, found);
   return EXIT.ok;
@@ -49,28 +35,12 @@ async function versions(input: CliInput): Promise<number> {
 async function get(input: CliInput): Promise<number> {
   const { options, io } = input;
   const [path = ""] = input.arguments;
-  const target = await serverTarget(input, loadConfig(io.environment));
-  const entry = await readResource(target, path, textOption(options, "version"), io.signal);
+  const { call } = await openServer(input);
+  const query = { version: textOption(options, "version") };
+  const entry = await call(CATALOG_ROUTES.resource, { params: { path }, query });
   if (options["json"] === true) return print(io, entry);
   io.stdout.write(entry.content.endsWith("\n") ? entry.content : `${entry.content}\n`);
   return EXIT.ok;
-}
-
-function ask<S extends Parameters<typeof callServer>[1]["answer"]>(
-  target: ServerTarget,
-  path: string,
-  answer: S,
-  io: CliIo,
-) {
-  return callServer(target, { method: "GET", path, answer, signal: io.signal });
-}
-
-const PAGE = "500";
-
-function withCursor(query: URLSearchParams, cursor: string | undefined): URLSearchParams {
-  query.set("limit", PAGE);
-  if (cursor !== undefined) query.set("cursor", cursor);
-  return query;
 }
 
 function writeItems(io: CliIo, items: readonly CatalogItem[]): void {

@@ -1,7 +1,8 @@
 import * as v from "valibot";
 import { readBytes, shown } from "../../local/catalog.ts";
 import { loadConfig } from "../../platform/config/config.ts";
-import { type DocumentProblem, DocumentProblems, RegisterAnswer } from "../../schema/api/catalog.ts";
+import { type DocumentProblem, DocumentProblems, type RegisterAnswer } from "../../schema/api/catalog.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
 import { formatDiagnostic } from "../../schema/words/diagnostic.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
@@ -67,13 +68,8 @@ export async function sendDocument(
   signal: AbortSignal,
 ): Promise<RegisterAnswer> {
   const content = decode(await readBytes(file), shown(file));
-  return await callServer(target, {
-    method: "POST",
-    path: "/api/catalog/register",
-    body: { content, ...(ifChanged ? { if_changed: true } : {}), ...(strict ? { strict } : {}) },
-    answer: RegisterAnswer,
-    signal,
-  });
+  const body = { content, if_changed: ifChanged || undefined, strict: strict || undefined };
+  return await callServer(target, CATALOG_ROUTES.register, { body, signal });
 }
 
 /** In JSON, bytes that are not UTF-8 would silently become other characters. */

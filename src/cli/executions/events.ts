@@ -1,11 +1,13 @@
 import { loadConfig } from "../../platform/config/config.ts";
+import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { type CliInput, type CliIo, type CliValues, EXIT, textOption } from "../command-line/command.ts";
 import { firstLine } from "../progress/lines.ts";
 import { progressText } from "../progress/text.ts";
-import { readEvents, readExecution } from "../server/executions-api.ts";
+import { callServer } from "../server/client.ts";
+import { readEvents } from "../server/executions-api.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, formatDuration, jsonLine, padText } from "../terminal/text.ts";
@@ -28,7 +30,7 @@ export async function showEvents(input: CliInput): Promise<number> {
   const printer = createPrinter(options, io);
   if (options["follow"] === true) return await follow(target, id, after, printer, input);
   const type = textOption(options, "type");
-  const next = await listEvents(target, id, { after, limit, ...(type !== undefined && { type }) }, printer, io);
+  const next = await listEvents(target, id, { after, limit, type }, printer, io);
   if (next !== undefined) io.stderr.write(`there are more: --after ${next} continues, --all prints the whole log\n`);
   return EXIT.ok;
 }
@@ -66,15 +68,14 @@ function afterOf(options: CliValues): number {
 async function listEvents(
   target: ServerTarget,
   id: string,
-  { after, type, limit }: { after: number; type?: string; limit: number },
+  { after, type, limit }: { after: number; type: string | undefined; limit: number },
   printer: Printer,
   io: CliIo,
 ): Promise<number | undefined> {
   let last = after;
   for (let left = limit; left > 0 && printer.isRead(); ) {
     const page = Math.min(PAGE_MAX, left);
-    const query = { after: last, limit: page, ...(type !== undefined && { type }) };
-    const records = await readEvents(target, id, query, io.signal);
+    const records = await readEvents(target, id, { after: last, limit: page, type }, io.signal);
     printer.print(records);
     last = records.at(-1)?.event_id ?? last;
     left -= records.length;
@@ -92,7 +93,7 @@ async function follow(
 ): Promise<number> {
   const type = textOption(options, "type");
   // Fails at once if the server cannot be reached at the start.
-  await readExecution(target, id, io.signal);
+  await callServer(target, EXECUTION_ROUTES.detail, { params: { execution_id: id }, signal: io.signal });
   const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(connectionText(why))}\n`);
   try {
     for await (const records of followEvents(target, id, { after, signal: io.signal, onAway })) {

@@ -1,9 +1,8 @@
-import { loadConfig } from "../../platform/config/config.ts";
-import type { ExecutionItem } from "../../schema/api/executions.ts";
+import type { ExecutionItem, ExecutionsAnswer } from "../../schema/api/executions.ts";
+import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, type CliValues, EXIT, textOption } from "../command-line/command.ts";
-import { cancelExecution, listExecutions } from "../server/executions-api.ts";
-import { serverTarget } from "../server/target.ts";
+import { openServer } from "../server/open-server.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { formatAgo, formatDuration, jsonText, plural } from "../terminal/text.ts";
@@ -19,18 +18,18 @@ export async function showExecutions(input: CliInput): Promise<number> {
   const { options, io } = input;
   const now = Date.now();
   const limit = options["all"] === true ? Number.POSITIVE_INFINITY : limitOf(options, LIMIT_DEFAULT);
-  const target = await serverTarget(input, loadConfig(io.environment));
-  const query = queryOf(options, now);
+  const { target, call } = await openServer(input);
+  const filters = filtersOf(options, now);
   const parent = textOption(options, "parent");
-  if (parent !== undefined) query.set("parent_execution_id", await resolveExecutionId(parent, target, io.signal));
+  const parent_execution_id = parent && (await resolveExecutionId(parent, target, io.signal));
   const executions: ExecutionItem[] = [];
-  let more: string | null = "";
+  let more: string | null | undefined;
   while (more !== null && executions.length < limit) {
-    query.set("limit", String(Math.min(PAGE_MAX, limit - executions.length)));
-    if (more !== "") query.set("cursor", more);
-    const page = await listExecutions(target, query, io.signal);
-    for (const execution of page.executions) executions.push(execution);
-    more = page.next_cursor;
+    const page = { limit: Math.min(PAGE_MAX, limit - executions.length), cursor: more };
+    const query = { ...filters, parent_execution_id, ...page };
+    const answer: ExecutionsAnswer = await call(EXECUTION_ROUTES.list, { query });
+    for (const execution of answer.executions) executions.push(execution);
+    more = answer.next_cursor;
   }
   if (options["json"] === true) {
     io.stdout.write(`${jsonText({ executions })}\n`);
@@ -111,21 +110,14 @@ export function paintStatus(status: string, style: Style): string {
   }
 }
 
-function queryOf(options: CliValues, now: number): URLSearchParams {
-  const query = new URLSearchParams();
-  for (const [option, parameter] of FILTERS) {
-    const value = textOption(options, option);
-    if (value !== undefined) query.set(parameter, value);
-  }
+function filtersOf(options: CliValues, now: number) {
   const since = textOption(options, "since");
-  if (since !== undefined) query.set("since", sinceTime(since, now));
-  return query;
+  return {
+    status: textOption(options, "status"),
+    path: textOption(options, "path"),
+    since: since === undefined ? undefined : sinceTime(since, now),
+  };
 }
-
-const FILTERS = [
-  ["status", "status"],
-  ["path", "path"],
-] as const;
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -149,11 +141,10 @@ export function limitOf(options: CliValues, otherwise: number): number {
 /** `flow cancel`: cancels an execution and its sub-playbooks. An execution that has already ended is no error. */
 export async function cancelOne(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const target = await serverTarget(input, loadConfig(io.environment));
+  const { target, call } = await openServer(input);
   const id = await executionArgument(input, target);
-  const reason = textOption(options, "reason");
-  const body = { ...(reason !== undefined && { reason }), cascade: options["no-cascade"] !== true };
-  const answer = await cancelExecution(target, id, body, io.signal);
+  const body = { reason: textOption(options, "reason"), cascade: options["no-cascade"] !== true };
+  const answer = await call(EXECUTION_ROUTES.cancel, { params: { execution_id: id }, body });
   if (options["json"] === true) {
     io.stdout.write(`${jsonText(answer)}\n`);
     return EXIT.ok;

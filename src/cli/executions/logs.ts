@@ -1,17 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { loadConfig } from "../../platform/config/config.ts";
 import type { ExecutionItem } from "../../schema/api/executions.ts";
+import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { type CliInput, type CliValues, EXIT, textOption } from "../command-line/command.ts";
 import { createTaskLines, type TaskLine } from "../progress/task-lines.ts";
-import { eventPages, listExecutions, readExecution } from "../server/executions-api.ts";
+import { callServer } from "../server/client.ts";
+import { eventPages } from "../server/executions-api.ts";
+import { everyItem } from "../server/paginate.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, jsonLine, plural } from "../terminal/text.ts";
 import { executionArgument } from "../watch/execution-id.ts";
 import { connectionText, followEvents } from "../watch/follow.ts";
 
-/** Sub-playbooks that are listed with one call. */
+/** Sub-playbooks that one look lists. */
 const CHILDREN_PAGE = 200;
 /** Time between two looks for sub-playbooks that have begun. */
 const LOOK_MS = 1_000;
@@ -30,7 +33,7 @@ export async function showLogs(input: CliInput): Promise<number> {
     return EXIT.ok;
   }
   // Fails at once if the server cannot be reached at the start.
-  await readExecution(target, id, io.signal);
+  await callServer(target, EXECUTION_ROUTES.detail, { params: { execution_id: id }, signal: io.signal });
   try {
     const onAway = (why: string | undefined) => io.stderr.write(`${cleanText(connectionText(why))}\n`);
     await followLog({ id, above: [] }, { target, log, signal: io.signal, onAway });
@@ -130,9 +133,8 @@ async function followLog(
     running.add(following);
   };
   const look = async () => {
-    const query = childrenQuery(source.id);
-    query.set("status", "RUNNING");
-    const { executions } = await listExecutions(target, query, signal);
+    const query = { parent_execution_id: source.id, status: "RUNNING", limit: CHILDREN_PAGE };
+    const { executions } = await callServer(target, EXECUTION_ROUTES.list, { query, signal });
     for (const child of executions.reverse()) {
       if (running.size < FOLLOWED_MAX && !known.has(child.execution_id)) follow(childOf(source, child));
     }
@@ -162,20 +164,10 @@ async function followLog(
 
 /** The executions that one has called, oldest first. */
 async function* childrenOf(source: Source, { target, signal }: Reading): AsyncGenerator<Source> {
-  const found: Source[] = [];
-  const query = childrenQuery(source.id);
-  for (let more: string | null = ""; more !== null; ) {
-    if (more !== "") query.set("cursor", more);
-    const page = await listExecutions(target, query, signal);
-    for (const child of page.executions) found.push(childOf(source, child));
-    more = page.next_cursor;
-  }
+  const query = { parent_execution_id: source.id };
+  const found = await everyItem(target, EXECUTION_ROUTES.list, { query, signal }, (page) => page.executions);
   // They come newest first.
-  yield* found.reverse();
-}
-
-function childrenQuery(id: string): URLSearchParams {
-  return new URLSearchParams({ parent_execution_id: id, limit: String(CHILDREN_PAGE) });
+  yield* found.reverse().map((child) => childOf(source, child));
 }
 
 function childOf({ above }: Source, { execution_id, path }: ExecutionItem): Source {

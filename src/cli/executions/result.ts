@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { loadConfig } from "../../platform/config/config.ts";
+import { RESULT_ROUTES } from "../../schema/routes/results.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { type CliInput, EXIT, textOption } from "../command-line/command.ts";
-import { type OpenPayload, openPayload } from "../server/client.ts";
+import { type OpenAnswer, openAnswer } from "../server/client.ts";
 import { serverTarget } from "../server/target.ts";
 import { jsonText } from "../terminal/text.ts";
 
@@ -24,8 +25,7 @@ export async function getResult(input: CliInput): Promise<number> {
   const [ref = ""] = input.arguments;
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
-  const path = `/api/results/resolve?${new URLSearchParams({ ref })}`;
-  const payload = await openPayload(target, { path, signal: io.signal });
+  const payload = await openAnswer(target, RESULT_ROUTES.resolveApi, { query: { ref }, signal: io.signal });
   const output = textOption(options, "output");
   const contentType = payload.headers.get("content-type") ?? "";
   const printJson = (received: ReceivedPayload, more: Record<string, unknown>) =>
@@ -48,7 +48,7 @@ export async function getResult(input: CliInput): Promise<number> {
 }
 
 /** Only text goes to a terminal, without characters that it would obey. */
-async function toTerminal(payload: OpenPayload, contentType: string, { io }: CliInput): Promise<void> {
+async function toTerminal(payload: OpenAnswer, contentType: string, { io }: CliInput): Promise<void> {
   if (!isJson(contentType) && !contentType.startsWith("text/")) throw notForTerminal(`it is ${contentType}, no text`);
   const { text } = await toText(payload, TERMINAL_BYTES_MAX);
   const safe = text.replace(CONTROLS, "\ufffd");
@@ -59,7 +59,7 @@ async function toTerminal(payload: OpenPayload, contentType: string, { io }: Cli
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Writes at the reader's speed; a reader that closes the pipe ends it. */
-async function toPipe(payload: OpenPayload, { io }: CliInput): Promise<void> {
+async function toPipe(payload: OpenAnswer, { io }: CliInput): Promise<void> {
   let isRead = true;
   io.stdout.once("error", () => {
     isRead = false;
@@ -73,7 +73,7 @@ async function toPipe(payload: OpenPayload, { io }: CliInput): Promise<void> {
   });
 }
 
-async function toText(payload: OpenPayload, bytesMax: number): Promise<ReceivedPayload & { text: string }> {
+async function toText(payload: OpenAnswer, bytesMax: number): Promise<ReceivedPayload & { text: string }> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   const received = await receive(payload, async (part) => {
@@ -86,7 +86,7 @@ async function toText(payload: OpenPayload, bytesMax: number): Promise<ReceivedP
 }
 
 /** Written beside its place and renamed when complete. */
-async function toFile(payload: OpenPayload, file: string): Promise<ReceivedPayload> {
+async function toFile(payload: OpenAnswer, file: string): Promise<ReceivedPayload> {
   const part = `${file}.part`;
   let handle: FileHandle | undefined;
   try {
@@ -115,7 +115,7 @@ async function toFile(payload: OpenPayload, file: string): Promise<ReceivedPaylo
 }
 
 /** Gives each part to `take` until it returns false; compares the checksum with the server's, if it sent one. */
-async function receive(payload: OpenPayload, take: (part: Uint8Array) => Promise<boolean>): Promise<ReceivedPayload> {
+async function receive(payload: OpenAnswer, take: (part: Uint8Array) => Promise<boolean>): Promise<ReceivedPayload> {
   const hash = createHash("sha256");
   let bytes = 0;
   let isWhole = true;

@@ -2,13 +2,15 @@ import type { LocalPlaybook } from "../../local/catalog.ts";
 import { loadConfig } from "../../platform/config/config.ts";
 import type { ExecutionAnswer, NextRetryAnswer } from "../../schema/api/executions.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
 import { failureLines, serverLocation } from "../progress/failure-report.ts";
 import { firstLine } from "../progress/lines.ts";
 import { isUnreached, rowOfExecution } from "../progress/status-row.ts";
 import { treeLines } from "../progress/tree.ts";
-import { readResource } from "../server/catalog-api.ts";
-import { listWorkers, readExecution } from "../server/executions-api.ts";
+import { callServer } from "../server/client.ts";
+import { listWorkers } from "../server/executions-api.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, formatDuration, jsonText, plural } from "../terminal/text.ts";
@@ -29,7 +31,10 @@ export async function showStatus(input: CliInput): Promise<number> {
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));
   const id = await executionArgument(input, target);
-  const execution = await readExecution(target, id, io.signal);
+  const execution = await callServer(target, EXECUTION_ROUTES.detail, {
+    params: { execution_id: id },
+    signal: io.signal,
+  });
   if (options["watch"] === true) {
     const document = await documentOf(target, execution, io);
     const run = { target, executionId: id, document, startedAt: undefined, cancelOnStop: false };
@@ -53,7 +58,8 @@ async function documentOf(
   io: CliIo,
 ): Promise<LocalPlaybook | undefined> {
   try {
-    const { content } = await readResource(target, path, String(version), io.signal);
+    const input = { params: { path }, query: { version }, signal: io.signal };
+    const { content } = await callServer(target, CATALOG_ROUTES.resource, input);
     return readDocument(content, `${path}@${version}`);
   } catch (error) {
     if (io.signal.aborted) throw error;

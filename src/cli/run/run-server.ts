@@ -32,13 +32,8 @@ export async function runOnServer(input: CliInput, target: ServerTarget): Promis
   if (record !== undefined) watch.recorder = createRecorder(record, io.folder, filesRead(file, options, io.folder));
   // After an interrupt during the start, the answer is awaited, so that the execution can be cancelled.
   const { signal: patient } = new AbortController();
-  const body = {
-    catalog_id: catalogId,
-    resource_kind: kind,
-    workload: inputs,
-    ...(step !== undefined && { target: step }),
-  };
-  const started = await executeOnServer(target, body, patient);
+  const body = { catalog_id: catalogId, resource_kind: kind, workload: inputs, target: step };
+  const started = await executeOnServer(target, { body }, patient);
   const startedAt = Date.now();
   const id = started.execution_id;
   const what = `${playbook.path} version ${playbook.version}, execution ${id}`;

@@ -1,11 +1,10 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import * as v from "valibot";
 import { type Config, loadConfig } from "../../platform/config/config.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import { HEALTH_ROUTES } from "../../schema/routes/system.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { HealthAnswer } from "../../schema/words/wire.ts";
 import { type CliInput, type CliIo, textOption } from "../command-line/command.ts";
-import { readResource } from "../server/catalog-api.ts";
 import { callServer } from "../server/client.ts";
 import { DEFAULT_ORIGIN, type ServerTarget, serverTarget } from "../server/target.ts";
 import { cleanText } from "../terminal/text.ts";
@@ -74,9 +73,10 @@ async function isFile(word: string, { folder }: CliIo): Promise<boolean> {
 
 /** Undefined: the server is there and can run it. */
 async function unavailableReason(target: ServerTarget, word: string, io: CliIo): Promise<string | undefined> {
+  const { signal } = io;
   try {
-    if (await isFile(word, io)) await readHealth(target, io.signal);
-    else await readResource(target, word, undefined, io.signal);
+    if (await isFile(word, io)) await callServer(target, HEALTH_ROUTES.health, { signal, timeoutMs: HEALTH_MS });
+    else await callServer(target, CATALOG_ROUTES.resource, { params: { path: word }, signal });
     return undefined;
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
@@ -85,9 +85,4 @@ async function unavailableReason(target: ServerTarget, word: string, io: CliIo):
     if (error.code === "SERVER_UNREACHABLE") return `warning: running in this process: ${error.message}`;
     throw error;
   }
-}
-
-function readHealth(target: ServerTarget, signal: AbortSignal): Promise<unknown> {
-  const answer = v.looseObject(HealthAnswer.entries);
-  return callServer(target, { method: "GET", path: "/api/health", answer, signal, timeoutMs: HEALTH_MS });
 }

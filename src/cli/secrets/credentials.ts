@@ -1,16 +1,9 @@
 import { createInterface } from "node:readline/promises";
-import { loadConfig } from "../../platform/config/config.ts";
-import {
-  CredentialAnswer,
-  CredentialRecord,
-  CredentialsAnswer,
-  DeletedCredential,
-} from "../../schema/api/credentials.ts";
+import { CREDENTIAL_ROUTES } from "../../schema/routes/credentials.ts";
+import type { CredentialType } from "../../schema/rules/credential-types.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { type CliAction, type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
-import { callServer } from "../server/client.ts";
-import { paginate } from "../server/paginate.ts";
-import { type ServerTarget, serverTarget } from "../server/target.ts";
+import { type CliAction, type CliInput, type CliIo, EXIT, listOption, textOption } from "../command-line/command.ts";
+import { openServer } from "../server/open-server.ts";
 import { writeTable } from "../terminal/table.ts";
 import { cleanText, jsonText, plural } from "../terminal/text.ts";
 import { readCredentialContent } from "./credential-content.ts";
@@ -18,30 +11,13 @@ import { readCredentialContent } from "./credential-content.ts";
 /** `flow credentials …`: the credentials of a server. Data are shown only on request, after a confirmation. */
 export const CREDENTIAL_ACTIONS = { list, get, set, delete: remove } satisfies Record<string, CliAction>;
 
-function serverOf(input: CliInput): Promise<ServerTarget> {
-  return serverTarget(input, loadConfig(input.io.environment));
-}
-
-const PAGE = "500";
-
 async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const target = await serverOf(input);
-  const query = new URLSearchParams({ limit: PAGE });
-  for (const [option, parameter] of [
-    ["type", "type"],
-    ["tag", "tag"],
-    ["search", "q"],
-  ] as const) {
-    const value = Array.isArray(options[option]) ? options[option][0] : textOption(options, option);
-    if (value !== undefined) query.set(parameter, value);
-  }
-  const items = await paginate(async (cursor) => {
-    if (cursor !== undefined) query.set("cursor", cursor);
-    const path = `/api/credentials?${query}`;
-    const page = await callServer(target, { method: "GET", path, answer: CredentialsAnswer, signal: io.signal });
-    return { items: page.items, next: page.next_cursor };
-  });
+  const server = await openServer(input);
+  const [tag] = listOption(options, "tag");
+  const type = textOption(options, "type") as CredentialType | undefined;
+  const query = { type, tag, q: textOption(options, "search") };
+  const items = await server.all(CREDENTIAL_ROUTES.list, { query }, (page) => page.items);
   if (options["json"] === true) return print(io, { items });
   writeTable(
     io.stdout,
@@ -54,18 +30,18 @@ async function list(input: CliInput): Promise<number> {
       description ?? "",
     ]),
   );
-  io.stderr.write(`${plural(items.length, "credential")} at ${target.url}\n`);
+  io.stderr.write(`${plural(items.length, "credential")} at ${server.target.url}\n`);
   return EXIT.ok;
 }
 
 async function get(input: CliInput): Promise<number> {
   const { options, io } = input;
   const [name = ""] = input.arguments;
-  const target = await serverOf(input);
+  const server = await openServer(input);
   const withData = options["include-data"] === true;
   if (withData) await confirm(io, name, options["yes"] === true);
-  const path = `/api/credentials/${encodeURIComponent(name)}${withData ? "?include_data=true" : ""}`;
-  const found = await callServer(target, { method: "GET", path, answer: CredentialAnswer, signal: io.signal });
+  const query = { include_data: withData ? "true" : undefined } as const;
+  const found = await server.call(CREDENTIAL_ROUTES.read, { params: { identifier: name }, query });
   if (options["json"] === true) return print(io, found);
   const { data, tags, schema, meta, ...texts } = found;
   const rows = Object.entries({
@@ -101,15 +77,8 @@ async function set(input: CliInput): Promise<number> {
   const [name = "", ...fields] = input.arguments;
   // Problems of the data are reported before any server is called.
   const body = await readCredentialContent(input, name, fields);
-  const target = await serverOf(input);
-  const request = {
-    method: "POST" as const,
-    path: "/api/credentials",
-    body,
-    answer: CredentialRecord,
-    signal: io.signal,
-  };
-  const record = await callServer(target, request);
+  const { target, call } = await openServer(input);
+  const record = await call(CREDENTIAL_ROUTES.save, { body });
   if (options["json"] === true) return print(io, record);
   io.stdout.write(`Credential '${cleanText(record.name)}' (${record.type}) is set at ${target.url}\n`);
   return EXIT.ok;
@@ -118,9 +87,8 @@ async function set(input: CliInput): Promise<number> {
 async function remove(input: CliInput): Promise<number> {
   const { options, io } = input;
   const [name = ""] = input.arguments;
-  const target = await serverOf(input);
-  const path = `/api/credentials/${encodeURIComponent(name)}`;
-  const answer = await callServer(target, { method: "DELETE", path, answer: DeletedCredential, signal: io.signal });
+  const { target, call } = await openServer(input);
+  const answer = await call(CREDENTIAL_ROUTES.remove, { params: { identifier: name } });
   if (options["json"] === true) return print(io, answer);
   io.stdout.write(`Credential '${cleanText(name)}' was deleted from ${target.url}\n`);
   return EXIT.ok;

@@ -1,11 +1,9 @@
-import { loadConfig } from "../../platform/config/config.ts";
-import type { KeychainItem } from "../../schema/api/keychain.ts";
+import type { KeychainItem, KeychainScope } from "../../schema/api/keychain.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import { KEYCHAIN_ROUTES } from "../../schema/routes/keychain.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
-import { readResource } from "../server/catalog-api.ts";
-import { deleteKeychainEntry, listKeychain } from "../server/keychain-api.ts";
-import { paginate } from "../server/paginate.ts";
-import { type ServerTarget, serverTarget } from "../server/target.ts";
+import { type CommandServer, openServer } from "../server/open-server.ts";
 import { writeTable } from "../terminal/table.ts";
 import { formatCount, jsonText, plural } from "../terminal/text.ts";
 import { resolveExecutionId } from "../watch/execution-id.ts";
@@ -17,12 +15,10 @@ export const KEYCHAIN_ACTIONS = { list, delete: remove } satisfies Record<string
 async function list(input: CliInput): Promise<number> {
   const { options, io } = input;
   const [playbook = ""] = input.arguments;
-  const target = await serverTarget(input, loadConfig(io.environment));
-  const catalogId = await catalogIdOf(target, playbook, input);
-  const entries = await paginate(async (cursor) => {
-    const page = await listKeychain(target, catalogId, cursor ?? "", io.signal);
-    return { items: page.entries, next: page.next_cursor };
-  });
+  const server = await openServer(input);
+  const catalogId = await catalogIdOf(server, playbook, input);
+  const params = { catalog_id: catalogId };
+  const entries = await server.all(KEYCHAIN_ROUTES.list, { params }, (page) => page.entries);
   if (options["json"] === true) {
     io.stdout.write(`${jsonText({ catalog_id: Number(catalogId), entries })}\n`);
     return EXIT.ok;
@@ -34,7 +30,7 @@ async function list(input: CliInput): Promise<number> {
     entries.map((entry) => rowOf(entry, now)),
   );
   const count = entries.length === 1 ? "1 entry" : `${formatCount(entries.length)} entries`;
-  io.stderr.write(`${count} of catalog entry ${catalogId} at ${target.url}\n`);
+  io.stderr.write(`${count} of catalog entry ${catalogId} at ${server.target.url}\n`);
   return EXIT.ok;
 }
 
@@ -64,15 +60,11 @@ export function expiryWords(at: number, now: number): string {
   return at > now ? `in ${words}` : `${words} ago`;
 }
 
-/** Which entry is deleted. */
-interface EntryRef {
-  name: string;
-  query: URLSearchParams;
-}
-
-function entryRef({ options }: CliInput, name: string): EntryRef {
+/** Whose entry is deleted. */
+function ownerOf({ options }: CliInput): { scope: KeychainScope; execution: string | undefined } {
   const execution = textOption(options, "execution");
-  const scope = textOption(options, "scope")?.toLowerCase() ?? "global";
+  // The parser has checked that it is one.
+  const scope = (textOption(options, "scope")?.toLowerCase() ?? "global") as KeychainScope;
   if (scope === "global" && execution !== undefined) {
     throw new FlowError("USAGE", "--execution goes with --scope local or shared: a global entry is of no execution");
   }
@@ -80,30 +72,30 @@ function entryRef({ options }: CliInput, name: string): EntryRef {
     const whose = scope === "local" ? "the execution whose entry it is" : "any execution of the tree whose entry it is";
     throw new FlowError("USAGE", `--scope ${scope} needs --execution ID: ${whose}`);
   }
-  const query = new URLSearchParams({ scope_type: scope });
-  if (execution !== undefined) query.set("execution_id", execution);
-  return { name, query };
+  return { scope, execution };
 }
 
 /** `flow keychain delete`: deletes one entry; it need not exist. */
 async function remove(input: CliInput): Promise<number> {
   const { options, io } = input;
   const [playbook = "", name = ""] = input.arguments;
-  const entry = entryRef(input, name);
-  const target = await serverTarget(input, loadConfig(io.environment));
-  const execution = entry.query.get("execution_id");
-  if (execution !== null) entry.query.set("execution_id", await resolveExecutionId(execution, target, io.signal));
-  const answer = await deleteKeychainEntry(target, await catalogIdOf(target, playbook, input), entry, io.signal);
+  const { scope, execution } = ownerOf(input);
+  const server = await openServer(input);
+  const execution_id = execution && (await resolveExecutionId(execution, server.target, io.signal));
+  const answer = await server.call(KEYCHAIN_ROUTES.delete, {
+    params: { catalog_id: await catalogIdOf(server, playbook, input), keychain_name: name },
+    query: { scope_type: scope, execution_id },
+  });
   io.stdout.write(options["json"] === true ? `${jsonText(answer)}\n` : `${answer.message}\n`);
   return EXIT.ok;
 }
 
 /** The word itself if it is a catalog id, else the id of the requested or newest version of the path. */
-async function catalogIdOf(target: ServerTarget, playbook: string, { options, io }: CliInput): Promise<string> {
+async function catalogIdOf({ call }: CommandServer, playbook: string, { options }: CliInput): Promise<string> {
   const version = textOption(options, "version");
   if (/^[1-9]\d{0,15}$/.test(playbook)) {
     if (version === undefined) return playbook;
     throw new FlowError("USAGE", "--version goes with a path: a catalog id is of one version already");
   }
-  return (await readResource(target, playbook, version, io.signal)).catalog_id;
+  return (await call(CATALOG_ROUTES.resource, { params: { path: playbook }, query: { version } })).catalog_id;
 }

@@ -1,8 +1,7 @@
-import { loadConfig } from "../../platform/config/config.ts";
-import { RotateAnswer } from "../../schema/api/secrets.ts";
+import type { RotateAnswer } from "../../schema/api/secrets.ts";
+import { SECRET_ROUTES } from "../../schema/routes/credentials.ts";
 import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
-import { callServer } from "../server/client.ts";
-import { type ServerTarget, serverTarget } from "../server/target.ts";
+import { type CommandServer, openServer } from "../server/open-server.ts";
 import { cleanText, formatCount, jsonText, plural } from "../terminal/text.ts";
 
 /** Passes over all values: a value that another process holds during a pass is left to the next. */
@@ -13,11 +12,11 @@ const ROUND_MS = 60_000;
 /** `flow secrets rotate`: encrypts with the current key what older ones have encrypted, while the service works. */
 export async function rotateSecrets(input: CliInput): Promise<number> {
   const { options, io } = input;
-  const target = await serverTarget(input, loadConfig(io.environment));
+  const server = await openServer(input);
   const isQuiet = options["json"] === true;
   let rotated = 0;
   for (let pass = 1; ; pass += 1) {
-    const { keyId, total, done, failed } = await rotateOnce(target, io, isQuiet);
+    const { keyId, total, done, failed } = await rotateOnce(server, io, isQuiet);
     rotated += done;
     const left = total - done - failed.length;
     if (left > 0 && pass < PASSES_MAX) continue;
@@ -27,20 +26,13 @@ export async function rotateSecrets(input: CliInput): Promise<number> {
   }
 }
 
-async function rotateOnce(target: ServerTarget, io: CliIo, isQuiet: boolean) {
+async function rotateOnce({ call }: CommandServer, io: CliIo, isQuiet: boolean) {
   const failed: RotateAnswer["failed"] = [];
   let total = 0;
   let done = 0;
-  let cursor: string | null | undefined;
+  let cursor: string | undefined;
   for (;;) {
-    const answer = await callServer(target, {
-      method: "POST",
-      path: "/api/admin/secrets/rotate",
-      body: cursor === undefined ? {} : { cursor },
-      answer: RotateAnswer,
-      signal: io.signal,
-      timeoutMs: ROUND_MS,
-    });
+    const answer = await call(SECRET_ROUTES.rotate, { body: { cursor } }, ROUND_MS);
     total = answer.total ?? total;
     done += answer.rotated;
     failed.push(...answer.failed);

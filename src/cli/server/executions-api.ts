@@ -1,18 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import * as v from "valibot";
+import type * as v from "valibot";
 import type { ResultStore } from "../../ports/result-store.ts";
-import { type EventAnswer as EventAnswerSchema, EventsAnswer } from "../../schema/api/events.ts";
-import { CancelAnswer, ExecuteAnswer, ExecutionAnswer, ExecutionsAnswer } from "../../schema/api/executions.ts";
-import { type PoolItem, PoolsAnswer } from "../../schema/api/workers.ts";
+import type { EventAnswer } from "../../schema/api/events.ts";
+import type { PoolItem } from "../../schema/api/workers.ts";
+import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
+import type { RouteInput } from "../../schema/routes/request.ts";
+import { RESULT_ROUTES } from "../../schema/routes/results.ts";
+import { WORKER_ROUTES } from "../../schema/routes/workers.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { Json, JsonObject } from "../../schema/words/json.ts";
 import { callServer } from "./client.ts";
-import { paginate } from "./paginate.ts";
+import { everyItem } from "./paginate.ts";
 import type { ServerTarget } from "./target.ts";
 
-/* The calls about executions and workers (interface specification, Execution), one function each. */
+/* What takes more than one call: starts that are made again, logs and lists in pages. */
 
 /** Longest that loading one result may take: it may be large. */
 const RESULT_MS = 300_000;
@@ -20,25 +22,19 @@ const RESULT_MS = 300_000;
 const START_ATTEMPTS = 3;
 const START_RETRY_MS = 500;
 
-/** What is to be executed. */
-export interface ExecuteRequest {
-  catalog_id: string;
-  resource_kind: "playbook" | "agent";
-  workload: JsonObject;
-  target?: string;
-}
-
 /**
  * Starts an execution. A call that breaks off is made again under the same idempotency key, so that it starts one and not
  * two. Throws as `callServer` does.
  */
-export async function executeOnServer(target: ServerTarget, body: ExecuteRequest, signal: AbortSignal) {
+export async function executeOnServer(
+  target: ServerTarget,
+  input: RouteInput<typeof EXECUTE_ROUTES.execute>,
+  signal: AbortSignal,
+) {
   const headers = { "idempotency-key": randomUUID() };
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await callServer(target, {
-        ...{ method: "POST", path: "/api/execute", body, headers, answer: ExecuteAnswer, signal },
-      });
+      return await callServer(target, EXECUTE_ROUTES.execute, { ...input, headers, signal });
     } catch (error) {
       if (attempt === START_ATTEMPTS || !isTransient(error)) throw error;
       await delay(START_RETRY_MS * attempt, undefined, { signal }).catch(() => undefined);
@@ -56,21 +52,11 @@ const TRANSIENT: ReadonlySet<string> = new Set([
   ...["queue_unavailable", "worker_unavailable", "ack_timeout"],
 ]);
 
-/** One execution. Throws `FlowError` NOT_FOUND, and as `callServer` does. */
-export function readExecution(target: ServerTarget, id: string, signal: AbortSignal) {
-  return callServer(target, { method: "GET", path: `/api/executions/${id}`, answer: ExecutionAnswer, signal });
-}
-
-/** One page of executions, newest first. */
-export function listExecutions(target: ServerTarget, query: URLSearchParams, signal: AbortSignal) {
-  return callServer(target, { method: "GET", path: `/api/executions?${query}`, answer: ExecutionsAnswer, signal });
-}
-
 /** Where to begin in the log of an execution, and what of it. */
 export interface EventsQuery {
   /** The events after this one. */
   after: number;
-  type?: string;
+  type?: string | undefined;
   limit: number;
 }
 
@@ -81,10 +67,9 @@ export async function readEvents(
   { after, type, limit }: EventsQuery,
   signal: AbortSignal,
 ): Promise<EventRecord[]> {
-  const query = new URLSearchParams({ after: String(after), limit: String(limit) });
-  if (type !== undefined) query.set("event_type", type);
-  const path = `/api/executions/${id}/events?${query}`;
-  const { events } = await callServer(target, { method: "GET", path, answer: EventsAnswer, signal });
+  const query = { after, event_type: type, limit };
+  const input = { params: { execution_id: id }, query, signal };
+  const { events } = await callServer(target, EXECUTION_ROUTES.events, input);
   return events.map(recordOf);
 }
 
@@ -108,46 +93,20 @@ export async function* eventPages(
 }
 
 /** An event as in the log: fields that do not apply may be null in an answer, and are absent in a record. */
-export function recordOf(answer: v.InferOutput<typeof EventAnswerSchema>): EventRecord {
+export function recordOf(answer: v.InferOutput<typeof EventAnswer>): EventRecord {
   const fields = Object.entries(answer).filter(([, value]) => value !== null);
   // The answer's schema says what a record has; its contents are checked when it is folded.
   return Object.fromEntries(fields) as EventRecord;
 }
 
-/** Cancels an execution, and its children unless `cascade` is false. An execution that has ended is returned as it is. */
-export function cancelExecution(
-  target: ServerTarget,
-  id: string,
-  body: { reason?: string; cascade?: boolean },
-  signal: AbortSignal,
-) {
-  const path = `/api/executions/${id}/cancel`;
-  return callServer(target, { method: "POST", path, body, answer: CancelAnswer, signal });
-}
-
 /** Every worker that a server knows. */
 export function listWorkers(target: ServerTarget, signal: AbortSignal): Promise<PoolItem[]> {
-  return paginate(async (cursor) => {
-    const query = new URLSearchParams({ limit: String(PAGE), ...(cursor !== undefined && { cursor }) });
-    const path = `/api/worker/pools?${query}`;
-    const page = await callServer(target, { method: "GET", path, answer: PoolsAnswer, signal });
-    return { items: page.items, next: page.next_cursor };
-  });
+  return everyItem(target, WORKER_ROUTES.pools, { signal }, (page) => page.items);
 }
 
 /** The results that a server keeps. */
 export function serverResults(target: ServerTarget, signal: AbortSignal): ResultStore {
   return {
-    async load(ref) {
-      const path = `/api/results/resolve?ref=${encodeURIComponent(ref)}`;
-      const answer = await callServer(target, {
-        method: "GET",
-        path,
-        answer: v.unknown(),
-        signal,
-        timeoutMs: RESULT_MS,
-      });
-      return answer as Json;
-    },
+    load: (ref) => callServer(target, RESULT_ROUTES.resolveApi, { query: { ref }, signal, timeoutMs: RESULT_MS }),
   };
 }

@@ -1,13 +1,28 @@
-/** Every item of a list that answers in pages; `load` is asked with the cursor of the page before, undefined at first. */
-export async function paginate<T>(
-  load: (cursor: string | undefined) => Promise<{ items: readonly T[]; next: string | null }>,
-): Promise<T[]> {
-  const all: T[] = [];
+import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
+import type { RouteInput } from "../../schema/routes/request.ts";
+import { type CallOptions, callServer } from "./client.ts";
+import type { ServerTarget } from "./target.ts";
+
+/** Items that one call asks for: as many as a server gives. */
+const PAGE = 500;
+
+type Paged<C extends RouteContract> = AnswerOf<C> & { next_cursor: string | null };
+
+/** Every item of a list that answers in pages; `itemsOf` takes them out of a page. Throws as `callServer` does. */
+export async function everyItem<C extends RouteContract, Item>(
+  target: ServerTarget,
+  contract: C,
+  input: RouteInput<C> & CallOptions,
+  itemsOf: (page: Paged<C>) => readonly Item[],
+): Promise<Item[]> {
+  const all: Item[] = [];
   let cursor: string | undefined;
   do {
-    const { items, next } = await load(cursor);
-    for (const item of items) all.push(item);
-    cursor = next ?? undefined;
+    // The query of a list has both; for a contract that is not known yet the compiler cannot tell.
+    const query = { ...(input.query as object | undefined), limit: PAGE, cursor };
+    const page = (await callServer(target, contract, { ...input, query } as typeof input)) as Paged<C>;
+    for (const item of itemsOf(page)) all.push(item);
+    cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined);
   return all;
 }

@@ -1,6 +1,7 @@
+import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { CliInput } from "../command-line/command.ts";
-import { listExecutions, readExecution } from "../server/executions-api.ts";
+import { callServer } from "../server/client.ts";
 import type { ServerTarget } from "../server/target.ts";
 
 /** Every id has at least this many digits. */
@@ -20,8 +21,8 @@ export async function resolveExecutionId(word: string, target: ServerTarget, sig
     throw new FlowError("USAGE", `An execution is named by its id, a number; got '${word}'. ${hint}`);
   }
   if (word.length >= FULL_ID_DIGITS || (await exists(word, target, signal))) return word;
-  const query = new URLSearchParams({ id_prefix: word, limit: String(LISTED_MAX + 1) });
-  const { executions } = await listExecutions(target, query, signal);
+  const query = { id_prefix: word, limit: LISTED_MAX + 1 };
+  const { executions } = await callServer(target, EXECUTION_ROUTES.list, { query, signal });
   // An older server does not know the filter.
   const found = executions.filter(({ execution_id: id }) => id.startsWith(word));
   if (found.length <= 1) return found[0]?.execution_id ?? word;
@@ -35,7 +36,7 @@ export async function resolveExecutionId(word: string, target: ServerTarget, sig
 
 async function exists(id: string, target: ServerTarget, signal: AbortSignal): Promise<boolean> {
   try {
-    await readExecution(target, id, signal);
+    await callServer(target, EXECUTION_ROUTES.detail, { params: { execution_id: id }, signal });
     return true;
   } catch (error) {
     if (error instanceof FlowError && error.code === "NOT_FOUND") return false;
@@ -59,8 +60,8 @@ export async function executionArgument(input: CliInput, target: ServerTarget): 
     const hint = "Give its id or the start of it ('flow executions' lists them), or --last";
     throw new FlowError("USAGE", `Which execution? ${hint}`);
   }
-  const query = new URLSearchParams({ limit: String(SEARCHED_MAX) });
-  const { executions } = await listExecutions(target, query, io.signal);
+  const query = { limit: SEARCHED_MAX };
+  const { executions } = await callServer(target, EXECUTION_ROUTES.list, { query, signal: io.signal });
   const last = executions.find(({ parent_execution_id }) => parent_execution_id === null) ?? executions[0];
   if (last !== undefined) return last.execution_id;
   throw new FlowError("NOT_FOUND", `There is no execution at ${target.url} yet; 'flow run' starts one`);

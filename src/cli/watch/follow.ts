@@ -2,10 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import * as v from "valibot";
 import { readMessages } from "../../platform/http/sse.ts";
 import { EventAnswer } from "../../schema/api/events.ts";
+import { EXECUTION_ROUTES, STREAM_ROUTES } from "../../schema/routes/executions.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { openStream, unreachableReason } from "../server/client.ts";
-import { eventPages, isTransient, readExecution, recordOf } from "../server/executions-api.ts";
+import { callServer, openAnswer, unreachableReason } from "../server/client.ts";
+import { eventPages, isTransient, recordOf } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 
 /** Limits of time, in milliseconds. */
@@ -130,11 +131,11 @@ async function* fromStream({ target, executionId, signal, ms, last }: Source): A
       timer = setTimeout(onSilence, ms.silence);
     }
   };
-  const path = `/api/executions/${executionId}/stream`;
-  const headers = { "last-event-id": String(last) };
+  const input = { params: { execution_id: executionId }, headers: { "last-event-id": String(last) } };
   try {
-    const chunks = openStream(target, { path, headers, signal: AbortSignal.any([signal, silence.signal]) });
-    for await (const messages of readMessages(watchSilence(chunks))) {
+    const limited = AbortSignal.any([signal, silence.signal]);
+    const { parts } = await openAnswer(target, STREAM_ROUTES.stream, { ...input, signal: limited });
+    for await (const messages of readMessages(watchSilence(parts))) {
       yield messages.filter(({ event }) => event !== "end").map(({ data }) => readRecord(data));
       if (messages.some(({ event }) => event === "end")) yield "end";
     }
@@ -157,7 +158,10 @@ async function* fromLog(source: Source): AsyncGenerator<EventRecord[] | "end"> {
   yield* eventPages(source.target, source.executionId, source.last, source.signal);
   // With `after` at or behind the last event, the log has no end event to give.
   if (source.last !== begin || begin === 0) return;
-  const { status } = await readExecution(source.target, source.executionId, source.signal);
+  const { status } = await callServer(source.target, EXECUTION_ROUTES.detail, {
+    params: { execution_id: source.executionId },
+    signal: source.signal,
+  });
   if (status !== "COMPLETED" && status !== "FAILED" && status !== "CANCELLED") return;
   // It may have ended between the two answers.
   yield* eventPages(source.target, source.executionId, source.last, source.signal);

@@ -5,11 +5,12 @@ import { compileProgram } from "../../engine/program/program.ts";
 import { loadRegistered } from "../../language/load/load.ts";
 import { createFileCatalog, type LocalPlaybook } from "../../local/catalog.ts";
 import { DocumentProblems } from "../../schema/api/catalog.ts";
+import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { CliIo } from "../command-line/command.ts";
 import { loadNamed } from "../documents/named-playbook.ts";
 import { sendDocument } from "../documents/register.ts";
-import { readResource } from "../server/catalog-api.ts";
+import { callServer } from "../server/client.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { cleanText } from "../terminal/text.ts";
 
@@ -89,13 +90,14 @@ async function fromCatalog(
   requestedVersion: string | undefined,
   signal: AbortSignal,
 ): Promise<ServerPlaybook> {
+  const input = { params: { path: word }, query: { version: requestedVersion }, signal };
   const {
     path,
     version,
     catalog_id: catalogId,
     kind,
     content,
-  } = await readResource(target, word, requestedVersion, signal);
+  } = await callServer(target, CATALOG_ROUTES.resource, input);
   if (kind === "mcp") throw notExecutable(path, kind);
   return { catalogId, path, version, kind, document: readDocument(content, `${path}@${version}`), file: undefined };
 }

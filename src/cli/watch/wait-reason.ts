@@ -1,8 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { OpenCommandAnswer } from "../../schema/api/executions.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
+import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import type { RunModel } from "../progress/run-model.ts";
-import { listWorkers, readExecution } from "../server/executions-api.ts";
+import { callServer } from "../server/client.ts";
+import { listWorkers } from "../server/executions-api.ts";
 import type { ServerTarget } from "../server/target.ts";
 
 /** The fields that decide whether a worker takes a command. */
@@ -63,7 +65,10 @@ export async function watchForWorkers(
       const isLong = open.some(([id]) => waited.has(id));
       waited = new Set(open.map(([id]) => id));
       if (!isLong) continue;
-      const { commands = [] } = await readExecution(target, root.state.executionId, signal);
+      const { commands = [] } = await callServer(target, EXECUTION_ROUTES.detail, {
+        params: { execution_id: root.state.executionId },
+        signal,
+      });
       const workers = await listWorkers(target, signal);
       for (const command of commands) {
         if (command.worker !== null || !waited.has(command.command_id)) continue;

@@ -1,11 +1,12 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ExecutionState } from "../../engine/state/state.ts";
+import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { createFold, type EventFold } from "../progress/fold-events.ts";
-import { listExecutions } from "../server/executions-api.ts";
+import { callServer } from "../server/client.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { followEvents, isEnd } from "./follow.ts";
 
@@ -119,12 +120,8 @@ function createChildren(target: ServerTarget, observe: WatchOptions["observe"], 
   const catchUp = (id: string) => Promise.race([watch(id), pause(CHILD_MS, signal)]);
 
   const look = async (parentId: string) => {
-    const query = new URLSearchParams({
-      parent_execution_id: parentId,
-      status: "RUNNING",
-      limit: String(CHILDREN_MAX),
-    });
-    const { executions } = await listExecutions(target, query, signal);
+    const query = { parent_execution_id: parentId, status: "RUNNING", limit: CHILDREN_MAX };
+    const { executions } = await callServer(target, EXECUTION_ROUTES.list, { query, signal });
     for (const { execution_id } of executions) if (running.size < CHILDREN_MAX) void watch(execution_id);
   };
   return {

@@ -1,11 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { LocalPlaybook } from "../../local/catalog.ts";
+import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { type CliIo, type CliValues, EXIT } from "../command-line/command.ts";
 import { serverLocation } from "../progress/failure-report.ts";
 import { openProgress } from "../progress/open-progress.ts";
 import type { RunModel } from "../progress/run-model.ts";
-import { cancelExecution, eventPages, isTransient, listExecutions, serverResults } from "../server/executions-api.ts";
+import { callServer } from "../server/client.ts";
+import { eventPages, isTransient, serverResults } from "../server/executions-api.ts";
+import { everyItem } from "../server/paginate.ts";
 import type { ServerTarget } from "../server/target.ts";
 import { plural } from "../terminal/text.ts";
 import { connectionText } from "./follow.ts";
@@ -82,9 +85,6 @@ export function watchOnServer(run: ServerRun, watch: Watch, options: CliValues, 
   );
 }
 
-/** Sub-playbooks that one call lists. */
-const CHILDREN_PAGE = "500";
-
 /** Adds the events of all sub-playbooks, at any depth, to the record of an execution that has ended. */
 async function recordChildren(
   target: ServerTarget,
@@ -92,15 +92,11 @@ async function recordChildren(
   recorder: Recorder,
   signal: AbortSignal,
 ): Promise<void> {
-  const query = new URLSearchParams({ parent_execution_id: executionId, limit: CHILDREN_PAGE });
-  for (;;) {
-    const { executions, next_cursor } = await listExecutions(target, query, signal);
-    for (const child of executions) {
-      for await (const records of eventPages(target, child.execution_id, 0, signal)) recorder.write(records);
-      await recordChildren(target, child.execution_id, recorder, signal);
-    }
-    if (next_cursor === null) return;
-    query.set("cursor", next_cursor);
+  const query = { parent_execution_id: executionId };
+  const children = await everyItem(target, EXECUTION_ROUTES.list, { query, signal }, (page) => page.executions);
+  for (const child of children) {
+    for await (const records of eventPages(target, child.execution_id, 0, signal)) recorder.write(records);
+    await recordChildren(target, child.execution_id, recorder, signal);
   }
 }
 
@@ -141,7 +137,11 @@ async function cancel({ target, executionId }: ServerRun, io: CliIo): Promise<vo
   const { signal: patient } = new AbortController();
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await cancelExecution(target, executionId, body, patient);
+      await callServer(target, EXECUTION_ROUTES.cancel, {
+        params: { execution_id: executionId },
+        body,
+        signal: patient,
+      });
       return;
     } catch (error) {
       if (!isTransient(error) || attempt === CANCEL_ATTEMPTS) {
@@ -160,8 +160,10 @@ async function stillRunning(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (document !== undefined && !callsPlaybooks(document)) return undefined;
-  const query = new URLSearchParams({ parent_execution_id: executionId, status: "RUNNING", limit: "100" });
-  const { executions } = await listExecutions(target, query, signal).catch(() => ({ executions: [] }));
+  const query = { parent_execution_id: executionId, status: "RUNNING", limit: 100 };
+  const { executions } = await callServer(target, EXECUTION_ROUTES.list, { query, signal }).catch(() => ({
+    executions: [],
+  }));
   if (executions.length === 0) return undefined;
   const what = `${plural(executions.length, "sub-playbook")} that no step waits for keep running`;
   return `${what}: 'flow executions --parent ${executionId}' shows them`;

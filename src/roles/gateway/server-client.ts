@@ -1,5 +1,11 @@
-import { refusal, type ServerConnection, type ServerReply } from "../../adapters/server/connection.ts";
-import { type KnownSession, type LoginInput, sessionOfAnswer } from "../../schema/api/gateway.ts";
+import { callServer, type ServerConnection } from "../../adapters/server/connection.ts";
+import { WAIT_MS_MAX } from "../../schema/api/executions.ts";
+import type { KnownSession, LoginInput } from "../../schema/api/gateway.ts";
+import { isRefusal } from "../../schema/routes/answer.ts";
+import { AUTH_ROUTES } from "../../schema/routes/auth.ts";
+import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
+import { LOGIN_SESSION_ROUTES } from "../../schema/routes/users.ts";
+import type { AccessAction } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 
@@ -14,7 +20,7 @@ export interface GatewayServer {
   /** Ends a session. Throws `FlowError` UNAUTHENTICATED if it is not valid. */
   revoke(tokenSha256: string): Promise<void>;
   /** Whether the session's user may. Throws `FlowError` UNAUTHENTICATED for a session that is not valid. */
-  isAllowed(tokenSha256: string, access: { action: string; path: string }): Promise<boolean>;
+  isAllowed(tokenSha256: string, access: { action: AccessAction; path: string }): Promise<boolean>;
 }
 
 /** What a {@link GatewayServer} is made of. */
@@ -30,96 +36,76 @@ export interface GatewayServerDeps {
   stopping: AbortSignal;
 }
 
-/** Longest wait for an execution's end in one request. */
-const WAIT_MS = 30_000;
-
 /** The server, asked over these connections. */
 export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
   const { calls, waits, playbook, answerMs, stopping } = deps;
   const options = { timeoutMs: answerMs, signal: stopping };
+  /* In the user's own name, for the audit log, and so that no user can end another's session. */
+  const of = (tokenSha256: string, address?: string) => ({ ...options, session: { tokenSha256, address } });
   return {
     async startLogin(workload, idempotencyKey) {
-      const body = JSON.stringify({ path: playbook, workload });
-      const reply = await calls.call({ ...options, method: "POST", path: "/api/execute", body, idempotencyKey });
-      if (reply.status === 404) {
-        const hint = "a server registers it when it starts; see its log";
-        throw new FlowError(
-          "UNAVAILABLE",
-          `No logins are possible: the playbook '${playbook}' is not in the catalog; ${hint}`,
-        );
+      try {
+        const body = { path: playbook, workload: { ...workload } };
+        return (await callServer(calls, EXECUTE_ROUTES.execute, { body, idempotencyKey, ...options })).execution_id;
+      } catch (error) {
+        if (isRefusal(error, 404)) {
+          const hint = "a server registers it when it starts; see its log";
+          const why = `the playbook '${playbook}' is not in the catalog`;
+          throw new FlowError("UNAVAILABLE", `No logins are possible: ${why}; ${hint}`);
+        }
+        if (isUsedKey(error, idempotencyKey))
+          throw new FlowError("CONFLICT", "The key was used with another body before");
+        return ownFault(error);
       }
-      if (isUsedKey(reply, idempotencyKey))
-        throw new FlowError("CONFLICT", "The key was used with another body before");
-      return text(accepted(reply), "execution_id");
     },
     async ended(executionId, signal) {
+      const input = { params: { execution_id: executionId }, query: { wait_ms: WAIT_MS_MAX } };
+      const limits = { timeoutMs: WAIT_MS_MAX + answerMs, signal };
       for (;;) {
-        const path = `/api/executions/${executionId}/result?wait_ms=${WAIT_MS}`;
-        const timeoutMs = WAIT_MS + answerMs;
-        const status = text(accepted(await waits.call({ method: "GET", path, timeoutMs, signal })), "status");
+        const { status } = await callServer(waits, EXECUTION_ROUTES.result, { ...input, ...limits }).catch(ownFault);
         if (ENDS.has(status)) return status;
       }
     },
     async session(tokenSha256, address) {
-      const session = { tokenSha256, address };
-      const reply = await calls.call({ ...options, method: "GET", path: "/api/auth/me", session });
-      if (reply.status === 401) return undefined;
-      const known = sessionOfAnswer(accepted(reply));
-      if (known === undefined) throw noServer();
-      return known;
+      const me = await callServer(calls, AUTH_ROUTES.me, of(tokenSha256, address)).catch((error: unknown) => {
+        if (isRefusal(error, 401)) return undefined;
+        return ownFault(error);
+      });
+      if (me === undefined) return undefined;
+      if (me.kind !== "user")
+        throw new FlowError("SERVER_UNREACHABLE", "What answers at FLOW_BASE_URL knows no sessions");
+      const { user_id, email, display_name, roles, expires_at } = me;
+      return { user: { user_id, email, display_name, roles }, expiresAt: Date.parse(expires_at) };
     },
     async revoke(tokenSha256) {
-      const body = JSON.stringify({ token_sha256: tokenSha256 });
-      // In the user's own name, for the audit log, and so that no user can end another's session.
-      const session = { tokenSha256, address: undefined };
-      const reply = await calls.call({ ...options, method: "POST", path: "/api/auth/sessions/revoke", body, session });
-      if (reply.status === 401) throw invalidSession();
-      accepted(reply);
+      const input = { body: { token_sha256: tokenSha256 }, ...of(tokenSha256) };
+      await callServer(calls, LOGIN_SESSION_ROUTES.logout, input).catch(sessionFault);
     },
     async isAllowed(tokenSha256, { action, path }) {
-      const body = JSON.stringify({ action, path });
-      const session = { tokenSha256, address: undefined };
-      const reply = await calls.call({ ...options, method: "POST", path: "/api/auth/can", body, session });
-      if (reply.status === 401) throw invalidSession();
-      return own(objectOf(accepted(reply)), "allowed") === true;
+      const input = { body: { action, path }, ...of(tokenSha256) };
+      return (await callServer(calls, AUTH_ROUTES.can, input).catch(sessionFault)).allowed;
     },
   };
 }
 
 const ENDS = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 
-/** The server's answer. Throws its refusal; a refusal of this gateway's own token is not the caller's fault. */
-function accepted(reply: ServerReply): unknown {
-  if (reply.status < 300) return reply.body;
-  if (reply.status !== 401 && reply.status !== 403) throw refusal(reply);
+/** Throws the server's refusal; that of this gateway's own token is not the caller's fault. */
+function ownFault(error: unknown): never {
+  if (!isRefusal(error, 401) && !isRefusal(error, 403)) throw error;
   const why = "the server refuses the gateway's FLOW_SERVER_TOKEN";
-  throw new FlowError("UNAVAILABLE", `The gateway cannot ask the server: ${why}`, { cause: refusal(reply) });
+  throw new FlowError("UNAVAILABLE", `The gateway cannot ask the server: ${why}`, { cause: error });
+}
+
+/** The same for a call in the name of a session: a 401 says that it is not valid. */
+function sessionFault(error: unknown): never {
+  if (!isRefusal(error, 401)) ownFault(error);
+  const why = "it is over, was ended, or never was; log in again";
+  throw new FlowError("UNAUTHENTICATED", `The session is not valid: ${why}`);
 }
 
 /** The refusal of a key that was used with another body; any other 422 is an error in the request. */
-function isUsedKey({ status, body }: ServerReply, key: string): boolean {
-  const detail = isJsonObject(body) ? own(body, "detail") : undefined;
-  return status === 422 && isJsonObject(detail) && own(detail, "idempotency_key") === key;
-}
-
-function objectOf(body: unknown): object {
-  if (isJsonObject(body)) return body;
-  throw noServer();
-}
-
-function text(body: unknown, key: string): string {
-  const value = own(objectOf(body), key);
-  if (typeof value === "string") return value;
-  throw noServer();
-}
-
-function invalidSession(): FlowError {
-  return new FlowError(
-    "UNAUTHENTICATED",
-    "The session is not valid: it is over, was ended, or never was; log in again",
-  );
-}
-
-function noServer(): FlowError {
-  return new FlowError("SERVER_UNREACHABLE", "What answers at FLOW_BASE_URL is no server of flow");
+function isUsedKey(error: unknown, key: string): boolean {
+  const detail = isRefusal(error, 422) ? error.detail : undefined;
+  return isJsonObject(detail) && own(detail, "idempotency_key") === key;
 }

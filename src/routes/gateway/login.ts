@@ -11,6 +11,8 @@ import {
   type ProvidersAnswer,
   type SessionAnswer,
 } from "../../schema/api/gateway.ts";
+import { GATEWAY_ROUTES } from "../../schema/routes/gateway.ts";
+import type { AccessAction } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { LoggedIn, LoginRequest } from "../../services/login/login.ts";
 import { readJson } from "../http/validate.ts";
@@ -27,7 +29,7 @@ export interface LoginRouteDeps {
   /** Ends a session. Throws `FlowError` UNAUTHENTICATED if it is not valid. */
   revoke(tokenSha256: string): Promise<void>;
   /** Whether the session's user may do something with a path. Throws `FlowError` UNAUTHENTICATED for no session. */
-  isAllowed(tokenSha256: string, request: { action: string; path: string }): Promise<boolean>;
+  isAllowed(tokenSha256: string, request: { action: AccessAction; path: string }): Promise<boolean>;
   /** GATEWAY_AUTH_BYPASS: callers without a session are answered as administrators, which they are. */
   bypass: boolean;
   /** What stands before each path of the gateway, or `/`: the cookie is sent nowhere else. */
@@ -47,7 +49,7 @@ const NOBODY = { user_id: 0, email: "nobody@localhost", display_name: "Nobody: l
 /** Login, logout, and what a session is worth (interface specification, Gateway). */
 export function loginRoutes(deps: LoginRouteDeps) {
   return new Hono<GatewayEnvironment>()
-    .post("/api/auth/login", async (c) => {
+    .post(GATEWAY_ROUTES.login.path, async (c) => {
       const { idp_token: idpToken, idp_domain: idpDomain } = await readJson(c, LoginBody);
       refuseUnknownOrigin(c);
       const { client: address } = c.var;
@@ -73,7 +75,7 @@ export function loginRoutes(deps: LoginRouteDeps) {
       const logged = await deps.login({ code, idpDomain, address: c.var.client, userAgent });
       return c.json(logIn(c, logged, deps) satisfies ExchangeAnswer);
     })
-    .post("/api/auth/logout", async (c) => {
+    .post(GATEWAY_ROUTES.logout.path, async (c) => {
       const session = sessionOf(c);
       try {
         await deps.revoke(session);

@@ -107,7 +107,7 @@ export const CredentialQuery = v.object({
 /** Answer of `GET /api/credentials/{identifier}`. */
 export const CredentialAnswer = v.object({
   ...CredentialRecord.entries,
-  data: v.exactOptional(v.record(v.string(), v.unknown())),
+  data: v.exactOptional(JsonObjectValue),
 });
 export type CredentialAnswer = v.InferOutput<typeof CredentialAnswer>;
 

@@ -128,9 +128,6 @@ export const CallbackBody = v.looseObject({
 });
 export type CallbackBody = v.InferOutput<typeof CallbackBody>;
 
-/** The server's answer about a session (`GET /api/auth/me`): the fields that the gateway reads. */
-export const MeAnswer = v.object({ ...SessionUser.entries, expires_at: v.string() });
-
 /** Sessions that are not what they were (`GET /api/auth/changes`): those of these tokens (SHA-256), or perhaps all. */
 export const SessionsChanged = v.object({ tokens: v.optional(v.array(v.string())) });
 /** The same, read. */
@@ -162,14 +159,6 @@ export function decodeSession(bytes: Uint8Array): SessionEntry | undefined {
   if (!entry.success) return undefined;
   const { user, expires_at: expiresAt, asked_at: askedAt } = entry.output;
   return { user, expiresAt, askedAt };
-}
-
-/** The session in the answer of `GET /api/auth/me`; undefined for an invalid answer. */
-export function sessionOfAnswer(body: unknown): KnownSession | undefined {
-  const answer = v.safeParse(MeAnswer, body);
-  if (!answer.success) return undefined;
-  const { expires_at: expiresAt, ...user } = answer.output;
-  return { user, expiresAt: Date.parse(expiresAt) };
 }
 
 /** The sessions in an event of `GET /api/auth/changes`. An event that is not understood may concern every session. */

@@ -163,7 +163,7 @@ export const KeychainGetAnswer = v.variant("status", [
     renew_config: v.exactOptional(v.pipe(JsonObjectValue, v.description("Only with auto_renew."))),
     credential_type: v.exactOptional(v.pipe(v.string(), v.description("Only with auto_renew: a renewal keeps it."))),
     cache_type: v.exactOptional(v.pipe(v.picklist(KEYCHAIN_CACHE_TYPES), v.description("As credential_type."))),
-    schema: v.exactOptional(v.pipe(SecretSchema, v.description("As credential_type, where there is one."))),
+    schema: v.exactOptional(v.pipe(JsonObjectValue, v.description("As credential_type, where there is one."))),
   }),
   v.object({ status: v.literal("not_found"), ...keyed }),
 ]);

@@ -6,7 +6,9 @@ import { createServerCredentials } from "../../../src/adapters/server/credential
 import { createSecret } from "../../../src/platform/crypto/secret.ts";
 import { type RecordedRequest, startHttpServer } from "../../support/servers/http-server.ts";
 
-const STORED = { id: "7", name: "pg demo", type: "sqldb", data: { host: "db" } };
+const AT = "2026-06-01T12:00:00.000Z";
+const RECORD = { id: "7", name: "pg demo", type: "sqldb", description: null, tags: [], schema: null, meta: null };
+const STORED = { ...RECORD, created_at: AT, updated_at: AT, data: { host: "db" } };
 
 type Answer = (request: RecordedRequest, response: ServerResponse, calls: number) => void;
 

@@ -117,11 +117,12 @@ test("a holder that fails reports its error, shortened, to those who wait", asyn
 });
 
 test("calls are made again while the server is busy, and end when the worker does", async () => {
+  const none = { status: "not_found", keychain_name: "x", catalog_id: 7, cache_key: "x:7:global" };
   let calls = 0;
   const busy = await startHttpServer((_, response) => {
     calls += 1;
     response.statusCode = calls < 3 ? 503 : 200;
-    response.end(JSON.stringify(calls < 3 ? { error: "busy", code: "UNAVAILABLE" } : { status: "not_found" }));
+    response.end(JSON.stringify(calls < 3 ? { error: "busy", code: "UNAVAILABLE" } : none));
   });
   after(() => busy.close());
   assert.deepEqual(await storeAt(busy.origin).get(key("x")), { status: "not_found" });

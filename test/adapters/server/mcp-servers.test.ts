@@ -14,11 +14,15 @@ const SPEC = {
   lifecycle: { deploy: "ops/d" },
 };
 
+const REGISTERED = { version: 1, catalog_id: "7", created_at: "2026-06-01T12:00:00.000Z", metadata: {}, content: "" };
+
 /** Servers of a catalog with these entries, and the addresses that it is asked for. */
 async function servers(t: TestContext, entries: Record<string, JsonObject>) {
   const http = await startHttpServer(({ url }, response) => {
-    const entry = entries[decodeURIComponent(url.replace("/api/catalog/resource/", ""))];
-    response.writeHead(entry === undefined ? 404 : 200).end(JSON.stringify(entry ?? { error: "none" }));
+    const path = decodeURIComponent(url.replace("/api/catalog/resource/", ""));
+    const entry = entries[path] && { path, ...REGISTERED, ...entries[path] };
+    const none = { error: "none", code: "NOT_FOUND" };
+    response.writeHead(entry === undefined ? 404 : 200).end(JSON.stringify(entry ?? none));
   });
   t.after(() => http.close());
   const connection = connectServer({ url: http.origin, token: undefined, connections: 1 });

@@ -83,5 +83,5 @@ test("a command that is cancelled waits no longer, and the others of its tree ge
 
 test("an answer that holds no key is an error", async (t) => {
   const { source } = await setup(t, sent(200, { root_execution_id: "7", keys: [] }));
-  await assert.rejects(source.sealerOf({ executionId: "7", rootExecutionId: "7" }), /not understood/);
+  await assert.rejects(source.sealerOf({ executionId: "7", rootExecutionId: "7" }), /not as a flow server answers/);
 });
