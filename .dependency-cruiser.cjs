@@ -290,6 +290,18 @@ module.exports = {
     ...roomRules,
     ...pageRules,
     {
+      name: "routes-build-nothing",
+      comment:
+        "Routes are given use cases, which roles/ builds: of services/ they import types. But for the words of an audit row",
+      severity: "error",
+      from: { path: "^src/routes/" },
+      to: {
+        path: "^src/services/",
+        pathNot: "^src/services/access/audit[.]ts$",
+        dependencyTypesNot: ["type-only"],
+      },
+    },
+    {
       name: "no-cycles",
       comment: "A cycle has no bottom to start reading at",
       severity: "error",

@@ -11,7 +11,7 @@ import { createMetrics } from "../src/platform/telemetry/metrics.ts";
 import { type Database, openDatabase } from "../src/repositories/database/database.ts";
 import { unavailable } from "../src/repositories/database/error-codes.ts";
 import { migrate } from "../src/repositories/database/migrate.ts";
-import { createService, type Service } from "../src/roles/server/wire-services.ts";
+import { createService, mcpOf, type Service } from "../src/roles/server/wire-services.ts";
 import { createApp } from "../src/routes/app.ts";
 import { createCatalog } from "../src/services/catalog/catalog.ts";
 import { createDocuments } from "../src/services/catalog/documents.ts";
@@ -89,12 +89,14 @@ function build(database: Database, resultsFolder: string) {
     ...{ database, documents, keys, config, resultsFolder, observer },
     ...{ processor: "bench", env: {} },
   });
+  const catalog = createCatalog({ database, documents, onRegistered: nothing });
   const app = createApp({
     ...service,
     reaper: { sweepNow: () => Promise.reject(new Error("Nothing is swept here")) },
     diagnose: createDiagnosis({ database, keyIds: undefined }),
     overview: () => Promise.reject(new Error("nobody looks on")),
-    catalog: createCatalog({ database, documents, onRegistered: nothing }),
+    catalog,
+    ...mcpOf({ catalog, executions: service.executions }),
     limits: config,
     health: () => ({ status: "ok" }),
     stopping: new AbortController().signal,

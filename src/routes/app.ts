@@ -21,6 +21,9 @@ import type { Sealing } from "../services/credentials/sealing.ts";
 import type { checkReading } from "../services/executions/check-read-access.ts";
 import type { Executions } from "../services/executions/executions.ts";
 import type { Keychain } from "../services/keychain/keychain.ts";
+import type { runLifecycleAction } from "../services/mcp/lifecycle.ts";
+import type { AgentCalls } from "../services/mcp/tool-calls.ts";
+import type { AgentTools } from "../services/mcp/tool-list.ts";
 import type { AgentChanges } from "../services/mcp/tool-list-changes.ts";
 import type { Batches } from "../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../services/orchestration/orchestrator.ts";
@@ -77,7 +80,10 @@ export interface AppDeps {
   orchestrator: Pick<Orchestrator, "claim">;
   workers: Workers;
   batches: Batches;
+  agentTools: AgentTools;
+  agentCalls: AgentCalls;
   agentChanges: AgentChanges;
+  runLifecycle: ReturnType<typeof runLifecycleAction>;
   results: Results;
   checkReading: ReturnType<typeof checkReading>;
   sealing: Sealing;
@@ -147,7 +153,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     catalog: catalogRoutes(deps.catalog),
     execute: executeRoutes(deps.executions, deps.stopping),
     execution: executionRoutes(deps.executions, deps.stopping),
-    mcpLifecycle: mcpLifecycleRoutes(deps),
+    mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, deps.stopping),
     worker: workerRoutes(deps.workers, deps.stopping),
     command: commandRoutes(deps.orchestrator, deps.workers, deps.metrics, deps.stopping),
@@ -160,7 +166,7 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     sqldb: sqldbRoutes(deps.runSql, deps.stopping),
     doctorAdmin: doctorAdminRoutes(deps),
     sealing: sealingRoutes(deps.sealing),
-    mcp: mcpRoutes(deps),
+    mcp: mcpRoutes({ ...deps, tools: deps.agentTools, calls: deps.agentCalls }),
     auth: authRoutes(deps.access, deps.sessionChanges, deps.stopping),
     user: userRoutes(deps.users),
     loginSession: loginSessionRoutes(deps.loginSessions, deps.users),

@@ -5139,15 +5139,7 @@ export interface operations {
                          */
                         cache_type?: "secret" | "token";
                         /** @description As credential_type, where there is one. */
-                        schema?: {
-                            /** @description The names that are allowed; any, when empty or absent. */
-                            fields?: string[];
-                            /** @description The names that must be there. */
-                            required?: string[];
-                            /** @description The types of fields, by name. */
-                            types?: Record<string, never>;
-                            description?: string;
-                        };
+                        schema?: Record<string, never>;
                     } | {
                         /** @constant */
                         status: "not_found";
@@ -6304,9 +6296,7 @@ export interface operations {
                         } | null;
                         created_at: string;
                         updated_at: string;
-                        data?: {
-                            [key: string]: unknown;
-                        };
+                        data?: Record<string, never>;
                     };
                 };
             };

@@ -28,6 +28,7 @@ import { registerGivenCredentials } from "./given-credentials.ts";
 import { type FoundDatabase, findDatabase } from "./open-database.ts";
 import { prepareLogins } from "./prepare-logins.ts";
 import { startService } from "./start-services.ts";
+import { mcpOf } from "./wire-services.ts";
 
 /** What a server needs to begin. */
 export interface ServerDeps {
@@ -107,6 +108,7 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   if (gui === undefined) logger.warn({}, "this installation has no page for browsers: it was built without");
   const app = createApp({
     ...service,
+    ...mcpOf({ catalog, executions: service.executions }),
     reaper,
     diagnose,
     overview,

@@ -18,6 +18,7 @@ import { createLoginSessions, type LoginSessions } from "../../services/access/l
 import { createRoles, type Roles } from "../../services/access/roles.ts";
 import { createSessionChanges, type SessionChanges } from "../../services/access/session-changes.ts";
 import { createUsers, type Users } from "../../services/access/users.ts";
+import type { Catalog } from "../../services/catalog/catalog.ts";
 import type { Documents } from "../../services/catalog/documents.ts";
 import { type Credentials, createCredentials } from "../../services/credentials/credentials.ts";
 import { createTransientValues, type TransientValues } from "../../services/credentials/key-values.ts";
@@ -29,6 +30,9 @@ import { createExecutions, type Executions } from "../../services/executions/exe
 import { isStepOver } from "../../services/executions/is-step-ended.ts";
 import { createKeychainUpkeep, type KeychainUpkeep } from "../../services/keychain/cleanup.ts";
 import { createKeychain, type Keychain } from "../../services/keychain/keychain.ts";
+import { runLifecycleAction } from "../../services/mcp/lifecycle.ts";
+import { createAgentCalls } from "../../services/mcp/tool-calls.ts";
+import { createAgentTools } from "../../services/mcp/tool-list.ts";
 import { type AgentChanges, createAgentChanges } from "../../services/mcp/tool-list-changes.ts";
 import { type Batches, createBatches } from "../../services/orchestration/batch-status.ts";
 import { createOrchestrator } from "../../services/orchestration/create-orchestrator.ts";
@@ -198,7 +202,14 @@ export function createService(deps: ServiceDeps): Service {
   };
 }
 
-/** The results, in all configured stores. */
+/** What MCP clients do with the catalog's agents and with the life of its MCP servers. */
+export function mcpOf(deps: { catalog: Catalog; executions: Executions }) {
+  const agentTools = createAgentTools(deps.catalog);
+  const agentCalls = createAgentCalls({ tools: agentTools, executions: deps.executions });
+  return { agentTools, agentCalls, runLifecycle: runLifecycleAction(deps) };
+}
+
+/** The results, in all stores. */
 function resultsOf(deps: ServiceDeps, isOver: (executionId: string, step: string) => Promise<boolean>): Results {
   const { database, config, resultsFolder, stores = [], resultsObserver } = deps;
   return createResults({

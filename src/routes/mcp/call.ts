@@ -2,11 +2,11 @@ import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/proto
 import type { CallToolRequest, ServerNotification, ServerRequest } from "@modelcontextprotocol/sdk/types.js";
 import { ERROR_STATUS, FlowError } from "../../schema/words/errors.ts";
 import { JsonObjectValue } from "../../schema/words/wire.ts";
-import { type AgentCaller, type BegunCall, callKey } from "../../services/mcp/tool-calls.ts";
+import type { AgentCaller, BegunCall } from "../../services/mcp/tool-calls.ts";
 import type { Listening } from "../http/client-signal.ts";
 import { type Recheck, whileAllowed } from "../http/recheck-access.ts";
 import { check } from "../http/validate.ts";
-import { shownNow } from "./caller.ts";
+import { callKey, shownNow } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
 import { createPace, progressNotice } from "./progress.ts";
 import { endedAnswer, leftAnswer, refusedAnswer, type ToolAnswer } from "./results.ts";

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { decideAccess } from "../../schema/rules/access-rules.ts";
 import type { AgentCaller, BegunCall } from "../../services/mcp/tool-calls.ts";
@@ -29,4 +30,11 @@ export function agentCaller(c: Context<RouteEnvironment>): AgentCaller {
 export async function shownNow(recheck: Recheck | undefined, caller: AgentCaller, call: BegunCall): Promise<BegunCall> {
   await recheck?.again();
   return { ...call, isShown: call.isShown && caller.may("view", call.path) };
+}
+
+/** The key of a call: the session's id and that of the request within it. Ids of requests are of any length. */
+export function callKey(session: string, requestId: string | number): string {
+  return createHash("sha256")
+    .update(JSON.stringify([session, requestId]))
+    .digest("hex");
 }

@@ -1,14 +1,13 @@
 import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
 import { MCP_LIFECYCLE_ROUTES } from "../../schema/routes/mcp.ts";
-import { type LifecycleDeps, type LifecycleRequest, runLifecycleAction } from "../../services/mcp/lifecycle.ts";
+import type { LifecycleRequest, runLifecycleAction } from "../../services/mcp/lifecycle.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
 
 /** The life of MCP servers that playbooks look after (interface specification, Results and lifecycle). */
-export function mcpLifecycleRoutes(deps: LifecycleDeps) {
-  const run = runLifecycleAction(deps);
+export function mcpLifecycleRoutes(run: ReturnType<typeof runLifecycleAction>) {
   return serve(MCP_LIFECYCLE_ROUTES, {
     lifecycle: async ({ params: { resource_path, action }, json }, c) => {
       const { user } = c.var;

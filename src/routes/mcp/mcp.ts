@@ -2,11 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Context } from "hono";
 import { MCP_ROUTES } from "../../schema/routes/mcp.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { Catalog } from "../../services/catalog/catalog.ts";
-import type { Executions } from "../../services/executions/executions.ts";
-import { type AgentCaller, createAgentCalls } from "../../services/mcp/tool-calls.ts";
-import { createAgentTools } from "../../services/mcp/tool-list.ts";
-import type { AgentChanges } from "../../services/mcp/tool-list-changes.ts";
+import type { AgentCaller } from "../../services/mcp/tool-calls.ts";
 import { refuseForeignPages } from "../http/loopback-only.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
 import { whileAllowed } from "../http/recheck-access.ts";
@@ -17,25 +13,11 @@ import { agentCaller } from "./caller.ts";
 import type { McpParts } from "./deps.ts";
 import { resumeCall, resumePoint } from "./resume.ts";
 
-/** What {@link mcpRoutes} needs. */
-export interface McpRouteDeps {
-  catalog: Pick<Catalog, "agents" | "find" | "list">;
-  executions: Executions;
-  agentChanges: AgentChanges;
-  stopping: AbortSignal;
-  /** Of the program. */
-  version: string;
-  unavailable(error: unknown): FlowError | undefined;
-  logger: McpParts["logger"];
-}
-
 /**
  * The server as an MCP server. Nothing of a session is kept: its id names the calls that were made in it, so that any server
  * of the database finds the execution of a call that is cancelled or asked for again.
  */
-export function mcpRoutes(deps: McpRouteDeps) {
-  const tools = createAgentTools(deps.catalog);
-  const parts: McpParts = { ...deps, tools, calls: createAgentCalls({ tools, executions: deps.executions }) };
+export function mcpRoutes(parts: McpParts) {
   // Loaded with the first message: the protocol's library takes a tenth of a second.
   const protocol = () => import("./protocol.ts");
   return serve(MCP_ROUTES, {

@@ -28,7 +28,7 @@ export interface ToolCallRequest {
   /** The tool's name. */
   name: string;
   inputs: JsonObject;
-  /** The same for the same call of the same caller: a call that is sent again starts nothing anew. See {@link callKey}. */
+  /** The same for the same call of the same caller: a call that is sent again starts nothing anew. */
   key?: string;
 }
 
@@ -147,13 +147,6 @@ export function createAgentCalls(deps: {
       return true;
     },
   };
-}
-
-/** The key of a call: the session's id and that of the request within it. Ids of requests are of any length. */
-export function callKey(session: string, requestId: string | number): string {
-  return createHash("sha256")
-    .update(JSON.stringify([session, requestId]))
-    .digest("hex");
 }
 
 /** Readers are recorded in the audit log. */

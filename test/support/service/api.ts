@@ -12,7 +12,7 @@ import { createMetrics } from "../../../src/platform/telemetry/metrics.ts";
 import type { Broker } from "../../../src/ports/broker.ts";
 import { type Database, openDatabase } from "../../../src/repositories/database/database.ts";
 import { unavailable } from "../../../src/repositories/database/error-codes.ts";
-import { createService, type Service, type ServiceDeps } from "../../../src/roles/server/wire-services.ts";
+import { createService, mcpOf, type Service, type ServiceDeps } from "../../../src/roles/server/wire-services.ts";
 import { createApp } from "../../../src/routes/app.ts";
 import { createCatalog } from "../../../src/services/catalog/catalog.ts";
 import { createDocuments } from "../../../src/services/catalog/documents.ts";
@@ -104,13 +104,15 @@ export async function buildApi(
     observer,
     ...parts,
   });
+  const catalog = createCatalog({ database, documents, onRegistered });
   const stopping = new AbortController();
   const broker = createInProcessBroker(logger);
   after(() => broker.close());
   const shared = {
     ...service,
     ...doctorParts(database, broker),
-    catalog: createCatalog({ database, documents, onRegistered }),
+    catalog,
+    ...mcpOf({ catalog, executions: service.executions }),
     logger,
     metrics,
     limits: config,
