@@ -1,4 +1,4 @@
-import type { KeychainLookup, KeychainKey, KeychainStore } from "../../ports/keychain.ts";
+import type { KeychainKey, KeychainLookup, KeychainStore } from "../../ports/keychain.ts";
 import {
   type KeychainGetAnswer,
   LEASE_MESSAGE_MAX,
