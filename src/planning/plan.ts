@@ -4,6 +4,7 @@ import { credentialNames } from "../language/load/credential-names.ts";
 import { type Knowledge, type Rendered, renderKnown } from "../language/template/render-known.ts";
 import type { Condition } from "../language/template/template.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
+import { defined } from "../schema/words/defined.ts";
 import { messageOf } from "../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../schema/words/json.ts";
 import type { PolicyRule } from "../schema/words/playbook.ts";
@@ -36,7 +37,7 @@ export async function planRun(playbook: LocalPlaybook, request: JsonObject, mach
     path,
     name,
     entry_step: entryStep,
-    ...(executor.finalStep !== undefined && { final_step: executor.finalStep }),
+    ...defined({ final_step: executor.finalStep }),
     ...(executor.timeoutMs !== undefined &&
       knowledge !== undefined && { timeout_ms: renderKnown(executor.timeoutMs, knowledge) }),
     workload: inputs.shown,
@@ -104,10 +105,10 @@ function planStep(
   const inTask: TemplatePosition = { ...position, own: merged(position.own, input), inTask: true };
   return {
     name,
-    ...(desc !== undefined && { desc }),
+    ...defined({ desc }),
     reached: place.reached,
     after: place.after,
-    ...(guard !== undefined && { guard }),
+    ...defined({ guard }),
     ...(step.admit.length > 0 && { admit: admitRules(step, knowledge) }),
     ...(step.loop !== undefined && { loop: planLoop(step, knowledge) }),
     ...(hasFields(step.step.input) && { input }),
@@ -123,7 +124,7 @@ function planStep(
           const isBack = target !== undefined && inputs.program.graph.isBack(step.index, target.index);
           return {
             step: arc.arc.step,
-            ...(when !== undefined && { when }),
+            ...defined({ when }),
             fires: place.arcs[index] ?? "maybe",
             ...(isBack && { back: true as const }),
             ...(arc.arc.set.length > 0 && { set: assignments(arc.arc.set) }),

@@ -1,5 +1,6 @@
 import { credentialNames } from "../language/load/credential-names.ts";
 import type { LocalPlaybook } from "../local/catalog.ts";
+import { defined } from "../schema/words/defined.ts";
 import { isJsonObject, type Json, own } from "../schema/words/json.ts";
 import type { KeychainDefinition } from "../schema/words/playbook.ts";
 import { isRequested } from "../worker/secrets/keychain-definition.ts";
@@ -48,7 +49,7 @@ export async function requirements(
     credentials: (await ask(credentials, machine.credential)).map(({ key, ...rest }) => ({ name: key, ...rest })),
     keychain: [...keychain].map(([entry, used_by]) => {
       const credential = keychainCredential(entry);
-      return { name: entry.name, kind: entry.kind, ...(credential !== undefined && { credential }), used_by };
+      return { name: entry.name, kind: entry.kind, ...defined({ credential }), used_by };
     }),
     kinds: (await ask(kinds, machine.kind)).map(({ key, ...rest }) => ({ kind: key, ...rest })),
     playbooks: (await ask(playbooks, machine.playbook)).map(({ key, ...rest }) => ({ path: key, ...rest })),

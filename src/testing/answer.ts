@@ -1,4 +1,5 @@
 import type { MockAnswer, MockError } from "../schema/documents/test-document.ts";
+import { defined } from "../schema/words/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "../schema/words/json.ts";
 import { failed, type TaskErrorKind, type ToolResult } from "../schema/words/outcome.ts";
 import { kindOfStatus, statusError } from "../tools/http/errors.ts";
@@ -68,7 +69,7 @@ function errorAnswer(answer: MockAnswer, error: MockError, kind: string, config:
   const result = failed(errorKind, code, error.message ?? `${what} failed (mocked: ${code})`, {
     retryable: error.retryable ?? isRetryable(errorKind, code, status),
     ...(status !== undefined && { status, status_code: status }),
-    ...(error.details !== undefined && { details: error.details }),
+    ...defined({ details: error.details }),
   });
   const isHttp = kind === "http" && status !== undefined;
   return {

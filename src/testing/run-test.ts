@@ -11,6 +11,7 @@ import type { CredentialSource } from "../ports/credentials.ts";
 import type { WritableResultStore } from "../ports/result-store.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
 import type { TestCase } from "../schema/documents/test-document.ts";
+import { defined } from "../schema/words/defined.ts";
 import { FlowError, messageOf } from "../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../schema/words/json.ts";
 import type { StoredResult } from "../schema/words/result.ts";
@@ -94,7 +95,7 @@ async function execute(
     clock,
     prefixOf,
     giveUp,
-    ...(context.callsMax !== undefined && { callsMax: context.callsMax }),
+    ...defined({ callsMax: context.callsMax }),
   });
   let lastId = 0;
   const deps: LocalDeps = {

@@ -1,6 +1,7 @@
 import { Agent } from "undici";
 import { byteSlice } from "../../platform/http/byte-slice.ts";
 import type { PayloadRange, PayloadReading } from "../../ports/payload-store.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { systemClock } from "../system-clock.ts";
 
@@ -52,7 +53,7 @@ export function createObjectClient(what: string): ObjectClient {
     const answer = await agent.request({
       ...{ origin: url.origin, path: url.pathname + url.search, method, headers },
       ...(body !== undefined && { body: body() as never }),
-      ...(signal !== undefined && { signal }),
+      ...defined({ signal }),
     });
     return { status: answer.statusCode, headers: answer.headers, body: answer.body };
   };

@@ -2,6 +2,7 @@ import type { ChildOutcome, ChildRequest, ChildRunner } from "../../ports/childr
 import { WAIT_MS_MAX } from "../../schema/api/executions.ts";
 import type { AnswerOf } from "../../schema/routes/contract.ts";
 import { EXECUTE_ROUTES, EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
@@ -99,7 +100,7 @@ async function execute(
         return_step: request.returnStep,
       },
       idempotencyKey: request.key,
-      ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+      ...defined({ traceparent: request.traceparent }),
       timeoutMs: CALL_MS,
       signal,
     });

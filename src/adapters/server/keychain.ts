@@ -7,6 +7,7 @@ import {
 } from "../../schema/api/keychain.ts";
 import { KEYCHAIN_ROUTES } from "../../schema/routes/keychain.ts";
 import type { RouteInput } from "../../schema/routes/request.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { ServerConnection } from "./connection.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
@@ -79,8 +80,8 @@ function foundIn(answer: KeychainGetAnswer): KeychainLookup {
   const { cache_type: cacheType, schema } = answer;
   return {
     ...{ status, autoRenew, expiredAt: at },
-    ...(renewConfig !== undefined && { renewConfig }),
+    ...defined({ renewConfig }),
     ...(credentialType !== undefined &&
-      cacheType !== undefined && { form: { credentialType, cacheType, ...(schema !== undefined && { schema }) } }),
+      cacheType !== undefined && { form: { credentialType, cacheType, ...defined({ schema }) } }),
   };
 }

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { nearest } from "../../language/words/nearest.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import {
   type CliArgument,
@@ -55,7 +56,7 @@ export function parseLine(entry: CliEntry, words: readonly string[]): ParsedLine
 type OptionValues = Map<string, string | boolean | string[]>;
 
 function shapeOf({ value, short }: CliOption): { type: "string" | "boolean"; short?: string } {
-  return { type: value === undefined ? "boolean" : "string", ...(short !== undefined && { short }) };
+  return { type: value === undefined ? "boolean" : "string", ...defined({ short }) };
 }
 
 /** Follows words down the sets of commands; stops at a command, or at a set without a command of that name. */

@@ -3,6 +3,7 @@ import { readBytes, shown } from "../../local/catalog.ts";
 import { loadConfig } from "../../platform/config/config.ts";
 import { type DocumentProblem, DocumentProblems, type RegisterAnswer } from "../../schema/api/catalog.ts";
 import { CATALOG_ROUTES } from "../../schema/routes/catalog.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { formatDiagnostic } from "../../schema/words/diagnostic.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, type CliIo, EXIT } from "../command-line/command.ts";
@@ -115,7 +116,7 @@ function report(outcomes: readonly Outcome[]): Record<string, unknown> {
   const refused = outcomes.flatMap((outcome) => {
     if (!("refusal" in outcome)) return [];
     const { message, code, detail } = outcome.refusal;
-    return [{ file: outcome.file, error: message, code, ...(detail === undefined ? {} : { detail }) }];
+    return [{ file: outcome.file, error: message, code, ...defined({ detail }) }];
   });
   return { registered, refused };
 }

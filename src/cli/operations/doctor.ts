@@ -4,6 +4,7 @@ import { packageVersion } from "../../platform/system/package-file.ts";
 import { createLogger } from "../../platform/telemetry/logger.ts";
 import { openDoctor } from "../../roles/doctor/open-doctor.ts";
 import { DOCTOR_EXIT, type DoctorRequest, type DoctorToolName, type Outcome } from "../../schema/api/doctor.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
 import { type ServerTarget, serverTarget } from "../server/target.ts";
@@ -39,7 +40,7 @@ async function useTool(tool: DoctorToolName, input: CliInput): Promise<Outcome> 
   const dsn = textOption(options, "db-dsn");
   const stale = textOption(options, "stale-seconds");
   const request: DoctorRequest = {
-    ...(dsn !== undefined && { db_dsn: dsn }),
+    ...defined({ db_dsn: dsn }),
     ...(stale !== undefined && { stale_seconds: wholeSeconds(stale) }),
   };
   return await doctor[tool](request, io.signal);
@@ -76,7 +77,7 @@ async function serveDoctor(input: CliInput): Promise<number> {
   await serve({
     role: "doctor",
     config: { ...config, serverUrl: url, serverToken: token },
-    ...(host !== undefined && { host }),
+    ...defined({ host }),
     ...(port !== undefined && { port: parsePort("--port", port) }),
     folder: io.folder,
     version: await packageVersion(),

@@ -4,6 +4,7 @@ import { packageVersion } from "../../platform/system/package-file.ts";
 import { createLogger, type LogStream } from "../../platform/telemetry/logger.ts";
 import { prettyLog } from "../../platform/telemetry/pretty-log.ts";
 import { type Ready, ROLES, serve } from "../../roles/start-role.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
 import { PLAIN, styleFor } from "../terminal/style.ts";
 import { cleanText } from "../terminal/text.ts";
@@ -12,14 +13,14 @@ import { cleanText } from "../terminal/text.ts";
 export async function runServe({ options, io }: CliInput): Promise<number> {
   const logFormat = textOption(options, "log-format");
   // The worker of the role `all` is a separate process, configured by its environment.
-  const config = loadConfig({ ...io.environment, ...(logFormat !== undefined && { FLOW_LOG_FORMAT: logFormat }) });
+  const config = loadConfig({ ...io.environment, ...defined({ FLOW_LOG_FORMAT: logFormat }) });
   const role = ROLES.find((name) => name === textOption(options, "role")) ?? "all";
   const host = textOption(options, "host");
   const port = textOption(options, "port");
   await serve({
     role,
     config,
-    ...(host === undefined ? {} : { host }),
+    ...defined({ host }),
     ...(port === undefined ? {} : { port: parsePort("--port", port) }),
     folder: io.folder,
     version: await packageVersion(),

@@ -1,3 +1,4 @@
+import { defined } from "../../schema/words/defined.ts";
 import type { CliIo, CliValues } from "../command-line/command.ts";
 import { styleFor } from "../terminal/style.ts";
 import { createLineProgress } from "./lines.ts";
@@ -42,7 +43,7 @@ export function openProgress(
     style: styleFor(stderr, io, options["no-color"] === true),
     verbose,
     now,
-    ...(address !== undefined && { address }),
+    ...defined({ address }),
     every(ms, task) {
       // A run that waits for nothing else must not be kept alive by its picture.
       const timer = setInterval(task, ms).unref();

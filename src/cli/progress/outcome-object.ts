@@ -2,6 +2,7 @@ import { resultOf } from "../../engine/state/results.ts";
 import { type ExecutionState, type StepState, stepState } from "../../engine/state/state.ts";
 import { boundedResult } from "../../language/views/bounded-result.ts";
 import type { ResultStore } from "../../ports/result-store.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import { wholeResult } from "./result.ts";
@@ -105,6 +106,6 @@ function errorObject(error: TaskError): ErrorObject {
     step: step ?? null,
     task: task ?? null,
     attempt: attempt ?? null,
-    ...(shownDetails !== undefined && { details: shownDetails }),
+    ...defined({ details: shownDetails }),
   };
 }

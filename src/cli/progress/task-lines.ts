@@ -1,4 +1,5 @@
 import { type EventRecord, fromRecord } from "../../schema/rules/event-record.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { TaskLog } from "../../schema/words/event.ts";
 
 /** A line that a task wrote, or how many are missing in its place. */
@@ -34,7 +35,7 @@ export function createTaskLines(): TaskLines {
       const { step, task, iteration, run, command_id, attempt, task_run_id } = event;
       const key = JSON.stringify([command_id, attempt, iteration, task_run_id, run]);
       const before = given.get(key) ?? 0;
-      const about = { step, task, ...(iteration !== undefined && { iteration }), run, at: record.created_at };
+      const about = { step, task, ...defined({ iteration }), run, at: record.created_at };
       const lines = fresh(event.log, before).map((line) => ({ ...about, ...line }));
       if (event.type === "task.done") given.delete(key);
       else given.set(key, Math.max(before, endOf(event.log)));

@@ -8,6 +8,7 @@ import { type Config, isGiven } from "../../platform/config/config.ts";
 import { proxyRules } from "../../platform/http/proxy.ts";
 import type { SecretSource } from "../../ports/secret-source.ts";
 import { openSecretSource } from "../../roles/server/secret-source.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { type JsonObject, setOwn } from "../../schema/words/json.ts";
@@ -46,7 +47,7 @@ export async function runLocally(input: CliInput, config: Config): Promise<numbe
     if (record !== undefined) watch.recorder = createRecorder(record, io.folder, read);
     watch.progress = openProgress(watch.model, options, io);
     return await runWatched(watch, io, async () => {
-      await runtime.run(playbook, { input: inputs, ...(target !== undefined && { target }) }, io.signal);
+      await runtime.run(playbook, { input: inputs, ...defined({ target }) }, io.signal);
       const print = await prepareOutcome(watch.model, { playbook, results: runtime.results }, options, io);
       // Waits for sub-playbooks that no step waited for.
       await runtime.close();

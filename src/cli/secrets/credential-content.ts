@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { readCredentialBody } from "../../schema/api/credentials.ts";
 import { CREDENTIAL_TYPES, credentialProblems, fieldType } from "../../schema/rules/credential-types.ts";
 import { SecretSchema, secretRefused } from "../../schema/rules/secret-schema.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { type CliInput, type CliIo, listOption, textOption } from "../command-line/command.ts";
@@ -33,7 +34,7 @@ export async function readCredentialContent(input: CliInput, name: string, field
     name,
     type: type as Json,
     ...(schemaText !== undefined && { schema: await readSchema(schemaText, io) }),
-    ...(description !== undefined && { description }),
+    ...defined({ description }),
     ...(tags.length > 0 && { tags }),
   };
   merged["data"] = await withFields(merged, fields, io);

@@ -1,6 +1,7 @@
 import { answerOf, parseReply, refusalIn, strangeAnswer, transportReason } from "../../schema/routes/answer.ts";
 import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
 import { type RouteInput, type RouteRequest, requestOf } from "../../schema/routes/request.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import type { ServerTarget } from "./target.ts";
@@ -97,7 +98,7 @@ function send(
       ...(token !== undefined && { authorization: `Bearer ${token.reveal()}` }),
       ...headers,
     },
-    ...(body !== undefined && { body }),
+    ...defined({ body }),
     // The token is for this address alone.
     redirect: "manual",
     signal,

@@ -1,6 +1,7 @@
 import { loadConfig } from "../../platform/config/config.ts";
 import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
 import type { RouteInput } from "../../schema/routes/request.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { CliInput } from "../command-line/command.ts";
 import { callServer } from "./client.ts";
 import { everyItem } from "./paginate.ts";
@@ -25,8 +26,7 @@ export async function openServer(input: CliInput): Promise<CommandServer> {
   const target = await serverTarget(input, loadConfig(environment));
   return {
     target,
-    call: (contract, sent, timeoutMs) =>
-      callServer(target, contract, { ...sent, signal, ...(timeoutMs !== undefined && { timeoutMs }) }),
+    call: (contract, sent, timeoutMs) => callServer(target, contract, { ...sent, signal, ...defined({ timeoutMs }) }),
     all: (contract, sent, itemsOf) => everyItem(target, contract, { ...sent, signal }, itemsOf),
   };
 }

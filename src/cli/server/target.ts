@@ -1,6 +1,7 @@
 import { parseServerUrl } from "../../platform/config/address.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { createSecret, type Secret } from "../../platform/crypto/secret.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliInput, textOption } from "../command-line/command.ts";
 import { type Contexts, contextNamed, type NamedContext, readContexts } from "./contexts.ts";
@@ -42,7 +43,7 @@ export async function serverTarget({ options, io }: CliInput, config: Config): P
   }
   const { url = DEFAULT_URL, origin } = chosen;
   const token = config.serverToken ?? contextToken(contexts, named ?? contexts.current, url);
-  return { url, origin, ...(token === undefined ? {} : { token }) };
+  return { url, origin, ...defined({ token }) };
 }
 
 function chosenOf(

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
+import { defined } from "../../schema/words/defined.ts";
 
 /** The grant of RFC 7523: an assertion signed with the account's own key. */
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -31,7 +32,7 @@ export async function assertionForm(account: ServiceAccount, claim: TokenClaim, 
   const key = signingKey(account.privateKey);
   const issuedAt = Math.floor(now / 1_000);
   const jwt = new SignJWT(claim)
-    .setProtectedHeader({ alg: algorithmOf(key), typ: "JWT", ...(keyId !== undefined && { kid: keyId }) })
+    .setProtectedHeader({ alg: algorithmOf(key), typ: "JWT", ...defined({ kid: keyId }) })
     .setIssuer(clientEmail)
     .setAudience(audience)
     .setIssuedAt(issuedAt)

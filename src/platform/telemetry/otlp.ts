@@ -1,3 +1,4 @@
+import { defined } from "../../schema/words/defined.ts";
 /** The fields of a span that the wire form needs. */
 export interface OtlpSpan {
   traceId: string;
@@ -39,7 +40,7 @@ function spanOf({ traceId, spanId, parentSpanId, name, kind, startMs, endMs, err
   return {
     traceId,
     spanId,
-    ...(parentSpanId !== undefined && { parentSpanId }),
+    ...defined({ parentSpanId }),
     name,
     kind: KINDS[kind],
     startTimeUnixNano: nanoseconds(startMs),

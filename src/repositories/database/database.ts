@@ -3,6 +3,7 @@ import postgres, { type Sql, type TransactionSql } from "postgres";
 import { describeAddress, parseDatabaseUrl } from "../../platform/config/database-address.ts";
 import { APPLICATION_NAME } from "../../platform/postgres/application-name.ts";
 import { parseArray, writeArray } from "../../platform/postgres/sql-array.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { type Builder, createBuilder } from "./builder.ts";
 import { createDialler } from "./dial.ts";
 import { driverOptions, lookAt } from "./driver.ts";
@@ -97,7 +98,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     look: (pids, limitMs) => lookAt(address, { dialler, pids, limitMs, pooled }),
     picksServer: address.targetSession !== undefined,
     statementMs: pooled ? statementMs : 0,
-    ...(options.onReach !== undefined && { onChange: options.onReach }),
+    ...defined({ onChange: options.onReach }),
   });
   const sql: Sql = postgres({
     ...driverOptions(address, () => reach.socket()),

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import postgres from "postgres";
 import type { DatabaseAddress } from "../../platform/config/database-address.ts";
 import { APPLICATION_NAME } from "../../platform/postgres/application-name.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { type Wire, watchWire } from "./connection-watch.ts";
 import { type Dialler, failedSocket } from "./dial.ts";
 import type { Looked } from "./reach.ts";
@@ -14,7 +15,7 @@ export function driverOptions(address: DatabaseAddress, socket: () => Promise<Du
     // One name, for messages: with several the driver takes a failed connection for the first of many attempts.
     ...(place !== undefined && "host" in place ? place : { host: "localhost" }),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-    ...(address.targetSession !== undefined && { target_session_attrs: address.targetSession }),
+    ...defined({ target_session_attrs: address.targetSession }),
     ssl: false,
     onnotice: () => undefined,
     // Otherwise the driver asks on each new connection, by a query whose failure is unhandled: a session that is terminated at that

@@ -2,6 +2,7 @@ import { systemClock } from "../../adapters/system-clock.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { proxyRules } from "../../platform/http/proxy.ts";
 import type { SecretSource } from "../../ports/secret-source.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { createSecretSource } from "../../tools/secrets/create-secret-source.ts";
 
 /** What requests tokens and secrets, as the settings say. `allowPrivate`: the private addresses that tools may reach. */
@@ -11,11 +12,7 @@ export function openSecretSource(config: Config, allowPrivate: "all" | readonly 
     allowPrivate,
     proxyOf: proxyRules(config),
     addresses: {
-      ...(googleUrl !== undefined && { googleUrl }),
-      ...(awsUrl !== undefined && { awsUrl }),
-      ...(azureUrl !== undefined && { azureUrl }),
-      ...(azureLoginUrl !== undefined && { azureLoginUrl }),
-      ...(metadataUrl !== undefined && { metadataUrl }),
+      ...defined({ googleUrl, awsUrl, azureUrl, azureLoginUrl, metadataUrl }),
     },
     ...(adcAccessToken !== undefined && { adcAccessToken: adcAccessToken.reveal() }),
     requestMs: config.keychainRequestMs,

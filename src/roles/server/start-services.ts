@@ -9,6 +9,7 @@ import { createMetrics, type Metrics } from "../../platform/telemetry/metrics.ts
 import type { Broker } from "../../ports/broker.ts";
 import { listenForSessionChanges } from "../../repositories/access/session-changes.ts";
 import { type Database, openDatabase } from "../../repositories/database/database.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { messageOf } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
@@ -152,7 +153,7 @@ export async function startService(
   const overview = createOverview({
     database,
     embedded: config.databaseUrl === undefined,
-    ...(link !== undefined && { broker: link }),
+    ...defined({ broker: link }),
     reaper: { ...reaper, enabled: config.reaperEnabled, intervalMs: config.reaperIntervalMs },
     server: processor,
     staleMs: config.reaperWorkerStaleMs,

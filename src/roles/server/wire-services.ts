@@ -11,6 +11,7 @@ import { findText } from "../../repositories/catalog/catalog.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { isRetryable, unavailable, violatedConstraint } from "../../repositories/database/error-codes.ts";
 import { cancelledAmong } from "../../repositories/workers/workers.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { type Access, createAccess } from "../../services/access/access.ts";
 import { type Audit, createAudit } from "../../services/access/audit.ts";
@@ -147,7 +148,7 @@ export function createService(deps: ServiceDeps): Service {
     clock: systemClock,
     defer: setImmediate,
     env,
-    ...(deps.traceOf !== undefined && { traceOf: deps.traceOf }),
+    ...defined({ traceOf: deps.traceOf }),
     limits: {
       leaseMs: config.claimLeaseMs,
       ackMs: config.batchEnqueueTimeoutMs,
@@ -221,7 +222,7 @@ function resultsOf(deps: ServiceDeps, isOver: (executionId: string, step: string
     ttlMs: config.resultTtlMs,
     now: systemClock.now,
     isStepOver: isOver,
-    ...(resultsObserver !== undefined && { observer: resultsObserver }),
+    ...defined({ observer: resultsObserver }),
   });
 }
 

@@ -4,6 +4,7 @@ import { type Config, isGiven } from "../../platform/config/config.ts";
 import { proxyRules } from "../../platform/http/proxy.ts";
 import type { ResultStore } from "../../ports/result-store.ts";
 import type { SecretSource } from "../../ports/secret-source.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../../schema/words/playbook.ts";
 import { createToolRegistry, type ToolRegistry } from "../../tools/registry.ts";
 import { openSecretSource } from "../server/secret-source.ts";
@@ -45,7 +46,7 @@ export function createWorkerTools(config: Config, server: RetryParts): WorkerToo
     store,
     ...(kinds !== "all" && { kinds }),
     python: {
-      ...(config.python !== undefined && { pythonPath: config.python }),
+      ...defined({ pythonPath: config.python }),
       scriptFiles: config.scriptFolder === undefined ? "none" : { folder: config.scriptFolder },
     },
     duckdb: { files: isGiven(config, "duckdbFiles") ? config.duckdbFiles : [], memory: config.duckdbMemory },

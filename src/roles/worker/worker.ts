@@ -19,6 +19,7 @@ import type { Secret } from "../../platform/crypto/secret.ts";
 import type { Lifecycle } from "../../platform/system/lifecycle.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Tracing } from "../../platform/telemetry/tracing.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { createDocuments } from "../../services/catalog/documents.ts";
 import { createProgramCache } from "../../services/orchestration/memory/program-cache.ts";
 import type { TaskLine } from "../../worker/deps.ts";
@@ -236,6 +237,6 @@ function createKeys(): () => string {
 /** What a tool wrote: its author looks for it here. */
 function logLine(logger: Logger, { executionId, commandId, step, task, iteration, text }: TaskLine): void {
   const ids = { execution_id: executionId, command_id: commandId, step, task };
-  const where = { ...ids, ...(iteration !== undefined && { iteration }) };
+  const where = { ...ids, ...defined({ iteration }) };
   logger.info(where, text);
 }

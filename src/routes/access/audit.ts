@@ -1,5 +1,6 @@
 import type { AuditItem } from "../../schema/api/audit.ts";
 import { AUDIT_ROUTES } from "../../schema/routes/auth.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Audit } from "../../services/access/audit.ts";
 import { serve } from "../http/serve.ts";
@@ -10,11 +11,11 @@ export function auditRoutes(audit: Pick<Audit, "list">) {
     list: async ({ query: { limit, cursor, user_id, since, until, ...rest }, json }) => {
       const filter = {
         ...rest,
-        ...(user_id !== undefined && { userId: user_id }),
+        ...defined({ userId: user_id }),
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
       };
-      const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
+      const page = { limit: pageSize(limit), ...defined({ cursor }) };
       const { items, nextCursor } = await audit.list(filter, page);
       return json({ entries: items.map(itemOf), next_cursor: nextCursor });
     },

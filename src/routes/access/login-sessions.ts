@@ -1,5 +1,6 @@
 import type { RevokeAnswer, SessionItem } from "../../schema/api/users.ts";
 import { LOGIN_SESSION_ROUTES } from "../../schema/routes/users.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { LoginSessions } from "../../services/access/login-sessions.ts";
 import type { Users } from "../../services/access/users.ts";
@@ -18,7 +19,7 @@ export function loginSessionRoutes(sessions: LoginSessions, users: Pick<Users, "
         ...(user !== undefined && { userId: (await users.find(userOf(user))).userId }),
         ...(is_live !== undefined && { isLive: is_live === "true" }),
       };
-      const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
+      const page = { limit: pageSize(limit), ...defined({ cursor }) };
       const { items, nextCursor } = await sessions.list(filter, page);
       return json({ sessions: items.map(itemOf), next_cursor: nextCursor });
     },

@@ -1,6 +1,7 @@
 import type { PlaybookRuleBody, PlaybookRuleItem, RoleChangeBody, RoleItem } from "../../schema/api/roles.ts";
 import { ROLE_ROUTES } from "../../schema/routes/roles.ts";
 import type { PlaybookPermission } from "../../schema/rules/access-rules.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Roles } from "../../services/access/roles.ts";
 import { serve } from "../http/serve.ts";
@@ -46,9 +47,7 @@ export function roleRoutes(roles: Roles) {
 
 function changeOf({ description, is_active, permissions }: RoleChangeBody) {
   return {
-    ...(description !== undefined && { description }),
-    ...(is_active !== undefined && { isActive: is_active }),
-    ...(permissions !== undefined && { permissions }),
+    ...defined({ description, isActive: is_active, permissions }),
   };
 }
 

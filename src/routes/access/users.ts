@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { RoleName, UserInAddress, type UserItem } from "../../schema/api/users.ts";
 import type { RouteContract } from "../../schema/routes/contract.ts";
 import { USER_ROUTES } from "../../schema/routes/users.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Actor } from "../../services/access/access.ts";
@@ -17,11 +18,11 @@ export function userRoutes(users: Users) {
   return serve(USER_ROUTES, {
     list: async ({ query: { limit, cursor, q, is_active, role }, json }) => {
       const filter = {
-        ...(q !== undefined && { text: q }),
+        ...defined({ text: q }),
         ...(is_active !== undefined && { isActive: is_active === "true" }),
-        ...(role !== undefined && { role }),
+        ...defined({ role }),
       };
-      const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
+      const page = { limit: pageSize(limit), ...defined({ cursor }) };
       const { items, nextCursor } = await users.list(filter, page);
       return json({ users: items.map(itemOf), next_cursor: nextCursor });
     },
@@ -34,9 +35,7 @@ export function userRoutes(users: Users) {
     },
     change: async ({ body: { email, display_name, is_active }, json }, c) => {
       const change = {
-        ...(email !== undefined && { email }),
-        ...(display_name !== undefined && { displayName: display_name }),
-        ...(is_active !== undefined && { isActive: is_active }),
+        ...defined({ email, displayName: display_name, isActive: is_active }),
       };
       return json(itemOf(await users.change(userIn(c), change, actorOf(c, USER_ROUTES.change))));
     },
@@ -53,7 +52,7 @@ export function userRoutes(users: Users) {
 /** Who changes users and roles. */
 export function actorOf(c: Context<RouteEnvironment>, route: RouteContract): Actor {
   const { user } = c.var;
-  return { caller: callerOf(c, route), ...(user !== undefined && { user }) };
+  return { caller: callerOf(c, route), ...defined({ user }) };
 }
 
 /** The role in an address. */

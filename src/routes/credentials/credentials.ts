@@ -1,5 +1,6 @@
 import { CredentialName, type CredentialRecord } from "../../schema/api/credentials.ts";
 import { CREDENTIAL_ROUTES } from "../../schema/routes/credentials.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Credentials } from "../../services/credentials/credentials.ts";
@@ -22,14 +23,14 @@ export function credentialRoutes(credentials: Credentials) {
       // A user who may store a credential makes it available to playbooks; only workers and operators read its content.
       if (c.var.role === "user") throw new FlowError("FORBIDDEN", "No user is shown the data of a credential");
       const { record, data } = await credentials.read(identifier, callerOf(c, CREDENTIAL_ROUTES.read), {
-        ...(execution_id !== undefined && { executionId: execution_id }),
+        ...defined({ executionId: execution_id }),
       });
       return json({ ...recordOf(record), data });
     },
     uses: async ({ query: { limit, cursor }, params, json }, c) => {
       const { items, hidden, nextCursor } = await credentials.users(params.identifier, {
         limit: pageSize(limit),
-        ...(cursor !== undefined && { cursor }),
+        ...defined({ cursor }),
         visible: c.var.visible("view"),
       });
       const answered = items.map(({ catalogId, places, ...entry }) => ({

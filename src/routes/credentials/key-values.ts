@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { TransientKey } from "../../schema/api/transient.ts";
 import { TRANSIENT_ROUTES } from "../../schema/routes/credentials.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
 import { serve } from "../http/serve.ts";
@@ -11,7 +12,7 @@ export function transientRoutes(values: TransientValues) {
   return serve(TRANSIENT_ROUTES, {
     list: async ({ query: { limit, cursor }, json }, c) => {
       const { execution_id } = executionOf(c);
-      const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
+      const page = { limit: pageSize(limit), ...defined({ cursor }) };
       const { items, nextCursor } = await values.list(execution_id, page);
       const told = items.map(({ bytes, updatedAt, ...entry }) => ({
         ...itemOf({ execution_id, key: entry.key }, entry),

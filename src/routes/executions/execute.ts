@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
 import { ExecuteBody } from "../../schema/api/executions.ts";
 import { EXECUTE_ROUTES } from "../../schema/routes/executions.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { ExecutionOutcome, Executions } from "../../services/executions/executions.ts";
@@ -41,13 +42,9 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
             if (wait_ms > 0) await c.var.permit("view", entryPath);
           },
           ...(user !== undefined && { startedBy: user.userId }),
-          ...(path !== undefined && { path }),
-          ...(catalog_id !== undefined && { catalogId: catalog_id }),
+          ...defined({ path, catalogId: catalog_id }),
           ...(version !== undefined && version !== "latest" && { version: Number(version) }),
-          ...(resource_kind !== undefined && { resourceKind: resource_kind }),
-          ...(target !== undefined && { target }),
-          ...(return_step !== undefined && { returnStep: return_step }),
-          ...(parent !== undefined && { parent }),
+          ...defined({ resourceKind: resource_kind, target, returnStep: return_step, parent }),
           ...(trace !== undefined && { traceparent: formatTraceparent(trace) }),
           ...(key !== null && { idempotency: { caller: keyOwner(c), key, bodySha256: bodySha256(bytes) } }),
         });
@@ -93,7 +90,6 @@ function parentOf({ parent_execution_id, parent_step, parent_iter }: ExecuteBody
   if (parent_execution_id === undefined) return undefined;
   return {
     execution_id: parent_execution_id,
-    ...(parent_step !== undefined && { step: parent_step }),
-    ...(parent_iter !== undefined && { iter: parent_iter }),
+    ...defined({ step: parent_step, iter: parent_iter }),
   };
 }

@@ -3,6 +3,7 @@ import type * as v from "valibot";
 import type { EventsAnswer, EventsFilter } from "../../schema/api/events.ts";
 import { type ExecutionItem, statesIn } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 import { PAGE_MAX, pageSize } from "../../schema/words/wire.ts";
@@ -24,16 +25,14 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
       const request = {
         ...filter,
         ...(status !== undefined && { statuses: statesIn(status) }),
-        ...(path_contains !== undefined && { pathContains: path_contains }),
-        ...(parent_execution_id !== undefined && { parentExecutionId: parent_execution_id }),
-        ...(id_prefix !== undefined && { idPrefix: id_prefix }),
+        ...defined({ pathContains: path_contains, parentExecutionId: parent_execution_id, idPrefix: id_prefix }),
         ...(since !== undefined && { since: new Date(since) }),
         ...(until !== undefined && { until: new Date(until) }),
       };
       // For a single path a user gets FORBIDDEN instead of an empty list.
       if (filter.path !== undefined) await c.var.permit("view", filter.path);
       const visible = filter.path === undefined ? c.var.visible("view") : undefined;
-      const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
+      const page = { limit: pageSize(limit), ...defined({ cursor }) };
       const { items, nextCursor } = await executions.list({ ...request, visible }, page);
       return maskedJson({ executions: items.map(itemOf), next_cursor: nextCursor });
     },
@@ -72,7 +71,7 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
     result: async ({ query: { wait_ms = "0", step, sealed }, json, maskedJson }, c) => {
       const listener = listening(c, stopping);
       try {
-        const request = { waitMs: Number(wait_ms), ...(step !== undefined && { step }) };
+        const request = { waitMs: Number(wait_ms), ...defined({ step }) };
         const found = await executions.result(executionId(c), request, listener.signal);
         const { executionId: id, path, status, result, shown, error } = found;
         const answer = { execution_id: id, path, status, error };
@@ -108,12 +107,9 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
 function filterOf(query: v.InferOutput<typeof EventsFilter>) {
   const { event_type: eventType, step, command_id: commandId, worker, failed, q: text } = query;
   return {
-    ...(eventType !== undefined && { eventType }),
-    ...(step !== undefined && { step }),
-    ...(commandId !== undefined && { commandId }),
-    ...(worker !== undefined && { worker }),
+    ...defined({ eventType, step, commandId, worker }),
     ...(failed !== undefined && { isFailed: true }),
-    ...(text !== undefined && { text }),
+    ...defined({ text }),
   };
 }
 
@@ -139,7 +135,7 @@ function itemOf(row: ExecutionDetail["row"]): ExecutionItem {
     started_at: startedAt.toISOString(),
     ended_at: endedAt?.toISOString() ?? null,
     duration_ms: endedAt === null ? null : Math.max(0, endedAt.getTime() - startedAt.getTime()),
-    ...(result !== undefined && { result }),
+    ...defined({ result }),
     error: error as ExecutionItem["error"],
   };
 }

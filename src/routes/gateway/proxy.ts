@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { type Context, Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Secret } from "../../platform/crypto/secret.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { noSuchRoute } from "../http/errors.ts";
 import { BODY_BYTES_MAX, limitedBody, readBody } from "../http/read-body.ts";
@@ -80,7 +81,7 @@ function identity(c: Context<GatewayEnvironment>, { serverToken, bypass }: Proxy
   const operator = serverToken === undefined ? {} : { authorization: `Bearer ${serverToken.reveal()}` };
   if (bypass) return operator;
   const { client: address } = c.var;
-  return { ...operator, "x-flow-session": sessionOf(c), ...(address !== undefined && { "x-flow-address": address }) };
+  return { ...operator, "x-flow-session": sessionOf(c), ...defined({ "x-flow-address": address }) };
 }
 
 /** An answer of this length that is no stream is sent at once, which costs a fraction of a stream. */

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { RouteContract } from "../../schema/routes/contract.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { Caller } from "../../services/access/audit.ts";
 import type { RouteEnvironment } from "./request-context.ts";
 
@@ -14,7 +15,7 @@ export function callerOf(c: Context<RouteEnvironment>, { access }: Pick<RouteCon
     rule: c.var.rule ?? `access:${access}`,
     requestId: c.var.requestId,
     ...(user !== undefined && { actor: user.email, userId: String(user.userId) }),
-    ...(address !== undefined && { address }),
+    ...defined({ address }),
   };
 }
 

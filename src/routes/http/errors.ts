@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Logger } from "../../platform/telemetry/logger.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { ERROR_STATUS, type ErrorCode, FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject } from "../../schema/words/json.ts";
 import type { ErrorBody } from "../../schema/words/wire.ts";
@@ -30,7 +31,7 @@ export function errorAnswers(deps: {
     const body: ErrorBody = {
       error: shown.message,
       code,
-      ...(detail === undefined ? {} : { detail }),
+      ...defined({ detail }),
       request_id: c.var.requestId,
     };
     return c.json(body, status as ContentfulStatusCode);

@@ -8,6 +8,7 @@ import {
   keychainTime,
 } from "../../schema/api/keychain.ts";
 import { KEYCHAIN_ROUTES } from "../../schema/routes/keychain.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { KeychainSetting } from "../../services/keychain/content.ts";
 import type { Keychain } from "../../services/keychain/keychain.ts";
@@ -23,7 +24,7 @@ export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
   return serve(KEYCHAIN_ROUTES, {
     list: async ({ query: { limit, cursor }, params, json }) => {
       const catalogId = pathId(params.catalog_id, "catalog entry");
-      const page = { limit: pageSize(limit), ...(cursor !== undefined && { cursor }) };
+      const page = { limit: pageSize(limit), ...defined({ cursor }) };
       const { items, nextCursor } = await keychain.list(catalogId, page);
       const entries = items.map(itemOf);
       const answer = { status: "success" as const, catalog_id: Number(catalogId), entries, count: entries.length };
@@ -91,7 +92,7 @@ function requestOf(
     catalogId: pathId(c.req.param("catalog_id") ?? "", "catalog entry"),
     name: check(KeychainName, c.req.param("keychain_name"), "The name of the entry"),
     scope: scope_type,
-    ...(executionId !== undefined && { executionId }),
+    ...defined({ executionId }),
   };
 }
 
@@ -106,7 +107,7 @@ function settingOf(body: KeychainSetBody): KeychainSetting {
     data: body.token_data,
     credentialType: body.credential_type,
     autoRenew: body.auto_renew ?? false,
-    ...(cache_type !== undefined && { cacheType: cache_type }),
+    ...defined({ cacheType: cache_type }),
     ...(typeof parent_execution_id === "string" && { parentExecutionId: parent_execution_id }),
     ...(typeof ttl_seconds === "number" && { ttlSeconds: ttl_seconds }),
     ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
@@ -125,10 +126,10 @@ function foundOf(entry: KeychainEntry, { scope }: KeychainRequest) {
     const schema = keptSchema(entry.schema);
     return {
       ...expired,
-      ...(renewConfig !== undefined && { renew_config: renewConfig }),
+      ...defined({ renew_config: renewConfig }),
       credential_type: credentialType,
       cache_type: cacheType,
-      ...(schema !== undefined && { schema }),
+      ...defined({ schema }),
     };
   }
   return {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { decideAccess } from "../../schema/rules/access-rules.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { AgentCaller, BegunCall } from "../../services/mcp/tool-calls.ts";
 import type { Recheck } from "../http/recheck-access.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
@@ -13,7 +14,7 @@ export function agentCaller(c: Context<RouteEnvironment>): AgentCaller {
   const userId = c.get("user")?.userId;
   return {
     id: userId === undefined ? c.get("role") : `user:${userId}`,
-    ...(userId !== undefined && { userId }),
+    ...defined({ userId }),
     permit: (action, path) => c.var.permit(action, path),
     may(action, path) {
       const user = c.get("user");

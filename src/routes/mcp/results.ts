@@ -1,3 +1,4 @@
+import { defined } from "../../schema/words/defined.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { maskSealed } from "../../schema/words/sealed.ts";
@@ -43,7 +44,7 @@ export function shownTool({ name, title, description, annotations, ...tool }: Ag
       },
       required: ["execution_id", "status"],
     },
-    ...(annotations !== undefined && { annotations }),
+    ...defined({ annotations }),
   };
 }
 

@@ -3,6 +3,7 @@ import type * as v from "valibot";
 import { parseDuration } from "../../platform/config/duration.ts";
 import type { ResolveQuery } from "../../schema/api/results.ts";
 import { RESULT_ROUTES } from "../../schema/routes/results.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
 import type { checkReading } from "../../services/executions/check-read-access.ts";
@@ -42,11 +43,7 @@ export function resultRoutes(
           ref,
           claim: { worker, commandId: command_id, attempt: Number(attempt) },
           body: limitedBody(c.req.raw, bytesMax),
-          ...(scope !== undefined && { scope }),
-          ...(ttlMs !== undefined && { ttlMs }),
-          ...(store !== undefined && { store }),
-          ...(compression !== undefined && { compression }),
-          ...(content_type !== undefined && { contentType: content_type }),
+          ...defined({ scope, ttlMs, store, compression, contentType: content_type }),
         });
         return json({
           status: "ok",

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { defined } from "../words/defined.ts";
 import type { JsonObject } from "../words/json.ts";
 import { IdInput, IdText, JsonObjectValue, Timestamp } from "../words/wire.ts";
 import { WorkerName } from "./commands.ts";
@@ -139,5 +140,5 @@ export function currentRef(reference: JsonObject): JsonObject {
   const { kind, store } = reference;
   const today = typeof store === "string" ? (storeNamed(store) ?? store) : store;
   if (kind !== "temp_ref" && today === store) return reference;
-  return { ...reference, kind: "result_ref", ...(today !== undefined && { store: today }) };
+  return { ...reference, kind: "result_ref", ...defined({ store: today }) };
 }

@@ -1,4 +1,5 @@
 import type * as v from "valibot";
+import { defined } from "../words/defined.ts";
 import { FlowError } from "../words/errors.ts";
 import type { ParametersOf, RouteContract } from "./contract.ts";
 
@@ -66,7 +67,7 @@ export function requestOf<C extends RouteContract>(contract: C, input: RouteInpu
   return {
     method: contract.method.toUpperCase() as RouteRequest["method"],
     path: given.size === 0 ? path : `${path}?${given}`,
-    ...(text !== undefined && { body: text }),
+    ...defined({ body: text }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { type AuditEntry, deleteOldAudit, insertAudit } from "../../repositories/access/audit.ts";
 import { type AuditFilter, type AuditRow, listAudit } from "../../repositories/access/audit-list.ts";
 import type { Database } from "../../repositories/database/database.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
@@ -18,7 +19,7 @@ export function audited(
   resource: string,
   { result = "allow", detail }: { result?: AuditEntry["result"]; detail?: JsonObject } = {},
 ): AuditEntry {
-  return { ...caller, action, resource, result, ...(detail !== undefined && { detail }) };
+  return { ...caller, action, resource, result, ...defined({ detail }) };
 }
 
 /** The audit log of this server. */

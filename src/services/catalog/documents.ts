@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { DOCUMENT_BYTES_MAX } from "../../language/document/source/text.ts";
 import { type Loaded, loadRegistered } from "../../language/load/load.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { inPieces } from "../in-pieces.ts";
 import { type DocumentRead, readDocument } from "./read-document.ts";
@@ -87,7 +88,7 @@ export function createDocuments({
     thread ??= open();
     thread.ref();
     const { content, file } = first;
-    thread.postMessage({ content, ...(file !== undefined && { file }) } satisfies DocumentRequest);
+    thread.postMessage({ content, ...defined({ file }) } satisfies DocumentRequest);
   };
   const inThread = async (request: DocumentRequest): Promise<DocumentRead & RegisteredRead> => {
     if (isClosed) throw unavailable("the server is stopping");

@@ -1,4 +1,5 @@
 import { EXECUTIONS_NAMED_MAX, type Finding } from "../../schema/api/doctor.ts";
+import { defined } from "../../schema/words/defined.ts";
 
 /** What a check of the doctor came to. */
 export interface CheckResult {
@@ -32,7 +33,7 @@ export function finding(input: FindingInput): Finding {
     why_it_matters: why,
     what_to_do: todo,
     command: command ?? null,
-    ...(count !== undefined && { count }),
+    ...defined({ count }),
     ...(executionIds !== undefined && { execution_ids: executionIds.slice(0, EXECUTIONS_NAMED_MAX) }),
   };
 }

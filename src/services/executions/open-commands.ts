@@ -2,6 +2,7 @@ import { calledTask, type Program } from "../../engine/program/program.ts";
 import { type ExecutionState, isTerminal, type OpenCommand, type Retry } from "../../engine/state/state.ts";
 import type { OpenChild } from "../../repositories/executions/execution-list.ts";
 import { type NextRetryAnswer, OPEN_COMMANDS_MAX, type OpenCommandAnswer } from "../../schema/api/executions.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { requiredKinds } from "../orchestration/rounds/change-set.ts";
 
 /**
@@ -29,7 +30,7 @@ export function openCommandsOf(
       issued_at: new Date(issuedAt).toISOString(),
       claimed_at: startedAt === null ? null : new Date(startedAt).toISOString(),
       kinds: requiredKinds(program, step, claim),
-      ...(labels !== undefined && { labels }),
+      ...defined({ labels }),
       ...(iterations !== null && { iterations: { from: iterations.from, to: iterations.to } }),
       ...(called.length > 0 && { children: called }),
     };

@@ -14,6 +14,7 @@ import {
   type ParentRow,
 } from "../../repositories/orchestration/find-startable.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
@@ -98,11 +99,7 @@ export function startExecutions(deps: {
       input,
       ...(parent !== undefined && caller !== undefined && { parent: { ...parent, ...rootOf(parent, caller) } }),
       ...(caller !== undefined && { rootExecutionId: caller.rootExecutionId }),
-      ...(startedBy !== undefined && { startedBy }),
-      ...(target !== undefined && { target }),
-      ...(returnStep !== undefined && { returnStep }),
-      ...(traceparent !== undefined && { traceparent }),
-      ...(idempotency !== undefined && { idempotency }),
+      ...defined({ startedBy, target, returnStep, traceparent, idempotency }),
     });
     if (parent !== undefined) await endWithParent(deps, parent.execution_id, started.executionId);
     return {

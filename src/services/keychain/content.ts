@@ -2,6 +2,7 @@ import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import type { KeychainRow, NewKeychainRow } from "../../repositories/keychain/keychain.ts";
 import { type KeychainCacheType, type KeychainScope, TOKEN_BYTES_MAX } from "../../schema/api/keychain.ts";
 import { type SecretSchema, secretProblems, secretRefused } from "../../schema/rules/secret-schema.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { type KeychainPlace, type KeychainRequest, keychainBound } from "./placement.ts";
@@ -33,7 +34,7 @@ export function keychainRow(
   const { data, schema, autoRenew, renewConfig, expiresAt, ttlSeconds = TTL_SECONDS[scope] } = setting;
   const problems = schema === undefined ? [] : secretProblems(schema, data);
   if (problems.length > 0) throw secretRefused(problems);
-  const kept: KeychainContent = { token_data: data, ...(renewConfig !== undefined && { renew_config: renewConfig }) };
+  const kept: KeychainContent = { token_data: data, ...defined({ renew_config: renewConfig }) };
   const plain = Buffer.from(JSON.stringify(kept));
   if (plain.length > TOKEN_BYTES_MAX) {
     const what = `Entry '${name}' was not kept: its data are ${plain.length.toLocaleString("en")} bytes of JSON`;

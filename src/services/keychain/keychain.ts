@@ -7,6 +7,7 @@ import {
   saveKeychainEntry,
 } from "../../repositories/keychain/keychain.ts";
 import { askKeychainLease, failKeychainLease } from "../../repositories/keychain/leases.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { audited, type Caller } from "../access/audit.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
@@ -97,6 +98,6 @@ export function createKeychain(deps: KeychainDeps): Keychain {
 
 /** The audit log records only who had which entry. */
 function auditOf(caller: Caller, action: string, { scope, catalogId, name, executionId }: KeychainRequest): AuditEntry {
-  const detail = { scope_type: scope, ...(executionId !== undefined && { execution_id: executionId }) };
+  const detail = { scope_type: scope, ...defined({ execution_id: executionId }) };
   return audited(caller, action, `keychain/${catalogId}/${name}`, { detail });
 }

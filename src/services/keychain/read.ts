@@ -5,6 +5,7 @@ import type { Database } from "../../repositories/database/database.ts";
 import { type KeychainRow, readGlobalEntry, readOwnedEntry } from "../../repositories/keychain/keychain.ts";
 import { type KeychainScope, keptSchema } from "../../schema/api/keychain.ts";
 import { secretProblems } from "../../schema/rules/secret-schema.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import { openContent } from "./content.ts";
 import { cacheKeyPrefix, type KeychainRequest, requiredExecution } from "./placement.ts";
@@ -66,7 +67,7 @@ function entryOf(deps: KeychainReadDeps, cacheKey: string, row: KeychainRow | un
     const { credentialType, cacheType, schema } = row;
     return {
       ...{ cacheKey, status: "expired", autoRenew: true, expiresAt, credentialType, cacheType, schema },
-      ...(renewConfig !== undefined && { renewConfig }),
+      ...defined({ renewConfig }),
     };
   }
   const schema = keptSchema(row.schema);

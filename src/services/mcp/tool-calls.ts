@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AccessAction, PathRule } from "../../schema/rules/access-rules.ts";
 import { problemsBySchema } from "../../schema/rules/json-schema.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { ExecutionOutcome, Executions } from "../executions/executions.ts";
@@ -88,7 +89,7 @@ export function createAgentCalls(deps: {
       catalogId: tool.catalogId,
       resourceKind: "agent",
       input: inputs,
-      ...(caller.userId !== undefined && { startedBy: caller.userId }),
+      ...defined({ startedBy: caller.userId }),
       ...(key !== undefined && { idempotency: { caller: `mcp:${caller.id}`, key, bodySha256 } }),
     });
     return { executionId, path: tool.path, steps: tool.steps, isShown: await isShown(caller, tool.path) };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { cleanAnySchema, cleanObjectSchema } from "../../schema/rules/clean-json-schema.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 
 /** An agent as a tool of a model. */
@@ -55,8 +56,7 @@ export function agentTool({ catalogId, path, metadata, payload }: AgentEntry): A
     description: (described ?? `Runs the agent '${path}' and gives its result.`).slice(0, DESCRIPTION_CHARS_MAX),
     inputSchema: declared ?? schemaOfDefaults(own(payload, "workload")),
     isDeclared: declared !== undefined,
-    ...(resultSchema !== undefined && { resultSchema }),
-    ...(annotations !== undefined && { annotations }),
+    ...defined({ resultSchema, annotations }),
     path,
     catalogId,
     steps: stepsOf(payload),

@@ -1,5 +1,6 @@
 import type { DuckDBPreparedStatement } from "@duckdb/node-api";
 import * as v from "valibot";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
@@ -58,7 +59,7 @@ export function createDuckdbTool(options: DuckdbOptions = {}): DuckdbTool {
     memory: options.memory ?? "1GB",
     databasesMax: options.databasesMax ?? 16,
     idleMs: options.idleMs ?? 3_600_000,
-    ...(options.load !== undefined && { load: options.load }),
+    ...defined({ load: options.load }),
   });
   return {
     databases,

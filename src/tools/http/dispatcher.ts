@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { Agent, buildConnector, Client, type Dispatcher, Pool } from "undici";
 import type { EgressGuard } from "../../platform/http/egress.ts";
 import type { OutgoingProxy } from "../../platform/http/proxy.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { messageOf } from "../../schema/words/errors.ts";
 
 /** How connections are made. */
@@ -67,7 +68,7 @@ export function createGuardedAgent(guard: EgressGuard, options: ConnectionOption
     timeout: connectTimeoutMs,
     lookup: guard.lookup,
     rejectUnauthorized: verifySsl,
-    ...(ca !== undefined && { ca }),
+    ...defined({ ca }),
   });
   const direct: buildConnector.connector = (target, callback) => {
     try {
@@ -81,7 +82,7 @@ export function createGuardedAgent(guard: EgressGuard, options: ConnectionOption
   return new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,
-    ...(options.connectionsMax !== undefined && { connections: options.connectionsMax }),
+    ...defined({ connections: options.connectionsMax }),
     factory(origin, given) {
       const url = new URL(origin);
       const proxy = guard.proxyOf(url);

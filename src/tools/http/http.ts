@@ -1,5 +1,6 @@
 import { type Agent, type Dispatcher, request as send } from "undici";
 import type { EgressGuard } from "../../platform/http/egress.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { type JsonObject, setOwn } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
 import { abortedResult, answering } from "../contract/task-config.ts";
@@ -127,7 +128,7 @@ async function toResult(
     url: shownUrl(request),
     elapsed: Math.round(performance.now() - startedAt) / 1000,
     data,
-    ...(encoding === undefined ? {} : { encoding }),
+    ...defined({ encoding }),
   };
   const http = { status, headers };
   if (status < 400) return { status: "ok", data: result, http };

@@ -1,5 +1,6 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { type Dispatcher, fetch } from "undici";
+import { defined } from "../../schema/words/defined.ts";
 import { isJsonObject } from "../../schema/words/json.ts";
 
 /** The end of an answer that was a stream of events. */
@@ -42,7 +43,7 @@ export function guardedFetch({ dispatcher, responseBytesMax, signal, onStreamEnd
       ended: (error) => {
         if (!isStream) return;
         const requestId = requestIdOf(init?.body);
-        onStreamEnd({ requestId, isResumable: lines.found(), ...(error !== undefined && { error }) });
+        onStreamEnd({ requestId, isResumable: lines.found(), ...defined({ error }) });
       },
     });
     return new Response(bounded, { status, statusText, headers });

@@ -3,6 +3,7 @@ import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamable
 import { CallToolResultSchema, ErrorCode, ListToolsResultSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
 import type { Agent } from "undici";
 import type { EgressGuard } from "../../platform/http/egress.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
@@ -125,7 +126,7 @@ async function callTool({ client }: McpSession, task: McpTask, { signal, progres
     signal,
     timeout: TIMEOUT_OFF_MS,
     ...(progress !== undefined && {
-      onprogress: ({ progress: done, total }) => progress({ progress: done, ...(total !== undefined && { total }) }),
+      onprogress: ({ progress: done, total }) => progress({ progress: done, ...defined({ total }) }),
     }),
   });
   const result = answer as unknown as JsonObject;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type NatsAddress, parseNatsAddress } from "../../platform/nats/address.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { configurationError } from "../contract/task-config.ts";
 import type { Credential } from "../contract/tool.ts";
@@ -33,7 +34,7 @@ export function readNatsTarget(config: JsonObject, auth: Readonly<Record<string,
   }
   const { servers, options } = parseAddress(url);
   const { user = undefined, pass = undefined, token = undefined, ...tls } = options;
-  const inAddress = { ...(user !== undefined && { user, pass: pass ?? "" }), ...(token !== undefined && { token }) };
+  const inAddress = { ...(user !== undefined && { user, pass: pass ?? "" }), ...defined({ token }) };
   return {
     servers: servers.map(serverOf),
     options: { ...tls, ...(identity(data) ?? inAddress) },

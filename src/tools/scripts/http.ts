@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { defined } from "../../schema/words/defined.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import type { ToolResult } from "../../schema/words/outcome.ts";
 import { configurationError } from "../contract/task-config.ts";
@@ -91,7 +92,7 @@ function requestOf(call: ToolCall, address: ScriptAddress, etag: string | undefi
   const config: JsonObject = {
     url,
     method,
-    headers: { ...headers, ...(etag !== undefined && { "if-none-match": etag }) },
+    headers: { ...headers, ...defined({ "if-none-match": etag }) },
     ...(isJsonObject(auth) && { auth }),
   };
   return { ...call, config, auth: credentials, signal: AbortSignal.any([call.signal, AbortSignal.timeout(timeoutMs)]) };

@@ -1,4 +1,5 @@
 import { AwsV4Signer } from "aws4fetch";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { requiredText, textField } from "./fields.ts";
@@ -119,10 +120,10 @@ export async function signV4(request: SignV4Request): Promise<SecretRequest> {
     method,
     url: url.href,
     headers: { ...headers },
-    ...(body !== undefined && { body }),
+    ...defined({ body }),
     accessKeyId: request.accessKeyId,
     secretAccessKey: request.secretAccessKey,
-    ...(sessionToken !== undefined && { sessionToken }),
+    ...defined({ sessionToken }),
     service: request.service,
     region: request.region,
     datetime: new Date(now).toISOString().replace(/[:-]|\.\d{3}/g, ""),

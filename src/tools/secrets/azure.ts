@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { StoredCredential } from "../../ports/credentials.ts";
 import type { AccessToken } from "../../ports/secret-source.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { addressOf, requiredText, secondsOf, textField } from "./fields.ts";
@@ -73,7 +74,7 @@ function identifierOf(path: string): { base?: string; name: string; version?: st
     throw new FlowError("INVALID_INPUT", `'${path}' is no secret of cloud_c: its name, or name/version, is expected.`);
   }
   const { base, name = "", version } = match;
-  return { name, ...(base !== undefined && { base }), ...(version !== undefined && { version }) };
+  return { name, ...defined({ base, version }) };
 }
 
 /** A token for the vault, kept as all tokens are. */

@@ -1,3 +1,4 @@
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { fieldAt, textField } from "./fields.ts";
@@ -42,7 +43,7 @@ function secretPath(field: string, value: Json): SecretPath {
   return {
     path,
     ...(key !== undefined && key !== "" && { key }),
-    ...(version !== undefined && { version }),
+    ...defined({ version }),
   };
 }
 

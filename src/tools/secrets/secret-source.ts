@@ -5,6 +5,7 @@ import { createEgressGuard } from "../../platform/http/egress.ts";
 import type { ProxyOf } from "../../platform/http/proxy.ts";
 import type { StoredCredential } from "../../ports/credentials.ts";
 import type { AccessToken, ObtainedSecret, SecretSource, TokenOptions } from "../../ports/secret-source.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { secondsOf, textField, wordsField } from "./fields.ts";
@@ -151,7 +152,7 @@ function accountKey(value: Json | undefined): JsonObject | undefined {
 function tokenOptionsOf(definition: JsonObject): TokenOptions {
   const scopes = wordsField(definition, "scopes");
   const audience = textField(definition, "target_audience");
-  return { ...(scopes !== undefined && { scopes }), ...(audience !== undefined && { audience }) };
+  return { ...defined({ scopes, audience }) };
 }
 
 /** A credential's token: its own, or one that is requested and cached. */
@@ -218,7 +219,7 @@ async function fetchFields(
 
 function withTtl(fields: JsonObject): ObtainedSecret {
   const ttlSeconds = secondsOf(fields["expires_in"]);
-  return { fields, ...(ttlSeconds !== undefined && { ttlSeconds }) };
+  return { fields, ...defined({ ttlSeconds }) };
 }
 
 /** The token stored in the credential itself; a requested one is fresher. */
@@ -243,7 +244,7 @@ function isServiceAccount({ type, data }: StoredCredential): boolean {
 /** The wish, with the credential's own scopes where it has none. */
 function scoped({ data }: StoredCredential, options: TokenOptions): TokenOptions {
   const scopes = options.scopes ?? wordsField(data, "scopes", "scope");
-  return { ...options, ...(scopes !== undefined && { scopes }) };
+  return { ...options, ...defined({ scopes }) };
 }
 
 function noIdentity(where: string, type: string): FlowError {

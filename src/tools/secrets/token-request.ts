@@ -1,4 +1,5 @@
 import type { ObtainedSecret } from "../../ports/secret-source.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { addressOf, fieldAt, secondsOf } from "./fields.ts";
@@ -35,7 +36,7 @@ export async function requestEntry(
   const tokenField = own(definition, "token_field");
   const fields = kind === "http" && tokenField === undefined ? anyFields(answer) : tokenFields(answer, tokenField);
   const ttlSeconds = ttlOf(fields, own(definition, "ttl_field"));
-  return { fields, ...(ttlSeconds !== undefined && { ttlSeconds }) };
+  return { fields, ...defined({ ttlSeconds }) };
 }
 
 /** Carries out a renewal (interface specification, Renewal configuration). Anything but HTTP 200 is a failure. */

@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
+import { defined } from "../../schema/words/defined.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
 import { parseJsonKeepingDigits } from "../contract/parse-big-integers.ts";
@@ -166,7 +167,7 @@ function claimAccount(account: string): string {
 
 function privateKey(pem: string, passphrase: string | undefined): KeyObject {
   try {
-    const key = createPrivateKey({ key: pem.replaceAll("\\n", "\n"), ...(passphrase !== undefined && { passphrase }) });
+    const key = createPrivateKey({ key: pem.replaceAll("\\n", "\n"), ...defined({ passphrase }) });
     if (key.asymmetricKeyType === "rsa") return key;
   } catch {
     // The library's message may quote a part of the key.

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import type { EgressGuard } from "../../platform/http/egress.ts";
+import { defined } from "../../schema/words/defined.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { ToolResult } from "../../schema/words/outcome.ts";
 import { AnyJson, abortedResult, answering, configurationError, parseConfig } from "../contract/task-config.ts";
@@ -34,7 +35,7 @@ export interface SnowflakeOptions {
  */
 export function createSnowflakeTool(options: SnowflakeOptions): Tool {
   const http = createSqlHttp(options.egress, {
-    ...(options.connectionsMax !== undefined && { connectionsMax: options.connectionsMax }),
+    ...defined({ connectionsMax: options.connectionsMax }),
   });
   const sessions = new SnowflakeSessions(http);
   return {

@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { defined } from "../../schema/words/defined.ts";
 import { type Json, type JsonObject, setOwn } from "../../schema/words/json.ts";
 import { namedParameters } from "./parameters.ts";
 import type { SqlSession } from "./session.ts";
@@ -68,7 +69,7 @@ export async function runStatement(
       rows,
       rowCount: result.count ?? rows.length,
       columns: (result.columns ?? []).map((column) => column.name),
-      ...(result.command !== undefined && { command: result.command }),
+      ...defined({ command: result.command }),
     };
   } catch (error) {
     if (tooMuch) return "too much";

@@ -2,6 +2,7 @@ import type { Database } from "../../../repositories/database/database.ts";
 import { findCommand, type IssuedBody, listTaskRuns } from "../../../repositories/executions/command-runs.ts";
 import type { RenderedAnswer } from "../../../schema/api/rendered.ts";
 import { fromRecord } from "../../../schema/rules/event-record.ts";
+import { defined } from "../../../schema/words/defined.ts";
 import { FlowError } from "../../../schema/words/errors.ts";
 import type { CommandProgram } from "../../orchestration/memory/program-cache.ts";
 import { renderCommand } from "./render-command.ts";
@@ -49,7 +50,7 @@ export async function renderedValues(
     command_id: commandId,
     step: issued.body.step,
     attempt: done[0]?.attempt ?? attempt,
-    ...(iteration !== undefined && { iteration }),
+    ...defined({ iteration }),
     tasks: renderCommand({ program, command: issued.body, iteration, done }),
   };
 }

@@ -4,6 +4,7 @@ import { taskAccumulate } from "../../../engine/state/results.ts";
 import { renderKnown } from "../../../language/template/render-known.ts";
 import type { Outcome } from "../../../language/views/output-view.ts";
 import type { Command } from "../../../schema/words/command.ts";
+import { defined } from "../../../schema/words/defined.ts";
 import type { EventOf } from "../../../schema/words/event.ts";
 import { type Json, type JsonObject, setOwn } from "../../../schema/words/json.ts";
 import type { StoredResult } from "../../../schema/words/result.ts";
@@ -74,8 +75,7 @@ function freshNames({ context, loop }: Command, step: ProgramStep, iteration: nu
     iterator: step.step.loop?.iterator ?? "item",
     item: withoutSealed(loop.items[iteration - loop.from] ?? null),
     index: iteration,
-    ...(loop.total !== undefined && { total: loop.total }),
-    ...(parent !== undefined && { parent }),
+    ...defined({ total: loop.total, parent }),
     written: {},
   };
   // Iterations of one command see each other's assignments, in an order that the events do not record.
@@ -104,7 +104,7 @@ function settle(names: PipelineNames, place: PipelinePlace, step: ProgramStep, d
   const result = withoutSealed<StoredResult>(done.result ?? { value: null });
   const { status, error, run } = done;
   const { about } = result;
-  const outcome: Outcome = { status, result, ...(error !== undefined && { error }), ...about };
+  const outcome: Outcome = { status, result, ...defined({ error }), ...about };
   // Which of its rules decided is in no event.
   for (const { set } of task.policy) withholdSet(names, set, "ctx", `a rule of task '${done.task}'`);
   if (status === "ok") setOf(names, place, task, outcome, run);
