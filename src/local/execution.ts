@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { beginAdvance, continueAdvance } from "../engine/decide/advance.ts";
+import { type Advance, beginAdvance, continueAdvance } from "../engine/decide/advance.ts";
 import { type StartRequest, startExecution } from "../engine/decide/start.ts";
 import { outOfTime, timeLimit } from "../engine/decide/time-limit.ts";
 import type { EngineEnv } from "../engine/env.ts";
@@ -70,10 +70,7 @@ export async function runExecution(
     if (verdict !== "accepted") return verdict;
     const progress = beginAdvance(state, event);
     await references.evaluate(() => continueAdvance(progress, state, program, env()));
-    for (const { ref, value, keeping } of progress.writes) {
-      const json = await decisions.payload(value, keeping?.sensitive === true);
-      await deps.results.save(ref, json, keeping);
-    }
+    await savePayloads(deps, decisions, progress.writes);
     deps.observe(state, progress.events);
     await endScopes(deps, state, progress.events);
     if (isTerminal(state.status)) end();
@@ -99,25 +96,44 @@ export async function runExecution(
   };
 
   const inject = (event: FlowEvent) => void inOrder(event).catch(finished.reject);
-  const cancel = () => inject({ type: "execution.cancelled", at: deps.clock.now(), reason: reasonOf(signal) });
-  signal.addEventListener("abort", cancel, { once: true });
-  let endTimeout = () => {};
+  let stopWatching = () => {};
   try {
     await inOrder(first);
-    if (limitMs !== undefined && !isTerminal(state.status)) {
-      endTimeout = after(deps.clock, limitMs, () =>
-        inject({ type: "workflow.failed", at: deps.clock.now(), error: outOfTime(state.path, limitMs) }),
-      );
-    }
-    if (signal.aborted) cancel();
+    stopWatching = endFromOutside(deps.clock, state, signal, limitMs, inject);
     await finished.promise;
   } finally {
-    endTimeout();
-    signal.removeEventListener("abort", cancel);
+    stopWatching();
     stop.abort(new FlowError("CANCELLED", "The execution has ended"));
     await queue.idle();
   }
   return state;
+}
+
+async function savePayloads(deps: LocalDeps, decisions: SealedDecisions, writes: Advance["writes"]): Promise<void> {
+  for (const { ref, value, keeping } of writes) {
+    const json = await decisions.payload(value, keeping?.sensitive === true);
+    await deps.results.save(ref, json, keeping);
+  }
+}
+
+/** Ends the run when the signal aborts, or when its time is over. The answer stops watching for either. */
+function endFromOutside(
+  clock: LocalDeps["clock"],
+  state: ExecutionState,
+  signal: AbortSignal,
+  limitMs: number | undefined,
+  inject: (event: FlowEvent) => void,
+): () => void {
+  const cancel = () => inject({ type: "execution.cancelled", at: clock.now(), reason: reasonOf(signal) });
+  if (signal.aborted) cancel();
+  else signal.addEventListener("abort", cancel, { once: true });
+  const expire = (ms: number) => inject({ type: "workflow.failed", at: clock.now(), error: outOfTime(state.path, ms) });
+  const endTimeout =
+    limitMs === undefined || isTerminal(state.status) ? () => {} : after(clock, limitMs, () => expire(limitMs));
+  return () => {
+    endTimeout();
+    signal.removeEventListener("abort", cancel);
+  };
 }
 
 /** The execution at the top of the tree. */

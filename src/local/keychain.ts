@@ -3,6 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import {
   FAILURE_REMEMBERED_MS,
   type KeychainKey,
+  type KeychainLookup,
   type KeychainStore,
   type KeychainWrite,
   type LeaseAnswer,
@@ -20,6 +21,12 @@ export interface LocalKeychain extends KeychainStore {
 /** Default lifetimes (interface specification, Limits, Keychain). */
 const TTL_SECONDS = { local: 3_600, global: 86_400, shared: 86_400 } as const;
 
+interface Entry extends KeychainWrite {
+  expiresAt: number;
+  /** The execution with which it ends; undefined: with none. */
+  owner: string | undefined;
+}
+
 /** The holder of the right to resolve an entry, and the waiters for the outcome. */
 interface Lease {
   holder: string;
@@ -32,7 +39,7 @@ interface Lease {
  * execution's alone, a shared one the whole tree's, a global one the playbook's.
  */
 export function createLocalKeychain(clock: Clock): LocalKeychain {
-  const entries = new Map<string, KeychainWrite & { expiresAt: number; owner: string | undefined }>();
+  const entries = new Map<string, Entry>();
   const leases = new Map<string, Lease>();
   const failures = new Map<string, { message: string; until: number }>();
 
@@ -51,13 +58,7 @@ export function createLocalKeychain(clock: Clock): LocalKeychain {
     get(key) {
       const entry = entries.get(cacheKey(key));
       if (entry === undefined) return Promise.resolve({ status: "not_found" });
-      const { data, expiresAt, autoRenew, renewConfig, credentialType, cacheType, schema } = entry;
-      if (clock.now() < expiresAt)
-        return Promise.resolve({ status: "success", data: structuredClone(data), expiresAt });
-      if (!autoRenew) return Promise.resolve({ status: "expired", autoRenew, expiredAt: expiresAt });
-      const form = { credentialType, cacheType, ...(schema !== undefined && { schema }) };
-      const config = renewConfig === undefined ? {} : { renewConfig };
-      return Promise.resolve({ status: "expired", autoRenew, ...config, form, expiredAt: expiresAt });
+      return Promise.resolve(lookupOf(entry, clock.now()));
     },
     set(key, entry) {
       if (entry.renewConfig !== undefined && !v.is(RenewConfig, entry.renewConfig)) {
@@ -101,6 +102,15 @@ export function createLocalKeychain(clock: Clock): LocalKeychain {
       for (const [id, failure] of failures) if (clock.now() >= failure.until) failures.delete(id);
     },
   };
+}
+
+function lookupOf(entry: Entry, now: number): KeychainLookup {
+  const { data, expiresAt, autoRenew, renewConfig, credentialType, cacheType, schema } = entry;
+  if (now < expiresAt) return { status: "success", data: structuredClone(data), expiresAt };
+  if (!autoRenew) return { status: "expired", autoRenew, expiredAt: expiresAt };
+  const form = { credentialType, cacheType, ...(schema !== undefined && { schema }) };
+  const config = renewConfig === undefined ? {} : { renewConfig };
+  return { status: "expired", autoRenew, ...config, form, expiredAt: expiresAt };
 }
 
 /** The answer of the lease's holder, or `held` after `waitMs`. */

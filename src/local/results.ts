@@ -22,11 +22,15 @@ export interface LocalResults extends WritableResultStore, Pick<ResultScopes, "b
 }
 
 /** A payload, in memory or in a file, and until when it may be read (milliseconds since 1970). */
-interface Entry {
+interface Entry extends Body {
   sha256: string;
+  expiresAt?: number;
+}
+
+/** A payload's text, in memory or in a file. */
+interface Body {
   json?: string;
   file?: string;
-  expiresAt?: number;
 }
 
 /**
@@ -39,48 +43,14 @@ interface Entry {
  */
 export function createLocalResults(now: () => number = Date.now): LocalResults {
   const kept = new Map<string, Entry>();
-  let memoryBytes = 0;
-  let folder: string | undefined;
-  let files = 0;
+  const bodies = createBodies();
 
   const forget = async (ref: string) => {
     const entry = kept.get(ref);
-    memoryBytes -= entry?.json?.length ?? 0;
     kept.delete(ref);
-    // What cannot be removed now goes with the folder.
-    if (entry?.file !== undefined) await rm(entry.file, { force: true }).catch(() => undefined);
+    if (entry !== undefined) await bodies.remove(entry);
   };
   const scopes = createResultScopes(forget);
-
-  // The second Ctrl-C exits at once: `close` is not called then.
-  const removeAtExit = () => {
-    try {
-      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-    } catch {
-      // A file was being written at that moment. The process is ending: ignore it.
-    }
-  };
-  const newFile = () => {
-    if (folder === undefined) {
-      folder = mkdtempSync(join(tmpdir(), "flow-results-"));
-      process.once("exit", removeAtExit);
-    }
-    files += 1;
-    return join(folder, `${files}.json`);
-  };
-  const written = async (json: string, bytes: number): Promise<{ json: string } | { file: string }> => {
-    if (memoryBytes + json.length <= MEMORY_BYTES_MAX) {
-      memoryBytes += json.length;
-      return { json };
-    }
-    try {
-      const file = newFile();
-      await writeFile(file, json);
-      return { file };
-    } catch (cause) {
-      throw notStored(bytes, cause);
-    }
-  };
 
   return {
     kind: "disk",
@@ -89,7 +59,7 @@ export function createLocalResults(now: () => number = Date.now): LocalResults {
       const bytes = Buffer.byteLength(json);
       await forget(ref);
       const expiresAt = expiryOf(keeping, now);
-      kept.set(ref, { sha256, ...(await written(json, bytes)), ...(expiresAt !== undefined && { expiresAt }) });
+      kept.set(ref, { sha256, ...(await bodies.write(json, bytes)), ...(expiresAt !== undefined && { expiresAt }) });
       scopes.saved(ref, keeping.scope);
       const store = keeping.store ?? (bytes <= KV_BYTES_MAX ? "kv" : "disk");
       return {
@@ -116,6 +86,54 @@ export function createLocalResults(now: () => number = Date.now): LocalResults {
     ended: scopes.ended,
     async close() {
       kept.clear();
+      await bodies.close();
+    },
+  };
+}
+
+/** The texts of payloads: the first in memory, the others in files of a temporary folder, made when the first one needs it. */
+function createBodies() {
+  let memoryBytes = 0;
+  let folder: string | undefined;
+  let files = 0;
+  // The second Ctrl-C exits at once: `close` is not called then.
+  const removeAtExit = () => {
+    try {
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // A file was being written at that moment. The process is ending: ignore it.
+    }
+  };
+  const newFile = () => {
+    if (folder === undefined) {
+      folder = mkdtempSync(join(tmpdir(), "flow-results-"));
+      process.once("exit", removeAtExit);
+    }
+    files += 1;
+    return join(folder, `${files}.json`);
+  };
+  const write = async (json: string, bytes: number): Promise<Body> => {
+    if (memoryBytes + json.length <= MEMORY_BYTES_MAX) {
+      memoryBytes += json.length;
+      return { json };
+    }
+    try {
+      const file = newFile();
+      await writeFile(file, json);
+      return { file };
+    } catch (cause) {
+      throw notStored(bytes, cause);
+    }
+  };
+
+  return {
+    write,
+    async remove({ json, file }: Body): Promise<void> {
+      memoryBytes -= json?.length ?? 0;
+      // What cannot be removed now goes with the folder.
+      if (file !== undefined) await rm(file, { force: true }).catch(() => undefined);
+    },
+    async close(): Promise<void> {
       memoryBytes = 0;
       process.off("exit", removeAtExit);
       if (folder !== undefined) await rm(folder, { recursive: true, force: true });

@@ -97,27 +97,7 @@ async function execute(
     giveUp,
     ...defined({ callsMax: context.callsMax }),
   });
-  let lastId = 0;
-  const deps: LocalDeps = {
-    worker: "test",
-    tools,
-    credentials: credentialsOf(test),
-    keychain: createLocalKeychain(clock),
-    secretSource: testTokens,
-    usesStandIns: true,
-    sealers: undefined,
-    children: { run: (request, signal) => family.run(request, signal) },
-    results,
-    scopes: results,
-    clock,
-    // The longest delay that jitter may choose, so that durations are the same in every run.
-    random: () => 0,
-    env: test.env ?? {},
-    newId: () => String(++lastId),
-    capacity: CAPACITY_DEFAULT,
-    observe: () => undefined,
-    log: () => undefined,
-  };
+  const deps = depsOf(test, results, clock, tools, { run: (request, signal) => family.run(request, signal) });
   const mocked = (playbook: LocalPlaybook, prefix: string): LocalPlaybook => ({
     ...playbook,
     program: instrument(playbook.program, (step, task) => tools.isMocked(`${prefix}${step}.${task}`, prefix + step)),
@@ -147,6 +127,37 @@ async function execute(
   } finally {
     limit.end();
   }
+}
+
+/** What engine and worker are given in a test: no time, no chance, no secret. */
+function depsOf(
+  test: TestCase,
+  results: LocalResults,
+  clock: SteppedClock,
+  tools: LocalDeps["tools"],
+  children: LocalDeps["children"],
+): LocalDeps {
+  let lastId = 0;
+  return {
+    worker: "test",
+    tools,
+    credentials: credentialsOf(test),
+    keychain: createLocalKeychain(clock),
+    secretSource: testTokens,
+    usesStandIns: true,
+    sealers: undefined,
+    children,
+    results,
+    scopes: results,
+    clock,
+    // The longest delay that jitter may choose, so that durations are the same in every run.
+    random: () => 0,
+    env: test.env ?? {},
+    newId: () => String(++lastId),
+    capacity: CAPACITY_DEFAULT,
+    observe: () => undefined,
+    log: () => undefined,
+  };
 }
 
 async function check(

@@ -146,5 +146,5 @@ test("data that violate the schema are refused with every failure, and nothing i
     return true;
   });
   assert.equal((await keychain.get(key("global"))).status, "not_found");
-  await assert.rejects(keychain.set(key("global"), { ...ENTRY, schema: { fields: "a" } }), /its schema is none/);
+  await assert.rejects(keychain.set(key("global"), { ...ENTRY, schema: { fields: "a" } }), /its schema is invalid/);
 });

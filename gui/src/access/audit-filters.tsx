@@ -59,21 +59,7 @@ export function AuditFilterForm(): ReactNode {
         Who
         <input data-filter name="actor" defaultValue={search.actor} placeholder="name@example.com" maxLength={320} />
       </label>
-      <label>
-        Did
-        <input
-          name="action"
-          list="audit-actions"
-          defaultValue={search.action}
-          placeholder="user.grant"
-          maxLength={100}
-        />
-      </label>
-      <datalist id="audit-actions">
-        {ACTIONS.map((action) => (
-          <option key={action} value={action} />
-        ))}
-      </datalist>
+      <ActionField action={search.action} />
       <label>
         On what
         <input name="resource" defaultValue={search.resource} placeholder="playbook/team/report" maxLength={600} />
@@ -104,6 +90,22 @@ export function AuditFilterForm(): ReactNode {
         All
       </Link>
     </form>
+  );
+}
+
+function ActionField({ action }: { action: string | undefined }): ReactNode {
+  return (
+    <>
+      <label>
+        Did
+        <input name="action" list="audit-actions" defaultValue={action} placeholder="user.grant" maxLength={100} />
+      </label>
+      <datalist id="audit-actions">
+        {ACTIONS.map((known) => (
+          <option key={known} value={known} />
+        ))}
+      </datalist>
+    </>
   );
 }
 

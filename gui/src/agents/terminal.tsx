@@ -53,55 +53,25 @@ export function Terminal({
     queries.setQueryData(knownTools(agent.catalog_id, String(workload["server"] ?? "")).queryKey, toolsOf(result));
   });
   const ask = (what: string, workload: JsonObject) => {
-    const named = server === "" ? {} : { server };
-    const one: AgentCallRequest = {
-      what,
-      server: server === "" ? undefined : server,
-      workload: { ...named, ...workload },
-    };
     setShown(`${server} ${what}`);
-    call.mutate(one);
+    call.mutate(requestOf(server, what, workload));
   };
   const choose = (change: { server?: string; tool?: string | undefined }) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   return (
     <section className="panel stack" aria-labelledby="agent-title">
-      <div>
-        <h2 id="agent-title" className="wrap">
-          {agent.path}
-        </h2>
-        {about.description !== "" && <p className="wrap">{about.description}</p>}
-        <p className="row">
-          {about.scopes.map((scope) => (
-            <code key={scope} className="tag wrap">
-              {scope}
-            </code>
-          ))}
-          <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "document" }}>
-            Its document
-          </Link>
-          <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "run" }}>
-            Run it with other inputs
-          </Link>
-        </p>
-      </div>
+      <Head agent={agent} about={about} />
       {!about.wraps && <p>It has inputs of its own and wraps no MCP server: run it with its form.</p>}
       {about.wraps && about.takesServer && (
         <ServerChoice {...choices} chosen={server} onChoose={(one) => choose({ server: one, tool: undefined })} />
       )}
       {about.wraps && (
-        <div className="row">
-          <AllowedButton
-            may={may}
-            disabled={call.isPending}
-            onClick={() => ask("tools/list", { method: "tools/list" })}
-          >
-            {tools === undefined ? "List tools" : "List tools again"}
-          </AllowedButton>
-          <AllowedButton may={may} disabled={call.isPending} onClick={() => ask("health", { method: "health" })}>
-            Health
-          </AllowedButton>
-        </div>
+        <Methods
+          may={may}
+          isBusy={call.isPending}
+          isListed={tools !== undefined}
+          onMethod={(method) => ask(method, { method })}
+        />
       )}
       {tools?.length === 0 && <p>The server offers no tool.</p>}
       {tools !== undefined && tools.length > 0 && (
@@ -116,6 +86,76 @@ export function Terminal({
           onCall={(values) => ask(tool.name, { method: "tools/call", tool: tool.name, arguments: values })}
         />
       )}
+      <Progress call={call} cancel={cancel} progress={progress} />
+      {call.data !== undefined && !call.isPending && (
+        <div className="stack">
+          <h3 className="wrap">Answer of {shown.trim()}</h3>
+          <Outcome call={call.data} isBrief={call.variables?.what === "tools/list" && tools !== undefined} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** A call of the agent, with the server that it is to reach where it takes one. */
+function requestOf(server: string, what: string, workload: JsonObject): AgentCallRequest {
+  return server === "" ? { what, server: undefined, workload } : { what, server, workload: { server, ...workload } };
+}
+
+/** What the agent is, and the ways to its document. */
+function Head({ agent, about }: { agent: Agent; about: ReturnType<typeof agentTerminal> }): ReactNode {
+  return (
+    <div>
+      <h2 id="agent-title" className="wrap">
+        {agent.path}
+      </h2>
+      {about.description !== "" && <p className="wrap">{about.description}</p>}
+      <p className="row">
+        {about.scopes.map((scope) => (
+          <code key={scope} className="tag wrap">
+            {scope}
+          </code>
+        ))}
+        <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "document" }}>
+          Its document
+        </Link>
+        <Link to="/entry/$" params={{ _splat: agent.path }} search={{ tab: "run" }}>
+          Run it with other inputs
+        </Link>
+      </p>
+    </div>
+  );
+}
+
+/** The calls that need no tool. */
+function Methods({
+  may,
+  isBusy,
+  isListed,
+  onMethod,
+}: {
+  may: ReturnType<typeof useAllowed>;
+  isBusy: boolean;
+  /** The tools are known already. */
+  isListed: boolean;
+  onMethod(method: "tools/list" | "health"): void;
+}): ReactNode {
+  return (
+    <div className="row">
+      <AllowedButton may={may} disabled={isBusy} onClick={() => onMethod("tools/list")}>
+        {isListed ? "List tools again" : "List tools"}
+      </AllowedButton>
+      <AllowedButton may={may} disabled={isBusy} onClick={() => onMethod("health")}>
+        Health
+      </AllowedButton>
+    </div>
+  );
+}
+
+/** The call that runs, with a way to stop it, and what went wrong. */
+function Progress({ call, cancel, progress }: ReturnType<typeof useAgentCall>): ReactNode {
+  return (
+    <>
       {call.isPending && (
         <Running
           progress={progress}
@@ -125,13 +165,7 @@ export function Terminal({
       )}
       {cancel.isError && <ProblemPanel error={cancel.error} />}
       {call.isError && <ProblemPanel error={call.error} />}
-      {call.data !== undefined && !call.isPending && (
-        <div className="stack">
-          <h3 className="wrap">Answer of {shown.trim()}</h3>
-          <Outcome call={call.data} isBrief={call.variables?.what === "tools/list" && tools !== undefined} />
-        </div>
-      )}
-    </section>
+    </>
   );
 }
 

@@ -59,21 +59,7 @@ export function ToolForm({
         />
       ))}
       {fields.length === 0 && !isOpen && <p className="quiet">It takes no arguments.</p>}
-      {isOpen && (
-        <div className="field">
-          <label htmlFor="more-arguments">Arguments, as YAML or JSON</label>
-          <textarea
-            id="more-arguments"
-            className="mono"
-            rows={3}
-            spellCheck={false}
-            value={more}
-            aria-invalid={problems[""] !== undefined}
-            onChange={(event) => setMore(event.target.value)}
-          />
-          {problems[""] !== undefined && <p className="problem wrap">It {problems[""]}</p>}
-        </div>
-      )}
+      {isOpen && <FreeArguments text={more} problem={problems[""]} onText={setMore} />}
       {count > 0 && (
         <p role="alert" className="problem">
           Nothing was called: {count === 1 ? "one argument is" : `${count} arguments are`} wrong.
@@ -85,5 +71,32 @@ export function ToolForm({
         </AllowedButton>
       </div>
     </form>
+  );
+}
+
+/** The arguments of a tool that names none. */
+function FreeArguments({
+  text,
+  problem,
+  onText,
+}: {
+  text: string;
+  problem: string | undefined;
+  onText(text: string): void;
+}): ReactNode {
+  return (
+    <div className="field">
+      <label htmlFor="more-arguments">Arguments, as YAML or JSON</label>
+      <textarea
+        id="more-arguments"
+        className="mono"
+        rows={3}
+        spellCheck={false}
+        value={text}
+        aria-invalid={problem !== undefined}
+        onChange={(event) => onText(event.target.value)}
+      />
+      {problem !== undefined && <p className="problem wrap">It {problem}</p>}
+    </div>
   );
 }

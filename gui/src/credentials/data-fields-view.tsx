@@ -40,18 +40,7 @@ export function DataFields({
         again.
       </p>
       {json !== undefined ? (
-        <div className="field">
-          <label htmlFor="credential-json">All fields as one JSON object, such as a service account's file</label>
-          <textarea
-            id="credential-json"
-            className={isShown ? "mono" : "mono dots"}
-            rows={8}
-            spellCheck={false}
-            autoComplete="off"
-            value={json}
-            onChange={(event) => onJson(event.target.value)}
-          />
-        </div>
+        <JsonField json={json} isShown={isShown} onJson={onJson} />
       ) : (
         <>
           {fields.map((field) =>
@@ -75,6 +64,31 @@ export function DataFields({
         </>
       )}
     </section>
+  );
+}
+
+function JsonField({
+  json,
+  isShown,
+  onJson,
+}: {
+  json: string;
+  isShown: boolean;
+  onJson(json: string): void;
+}): ReactNode {
+  return (
+    <div className="field">
+      <label htmlFor="credential-json">All fields as one JSON object, such as a service account's file</label>
+      <textarea
+        id="credential-json"
+        className={isShown ? "mono" : "mono dots"}
+        rows={8}
+        spellCheck={false}
+        autoComplete="off"
+        value={json}
+        onChange={(event) => onJson(event.target.value)}
+      />
+    </div>
   );
 }
 

@@ -48,22 +48,13 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
         {replaced === undefined && (
           <Line label="Name" value={name} onText={setName} hint="Tasks name it in their auth" isRequired />
         )}
-        <div className="field">
-          <label htmlFor="credential-type">Type</label>
-          <select
-            id="credential-type"
-            value={type}
-            onChange={(event) => {
-              const next = CREDENTIAL_TYPES.find((one) => one === event.target.value) ?? "custom";
-              setType(next);
-              setFields(startFields(next, fields));
-            }}
-          >
-            {CREDENTIAL_TYPES.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-        </div>
+        <TypeChoice
+          type={type}
+          onType={(next) => {
+            setType(next);
+            setFields(startFields(next, fields));
+          }}
+        />
         <Line label="Description" value={description} onText={setDescription} />
         <Line label="Tags" value={tags} onText={setTags} hint="separated by commas" />
       </section>
@@ -89,6 +80,23 @@ export function CredentialForm({ replaced }: { replaced?: Credential }): ReactNo
         </Link>
       </div>
     </form>
+  );
+}
+
+function TypeChoice({ type, onType }: { type: CredentialType; onType(type: CredentialType): void }): ReactNode {
+  return (
+    <div className="field">
+      <label htmlFor="credential-type">Type</label>
+      <select
+        id="credential-type"
+        value={type}
+        onChange={({ target }) => onType(CREDENTIAL_TYPES.find((one) => one === target.value) ?? "custom")}
+      >
+        {CREDENTIAL_TYPES.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+      </select>
+    </div>
   );
 }
 

@@ -35,6 +35,49 @@ export function ExecutionTable({
   marked: ReadonlySet<string>;
   onMark(marked: ReadonlySet<string>): void;
 }): ReactNode {
+  const { body, items, virtual, before, after } = useVisibleRows(rows, onTop, onEnd);
+  const toggle = useCallback(
+    (executionId: string) => {
+      const next = new Set(marked);
+      if (!next.delete(executionId)) next.add(executionId);
+      onMark(next);
+    },
+    [marked, onMark],
+  );
+  useRowKeys({ rows, at, onAt, toggle, show: (index) => virtual.scrollToIndex(index, { align: "auto" }) });
+  return (
+    <div className="panel executions">
+      <table aria-rowcount={rows.length + 1}>
+        <TableHead />
+        <tbody ref={body}>
+          {before > 0 && <Spacer height={before} />}
+          {items.map(({ index }) => {
+            const row = rows[index];
+            return row === undefined ? null : (
+              <Row
+                key={row.execution_id}
+                row={row}
+                position={index + 2}
+                isAt={row.execution_id === at}
+                hasLeft={left.has(row.execution_id)}
+                isMarked={marked.has(row.execution_id)}
+                onToggle={toggle}
+              />
+            );
+          })}
+          {after > 0 && <Spacer height={after} />}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The rows in sight, and the heights of those before and after them. */
+function useVisibleRows(
+  rows: readonly ExecutionItem[],
+  onTop: (executionId: string | undefined) => void,
+  onEnd: () => void,
+) {
   const body = useRef<HTMLTableSectionElement>(null);
   const margin = useTopOf(body);
   const isNarrow = useIsNarrow();
@@ -56,53 +99,26 @@ export function ExecutionTable({
   useEffect(() => {
     if (last >= rows.length - 20) onEnd();
   }, [last, rows.length, onEnd]);
-  const toggle = useCallback(
-    (executionId: string) => {
-      const next = new Set(marked);
-      if (!next.delete(executionId)) next.add(executionId);
-      onMark(next);
-    },
-    [marked, onMark],
-  );
-  useRowKeys({ rows, at, onAt, toggle, show: (index) => virtual.scrollToIndex(index, { align: "auto" }) });
   const before = (items[0]?.start ?? margin) - margin;
   const after = virtual.getTotalSize() - ((items.at(-1)?.end ?? margin) - margin);
+  return { body, items, virtual, before, after };
+}
+
+function TableHead(): ReactNode {
   return (
-    <div className="panel executions">
-      <table aria-rowcount={rows.length + 1}>
-        <thead>
-          <tr aria-rowindex={1}>
-            <th className="mark">
-              <span className="unseen">Mark</span>
-            </th>
-            <th className="state">Status</th>
-            <th>Playbook</th>
-            <th className="id wide">Execution</th>
-            <th className="when">Started</th>
-            <th className="took">Took</th>
-            <th className="error wide">Error</th>
-          </tr>
-        </thead>
-        <tbody ref={body}>
-          {before > 0 && <Spacer height={before} />}
-          {items.map(({ index }) => {
-            const row = rows[index];
-            return row === undefined ? null : (
-              <Row
-                key={row.execution_id}
-                row={row}
-                position={index + 2}
-                isAt={row.execution_id === at}
-                hasLeft={left.has(row.execution_id)}
-                isMarked={marked.has(row.execution_id)}
-                onToggle={toggle}
-              />
-            );
-          })}
-          {after > 0 && <Spacer height={after} />}
-        </tbody>
-      </table>
-    </div>
+    <thead>
+      <tr aria-rowindex={1}>
+        <th className="mark">
+          <span className="unseen">Mark</span>
+        </th>
+        <th className="state">Status</th>
+        <th>Playbook</th>
+        <th className="id wide">Execution</th>
+        <th className="when">Started</th>
+        <th className="took">Took</th>
+        <th className="error wide">Error</th>
+      </tr>
+    </thead>
   );
 }
 

@@ -32,9 +32,6 @@ export interface NatsBrokerDeps {
 export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Broker {
   const me = randomUUID();
   const local = createInProcessBroker(logger);
-  const outbox = createNatsOutbox(OUTBOX_IDS_MAX);
-  let sending: Promise<void> | undefined;
-  let dropping = false;
   /** The session that has everything in place to send. */
   let ready: NatsSession | undefined;
   let closed = false;
@@ -46,25 +43,7 @@ export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Brok
   };
   const log = createCommandLog(logger, onMessage, lookMs);
 
-  const add = (notice: Notice) => {
-    const dropped = outbox.add(notice);
-    if (dropped > 0 && !dropping)
-      logger.warn({ dropped }, "notices for other servers are dropped: they find the work by polling");
-    dropping ||= dropped > 0;
-  };
-
-  /** One at a time; what is added meanwhile goes with the next message. */
-  const send = () => {
-    const session = ready;
-    if (session === undefined || outbox.size() === 0) return;
-    sending ??= sendAll(session, outbox, me, add).then((isDrained) => {
-      sending = undefined;
-      if (isDrained) dropping = false;
-      // What came in the last moment, or belongs to the next session. Not on the same session after a failure: it has ended,
-      // and trying on until it says so would let nothing else run.
-      if (isDrained || ready !== session) send();
-    });
-  };
+  const sender = createSender(me, logger, () => ready);
 
   const begin = async (session: NatsSession): Promise<void> => {
     const { connection, signal } = session;
@@ -78,7 +57,7 @@ export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Brok
       if (ready === session) ready = undefined;
     });
     logger.info({}, "notices go to and come from other servers");
-    send();
+    sender.send();
   };
 
   link.onSession((session) => {
@@ -93,8 +72,8 @@ export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Brok
     publish(notice) {
       if (closed) return;
       local.publish(notice);
-      add(notice);
-      send();
+      sender.add(notice);
+      sender.send();
     },
     subscribe: (handler) => local.subscribe(handler),
     connected: () => !closed && ready !== undefined,
@@ -102,9 +81,38 @@ export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Brok
       if (closed) return;
       closed = true;
       await local.close();
-      if (sending !== undefined) await within(LAST_SEND_MS, sending);
+      await within(LAST_SEND_MS, sender.sent());
     },
   };
+}
+
+/** What other servers are to know, and its way there through the session that is ready. */
+function createSender(me: string, logger: Logger, ready: () => NatsSession | undefined) {
+  const outbox = createNatsOutbox(OUTBOX_IDS_MAX);
+  let sending: Promise<void> | undefined;
+  let dropping = false;
+
+  const add = (notice: Notice) => {
+    const dropped = outbox.add(notice);
+    if (dropped > 0 && !dropping)
+      logger.warn({ dropped }, "notices for other servers are dropped: they find the work by polling");
+    dropping ||= dropped > 0;
+  };
+
+  /** One at a time; what is added meanwhile goes with the next message. */
+  const send = () => {
+    const session = ready();
+    if (session === undefined || outbox.size() === 0) return;
+    sending ??= sendAll(session, outbox, me, add).then((isDrained) => {
+      sending = undefined;
+      if (isDrained) dropping = false;
+      // What came in the last moment, or belongs to the next session. Not on the same session after a failure: it has ended,
+      // and trying on until it says so would let nothing else run.
+      if (isDrained || ready() !== session) send();
+    });
+  };
+
+  return { add, send, sent: () => sending ?? Promise.resolve() };
 }
 
 async function within(ms: number, work: Promise<void>): Promise<void> {

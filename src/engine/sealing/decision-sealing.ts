@@ -77,21 +77,7 @@ export function sealedDecisions(
       sealer = await chosen;
     });
   };
-  const openWith = (json: Json, keys: Sealer): Json =>
-    openSealed(json, { open: (sealed) => openOnce(sealed, keys) }, secrets, (sealed) =>
-      lostSecret(keys.lostKeyOf(sealed)),
-    );
-  // One token in each of a thousand rows is one secret, and decrypting it takes ten microseconds.
-  const openedBefore = new Map<string, Opened>();
-  const openOnce = (sealed: string, keys: Sealer): Opened | undefined => {
-    const before = openedBefore.get(sealed);
-    if (before !== undefined) return before;
-    const opened = keys.open(sealed);
-    if (opened?.kind !== "value") return opened;
-    if (openedBefore.size >= OPENED_KEPT_MAX) openedBefore.clear();
-    openedBefore.set(sealed, opened);
-    return opened;
-  };
+  const openWith = openerOf(secrets);
   const known = new WeakMap<object, Json>();
   const openObject = (json: Json & object): Json => {
     const before = known.get(json);
@@ -137,4 +123,24 @@ export function sealedDecisions(
       return { ...given, access_token: sealer.seal(token) };
     },
   };
+}
+
+/** Opens what is sealed in a value, and notes each secret. A text is decrypted once. */
+function openerOf(secrets: ReturnType<typeof createSecrets>): (json: Json, keys: Sealer) => Json {
+  const openWith = (json: Json, keys: Sealer): Json =>
+    openSealed(json, { open: (sealed) => openOnce(sealed, keys) }, secrets, (sealed) =>
+      lostSecret(keys.lostKeyOf(sealed)),
+    );
+  // One token in each of a thousand rows is one secret, and decrypting it takes ten microseconds.
+  const openedBefore = new Map<string, Opened>();
+  const openOnce = (sealed: string, keys: Sealer): Opened | undefined => {
+    const before = openedBefore.get(sealed);
+    if (before !== undefined) return before;
+    const opened = keys.open(sealed);
+    if (opened?.kind !== "value") return opened;
+    if (openedBefore.size >= OPENED_KEPT_MAX) openedBefore.clear();
+    openedBefore.set(sealed, opened);
+    return opened;
+  };
+  return openWith;
 }

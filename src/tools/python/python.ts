@@ -8,7 +8,7 @@ import type { ScriptFiles } from "../scripts/file.ts";
 import type { ScriptFetcher } from "../scripts/http.ts";
 import type { ScriptPlaces } from "../scripts/script-source.ts";
 import type { PythonAnswer, PythonError, PythonRequest } from "./interpreter.ts";
-import { createPythonPool, type PythonPool } from "./pool.ts";
+import { PythonPool } from "./pool.ts";
 import { pythonSource } from "./source.ts";
 
 /** What {@link createPythonTool} takes. Everything has a default. */
@@ -43,7 +43,7 @@ export interface PythonToolOptions {
  */
 export function createPythonTool(options: PythonToolOptions = {}): Tool {
   const maxCount = options.maxCount ?? Math.max(2, availableParallelism());
-  const pool = createPythonPool({
+  const pool = new PythonPool({
     pythonPath: options.pythonPath ?? "python3",
     env: pythonEnvironment(options.env ?? inheritedEnvironment()),
     workingDirectory: options.workingDirectory ?? process.cwd(),

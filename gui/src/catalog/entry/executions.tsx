@@ -2,6 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { executionList } from "../../api/queries.ts";
+import type { ExecutionItem } from "../../api/types.ts";
 import { Ago, Lasting } from "../../parts/now.tsx";
 import { ProblemPanel } from "../../parts/problem.tsx";
 import { Status } from "../../parts/status.tsx";
@@ -43,36 +44,7 @@ export function EntryExecutions({ path }: { path: string }): ReactNode {
         </thead>
         <tbody>
           {rows.slice(0, SHOWN).map((row) => (
-            <tr key={row.execution_id}>
-              <td>
-                <Status of={row.status} />
-              </td>
-              <td>
-                <Link to="/executions/$executionId" params={{ executionId: row.execution_id }} className="mono">
-                  {row.execution_id}
-                </Link>{" "}
-                <span className="quiet">v{row.version}</span>
-              </td>
-              <td className="number">
-                <Ago at={row.started_at} />
-              </td>
-              <td>
-                <Lasting from={row.started_at} to={row.ended_at} />
-              </td>
-              <td>
-                <Link
-                  from="/entry/$"
-                  to="."
-                  search={(before) => ({ ...before, tab: "run", from: row.execution_id })}
-                  aria-label={`Run again with the inputs of ${row.execution_id}`}
-                >
-                  with its inputs
-                </Link>
-              </td>
-              <td className="one wide" title={row.error?.message}>
-                {row.error?.message}
-              </td>
-            </tr>
+            <ExecutionRow key={row.execution_id} row={row} />
           ))}
         </tbody>
       </table>
@@ -82,5 +54,40 @@ export function EntryExecutions({ path }: { path: string }): ReactNode {
         </Link>
       </p>
     </div>
+  );
+}
+
+function ExecutionRow({ row }: { row: ExecutionItem }): ReactNode {
+  return (
+    <tr>
+      <td>
+        <Status of={row.status} />
+      </td>
+      <td>
+        <Link to="/executions/$executionId" params={{ executionId: row.execution_id }} className="mono">
+          {row.execution_id}
+        </Link>{" "}
+        <span className="quiet">v{row.version}</span>
+      </td>
+      <td className="number">
+        <Ago at={row.started_at} />
+      </td>
+      <td>
+        <Lasting from={row.started_at} to={row.ended_at} />
+      </td>
+      <td>
+        <Link
+          from="/entry/$"
+          to="."
+          search={(before) => ({ ...before, tab: "run", from: row.execution_id })}
+          aria-label={`Run again with the inputs of ${row.execution_id}`}
+        >
+          with its inputs
+        </Link>
+      </td>
+      <td className="one wide" title={row.error?.message}>
+        {row.error?.message}
+      </td>
+    </tr>
   );
 }

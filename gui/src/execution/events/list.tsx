@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
+import { type ReactNode, type UIEvent, useEffect, useLayoutEffect, useRef } from "react";
 import type { EventRecord } from "../../api/types.ts";
 import { Status } from "../../parts/status.tsx";
 import { clockText } from "../../parts/time.ts";
@@ -30,30 +30,7 @@ export function EventList({
   isOpen: boolean;
   onChoose(index: number): void;
 }): ReactNode {
-  const scroller = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(false);
-  const size = log.size();
-  const rows = useVirtualizer({
-    count: size,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: OVERSCAN,
-  });
-  const items = rows.getVirtualItems();
-  const first = items[0]?.index ?? 0;
-  const last = items.at(-1)?.index ?? 0;
-  useEffect(() => log.show(first, last), [log, first, last]);
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element !== null && isAtEnd.current && size > 0) element.scrollTop = element.scrollHeight;
-  }, [size]);
-  useEffect(() => {
-    if (target !== undefined) rows.scrollToIndex(target, { align: isJump ? "center" : "auto" });
-  }, [rows, target, isJump]);
-  const go = (top: number) => {
-    isAtEnd.current = top > 0;
-    if (scroller.current !== null) scroller.current.scrollTop = top;
-  };
+  const { scroller, rows, items, go, onScroll } = useVisibleEvents(log, target, isJump);
   return (
     <div className="stack tight">
       <section
@@ -62,11 +39,9 @@ export function EventList({
         aria-label="Events"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
         tabIndex={0}
-        onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
-          isAtEnd.current = scrollTop + clientHeight >= scrollHeight - ROW_PX;
-        }}
+        onScroll={onScroll}
       >
-        {size === 0 && (
+        {log.size() === 0 && (
           <p className="quiet none">{log.isCounted() ? "No event is like this: change the filter." : "Loading …"}</p>
         )}
         <div style={{ height: rows.getTotalSize() }}>
@@ -93,6 +68,38 @@ export function EventList({
       </div>
     </div>
   );
+}
+
+/** The rows in sight. They are loaded, the target is brought into sight, and at the end of the list the end is followed. */
+function useVisibleEvents(log: EventLog, target: number | undefined, isJump: boolean) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(false);
+  const size = log.size();
+  const rows = useVirtualizer({
+    count: size,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: OVERSCAN,
+  });
+  const items = rows.getVirtualItems();
+  const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => log.show(first, last), [log, first, last]);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element !== null && isAtEnd.current && size > 0) element.scrollTop = element.scrollHeight;
+  }, [size]);
+  useEffect(() => {
+    if (target !== undefined) rows.scrollToIndex(target, { align: isJump ? "center" : "auto" });
+  }, [rows, target, isJump]);
+  const onScroll = ({ currentTarget: { scrollTop, clientHeight, scrollHeight } }: UIEvent) => {
+    isAtEnd.current = scrollTop + clientHeight >= scrollHeight - ROW_PX;
+  };
+  const go = (top: number) => {
+    isAtEnd.current = top > 0;
+    if (scroller.current !== null) scroller.current.scrollTop = top;
+  };
+  return { scroller, rows, items, go, onScroll };
 }
 
 function EventRow({

@@ -25,7 +25,6 @@ export function AttemptList({
   isFailed: boolean;
 }): ReactNode {
   const scroller = useRef<HTMLElement>(null);
-  const navigate = route.useNavigate();
   const rows = useVirtualizer({
     count: attempts.length,
     getScrollElement: () => scroller.current,
@@ -35,23 +34,7 @@ export function AttemptList({
   return (
     <div className="stack">
       <p className="row">
-        <label>
-          <input
-            type="checkbox"
-            checked={isFailed}
-            onChange={({ target }) =>
-              void navigate({
-                search: (before) => ({
-                  ...before,
-                  failed: target.checked ? (true as const) : undefined,
-                  command: undefined,
-                }),
-                replace: true,
-              })
-            }
-          />
-          failed only
-        </label>
+        <FailedOnly isFailed={isFailed} />
         <span className="quiet">
           {attempts.length.toLocaleString("en")} shown, newest first
           {step.loop?.total != null && ` of ${step.loop.total.toLocaleString("en")} iterations`}
@@ -81,6 +64,29 @@ export function AttemptList({
         <p className="quiet">Choose one to see its values, log and error.</p>
       )}
     </div>
+  );
+}
+
+function FailedOnly({ isFailed }: { isFailed: boolean }): ReactNode {
+  const navigate = route.useNavigate();
+  return (
+    <label>
+      <input
+        type="checkbox"
+        checked={isFailed}
+        onChange={({ target }) =>
+          void navigate({
+            search: (before) => ({
+              ...before,
+              failed: target.checked ? (true as const) : undefined,
+              command: undefined,
+            }),
+            replace: true,
+          })
+        }
+      />
+      failed only
+    </label>
   );
 }
 

@@ -1,7 +1,7 @@
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import { Compartment, EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef } from "react";
 import type { JsonObject } from "../../../../src/schema/words/json.ts";
 import { helped, readable, readOnly, writable } from "./setup.ts";
 
@@ -70,19 +70,8 @@ export default function Editor({
     if (current === undefined || current.state.doc.toString() === value) return;
     current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: value } });
   }, [value]);
-  useEffect(() => {
-    const { current } = view;
-    if (current === undefined || isReadOnly) return;
-    const placed = (problems ?? []).map((problem) => diagnosticOf(current.state, problem));
-    current.dispatch(setDiagnostics(current.state, placed));
-  }, [problems, isReadOnly]);
-  useEffect(() => {
-    const { current } = view;
-    if (current === undefined || goTo === undefined) return;
-    const anchor = offsetOf(current.state, goTo);
-    current.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
-    current.focus();
-  }, [goTo]);
+  useProblems(view, isReadOnly ? undefined : (problems ?? NO_PROBLEMS));
+  useTarget(view, goTo);
   return (
     <>
       <div ref={host} className="editor" />
@@ -94,6 +83,29 @@ export default function Editor({
       )}
     </>
   );
+}
+
+const NO_PROBLEMS: readonly EditorProblem[] = [];
+
+type View = Readonly<RefObject<EditorView | undefined>>;
+
+function useProblems(view: View, problems: readonly EditorProblem[] | undefined): void {
+  useEffect(() => {
+    const { current } = view;
+    if (current === undefined || problems === undefined) return;
+    const placed = problems.map((problem) => diagnosticOf(current.state, problem));
+    current.dispatch(setDiagnostics(current.state, placed));
+  }, [view, problems]);
+}
+
+function useTarget(view: View, goTo: EditorTarget | undefined): void {
+  useEffect(() => {
+    const { current } = view;
+    if (current === undefined || goTo === undefined) return;
+    const anchor = offsetOf(current.state, goTo);
+    current.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+    current.focus();
+  }, [view, goTo]);
 }
 
 function offsetOf(state: EditorState, { line, column }: EditorTarget): number {
