@@ -54,7 +54,7 @@ export function followAccessChanges(deps: AccessChangesDeps): () => Promise<void
         }
         attempt = 0;
         connectionLog.connected();
-        // The server listens for changes before it answers: what is asked from here on is newer than what was missed.
+        // The server listens for changes before it answers: everything read from here on is newer than the missed changes.
         deps.onListening(true);
         for await (const messages of readMessages(body)) {
           for (const { data } of messages) deps.changed(changedSessions(data));

@@ -22,9 +22,8 @@ export function credentialVariable(name: string): string {
 }
 
 /**
- * Credentials of a local run: from a JSON file `{name: {type, data}}`, and from variables `FLOW_CREDENTIAL_<NAME>` that
- * hold one such `{type, data}` each and win over the file. Read when the first one is asked for; errors name the
- * credential and the place, never a value.
+ * Credentials of a local run: from a JSON file `{name: {type, data}}`, and from variables `FLOW_CREDENTIAL_<NAME>` that contain
+ * one such `{type, data}` each and take precedence. Read on first use; errors name the credential and the place, never a value.
  */
 export function createFileCredentials(
   file: string | undefined,

@@ -165,7 +165,7 @@ function batchColumns(rows: readonly BatchChange[]): FlushColumns["batches"] {
   };
 }
 
-/** An execution without a change has none that could fail. */
+/** An execution without a change has no change that could fail. */
 function needColumns(batches: readonly BatchChange[], changed: ReadonlySet<string>): FlushColumns["needs"] {
   const rows = batches.flatMap(({ requestId, executionIds }) =>
     executionIds.filter((id) => changed.has(id)).map((executionId) => ({ requestId, executionId })),

@@ -48,7 +48,7 @@ export function secondsSetting(name: string, meaning: string, fallback: number) 
   });
 }
 
-/** The milliseconds of a text in seconds, undefined for none. Throws `FlowError` INVALID_SETTING. */
+/** The milliseconds of a text in seconds, undefined for an empty one. Throws `FlowError` INVALID_SETTING. */
 export function milliseconds(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = Number(text);

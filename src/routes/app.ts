@@ -115,7 +115,7 @@ export interface AppDeps {
   publicAddress?: PublicAddress | undefined;
   /** Aborted when the server begins to stop: ends all waiting requests with an answer. */
   stopping: AbortSignal;
-  /** The browser's page; undefined where the installation has none. */
+  /** The browser's page; undefined if it is not installed. */
   gui?: GuiFiles | undefined;
   /** Version of the program, for the API's description. */
   version: string;
@@ -125,8 +125,7 @@ export interface AppDeps {
 }
 
 /**
- * The server's API. What stands between a request and its route, in this order: its id, log and metrics; where it comes
- * from; how long it is; who sends it.
+ * The server's API. Middleware before a route, in this order: request id, log and metrics; origin; body length; authentication.
  */
 export function createApp(deps: AppDeps) {
   const app = new Hono<RouteEnvironment>();

@@ -36,7 +36,7 @@ export function createArtifactTool({ store }: ArtifactOptions): Tool {
   };
 }
 
-/** What is to be read: a reference, or a manifest that has none. */
+/** What to read: a reference, or a manifest without one. */
 type ArtifactRequest = string | Manifest | TasksManifest;
 
 /** Keys that may hold the reference, in this order. */
@@ -65,8 +65,8 @@ function nested(source: JsonObject, key: string): Json | undefined {
 }
 
 /**
- * Text as is, or the map that it is the JSON of; a ResultRef, or anything that holds one under `ref`, `__ref__` or `_ref`, by
- * its reference; a manifest that has none by its parts.
+ * Text as is, or the map in its JSON; a ResultRef, or a map with one under `ref`, `__ref__` or `_ref`, by its reference; a
+ * manifest without a reference by its parts.
  */
 function reference(value: Json): ArtifactRequest | undefined {
   if (typeof value === "string") return value === "" ? undefined : (fromJson(value) ?? value);

@@ -41,7 +41,7 @@ export interface ToolSettings {
   python?: PythonToolOptions;
 }
 
-/** The tools of a process: one instance of each kind, made when it is first asked for. */
+/** The tools of a process: one instance of each kind, created on first use. */
 export interface ToolRegistry {
   /** A kind that cannot be run here gives a tool that answers with an error of kind `configuration`. */
   get(kind: string): Promise<Tool>;

@@ -15,7 +15,7 @@ const SIGNS: Record<AuditEntry["result"], { text: string; tone: string }> = {
   error: { text: "✕ failed", tone: "warn" },
 };
 
-/** Who did what, what decided, and how it ended. */
+/** The audit log: the actor, the action, the rule that decided, and the outcome. */
 export function AuditLog(): ReactNode {
   const { actor, action, resource, result, since, until } = route.useSearch();
   const pages = useInfiniteQuery(auditList({ actor, action, resource, result, since, until }));

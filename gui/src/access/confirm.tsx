@@ -4,7 +4,7 @@ import type { Allowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { accessChanged } from "./queries.ts";
 
-/** What is asked before it is done. */
+/** The action to confirm. */
 interface Question {
   title: string;
   children: ReactNode;
@@ -36,7 +36,7 @@ export function Confirm({
   );
 }
 
-/** A refusal is said where it was asked. */
+/** A refusal is shown in the dialog. */
 function Asking({ title, children, action, run, onClose }: Question & { onClose(): void }): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();

@@ -82,7 +82,7 @@ function permissionPage(cursor: string | null, signal: AbortSignal) {
 
 type PermissionsPage = Awaited<ReturnType<typeof permissionPage>>;
 
-/** What is asked of the audit log. */
+/** Filters of the audit log. */
 export interface AuditFilters {
   actor?: string | undefined;
   action?: string | undefined;

@@ -12,7 +12,7 @@ import { userDetail } from "./queries.ts";
 import { UserRoles } from "./user-roles.tsx";
 import { UserSessions } from "./user-sessions.tsx";
 
-/** One user: who they are, what they may, where they are logged in, and how to keep them out. */
+/** One user: their identity, roles, sessions, and how to lock them out. */
 export function UserPanel({ id }: { id: string }): ReactNode {
   const user = useQuery(userDetail(id));
   return (

@@ -4,7 +4,7 @@ import { isJsonObject } from "../../../src/schema/words/json.ts";
 export interface PastCall {
   executionId: string;
   agent: string;
-  /** What was asked: `tools/list`, or the tool. */
+  /** The call: `tools/list`, or the tool. */
   what: string;
   server: string | undefined;
   /** RFC 3339. */

@@ -6,7 +6,7 @@ import { useIdempotencyKey } from "../api/idempotency.ts";
 import { type AgentCall, type CallProgress, callAgent } from "./call-agent.ts";
 import { keepCall, type PastCall } from "./history.ts";
 
-/** What is asked of an agent. */
+/** A call of an agent. */
 export interface AgentCallRequest {
   /** For people: `tools/list`, or the name of the tool. */
   what: string;

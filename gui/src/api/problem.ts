@@ -1,4 +1,4 @@
-/** Why a call gave no answer: what the server said, or what kept it from being asked. */
+/** Why a call failed: the server's message, or why the server could not be reached. */
 export class Problem extends Error {
   /** HTTP status; 0: the server could not be reached. */
   readonly status: number;

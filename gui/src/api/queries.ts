@@ -8,7 +8,7 @@ import type { Execution } from "./types.ts";
 /** Called when a call says that the user has to log in. */
 export const lockedOut = new EventTarget();
 
-/** What was read, and how it is read again. Nothing that the server refused is asked for again by itself. */
+/** What is read, and how it is refreshed. Refused calls are not retried. */
 export const queries = new QueryClient({
   queryCache: new QueryCache({ onError: noticeLockOut }),
   mutationCache: new MutationCache({ onError: noticeLockOut }),

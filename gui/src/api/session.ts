@@ -25,7 +25,7 @@ export function keepToken(token: string | undefined): void {
   else sessionStorage.setItem(KEY, token);
 }
 
-/** The headers that say who calls. */
+/** The headers that authenticate the caller. */
 export function authorization(): Record<string, string> {
   const token = sessionToken();
   return token === undefined ? {} : { authorization: `Bearer ${token}` };

@@ -205,7 +205,7 @@ const agents = createRoute({
   component: lazyRouteComponent(() => import("../agents/page.tsx"), "AgentsPage"),
 });
 
-/** Who, which role, or which entries of the audit log are looked at. */
+/** The selected user, role, or entries of the audit log. */
 export interface AccessSearch {
   tab?: AccessTab | undefined;
   q?: string | undefined;

@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "credential.delete": "deleted",
 };
 
-/** When it was made and replaced last, and who read it, from the audit log. */
+/** When it was created and last replaced, and who read it, from the audit log. */
 export function CredentialHistory({ name }: { name: string }): ReactNode {
   const log = useQuery(credentialAudit(name));
   const entries = log.data?.entries ?? [];

@@ -6,7 +6,7 @@ import { executionDetail } from "../api/queries.ts";
 /** Callers that are named: a chain of them is rarely longer, and each costs a call. */
 const CALLERS_MAX = 5;
 
-/** Who called an execution, from the top of the tree down to it. */
+/** The callers of an execution, from the root of the tree down to it. */
 export function Callers({ parentId, level = 1 }: { parentId: string; level?: number }): ReactNode {
   const parent = useQuery({ ...executionDetail(parentId), staleTime: 60_000 });
   const above = parent.data?.parent_execution_id;

@@ -19,7 +19,7 @@ export function useLiveExecution(executionId: string) {
   const client = useQueryClient();
   const { data, dataUpdatedAt } = detail;
   const isOpen = data !== undefined && !isFinal(data.status);
-  // Who was locked out and could read it since may follow it again.
+  // A user who was locked out and has logged in again may follow it again.
   const isStopped = live.is === "stopped" && dataUpdatedAt <= live.at;
   useEffect(() => {
     if (!isOpen || isStopped) return undefined;

@@ -63,7 +63,7 @@ function CancelDialog({
   const [error, setError] = useState<unknown>();
   const [progress, setProgress] = useState<Progress | undefined>();
   const [isOver, setOver] = useState(false);
-  // What is asked about is what stood there when the dialog was opened.
+  // The dialog is about the list at the time it was opened.
   const initial = useRef({ filters, only });
   useEffect(() => {
     const ended = new AbortController();

@@ -59,13 +59,13 @@ export async function planOf(
   return { ids: ids.slice(0, PLAN_MAX), paths, oldest, more: ids.length > PLAN_MAX };
 }
 
-/** Cancels what is planned, a few at a time, until all were asked for or the signal aborts. */
+/** Cancels the planned executions, a few at a time, until all were requested or the signal aborts. */
 export async function carryOut(
   plan: Plan,
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  // The oldest first: who called others takes them along.
+  // The oldest first: cancelling a caller cancels its children.
   const left = [...plan.ids];
   let [requested, cancelled, ended] = [0, 0, 0];
   const refused = new Map<string, string[]>();

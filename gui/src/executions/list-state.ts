@@ -27,7 +27,7 @@ export interface ListState {
   anchors: readonly { below: number; cursor: string }[];
 }
 
-/** Rows that are kept at the most, some 5 MB: who goes further back names a time. */
+/** Most rows that are kept, some 5 MB: filter by time to go further back. */
 export const ROWS_MAX = 5_000;
 
 /** Nothing is known yet. */

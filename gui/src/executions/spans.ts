@@ -6,7 +6,7 @@ export const SPANS = {
   "7d": { label: "the last week", ms: 604_800_000 },
 } as const;
 
-/** The moment that a text names: itself, or so long before now. Undefined for none. */
+/** The moment of a text: a time, or a duration before now. Undefined for an empty or invalid text. */
 export function sinceOf(text: string | undefined, now: number): string | undefined {
   if (text === undefined || text === "") return undefined;
   const span = Object.entries(SPANS).find(([word]) => word === text)?.[1];

@@ -6,7 +6,7 @@ const STATES = ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLE
 /** Those that have not ended. */
 export const OPEN_STATES = ["PENDING", "RUNNING", "PAUSED"] as const;
 
-/** The states that a text of the address names; none for any. */
+/** The states in a text of the address; empty for any. */
 export function statesOf(status: string | undefined): string[] {
   const names = (status ?? "").toUpperCase().split(",");
   return STATES.filter((state) => names.includes(state));

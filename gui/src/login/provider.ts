@@ -14,7 +14,7 @@ export interface Provider {
   problem: string | null;
 }
 
-/** What was asked of a provider, until its answer comes. It stays in this tab, and the verifier is what no other place has. */
+/** A login that waits for the provider's answer. It stays in this tab, and only this tab has the verifier. */
 interface PendingLogin {
   state: string;
   nonce: string;
@@ -35,8 +35,8 @@ export async function providers(signal: AbortSignal): Promise<Provider[]> {
 
 /**
  * Goes to the provider's page, which sends the browser back here with a code (OpenID Connect Core 1.0, section 3.1: the
- * authorization code flow, with PKCE, RFC 7636). No token ever comes to the browser. Throws where the page has no cryptography,
- * as it has none over plain http.
+ * authorization code flow, with PKCE, RFC 7636). The browser never gets a token. Throws if the page has no cryptography, as
+ * over plain http.
  */
 export async function goToProvider(provider: Provider, to: string): Promise<void> {
   if (provider.authorization_endpoint === null || provider.client_id === null) throw new Error(provider.problem ?? "");

@@ -12,7 +12,7 @@ import { Parts } from "./state.tsx";
 import { VerdictPanel } from "./verdict.tsx";
 import { Workers } from "./workers.tsx";
 
-/** Why is nothing running: the answer and its remedy first, then who works at what, what waits, and the parts beneath. */
+/** Why nothing is running: the answer and its remedy first, then the workers, the queue, and the parts. */
 export function OperationsPage(): ReactNode {
   const seen = useQuery(overview());
   const examined = useQuery(diagnosis());

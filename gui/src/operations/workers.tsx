@@ -10,7 +10,7 @@ type Command = Worker["commands"][number];
 /** Commands of a worker that are shown before the user asks for the others. */
 const SHOWN_MAX = 5;
 
-/** Who works, how busy they are, when they last said so, and what each runs. */
+/** The workers, their load, their last heartbeats, and their commands. */
 export function Workers({ workers }: { workers: Overview["workers"] }): ReactNode {
   if (workers === null) return <NotRead name="The workers" />;
   if (workers.items.length === 0) {

@@ -22,7 +22,7 @@ export type Need =
   | "view_operations"
   | "operator";
 
-/** How {@link useAllowed} is asked. */
+/** Options of {@link useAllowed}. */
 export interface AccessQuery {
   /** The catalog path that an action is about; without it the question is whether some path could be meant. */
   path?: string | undefined;
@@ -81,7 +81,7 @@ function reason(user: User, need: Need, what: string): string {
   return `Your ${roles} not let you ${what}. An administrator can change that.`;
 }
 
-/** Which parts of the page are shown at all: who can see nothing of one gets no way there. */
+/** Which parts of the page are shown at all: a part of which the user may see nothing has no link. */
 export function useSections(): { operations: boolean; credentials: boolean; access: boolean } {
   const operations = useAllowed("view_operations").allowed;
   const credentials = useAllowed("manage_credentials").allowed;

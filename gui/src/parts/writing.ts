@@ -1,4 +1,4 @@
-/** Whether keys are text here. A box that is ticked takes none but the space. */
+/** Whether keys are typed into a field. A checkbox uses only the space key. */
 export function isWriting(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { ALGORITHMS, CLOCK_TOLERANCE_SECONDS, discoverProvider } from "./openid.ts";
 
-/** Who an ID token speaks of. */
+/** The identity in an ID token. */
 export interface Identity {
   /** The domain at which the person logged in, one of the allowed. */
   domain: string;
@@ -44,7 +44,7 @@ export interface IdTokenDeps {
 /** Longest token; real ones have some 2 kB. */
 const TOKEN_CHARS_MAX = 16_384;
 const FETCH_MS = 5_000;
-/** A key that is not known is asked for again after this, however many tokens name unknown ones. */
+/** An unknown key is requested again after this, however many tokens name unknown ones. */
 const KEYS_COOLDOWN_MS = 30_000;
 const KEYS_AGE_MS = 600_000;
 /** A provider's addresses are looked up again after this. */
@@ -127,7 +127,7 @@ async function claimsOf(provider: Provider, token: string, { now }: IdTokenDeps)
       currentDate: new Date(now()),
       requiredClaims: ["exp", "iat", "sub"],
     });
-    // A token for several parties says which of them asked for it.
+    // A token for several parties names the one that requested it.
     if (payload["azp"] !== undefined && payload["azp"] !== provider.audience)
       throw notBelieved("it was asked for by another party");
     if (Array.isArray(payload.aud) && payload.aud.length > 1 && payload["azp"] === undefined) {

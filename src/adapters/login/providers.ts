@@ -25,7 +25,7 @@ export interface LoginProviderSettings {
   /** Found by discovery at `https://<domain>`. */
   domains: readonly string[];
   audience: string | undefined;
-  /** By domain; whose pages are not set is asked for them. */
+  /** By domain; providers whose endpoints are not configured are asked for them. */
   providers: ReadonlyMap<
     string,
     {
@@ -59,7 +59,7 @@ export interface LoginProviders {
 
 /** A provider's pages are looked up again after this. */
 const FOUND_AGE_MS = 3_600_000;
-/** Who does not answer is asked again after this, however many look at the page. */
+/** A provider that did not answer is tried again after this, however many users open the page. */
 const LOST_AGE_MS = 10_000;
 
 /** The providers of these settings. */

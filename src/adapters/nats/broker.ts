@@ -49,7 +49,7 @@ export function createNatsBroker({ link, logger, lookMs }: NatsBrokerDeps): Brok
     const { connection, signal } = session;
     subscribe(session, onMessage, logger);
     await connection.flush();
-    // What is sent before the stream is there reaches only those who are back already.
+    // Notices sent before the stream exists reach only servers that are connected already.
     await log.follow(session);
     if (signal.aborted) return;
     ready = session;

@@ -18,7 +18,7 @@ export interface NatsLink {
   current(): NatsSession | undefined;
   /** Called with each session, the present one included. It must not throw. */
   onSession(open: (session: NatsSession) => void): void;
-  /** How long an answer takes, milliseconds; undefined where none comes within {@link LATENCY_MAX_MS}. */
+  /** How long an answer takes, milliseconds; undefined if it takes longer than {@link LATENCY_MAX_MS}. */
   latencyMs(): Promise<number | undefined>;
   /** Ends the session and the attempts to make another. May be called more than once. */
   close(): Promise<void>;

@@ -19,7 +19,7 @@ const MAX_AGE_MS = 31 * 86_400_000;
 /** Time that NATS has to answer. */
 const ANSWER_MS = 2_000;
 
-/** The longest time to live, ten years: what is to stay longer has none. */
+/** The longest time to live, ten years: values that stay longer have none. */
 const TTL_MAX_MS = 315_360_000_000;
 
 /**
@@ -88,7 +88,7 @@ function openBucket(connection: NatsConnection, bucket: string, maxAgeMs: number
   });
 }
 
-/** The live value: what has expired or was deleted is none. */
+/** The live value: expired and deleted ones are undefined. */
 async function read(kv: KV, key: string, now: number): Promise<Uint8Array | undefined> {
   const found = await kv.get(encodeNatsKey(key));
   if (found === null || found.operation !== "PUT") return undefined;

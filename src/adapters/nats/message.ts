@@ -3,7 +3,7 @@ import { type Notice, NoticeSchema } from "../../schema/words/notice.ts";
 
 /** Subject of notices of commands. The stream keeps what comes here for servers that were away. */
 export const COMMANDS_SUBJECT = "flow.commands.issued";
-/** Subject of all other notices. Nothing keeps them: who was away reads the database. */
+/** Subject of all other notices. They are not stored: a server that was disconnected reads the database. */
 export const EXECUTIONS_SUBJECT = "flow.executions.changed";
 
 /** Most notices in one message, and most bytes of a message from flow; a longer one comes from elsewhere. */

@@ -90,7 +90,7 @@ export async function dropBody({ body }: ObjectAnswer): Promise<void> {
   await body.dump().catch(() => undefined);
 }
 
-/** The answer to a GET as a payload, or the part that was asked for; undefined for 404. Throws `FlowError` NOT_STORED. */
+/** The answer to a GET as a payload, or the requested part; undefined for 404. Throws `FlowError` NOT_STORED. */
 export async function readingOf(
   what: string,
   answer: ObjectAnswer,
@@ -103,7 +103,7 @@ export async function readingOf(
   if (answer.status !== 200 && answer.status !== 206) throw await refusedBy(what, "reading", answer);
   const body = checked(what, answer.body);
   if (range === undefined) return { bytes: wholeLength(answer), body };
-  // A service may give more than it was asked for, or all of it (RFC 9110, section 14.2): it says from where on.
+  // A service may return more than requested, or everything (RFC 9110, section 14.2): its answer says where it starts.
   const from = Number(/^bytes (\d+)-/.exec(String(answer.headers["content-range"]))?.[1] ?? 0);
   const part = { start: range.start - from, end: range.end - from };
   return { bytes: wholeLength(answer), body: byteSlice(body, part) };

@@ -9,8 +9,8 @@ import { callUntilAnswered, type RetryParts } from "./retry.ts";
 const CALL_MS = 10_000;
 
 /**
- * The MCP resources of the server's catalog. Each is asked for when it is needed and kept nowhere: a newer version is used by the
- * next task. A server that cannot answer is asked again until the signal aborts.
+ * The MCP resources of the server's catalog. Each is read when needed and not cached: the next task uses a newer version.
+ * Failed requests are repeated until the signal aborts.
  */
 export function createServerMcpServers(parts: RetryParts): McpServers {
   return {

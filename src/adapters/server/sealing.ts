@@ -12,9 +12,9 @@ const KEPT_MAX = 1_000;
 const CALL_MS = 30_000;
 
 /**
- * Sealing with the server's keys: asked for when a command of a tree first has something to seal or to open, once for all
- * commands of that tree, again while the server cannot answer and `stopping` is not aborted. `sealerOf` throws `FlowError`
- * NOT_FOUND for an execution that is gone, ENCRYPTION.
+ * Sealing with the server's keys: requested when a command of a tree first seals or opens something, once for all commands of
+ * that tree, and retried until the server answers or `stopping` aborts. `sealerOf` throws `FlowError` NOT_FOUND for an
+ * execution that is gone, ENCRYPTION.
  */
 export function createServerSealing(parts: RetryParts, stopping: AbortSignal): SealerSource {
   const kept = new Map<string, Promise<Sealer>>();

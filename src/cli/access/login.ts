@@ -60,7 +60,7 @@ interface IdTokenSource {
   domain: string;
 }
 
-/** From a file or a pipe, from the command line, or from the provider itself, whichever was asked for. */
+/** From a file or a pipe, from the command line, or from the provider itself, as the options say. */
 async function obtainIdToken(input: CliInput, config: Config, { context }: LoginTarget): Promise<IdTokenSource> {
   const { options, io } = input;
   const given = textOption(options, "id-token");

@@ -9,7 +9,7 @@ import { fitToTerminal, writeTable } from "../terminal/table.ts";
 import { formatAgo, formatCount, formatDuration, jsonText, plural } from "../terminal/text.ts";
 import { paintStatus } from "./executions.ts";
 
-/** `flow workers`: who carries out the commands of a server. */
+/** `flow workers`: the workers of a server. */
 export async function showWorkers(input: CliInput): Promise<number> {
   const { options, io } = input;
   const target = await serverTarget(input, loadConfig(io.environment));

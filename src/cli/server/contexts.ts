@@ -11,7 +11,7 @@ export interface ServerContext {
   token?: string;
 }
 
-/** A gateway that is called by a name, by a user who logs in. */
+/** A gateway under a name, for a user who logs in. */
 export interface GatewayContext {
   gateway: string;
   /** The `idp_domain` of the last login, for the next one. */
@@ -22,7 +22,7 @@ export interface GatewayContext {
 /** What a login gave. */
 export interface ContextSession {
   token: string;
-  /** Who logged in. */
+  /** The logged-in user. */
   email: string;
   /** Its absolute end, RFC 3339 in UTC. */
   expiresAt: string;

@@ -76,7 +76,7 @@ export function loopError(step: ProgramStep, loop: LoopState): TaskError | null 
   const name = step.step.name;
   const { firstError } = loop;
   if (firstError !== null && !isTolerated(settings, loop)) {
-    // Who wrote `continue` may have meant that the step does not fail.
+    // An author who wrote `continue` may have meant that the step does not fail.
     const hint =
       settings.onError === "continue"
         ? " (on_error: continue runs them all; on_error: {tolerate: 100%} lets the step complete)"

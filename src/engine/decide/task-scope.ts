@@ -78,7 +78,7 @@ function reserved(place: PipelinePlace, state: PipelineNames, at: TemplatePlace)
   const output = at.output ?? (state.previous === null ? undefined : { outcome: state.previous, place: "envelope" });
   return {
     keychain: place.keychain,
-    // Asked at each look-up: of several assignments, a later one sees what an earlier one wrote.
+    // Evaluated at each look-up: of several assignments, a later one sees the values of earlier ones.
     get iter() {
       return state.iteration === undefined && Object.keys(state.stepScope).length > 0 ? state.stepScope : undefined;
     },

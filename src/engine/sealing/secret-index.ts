@@ -93,7 +93,7 @@ export function createSecretIndex(): SecretIndex {
         const length = lengthAt(text, at, looking);
         if (length === 0) continue;
         const last = found.at(-1);
-        // One secret may begin within another: none of the two is left over.
+        // One secret may begin within another: neither is left over.
         if (last !== undefined && at < last[1]) last[1] = Math.max(last[1], at + length);
         else found.push([at, at + length]);
       }

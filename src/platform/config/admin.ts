@@ -1,7 +1,7 @@
 import { FlowError } from "../../schema/words/errors.ts";
 import { setting } from "../setting.ts";
 
-/** Settings of who administers a server. */
+/** Settings of a server's administrators. */
 export const ADMIN_SETTINGS = {
   adminEmails: setting({
     name: "FLOW_ADMIN_EMAILS",

@@ -10,7 +10,7 @@ export interface IdpSettings {
   audience: string;
   /** What people call it; default: its domain. */
   name?: string;
-  /** Where browsers log in, and codes become tokens. Both, or they are asked of the issuer. */
+  /** Login page and token endpoint. Set both, or they are requested from the issuer. */
   authorizationEndpoint?: string;
   tokenEndpoint?: string;
 }

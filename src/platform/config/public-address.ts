@@ -35,7 +35,7 @@ export interface PublicAddress {
   path: string;
 }
 
-/** The parts of a public address; undefined for none. */
+/** The parts of a public address; undefined for an empty one. */
 export function publicAddress(url: string | undefined): PublicAddress | undefined {
   if (url === undefined) return undefined;
   const { origin, host, pathname } = new URL(url);

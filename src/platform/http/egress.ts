@@ -24,9 +24,9 @@ export interface EgressGuard {
    */
   readonly lookup: LookupFunction;
   /**
-   * For calls through a proxy, which resolves the name once more by itself: throws what {@link assertHost} and
-   * {@link lookup} would, also `ENOTFOUND` where this machine cannot resolve the name. Where every address may be reached,
-   * nothing is asked: behind a proxy names of the outside often do not resolve.
+   * For calls through a proxy, which resolves the name again: throws the errors of {@link assertHost} and {@link lookup}, also
+   * `ENOTFOUND` if this machine cannot resolve the name. If every address is allowed, nothing is resolved: behind a proxy
+   * external names often do not resolve.
    */
   check(hostname: string): Promise<void>;
   /** The proxy that a call goes through; undefined for a direct one. */

@@ -6,7 +6,7 @@ export interface NatsAddress {
   options: NatsIdentity & { tls?: Record<string, never> };
 }
 
-/** Who a client is to NATS. */
+/** A client's login to NATS. */
 interface NatsIdentity {
   user?: string;
   pass?: string;

@@ -9,7 +9,7 @@ import { binariesIn, findPostgresBinaries, type PostgresBinaries } from "./binar
 
 /** Where an embedded PostgreSQL lives, and as whom it runs. */
 export interface PostgresPlace {
-  /** The folder that it was asked to use: password, port and lock are there. */
+  /** The requested folder: password, port and lock are there. */
   folder: string;
   /** PostgreSQL's data folder; its log is in it. */
   data: string;

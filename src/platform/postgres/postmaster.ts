@@ -31,8 +31,8 @@ const LOG_BYTES_MAX = 1_048_576;
 const LOG_TAIL = 2_000;
 
 /**
- * Starts the server of a place where none runs, and gives its port: that which is wanted and no other, or the one of the last time
- * where it is free. Throws `FlowError` UNAVAILABLE with its log's end.
+ * Starts the server of a place without a running one, and returns its port: the required one and no other, or the one of last
+ * time if it is free. Throws `FlowError` UNAVAILABLE with the end of its log.
  */
 export async function launch(place: PostgresPlace, wanted?: number): Promise<number> {
   await turnLog(place);

@@ -4,11 +4,11 @@ import { Counter, type Registry } from "prom-client";
 export interface ResultMetrics {
   /** A payload was kept, of so many bytes before compression. */
   resultStored(store: string, bytes: number): void;
-  /** A payload, or so many bytes of it, was asked for. */
+  /** A payload, or that many bytes of it, was read. */
   resultRead(store: string, bytes: number): void;
   /** Results were taken away, and why. */
   resultsRemoved(reason: string, count: number): void;
-  /** A store did not do what it was asked for. */
+  /** A request to a store failed. */
   resultStoreFailed(store: string, doing: string): void;
   /** What a store has is not what was written. */
   resultDamaged(store: string): void;

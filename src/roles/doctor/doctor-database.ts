@@ -17,7 +17,7 @@ const STATEMENT_MS = 10_000;
 export function openDoctorDatabase(dsn: string, deps: Omit<DiagnoseDeps, "database">): DoctorDatabase {
   const address = addressOf(dsn);
   const database = openDatabase(dsn, {
-    // Through a pooler it must work too, and nothing here is asked often.
+    // It must work through a pooler too, and runs rarely.
     pooled: true,
     connectionsMax: 1,
     connectSeconds: CONNECT_SECONDS,

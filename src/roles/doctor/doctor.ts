@@ -26,8 +26,9 @@ export interface DoctorRoleDeps {
 const SERVER_URL = "http://127.0.0.1:8082";
 
 /**
- * The role `doctor`: its tools over HTTP and MCP. It keeps nothing and needs neither server nor database to begin; it is they
- * that it is asked about. Throws `FlowError` INVALID_SETTING for an address that cannot be had, or beyond loopback without a token.
+ * The role `doctor`: its tools over HTTP and MCP. It keeps no state, and starts without a server or a database, because these
+ * are what it examines. Throws `FlowError` INVALID_SETTING for an address that is not available, or beyond loopback without a
+ * token.
  */
 export async function startDoctor(deps: DoctorRoleDeps): Promise<{ url: string }> {
   const { config, host, port, logger, lifecycle, folder, version } = deps;

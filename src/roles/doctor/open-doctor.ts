@@ -25,8 +25,8 @@ type DoctorConfig = Pick<
 const BROKER_MS = 3_000;
 
 /**
- * A doctor with these settings: its own server is `home`, its own database FLOW_DATABASE_URL, its broker BROKER_URL. The
- * token goes to its own server and to no other address that it is asked to look at.
+ * A doctor with these settings: its own server is `home`, its own database FLOW_DATABASE_URL, its broker BROKER_URL. The token
+ * is sent only to its own server.
  */
 export async function openDoctor(config: DoctorConfig, home: DoctorHome, folder: string): Promise<Doctor> {
   const keyIds = await keysOf(config);
@@ -58,7 +58,7 @@ function serverUrl(givenUrl: string): string {
   }
 }
 
-/** Ids of the keys that a server of these settings has; undefined where the doctor was given none. */
+/** Ids of the keys of a server with these settings; undefined if the doctor has no keys. */
 async function keysOf({ encryptionKeys, encryptionKeysFile }: DoctorConfig) {
   if (encryptionKeys === undefined && encryptionKeysFile === undefined) return undefined;
   const ring = await openKeyRing({ encryptionKeys, encryptionKeysFile, keyFolder: undefined, log: () => undefined });

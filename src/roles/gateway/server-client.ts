@@ -36,7 +36,7 @@ export interface GatewayServerDeps {
   stopping: AbortSignal;
 }
 
-/** The server, asked over these connections. */
+/** The server, called over these connections. */
 export function createGatewayServer(deps: GatewayServerDeps): GatewayServer {
   const { calls, waits, playbook, answerMs, stopping } = deps;
   const options = { timeoutMs: answerMs, signal: stopping };

@@ -34,7 +34,7 @@ export interface ListenAt {
   publicPath?: string;
 }
 
-/** How slow a client may be, milliseconds: who takes longer is answered 408, and the connection is closed. */
+/** How slow a client may be, milliseconds: a slower one gets 408, and the connection is closed. */
 export interface Slowest {
   /** For the headers. */
   headersMs: number;
@@ -53,7 +53,7 @@ const SLOWEST: Slowest = { headersMs: 10_000, requestMs: 30_000, lookMs: 2_000 }
 const KEEP_ALIVE_MS = 75_000;
 /** Requests under way get this long to end; then their connections are cut. Below the limit of the lifecycle's parts. */
 const DRAIN_MS = 8_000;
-/** How often connections on which nothing is asked any more are closed meanwhile. */
+/** How often idle connections are closed meanwhile. */
 const IDLE_POLL_MS = 50;
 
 /**

@@ -3,7 +3,7 @@ import type { Database } from "../../repositories/database/database.ts";
 import { reserveIds } from "../../repositories/database/ids.ts";
 import { registerRuntime, signOffServer, touchServer } from "../../repositories/workers/workers.ts";
 
-/** A server among the servers of its database: operators see who there is. Nothing depends on it. */
+/** Registers this server among the servers of its database, for operators. Nothing depends on it. */
 export interface Presence {
   /** One sign of life. */
   say(): Promise<void>;

@@ -54,7 +54,7 @@ async function runAll(
   let place: StatementPlace | undefined;
   let last: StatementResult | undefined;
   try {
-    // Asked of the connection that is about to be used: an address, a name or a pooler may lead anywhere.
+    // Checked on the connection that is about to be used: an address, a name or a pooler may lead anywhere.
     if (!request.ownAllowed && (await isOwn(database, session))) return { status: "own" };
     await session.sql`select set_config('statement_timeout', ${String(timeoutMs)}, false)`;
     for (const [index, statement] of statements.entries()) {

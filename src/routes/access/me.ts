@@ -16,7 +16,7 @@ export function authRoutes(
   return serve(AUTH_ROUTES, {
     me: ({ json }, c) => {
       const { user } = c.var;
-      // What was asked a moment ago may be otherwise now.
+      // The answer of a moment ago may be outdated.
       c.header("cache-control", "no-store");
       return json(user === undefined ? tokenOf(c.var.role) : meOf(user));
     },

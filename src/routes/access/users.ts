@@ -49,7 +49,7 @@ export function userRoutes(users: Users) {
   });
 }
 
-/** Who changes users and roles. */
+/** The caller who changes users and roles. */
 export function actorOf(c: Context<RouteEnvironment>, route: RouteContract): Actor {
   const { user } = c.var;
   return { caller: callerOf(c, route), ...defined({ user }) };

@@ -75,7 +75,7 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
         const found = await executions.result(executionId(c), request, listener.signal);
         const { executionId: id, path, status, result, shown, error } = found;
         const answer = { execution_id: id, path, status, error };
-        // Who runs a playbook reads through references, and may want to pass on what is sealed; a person has no use for either.
+        // Playbooks read through references, and may pass on sealed values; people need neither.
         if (sealed === "true" && c.var.role !== "user") {
           return json({ ...answer, result: result as Json });
         }

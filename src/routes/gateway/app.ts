@@ -19,7 +19,7 @@ export interface GatewayAppDeps {
   login: LoginRouteDeps;
   proxy: ProxyDeps;
   origins: OriginRules;
-  /** The browser's page; undefined where the installation has none. */
+  /** The browser's page; undefined if it is not installed. */
   gui?: GuiFiles | undefined;
   trustedProxies: readonly AddressRange[];
   logger: Logger;

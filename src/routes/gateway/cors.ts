@@ -7,7 +7,7 @@ import type { GatewayEnvironment } from "./request-context.ts";
 export interface OriginRules {
   /** Origins as browsers send them. */
   allowed: readonly string[];
-  /** Hosts that may be asked for, where the gateway listens on loopback; undefined: any. */
+  /** Accepted Host headers if the gateway listens on loopback; undefined: any. */
   hosts: ReadonlySet<string> | undefined;
   /** No authentication: then pages of other origins may not call at all. */
   bypass: boolean;

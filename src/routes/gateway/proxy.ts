@@ -142,7 +142,9 @@ async function whole(body: Readable): Promise<Uint8Array<ArrayBuffer>> {
   }
 }
 
-/** A part is asked for when the last one was sent: a slow reader makes nothing grow here. Ends when `ending` aborts. */
+/**
+ * The next part is read when the last one was sent, so that a slow reader makes nothing grow here. Ends when `ending` aborts.
+ */
 function streamOf(body: Readable, ending: AbortSignal | undefined): ReadableStream<Uint8Array> {
   const parts: AsyncIterator<Buffer> = body[Symbol.asyncIterator]();
   const stop = () => void body.destroy();

@@ -43,7 +43,7 @@ function tokenOf(c: Context): { token: string; isCookie: boolean } {
     const how = "send 'Authorization: Bearer <session token>', X-Session-Token, or the cookie of a login";
     throw new FlowError("UNAUTHENTICATED", `The call has no session: ${how}`);
   }
-  // Another host of the same site can set a cookie of this name beside ours, and would so choose who one is.
+  // Another host of the same site can set a cookie of this name beside ours, and would so choose the user.
   if (new Set(cookies).size > 1)
     throw new FlowError("UNAUTHENTICATED", "The call has two session cookies; log in again");
   return { token: cookies[0] ?? "", isCookie: true };

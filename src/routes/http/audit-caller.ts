@@ -4,9 +4,9 @@ import { defined } from "../../schema/words/defined.ts";
 import type { Caller } from "../../services/access/audit.ts";
 import type { RouteEnvironment } from "./request-context.ts";
 
-/** Who calls, for the audit log: by which rule of which route, from where. */
+/** The caller for the audit log: the rule of the route that admitted them, and their address. */
 export function callerOf(c: Context<RouteEnvironment>, { access }: Pick<RouteContract, "access">): Caller {
-  // A request that came over no port, as in tests, has none.
+  // A request without a socket, as in tests, has none.
   const env = c.env as RouteEnvironment["Bindings"] | undefined;
   const address = c.var.address ?? env?.incoming?.socket.remoteAddress;
   const { user } = c.var;

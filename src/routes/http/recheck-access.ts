@@ -12,8 +12,8 @@ export interface Recheck {
 const AGAIN_MS = 30_000;
 
 /**
- * A stream that outlives the moment at which it was allowed: asked for again before anything is given once rights have
- * changed, and now and then. Without `recheck` (operators, workers) it is the stream itself.
+ * Checks a long-lived stream again: before an item is sent after permissions have changed, and now and then. Without `recheck`
+ * (operators, workers) it is the stream itself.
  */
 export async function* whileAllowed<T>(
   source: AsyncGenerator<T | "idle">,

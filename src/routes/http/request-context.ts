@@ -5,7 +5,7 @@ import type { AccessAction, PathRule } from "../../schema/rules/access-rules.ts"
 import type { CallingUser } from "../../services/access/access.ts";
 import type { Recheck } from "./recheck-access.ts";
 
-/** Who calls. A user calls through a gateway, which has the operator's token and says whose session it is. */
+/** The caller. A user calls through a gateway, which has the operator's token and names the session. */
 export type Role = TokenRole | "user";
 
 /** What the middleware finds out about a request, for the handlers behind it. */
@@ -15,7 +15,7 @@ export interface RouteEnvironment {
   Variables: {
     /** Id of the request: in the answer's `x-request-id`, in error bodies and in the log. */
     requestId: string;
-    /** Who calls. */
+    /** The caller. */
     role: Role;
     /** The user, for role `user`. */
     user?: CallingUser;

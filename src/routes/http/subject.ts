@@ -6,7 +6,7 @@ import { pathId } from "./validate.ts";
 
 /** A call's input as its handler reads it: parsed once, by the same schemas. */
 export interface CallInput {
-  /** A parameter of the route's path; empty where it has none of this name. */
+  /** A parameter of the route's path; empty if the path does not have it. */
   parameter(name: string): string;
   /** The query by a schema. Throws `FlowError` INVALID_INPUT. */
   query<S extends v.GenericSchema>(schema: S): v.InferOutput<S>;

@@ -7,8 +7,8 @@ import type { Recheck } from "../http/recheck-access.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 
 /**
- * Who calls. A call may go on for hours after it was let in: what a user may do is read anew each time, as the last look at
- * their session has found it (`c.var.recheck`).
+ * The caller. A call may last for hours: the user's permissions are read again each time, as the last check of their session
+ * found them (`c.var.recheck`).
  */
 export function agentCaller(c: Context<RouteEnvironment>): AgentCaller {
   const userId = c.get("user")?.userId;
@@ -25,8 +25,8 @@ export function agentCaller(c: Context<RouteEnvironment>): AgentCaller {
 }
 
 /**
- * The call as its caller may see it now, asked again: it has gone on for a while. Throws `FlowError` UNAUTHENTICATED for a
- * session that is over.
+ * The call as its caller may see it now, checked again because time has passed. Throws `FlowError` UNAUTHENTICATED if the
+ * session has ended.
  */
 export async function shownNow(recheck: Recheck | undefined, caller: AgentCaller, call: BegunCall): Promise<BegunCall> {
   await recheck?.again();

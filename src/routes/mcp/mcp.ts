@@ -14,8 +14,8 @@ import type { McpParts } from "./deps.ts";
 import { resumeCall, resumePoint } from "./resume.ts";
 
 /**
- * The server as an MCP server. Nothing of a session is kept: its id names the calls that were made in it, so that any server
- * of the database finds the execution of a call that is cancelled or asked for again.
+ * The server as an MCP server. It keeps no session state: a session's id is part of its calls' keys, so that any server of the
+ * database finds the execution of a call that is cancelled or resumed.
  */
 export function mcpRoutes(parts: McpParts) {
   // Loaded with the first message: the protocol's library takes a tenth of a second.

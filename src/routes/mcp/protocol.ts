@@ -54,7 +54,7 @@ export async function answerMessages(
       : {
           eventStore: {
             storeEvent: () => Promise.resolve(eventIdOf(point)),
-            // Never asked: `resumeCall` does that.
+            // Never called: `resumeCall` does that.
             replayEventsAfter: () => Promise.reject(new Error("nothing is stored")),
           },
         },

@@ -15,7 +15,7 @@ export interface ResumePoint {
   requestId: string | number;
   /** Absent: it did not ask for progress. */
   progressToken?: string | number;
-  /** The event whose progress the client got last; 0: none. */
+  /** The event whose progress the client got last; 0 at first. */
   after: number;
 }
 

@@ -58,7 +58,7 @@ export function eventRoutes({ report, batches, limits, stopping }: EventRouteDep
           idempotencyKey: idempotencyKey(c),
           bodySha256: bodySha256(body),
           events: [event],
-          // There is no batch whose status could be asked for later.
+          // There is no batch whose status could be queried later.
           isAwaited: true,
         });
         const answer = { status: "ok", event_id: eventIds[0] ?? 0, commands_generated: commandsGenerated } as const;

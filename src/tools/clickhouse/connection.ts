@@ -3,7 +3,7 @@ import { configurationError } from "../contract/task-config.ts";
 import type { Credential } from "../contract/tool.ts";
 import { authorityOf } from "../http/auth.ts";
 
-/** Where a ClickHouse server's HTTP interface is and who we are there. */
+/** Address and login of a ClickHouse server's HTTP interface. */
 export interface ClickhouseConnection {
   /** Address without a path. */
   origin: URL;

@@ -22,7 +22,7 @@ export function clickhouseJson(value: Json, type: string): Json {
   if (typeof value !== "string") return value;
   if (/^U?Int(8|16|32|64|128|256)$/.test(name)) return exact(value);
   if (name.startsWith("Decimal")) return finite(value);
-  // As a server writes them that was not asked for ISO: its user may change no setting.
+  // The default format of servers whose user may not change settings.
   if (name.startsWith("DateTime")) return value.replace(" ", "T");
   return value;
 }

@@ -11,7 +11,7 @@ export interface Credential {
   data: JsonObject;
 }
 
-/** OAuth tokens of credentials that have none themselves, kept by the worker for all its tasks. */
+/** OAuth tokens of credentials without a stored token, cached by the worker for all its tasks. */
 export interface CredentialTokens {
   /** Throws `FlowError` UNAUTHENTICATED where it was refused, UNAVAILABLE without an answer, INVALID_INPUT. */
   of(credential: Credential, wish?: TokenOptions): Promise<string>;
@@ -47,7 +47,7 @@ export interface ToolCall {
   progress?(numbers: ProgressNumbers): void;
   /** Every name that templates could read here, for tools that run code (`context` of python). Built when called. */
   names(): JsonObject;
-  /** Opens what is sealed in a stored payload; absent for tools that read none. */
+  /** Opens sealed texts in a stored payload; absent for tools that read no payloads. */
   open?(payload: Json): Promise<Json>;
   /** W3C `traceparent` of this run, for calls over the network; absent without a trace. */
   traceparent?: string;
@@ -57,7 +57,7 @@ export interface ToolCall {
 
 /** A kind of task that can be run. A failure of the work is a result with `status: "error"`, never an exception. */
 export interface Tool {
-  /** Used when the task sets no time-out; absent: none. */
+  /** Used if the task sets no time-out; absent: no limit. */
   readonly defaultTimeoutMs?: number;
   run(call: ToolCall): Promise<ToolResult>;
   /** Frees what the tool holds: pools, processes, connections. */

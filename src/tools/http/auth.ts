@@ -14,7 +14,7 @@ export interface HttpAuth {
   requested?: string[];
 }
 
-/** Requests the token of a credential that has none itself. */
+/** Requests the token of a credential without a stored one. */
 export type TokenOf = CredentialTokens["of"];
 
 /**

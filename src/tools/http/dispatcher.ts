@@ -128,7 +128,7 @@ async function openTunnel(proxy: OutgoingProxy, target: string, timeoutMs: numbe
   }
 }
 
-/** Requests without TLS are passed on by the proxy, which is asked for their whole addresses. */
+/** The proxy passes on requests without TLS, which carry their whole addresses. */
 function forwarding(url: URL, proxy: OutgoingProxy, guard: EgressGuard, given: object, timeoutMs: number): Dispatcher {
   const connect = buildConnector({ timeout: timeoutMs });
   const pool = new Pool(proxy.origin, {

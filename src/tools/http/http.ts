@@ -13,7 +13,7 @@ import { describeRequest, type HttpRequest, readHttpTask } from "./request.ts";
 
 /** What {@link createHttpTool} takes. */
 export interface HttpOptions {
-  /** Which addresses may be reached; asked for every connection, so at each redirect too. */
+  /** Which addresses may be reached; checked for every connection, so at each redirect too. */
   egress: EgressGuard;
   /** Largest body of an answer, in bytes, as sent and as unpacked. Default 64 MiB. */
   responseBytesMax?: number;

@@ -10,7 +10,7 @@ import { createOutputReader } from "./output.ts";
 /** Most JSON of one result; what is larger belongs in a file or a store. The harness refuses it before sending. */
 const RESULT_BYTES_MAX = 64 * 1024 * 1024;
 const FRAME_BYTES_MAX = RESULT_BYTES_MAX + 1024 * 1024;
-/** The harness stops writing a little later than we stop reading, so that it is always us who say so. */
+/** The harness stops writing a little later than this process stops reading, so that this process always reports it. */
 const OUTPUT_SLACK_BYTES = 64 * 1024;
 /** An interpreter starts in 40 to 150 ms; if it is not ready after this, it never will be. */
 const START_TIMEOUT_MS = 30_000;
@@ -44,7 +44,7 @@ export interface PythonRequest {
   executionId: string;
 }
 
-/** What is asked of the caller while a task runs. */
+/** Requests to the caller while a task runs. */
 export interface PythonHooks {
   log(line: string): void;
   /** Every name of the playbook: sent only when the code asks for it. */

@@ -29,7 +29,7 @@ export interface ScriptFetcher {
 
 /** For so long a copy is used without asking, in milliseconds: the iterations of a loop make one request and not thousands. */
 const FRESH_MS = 10_000;
-/** For so long after its last use a copy is kept, to be asked for with its etag, in milliseconds. */
+/** How long after its last use a copy is kept, to be revalidated with its etag, in milliseconds. */
 const KEPT_MS = 600_000;
 /** Most copies. */
 const COPIES_MAX = 64;

@@ -11,7 +11,7 @@ export function textField(data: JsonObject, ...keys: readonly string[]): string 
   return undefined;
 }
 
-/** The same, or `FlowError` INVALID_INPUT that names the first spelling. `where` is who lacks it: "Credential 'x'". */
+/** The same, or `FlowError` INVALID_INPUT that names the first spelling. `where` names the subject: "Credential 'x'". */
 export function requiredText(where: string, data: JsonObject, ...keys: readonly string[]): string {
   const value = textField(data, ...keys);
   if (value !== undefined) return value;

@@ -241,7 +241,7 @@ function isServiceAccount({ type, data }: StoredCredential): boolean {
   return type.toLowerCase() === "service_account" || textField(data, "private_key") !== undefined;
 }
 
-/** The wish, with the credential's own scopes where it has none. */
+/** The options, with the credential's own scopes by default. */
 function scoped({ data }: StoredCredential, options: TokenOptions): TokenOptions {
   const scopes = options.scopes ?? wordsField(data, "scopes", "scope");
   return { ...options, ...defined({ scopes }) };

@@ -10,7 +10,7 @@ const RENEWED_TTL_SECONDS = 3_600;
 
 /** How a request is written where the entry does not say. */
 interface RequestDefaults {
-  /** Who lacks what: "The keychain entry". */
+  /** The subject of error messages: "The keychain entry". */
   where: string;
   method: string;
   /** Body without a content type: form fields, as token endpoints take them (RFC 6749), or JSON. */

@@ -8,7 +8,7 @@ export type SnowflakeLogin =
   | { by: "key"; account: string; user: string; privateKey: string; passphrase: string | undefined }
   | { by: "password"; account: string; user: string; password: string };
 
-/** Where a warehouse is, who we are there, and what its statements run in. */
+/** Address, login and context of a Snowflake account. */
 export interface SnowflakeConnection {
   /** Address without a path. */
   origin: URL;

@@ -6,7 +6,7 @@ import type { Credential } from "../contract/tool.ts";
 /** How libpq's `sslmode` reads; the default is `prefer`. */
 const SSL_MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] as const;
 
-/** Where a PostgreSQL server is and who we are there. */
+/** Address and login of a PostgreSQL server. */
 export interface SqlConnection {
   /** A path (`/run/postgresql`) is a Unix socket. */
   host: string;

@@ -8,7 +8,7 @@ import type { WorkerEvent } from "../worker-event.ts";
 import type { Part } from "./outbox.ts";
 import { failureText } from "./serialize-event.ts";
 
-/** Most commands that one answer is asked for. */
+/** Most commands that one request claims. */
 const CLAIM_MAX = 256;
 
 /** What delivering needs. `C` is what the worker keeps of a claim. */
@@ -30,7 +30,7 @@ export interface DeliveryParts<C extends { readonly work: ClaimedWork }> {
 
 /** What delivering needs from the owner of the events. */
 export interface Delivery<C> {
-  /** Commands are asked for with the next request. */
+  /** The next request claims commands too. */
   claims(): boolean;
   /** Nothing more is to be sent of this part's command, and its work is to stop. */
   abandon(part: Part<C>, why: string): void;

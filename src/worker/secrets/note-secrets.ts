@@ -26,7 +26,7 @@ export function noteCredential(data: JsonObject, secrets: Pick<Secrets, "note">)
   secrets.note(data, { except: OPEN_FIELDS, addresses: ADDRESS_FIELDS });
 }
 
-/** The same credentials, asked for by an execution; the secrets of each that is found are noted. */
+/** The same credentials, requested by an execution; the secrets of each one found are noted. */
 export function notingSource(source: CredentialSource, secrets: Secrets, executionId: string): CredentialSource {
   return {
     async find(name) {

@@ -15,7 +15,7 @@ export interface TextState {
   error: Error | null;
 }
 
-/** Validates a text as it is written: after a pause, and what is asked for an older text is given up. */
+/** Validates a text as it is written: after a pause; requests for an older text are aborted. */
 export function useValidation(text: string): TextState {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

@@ -5,7 +5,7 @@ export interface InputField {
   name: string;
   /** `data` is a list or a map, `any` may be everything: both are written as YAML. */
   kind: "text" | "number" | "boolean" | "data" | "any";
-  /** Its default; undefined where it has none. */
+  /** Its default; undefined without one. */
   initial: Json | undefined;
   required: boolean;
   description: string;

@@ -2,10 +2,10 @@ import type { EventRecord } from "../../api/types.ts";
 import { createMarks, type MarksAnswer } from "./marks.ts";
 import { createEventPages, PAGE, type PageAnswer } from "./pages.ts";
 
-/** What is scrolled by in less than this is not asked for, milliseconds. */
+/** Pages that are scrolled past in less than this are not requested, milliseconds. */
 const SETTLE_MS = 40;
 
-/** What is asked of the server. */
+/** Requests to the server. */
 export interface LogSource {
   marks(after: number, counted: number, signal: AbortSignal): Promise<MarksAnswer>;
   page(after: number, limit: number, signal: AbortSignal): Promise<PageAnswer>;

@@ -6,7 +6,7 @@ import { LastError } from "./last-error.tsx";
 import { StepLink } from "./step-link.tsx";
 import { Waits } from "./waits.tsx";
 
-/** The four things that are asked first: where is it, what does it wait for, what went wrong, when does it try again. */
+/** The four first questions: where is it, what does it wait for, what went wrong, when does it retry. */
 export function Answer({ execution }: { execution: Execution }): ReactNode {
   const running = execution.steps.filter(({ status }) => status === "RUNNING");
   const retry = execution.next_retry ?? undefined;

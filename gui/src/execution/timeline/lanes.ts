@@ -2,7 +2,7 @@ import type { EventRecord, Step } from "../../api/types.ts";
 
 /** A stretch of time in which a step did, or waited for, one thing. Milliseconds since 1970. */
 export interface Piece {
-  /** `waits` for a worker, `runs`, `pauses` before it tries again; `gap`: none of these; `whole`: not looked into. */
+  /** `waits` for a worker, `runs`, `pauses` before a retry; `gap`: neither of these; `whole`: not loaded. */
   kind: "waits" | "runs" | "pauses" | "gap" | "whole";
   tone: "good" | "bad" | "busy" | "quiet";
   from: number;

@@ -13,8 +13,8 @@ const MODES = { tree: "Tree", table: "Table", text: "Text" } as const;
 type Mode = keyof typeof MODES;
 
 /**
- * A JSON value: as a tree that opens where one looks, as a table where it has rows, as text; what is kept elsewhere is loaded
- * when it is asked for. It is only ever text: nothing in it is markup.
+ * A JSON value: as a tree, as a table if it has rows, or as text; stored values are loaded on request. It is only ever text:
+ * markup is never interpreted.
  */
 export function JsonView({ value, label }: { value: unknown; label: string }): ReactNode {
   return (
