@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { assertUsable } from "../support/page/gui.ts";
+import { assertUsable, changeLook, LOOKS } from "../support/page/gui.ts";
 import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
 
 /*
@@ -59,9 +59,8 @@ for (const [path, sign] of [
 ] as const) {
   test(`${path} shows its subject, light, dark and narrow, without serious accessibility problems`, async () => {
     const page = await opened(path.replace("USER", String(mallory)));
-    for (const look of [{}, { scheme: "dark" }, { width: 360 }] as const) {
-      await page.setViewportSize({ width: 1280, height: 800, ...look });
-      await page.emulateMedia({ colorScheme: "scheme" in look ? look.scheme : "light" });
+    for (const look of LOOKS) {
+      await changeLook(page, look);
       await page.locator("main").getByText(sign).first().waitFor();
       await assertUsable(page);
       assert.equal(await page.locator("main script, main img").count(), 0);

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
-import { assertUsable, LOOKS } from "../support/page/gui.ts";
+import { assertUsable, changeLook, LOOKS } from "../support/page/gui.ts";
 import { assertQuiet, startGuiLogin } from "../support/page/gui-login.ts";
 import { DOMAIN } from "../support/servers/identity-provider.ts";
 
@@ -90,16 +90,17 @@ test("who opens a page without a session logs in at their provider and is back a
 });
 
 test("the login page is accessible: light, dark and narrow", async () => {
+  const context = await fresh();
+  const page = await context.newPage();
+  await page.goto(`${url}/catalog`);
   for (const look of LOOKS) {
-    const context = await fresh(look);
-    const page = await context.newPage();
-    await page.goto(`${url}/catalog`);
+    await changeLook(page, look);
     await page.getByRole("button", LOG_IN).waitFor();
     await page.getByText("After the login you are back where you were.").waitFor();
     await assertUsable(page);
-    assertQuiet(context);
-    await context.close();
   }
+  assertQuiet(context);
+  await context.close();
 });
 
 for (const [what, change, title, says] of [

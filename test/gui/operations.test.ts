@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { assertUsable, assertUsableInEveryLook, LIMIT_MS, startGui } from "../support/page/gui.ts";
+import { assertUsable, assertUsableInEveryLook, changeLook, LIMIT_MS, startGui } from "../support/page/gui.ts";
 
 /*
  * Operations and the list of executions, in a real browser against a real `flow serve` with a worker: one service and one
@@ -121,14 +121,15 @@ test("a queue that waits for labels that no worker has fits a narrow page", asyn
   );
   await post("/api/catalog/register", { content });
   const id = await start("gui/labels");
+  const page = await opened("/operations");
+  const queue = page.locator('[data-part="queue"]');
   for (const width of [360, 390]) {
-    const page = await opened("/operations", { width });
-    const queue = page.locator('[data-part="queue"]');
+    await changeLook(page, { width });
     await queue.getByText("no ready worker has these labels").waitFor();
     await queue.getByText(`gpu=${long}`).waitFor();
     await assertUsable(page);
-    await page.close();
   }
+  await page.close();
   await post(`/api/executions/${id}/cancel`, {});
 });
 

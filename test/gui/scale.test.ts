@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { accessibility, assertUsable, startGui } from "../support/page/gui.ts";
+import { accessibility, assertUsable, changeLook, LOOKS, startGui } from "../support/page/gui.ts";
 
 /*
  * A log that is too long to be held by a page, and many steps: only what is in sight is loaded and drawn. Times are measured
@@ -158,10 +158,42 @@ test("of many steps those in sight are drawn, in every view", async () => {
 });
 
 test("the timeline is readable light, dark and narrow", async () => {
-  for (const look of [{ scheme: "light" }, { scheme: "dark" }, { width: 360 }] as const) {
-    const page = await opened(`/executions/${wide}?tab=timeline`, look);
+  const page = await opened(`/executions/${wide}?tab=timeline`);
+  for (const look of LOOKS) {
+    await changeLook(page, look);
     await page.getByRole("button", { name: /^begin: / }).waitFor();
     await assertUsable(page);
-    await page.close();
   }
+  await page.close();
 });
+
+test("no label of the timeline's ruler sticks out or lies over another, however narrow the page is", async () => {
+  const page = await opened(`/executions/${wide}?tab=timeline`);
+  const labels = page.locator(".ruler .tick .label");
+  for (const width of [1280, 720, 390, 360, 320]) {
+    await changeLook(page, { width });
+    await labels.first().waitFor();
+    const places = await labels.evaluateAll(placesOf);
+    for (const [index, { left, right, end }] of places.entries()) {
+      assert.ok(right <= end + 0.5, `${width} px: label ${index} ends ${right - end} px behind the ruler`);
+      const before = places[index - 1];
+      assert.ok(before === undefined || before.right <= left, `${width} px: label ${index} lies over the one before`);
+    }
+  }
+  await page.close();
+});
+
+/** Of the browser, where this runs: where the labels in sight begin and end, and where the ruler ends. */
+function placesOf(labels: unknown[]): { left: number; right: number; end: number }[] {
+  type Box = { left: number; right: number };
+  type Label = {
+    getBoundingClientRect(): Box;
+    closest(selector: string): Label;
+    checkVisibility(how: object): boolean;
+  };
+  const seen = (labels as Label[]).filter((label) => label.checkVisibility({ visibilityProperty: true }));
+  return seen.map((label) => {
+    const { left, right } = label.getBoundingClientRect();
+    return { left, right, end: label.closest(".scale").getBoundingClientRect().right };
+  });
+}

@@ -4,16 +4,28 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { createLocalResults } from "../../src/local/results.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
 
+// Of these tests alone: whatever runs beside them makes such folders too.
+const { TMPDIR } = process.env;
+const place = mkdtempSync(join(tmpdir(), "flow-test-"));
+before(() => {
+  process.env["TMPDIR"] = place;
+});
+after(() => {
+  if (TMPDIR === undefined) delete process.env["TMPDIR"];
+  else process.env["TMPDIR"] = TMPDIR;
+  rmSync(place, { recursive: true, force: true });
+});
+
 function setup(t: TestContext) {
-  const before = new Set(folders());
+  const old = new Set(folders());
   const store = createLocalResults();
   t.after(() => store.close());
-  /** Folders that this store has made; other tests run beside this one, so only one of ours may be new. */
-  const made = () => folders().filter((name) => !before.has(name));
+  /** Folders that this store has made. */
+  const made = () => folders().filter((name) => !old.has(name));
   return { store, made };
 }
 

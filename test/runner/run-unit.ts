@@ -47,8 +47,15 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
       if (event.type === "test:dequeue") running.set(placeOf(event.data), event.data.name);
       else running.delete(placeOf(event.data));
     }
-    if (event.type === "test:fail") {
+    if (isStray(event, unit)) {
+      const message = `'${event.data.name}' ran outside of its file's suite, with hooks of other files: see runner/run-files.ts`;
+      result.events.push({ type: "test:stderr", data: { file: unit.entry, message: `${message}\n` } });
       result.failed += 1;
+      for (const name of unit.files) result.failedFiles.add(name);
+    }
+    if (event.type === "test:fail") {
+      // A suite fails with its tests, which were counted.
+      if ((event.data.details.error as { failureType?: string }).failureType !== "subtestsFailed") result.failed += 1;
       const file = relative(root, event.data.file ?? "");
       for (const name of unit.files.includes(file) ? [file] : unit.files) result.failedFiles.add(name);
     }
@@ -58,6 +65,13 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
   clearTimeout(timer);
   result.durationMs = performance.now() - began;
   return result;
+}
+
+/** True for the end of a test that should have run in the suite of its file: in a process of several files. */
+function isStray(event: TestEvent, { entry, files }: TestUnit): event is Extract<TestEvent, { type: "test:pass" }> {
+  if (event.type !== "test:pass" && event.type !== "test:fail") return false;
+  const { nesting, name, details } = event.data;
+  return !files.some((file) => entry.endsWith(file)) && nesting === 0 && details.type !== "suite" && name !== entry;
 }
 
 function placeOf({

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { TestUnit } from "./run-unit.ts";
 
-/** Folders of tests without processes, servers and files that they change: the files of each run in one process. */
+/** Folders of tests without processes, servers and files that they change. */
 const PURE = [
   "cli/progress/",
   "cli/terminal/",
@@ -22,8 +22,23 @@ const PURE = [
   "services/orchestration/rounds/",
 ];
 
+/** The files of each of these share a process too: they close what they opened, and put back what they changed. */
+const SHARED = [
+  "adapters/",
+  "doctor/",
+  "gui/",
+  "house/",
+  "local/",
+  "repositories/",
+  "routes/",
+  "services/",
+  "testing/",
+  "worker-role/",
+  "worker/",
+];
+
 /** Begin first, in this order: the longest, so that none of them is left alone at the end. */
-const FIRST = ["simulator/", "faults/", "gui/", "deploy/"];
+const FIRST = ["simulator/", "faults/", "gui/", "deploy/", "routes/", "adapters/"];
 
 /** One at a time, beside units of other folders: these load a service until it gives way, and measure how soon it is back. */
 const ALONE = "faults/";
@@ -56,26 +71,40 @@ export function unitsOf(
   { apart = false, isAll = false }: { apart?: boolean; isAll?: boolean } = {},
 ): TestUnit[] {
   if (apart) return files.map((file) => fileUnit(root, file));
-  const units = files.filter((file) => !isPure(file)).map((file) => fileUnit(root, file));
   for (const folder of PURE) {
-    const members = files.filter((file) => file.startsWith(folder));
-    if (members.length > 0) units.push(folderUnit(root, folder, members));
-    else if (isAll) throw new Error(`test/runner/units.ts names ${folder}, where no test is.`);
+    if (isAll && !files.some((file) => file.startsWith(folder)))
+      throw new Error(`test/runner/units.ts names ${folder}, where no test is.`);
   }
+  const members = new Map<string, string[]>();
+  for (const file of files) members.set(unitOf(file), [...(members.get(unitOf(file)) ?? []), file]);
+  const units = [...members].map(([name, group]) =>
+    group[0] === name ? fileUnit(root, name) : folderUnit(root, name, group),
+  );
   const rank = ({ name }: TestUnit) =>
     (FIRST.findIndex((folder) => name.startsWith(folder)) + FIRST.length + 1) % (FIRST.length + 1);
   return units.sort((one, other) => rank(one) - rank(other));
+}
+
+/** The unit that a file belongs to: a folder, or itself. */
+function unitOf(file: string): string {
+  return [...PURE, ...SHARED].find((folder) => file.startsWith(folder)) ?? file;
 }
 
 function fileUnit(root: string, file: string): TestUnit {
   return { name: file, entry: join(root, file), files: [file], testMs: LONGER_MS[file] ?? TEST_MS_MAX };
 }
 
-function folderUnit(root: string, folder: string, files: readonly string[]): TestUnit {
-  const place = mkdtempSync(join(tmpdir(), "flow-tests-"));
-  process.once("exit", () => rmSync(place, { recursive: true, force: true }));
-  const entry = join(place, "all.test.mjs");
-  const lines = files.map((file) => `await import(${JSON.stringify(pathToFileURL(join(root, file)).href)});\n`);
-  writeFileSync(entry, lines.join(""));
-  return { name: folder, entry, files, testMs: TEST_MS_MAX };
+let folders: string | undefined;
+
+function folderUnit(root: string, name: string, files: readonly string[]): TestUnit {
+  if (folders === undefined) {
+    const made = mkdtempSync(join(tmpdir(), "flow-tests-"));
+    process.once("exit", () => rmSync(made, { recursive: true, force: true }));
+    folders = made;
+  }
+  const entry = join(folders, `${name.replaceAll("/", "-")}all.test.mjs`);
+  const runner = pathToFileURL(join(import.meta.dirname, "run-files.js")).href;
+  const call = [root, files].map((value) => JSON.stringify(value)).join(", ");
+  writeFileSync(entry, `import { runFiles } from ${JSON.stringify(runner)};\nrunFiles(${call});\n`);
+  return { name, entry, files, testMs: TEST_MS_MAX };
 }

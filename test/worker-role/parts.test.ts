@@ -25,7 +25,9 @@ test("a sub-playbook is started once with its parent and a key of its task run, 
   fake.offer(commandOf(1, "2"));
   startTestWorker(fake);
   await fake.until(() => fake.eventsOf("1").includes("command.completed"));
-  assert.deepEqual(fake.eventsOf("1"), ["call.done", "task.done", "command.completed"]);
+  // Its start is reported apart where the end does not follow soon.
+  const told = fake.eventsOf("1").filter((name) => name !== "command.started");
+  assert.deepEqual(told, ["call.done", "task.done", "command.completed"]);
   const done = await fake.untilEvent("task.done");
   const { value } = (done["result"] as { context: { value: unknown } }).context;
   assert.deepEqual(value, { status: "completed", execution_id: "77", x: 1 });

@@ -3,8 +3,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, beforeEach, test } from "node:test";
-import type { Browser, BrowserContext, Page, Response } from "playwright-core";
-import { startBrowser } from "../../support/page/browser.ts";
+import type { BrowserContext, Page, Response } from "playwright-core";
+import { startBrowser, type TestBrowser } from "../../support/page/browser.ts";
 import { CLIENT_ID, DOMAIN } from "../../support/servers/identity-provider.ts";
 import { type LoginService, startLoginService } from "../../support/service/login-service.ts";
 
@@ -30,7 +30,7 @@ after(async () => {
 });
 
 let service: LoginService;
-let browser: Browser;
+let browser: TestBrowser;
 let context: BrowserContext;
 const pages = { app: "", sibling: "", foreign: "" };
 

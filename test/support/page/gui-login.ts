@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Page } from "playwright-core";
 import { DOMAIN, type Person } from "../servers/identity-provider.ts";
 import { type LoginService, startLoginService } from "../service/login-service.ts";
-import { startBrowser } from "./browser.ts";
+import { startBrowser, type TestBrowser } from "./browser.ts";
 import { LIMIT_MS, type Look } from "./gui.ts";
 
 /** The whole service with logins, and a browser in front of its gateway: one of each for a test file. */
 export interface GuiLogin {
   service: LoginService;
-  browser: Browser;
+  browser: TestBrowser;
   /** The gateway. */
   url: string;
   /** A browser of its own, whom nobody has used yet; what its pages complain of is at {@link complaintsOf}. */

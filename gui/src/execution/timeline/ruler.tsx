@@ -51,11 +51,18 @@ export function Ruler({
         }}
         onPointerCancel={() => setMarked(undefined)}
       >
-        {ticksOf(view.from - start, view.to - start).map((at) => (
-          <span key={at} className="tick" style={{ left: `${(100 * (at - (view.from - start))) / length}%` }}>
-            {at === 0 ? "0" : durationText(at)}
-          </span>
-        ))}
+        {ticksOf(view.from - start, view.to - start).map((at) => {
+          const percent = (100 * (at - (view.from - start))) / length;
+          // Near the right end the label moves left of where it would begin, as far as it would stick out.
+          const transform = `translateX(min(0px, ${100 - percent}cqw - 100%))`;
+          return (
+            <span key={at} className="tick" style={{ left: `${percent}%` }}>
+              <span className="label" style={{ transform }}>
+                {at === 0 ? "0" : durationText(at)}
+              </span>
+            </span>
+          );
+        })}
         {marked !== undefined && (
           <span
             className="marked"
