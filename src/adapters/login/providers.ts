@@ -130,7 +130,7 @@ async function openProvider(
   return { ...known, issuer: told.issuer, authorizationEndpoint, tokenEndpoint };
 }
 
-/** The ID token for a code. The page keeps what the redirect told of its issuer (RFC 9207), and checks it there. */
+/** The ID token for a code. The page itself compares the issuer that the redirect names (RFC 9207). */
 async function tokenFor(provider: LoginProvider, code: AuthorizationCode, fetcher: typeof fetch): Promise<string> {
   const client = publicClient(provider, provider.clientId, CLOCK_TOLERANCE_SECONDS, fetcher);
   const parameters = { code: code.code, redirect_uri: code.redirectUri, code_verifier: code.codeVerifier };
