@@ -16,7 +16,7 @@ export interface ClaimableCommand {
 
 /** When a held command may be taken from its worker (see {@link findClaimable}). */
 export interface ClaimPolicy {
-  /** A worker that was not heard of for so long is stale. */
+  /** A worker without a heartbeat for this long is stale. */
   staleMs: number;
   /** A claim that is older than this may be taken from a healthy worker too, once its lease is over. */
   hardTimeoutMs: number;
@@ -53,7 +53,10 @@ export async function findPendingRequirements(
     select kinds, labels from requirement limit ${limit}`;
 }
 
-/** The oldest PENDING commands of each of these requirements, in order: what nobody was told of, or nobody has taken. */
+/**
+ * The oldest PENDING commands of each of these requirements, in order: commands whose notice was lost, or that no worker has
+ * claimed.
+ */
 export async function findPending(
   { sql }: Database,
   wanted: readonly { requirement: Requirement; limit: number }[],
@@ -109,13 +112,13 @@ export interface ClaimJudgement {
   /** Its holder and the end of its lease, while it is held. */
   worker: string | null;
   leaseExpiresAt: Date | null;
-  /** Milliseconds to the end of the lease, 0 when it is over or there is none. */
+  /** Milliseconds to the end of the lease, 0 if it has expired or there is no lease. */
   leaseRestMs: number;
   attempt: number;
   claimable: boolean;
 }
 
-/** Whether a command may be claimed, by the policy of {@link findClaimable}, and why not; undefined when there is none. */
+/** Whether a command may be claimed, by the policy of {@link findClaimable}, and why not; undefined if it does not exist. */
 export async function judgeClaim(
   { sql }: Database,
   commandId: string,

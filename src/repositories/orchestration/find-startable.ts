@@ -47,7 +47,7 @@ export interface ParentRow {
   depth: number;
 }
 
-/** The execution that calls, and how deep it stands; undefined when there is none. */
+/** The calling execution and its depth in the tree; undefined if it does not exist. */
 export async function findParent(
   { sql }: Database,
   executionId: string,

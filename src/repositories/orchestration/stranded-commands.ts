@@ -6,7 +6,7 @@ import type { ClaimableCommand } from "./claimable-commands.ts";
 export interface ReaperPolicy {
   staleMs: number;
   hardTimeoutMs: number;
-  /** A command that has been PENDING for so long is told again. */
+  /** A command that has been PENDING for this long is published again. */
   pendingMs: number;
 }
 
@@ -14,7 +14,7 @@ export interface ReaperPolicy {
 export interface StrandedCommand {
   commandId: string;
   executionId: string;
-  /** `pending`: nobody took it; `worker`: its worker is missing, not ready or stale; `timeout`: held for too long. */
+  /** `pending`: not claimed; `worker`: its worker is missing, not ready or stale; `timeout`: held for too long. */
   reason: "pending" | "worker" | "timeout";
 }
 
@@ -33,11 +33,10 @@ export interface HeldPlace {
 export const FIRST_HELD: HeldPlace = { worker: "", commandId: "0" };
 
 /**
- * Commands of open executions that are stranded, oldest first, at most `limit`, from the id `after` on, without those that
- * {@link findLost} gives. Nothing is changed: claiming decides what becomes of them. A sweep that found `limit` of them goes on
- * after the last in the next one, so that a hundred commands which nobody can run do not hide the hundred and first.
- *
- * It walks open commands only, over the index of PENDING ones and that of held ones, which are at most what workers can hold.
+ * Stranded commands of open executions, oldest first, at most `limit`, from the id `after` on, without those of {@link
+ * findLost}. Nothing is changed: claims decide what becomes of them. A sweep that found `limit` of them is continued after the
+ * last one by the next sweep, so that a hundred commands that no worker can run do not hide the hundred and first. It walks
+ * open commands only, over the index of PENDING ones and that of held ones, which are at most what workers can hold.
  */
 export async function findStranded(
   { sql }: Database,

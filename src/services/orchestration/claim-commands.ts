@@ -47,7 +47,7 @@ interface Wait {
   leave(): void;
 }
 
-/** A claim: who wants what, until when, and whether anybody is there for the answer. */
+/** A claim: the worker, its requirements, its deadline, and whether the answer is still awaited. */
 interface Claiming {
   input: ClaimInput;
   signal: AbortSignal | undefined;
@@ -61,7 +61,7 @@ interface Claiming {
  */
 const AT_ONCE_MS = 100;
 
-/** Waits among those who want commands, until a round gives some, the time is over, or nobody listens any more. */
+/** Waits among the pending claims until a round assigns commands, the time is over, or the answer is no longer awaited. */
 async function waitForCommands(
   parts: OrchestratorParts,
   { input, signal, left, wait }: Claiming,
@@ -88,7 +88,7 @@ async function waitForCommands(
         roundLoop.waiting.delete(pendingClaim);
         cancel();
         signal?.removeEventListener("abort", leave);
-        // Nobody is there to run them: they are for others at once, not when the lease is over.
+        // No worker waits for them any more: offer them to others at once, not when the lease expires.
         if (left?.aborted && commands.length > 0) void offer(commands.map(idOf), input.worker);
         resolve(commands);
       },

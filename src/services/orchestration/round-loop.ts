@@ -57,7 +57,7 @@ export interface RoundLoop {
   push(job: Job): void;
   /** Puts a job before all others: it ends what another one has begun. */
   unshift(job: Job): void;
-  /** Commands have become ready, or somebody waits for some. */
+  /** Commands have become ready, or a claim waits for some. */
   wake(): void;
   depth(): number;
   /** Resolves when nothing is queued and nothing is under way. */
@@ -179,7 +179,7 @@ function roundRunner(deps: RoundLoopDeps, assign: (round: OpenRound) => void) {
       };
       await deliverClaims(round, end, { ...deps, onFailed });
     } catch (error) {
-      // Nothing above throws but for a fault of ours. THE JOBS MUST END all the same: somebody waits for each.
+      // Only an internal error can throw above. THE JOBS MUST END all the same: a caller waits for each.
       deps.onFault(error, [...round.executions.keys()]);
       for (const cached of round.executions.values()) cache.drop(cached);
       for (const job of jobs) job.fail(error);
@@ -257,7 +257,7 @@ function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps): JobQu
   };
 }
 
-/** The jobs of the next round, and those that wait. Nobody waits for the abandoned ones. */
+/** The jobs of the next round, and those that wait. The callers of abandoned jobs have left. */
 function divide(queue: readonly Job[], isUsable: (executionId: string) => boolean): { taken: Job[]; kept: Job[] } {
   const taken: Job[] = [];
   const kept: Job[] = [];

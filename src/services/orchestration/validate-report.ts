@@ -52,8 +52,8 @@ function judge(state: ExecutionState, event: ReportedEvent, ahead: Ahead): Refus
 }
 
 /**
- * True for a worker's event of a command that another one holds, or nobody. A claim that is over is told as such. Whatever a
- * request reports names its worker; only this program's own events name none.
+ * True for a worker's event of a command that another worker holds, or none. An expired claim is reported as such. Every
+ * request of a worker names it; only this program's own events name no worker.
  */
 function isForeign(state: ExecutionState, { command_id, attempt, worker }: ReportedEvent): boolean {
   const command = openCommand(state, command_id);

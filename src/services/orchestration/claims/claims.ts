@@ -158,7 +158,10 @@ export interface ClaimDeps {
   onFailed(error: unknown): void;
 }
 
-/** Answers those for whom the round has claimed commands. A claim that nobody hears of is for others at once. */
+/**
+ * Answers the claims for which the round has claimed commands. A claim whose answer is not awaited returns its commands at
+ * once.
+ */
 export async function deliverClaims(
   { pendingClaims, offered }: OpenRound,
   { committed, moved }: RoundEnd,

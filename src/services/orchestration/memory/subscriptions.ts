@@ -7,7 +7,7 @@ export interface Subscriptions {
   watch(executionId: string, listener: () => void, watched?: Watched): () => void;
   /** `mayHaveEnded` is false for a move that is known not to be its last. */
   notify(executionId: string, mayHaveEnded: boolean): void;
-  /** Executions that somebody watches. */
+  /** Executions with a subscriber. */
   watched(): string[];
 }
 

@@ -50,7 +50,7 @@ export interface ChangeSet {
   /** Events so far, and the id of one of them. */
   count(): number;
   idAt(index: number): number;
-  /** Commands that this round issued and that nobody holds, to be offered after the commit. */
+  /** Commands that this round issued and that no claim has taken, to be offered after the commit. */
   unclaimed(): IssuedCommand[];
   /** The execution ended in this round. */
   hasEnded(): boolean;
@@ -208,8 +208,9 @@ function project(
 }
 
 /**
- * Kinds that a worker needs for a command: those of the step's tasks, or of its cursor's claim. What no worker can run (an
- * unknown kind, say) is no requirement: whoever takes it answers with the error that says so, as the local runtime does.
+ * Kinds that a worker needs for a command: those of the step's tasks, or of its cursor's claim. Kinds that no worker can run
+ * (an unknown kind, say) are not required: any worker that takes it answers with the error that says so, as the local runtime
+ * does.
  */
 export function requiredKinds(program: Program, name: string, isClaim: boolean): string[] {
   const step = program.steps.get(name);

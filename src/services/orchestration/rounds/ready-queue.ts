@@ -29,7 +29,7 @@ export type Verdict = "take" | "skip" | "drop";
 export const GROUP_MAX = 2_000;
 /** Commands of all groups together, after which a group gets no more than {@link GROUP_MIN}. */
 export const READY_MAX = 10_000;
-/** Room that every group has, however full the others are: what nobody can run keeps nobody from running the rest. */
+/** Room that every group has, however full the others are: commands that no worker can run must not block the rest. */
 export const GROUP_MIN = 64;
 /** Entries of one kind that are passed over while their executions are busy, before the search gives up. */
 const SKIPPED_MAX = 64;
@@ -105,8 +105,8 @@ interface Group {
 }
 
 /**
- * The queue, in one group per requirement (kinds and labels): whoever cannot run the ten thousand shell commands at its head
- * need not look at each of them, and they leave room for others.
+ * The queue, in one group per requirement (kinds and labels): a worker that cannot run the ten thousand shell commands at its
+ * head need not look at each of them, and they leave room for others.
  */
 export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
   const { groupMax = GROUP_MAX, readyMax = READY_MAX, groupMin = GROUP_MIN, onShort = () => undefined } = options;

@@ -20,7 +20,7 @@ export interface RefillDeps {
   onFailed(error: unknown): void;
 }
 
-/** Reads what the queue of ready commands has left out, and what nobody told this process of. */
+/** Reads the commands that did not fit into the ready queue, and those whose notices this process missed. */
 export interface Refill {
   /** Looks for commands that are not known here, in every group that has room; gives how many there were. */
   poll(): Promise<number>;

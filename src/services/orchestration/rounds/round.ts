@@ -22,7 +22,7 @@ export interface Job {
   isVerified: boolean;
   /** Who is answered with commands when it is written. */
   pendingClaim?: PendingClaim;
-  /** Whoever waits for it has given up: it is not to be begun. */
+  /** Its caller has given up: do not start it. */
   isAbandoned(): boolean;
   /** Refuses by throwing `FlowError`, before anything has been changed. */
   check(round: Round): void;
@@ -47,7 +47,7 @@ export interface Committed {
   timings: RoundTimings;
 }
 
-/** Somebody who wants commands, and those that a round has put aside for it. */
+/** A pending claim, and the commands that a round has put aside for it. */
 export interface PendingClaim {
   input: ClaimInput;
   /** Claimed in a round that is under way. Two rounds never claim for the same one: its answer ends with the first. */
@@ -79,7 +79,7 @@ export interface OpenRound extends Round {
   executions: Map<string, CachedExecution>;
   changeSets: Map<string, ChangeSet>;
   batches: Map<string, BatchChange>;
-  /** Whoever is answered when the round is written. */
+  /** Claims that are answered when the round is written. */
   pendingClaims: PendingClaim[];
   /** Markers that were taken from the executions. */
   taken: Map<string, Marker[]>;

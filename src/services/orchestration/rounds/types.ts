@@ -31,7 +31,7 @@ export interface ClaimedCommand {
 export interface Commit {
   /** Executions that moved, each with its newest event. */
   moved: ReadonlyMap<string, number>;
-  /** Commands that were issued and that nobody has claimed. */
+  /** Commands that were issued and not claimed. */
   unclaimed: readonly string[];
   /** Steps that ended. */
   steps: readonly EndedStep[];
