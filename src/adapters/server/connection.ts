@@ -1,6 +1,6 @@
 import { Pool } from "undici";
 import type { Secret } from "../../platform/crypto/secret.ts";
-import { answerOf, parseReply, type ServerReply, transportReason } from "../../schema/routes/answer.ts";
+import { answerOf, type Place, parseReply, type ServerReply, transportReason } from "../../schema/routes/answer.ts";
 import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
 import { type RouteInput, type RouteRequest, requestOf } from "../../schema/routes/request.ts";
 import { FlowError } from "../../schema/words/errors.ts";
@@ -98,9 +98,10 @@ export async function callServer<C extends RouteContract>(
   connection: ServerConnection,
   contract: C,
   input: RouteInput<C> & CallOptions,
+  place?: Place,
 ): Promise<AnswerOf<C>> {
   const request = requestOf(contract, input);
-  return answerOf(contract, request, await connection.call(serverCall(request, input)));
+  return answerOf(contract, request, await connection.call(serverCall(request, input)), place);
 }
 
 /** The request with what the transport needs. */

@@ -1,15 +1,20 @@
 import type { Secret } from "../../platform/crypto/secret.ts";
 import { isRefusal } from "../../schema/routes/answer.ts";
-import type { AnswerOf, RouteContract } from "../../schema/routes/contract.ts";
+import { type AnswerOf, contract, type RouteContract } from "../../schema/routes/contract.ts";
 import { DOCTOR_ADMIN_ROUTES } from "../../schema/routes/doctor.ts";
 import type { RouteInput } from "../../schema/routes/request.ts";
 import { HEALTH_ROUTES } from "../../schema/routes/system.ts";
 import { WORKER_ROUTES } from "../../schema/routes/workers.ts";
 import { FlowError } from "../../schema/words/errors.ts";
+import { JsonValue } from "../../schema/words/wire.ts";
 import { callServer, connectServer } from "./connection.ts";
 
 /** A health check that takes longer says that the server hangs. */
 const HEALTH_MS = 5_000;
+/* That they answer is enough, whatever it is: a server of another version is there. */
+const HEALTH = contract({ ...HEALTH_ROUTES.health, answer: JsonValue });
+const POOLS = contract({ ...WORKER_ROUTES.pools, answer: JsonValue });
+
 /** A diagnosis is a dozen checks, each bounded by a few seconds; ordinarily some tenths of one. */
 const WORK_MS = 60_000;
 
@@ -20,28 +25,29 @@ const WORK_MS = 60_000;
  */
 export function openDoctorServer(url: string, token: Secret | undefined) {
   const connection = connectServer({ url, token, connections: 2 });
+  const place = { kind: "server", name: url } as const;
   const ask = async <C extends RouteContract>(
-    contract: C,
+    route: C,
     input: RouteInput<C> & { signal: AbortSignal },
     timeoutMs: number,
   ): Promise<AnswerOf<C>> => {
     const { signal } = input;
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     try {
-      return await callServer(connection, contract, { ...input, timeoutMs, signal: limited });
+      return await callServer(connection, route, { ...input, timeoutMs, signal: limited }, place);
     } catch (error) {
       if (!limited.aborted || signal.aborted) throw explained(error);
-      const why = `${contract.method.toUpperCase()} ${contract.path} was not answered within ${timeoutMs / 1_000} s`;
+      const why = `${route.method.toUpperCase()} ${route.path} was not answered within ${timeoutMs / 1_000} s`;
       throw new FlowError("SERVER_UNREACHABLE", `The server at ${url} hangs: ${why}`, { cause: error });
     }
   };
   return {
     url,
     async health(signal: AbortSignal) {
-      await ask(HEALTH_ROUTES.health, { signal }, HEALTH_MS);
+      await ask(HEALTH, { signal }, HEALTH_MS);
     },
     async database(signal: AbortSignal) {
-      await ask(WORKER_ROUTES.pools, { query: { limit: 1 }, signal }, HEALTH_MS);
+      await ask(POOLS, { query: { limit: 1 }, signal }, HEALTH_MS);
     },
     async diagnosis(staleSeconds: number | undefined, signal: AbortSignal) {
       const query = { stale_seconds: staleSeconds === undefined ? undefined : decimals(staleSeconds) };
