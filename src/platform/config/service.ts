@@ -1,5 +1,7 @@
 import { FlowError } from "../../schema/words/errors.ts";
+import { createSecret } from "../crypto/secret.ts";
 import { countSetting, milliseconds, secondsSetting, setting } from "../setting.ts";
+import { parsePort } from "./address.ts";
 
 const MEBIBYTE = 1_048_576;
 
@@ -72,4 +74,43 @@ export const SERVICE_SETTINGS = {
     parse: (text) => (Number(text) === 0 ? 0 : milliseconds("FLOW_LAME_DUCK_SECONDS", text)),
   }),
   retentionDays: countSetting("FLOW_RETENTION_DAYS", "Days that finished executions are kept", 90, 36_500),
+} as const;
+
+/** Settings of a server's administrators. */
+export const ADMIN_SETTINGS = {
+  adminEmails: setting({
+    name: "FLOW_ADMIN_EMAILS",
+    meaning: "Addresses of the first administrators, comma-separated: they are given the role admin at start, once",
+    default: "none",
+    parse: (text) => Object.freeze((text ?? "").split(",").flatMap(parseEmail)),
+  }),
+} as const;
+
+/** In lower case, as identity providers' addresses are compared. */
+function parseEmail(text: string): string[] {
+  const email = text.trim().toLowerCase();
+  if (email === "") return [];
+  if (email.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(email)) return [email];
+  throw new FlowError("INVALID_SETTING", `FLOW_ADMIN_EMAILS: '${text.trim()}' is no e-mail address`);
+}
+
+/** Settings of the doctor. It listens on FLOW_HOST and calls the server with FLOW_SERVER_TOKEN, as other roles do. */
+export const DOCTOR_SETTINGS = {
+  doctorPort: setting({
+    name: "FLOW_DOCTOR_PORT",
+    meaning: "Port of the doctor's tools over HTTP and MCP; 0 takes a free one",
+    default: "8765",
+    parse: (text) => parsePort("FLOW_DOCTOR_PORT", text ?? "8765"),
+  }),
+  doctorToken: setting({
+    name: "FLOW_DOCTOR_TOKEN",
+    meaning: "Token that callers of the doctor must have, so that they need not have the operator's",
+    default: "FLOW_SERVER_TOKEN",
+    secret: true,
+    parse: (text) => {
+      if (text === undefined) return undefined;
+      if (/^[\x21-\x7e]+$/.test(text)) return createSecret(text);
+      throw new FlowError("INVALID_SETTING", "FLOW_DOCTOR_TOKEN must be of visible ASCII characters, without spaces");
+    },
+  }),
 } as const;

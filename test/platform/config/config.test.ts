@@ -1,19 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ADMIN_SETTINGS } from "../../../src/platform/config/admin.ts";
 import { describeConfig, loadConfig } from "../../../src/platform/config/config.ts";
 import { DATABASE_SETTINGS } from "../../../src/platform/config/database.ts";
-import { DOCTOR_SETTINGS } from "../../../src/platform/config/doctor.ts";
-import { DUCKDB_SETTINGS } from "../../../src/platform/config/duckdb.ts";
 import { GATEWAY_SETTINGS } from "../../../src/platform/config/gateway.ts";
+import { LOGIN_SETTINGS } from "../../../src/platform/config/identity-providers.ts";
 import { KEYCHAIN_SETTINGS } from "../../../src/platform/config/keychain.ts";
-import { LOGIN_SETTINGS } from "../../../src/platform/config/login.ts";
 import { PUBLIC_SETTINGS } from "../../../src/platform/config/public-address.ts";
 import { RESULT_SETTINGS } from "../../../src/platform/config/results.ts";
 import { SECRET_SETTINGS } from "../../../src/platform/config/secrets.ts";
-import { SERVICE_SETTINGS } from "../../../src/platform/config/service.ts";
+import { ADMIN_SETTINGS, DOCTOR_SETTINGS, SERVICE_SETTINGS } from "../../../src/platform/config/service.ts";
 import { TRACING_SETTINGS } from "../../../src/platform/config/tracing.ts";
-import { WORKER_SETTINGS } from "../../../src/platform/config/worker.ts";
+import { DUCKDB_SETTINGS, WORKER_SETTINGS } from "../../../src/platform/config/worker.ts";
 import { PROXY_SETTINGS } from "../../../src/platform/http/proxy.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 

@@ -67,7 +67,7 @@ for (const [url, why] of [
   ["postgres://db:canary/flow", /must look like postgres:/],
   ["postgres://db:70000/flow", /has a port that is no number up to 65535/],
   ["postgres://db/flow?port=canary", /has a port/],
-  ["postgres://db/flow?sslmode=canary", /has an sslmode that is none of disable, allow, prefer/],
+  ["postgres://db/flow?sslmode=canary", /has an unknown sslmode; it must be one of disable, allow, prefer/],
   ["postgres://db/flow?sslcert=/canary", /names one of sslcert and sslkey/],
 ] as const) {
   test(`the address ${url} is refused, without its text`, () => {
