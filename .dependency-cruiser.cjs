@@ -161,7 +161,7 @@ const ROOMS = {
     mcp: ["executions", "catalog"],
     overview: ["diagnosis", "workers"],
     diagnosis: ["orchestration/memory"],
-    executions: ["executions/rendered", "orchestration", "orchestration/rounds", "results", "access", "catalog", "*"],
+    executions: ["executions/rendered", "orchestration", "orchestration/rounds", "orchestration/memory", "results", "access", "catalog", "*"],
     "executions/rendered": ["orchestration/memory"],
     workers: ["orchestration", "orchestration/rounds", "catalog", "*"],
     orchestration: ["orchestration/claims", "orchestration/rounds", "orchestration/memory", "*"],

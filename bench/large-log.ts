@@ -164,7 +164,7 @@ async function fill({ sql }: Database, service: Service, source: string): Promis
       started_at + copy * interval '1 ms', ended_at + copy * interval '1 ms'
     from generate_series(1, ${EXECUTIONS}) as copy cross join flow.execution where execution_id = ${source}`;
   const large = String(Number(source) + EXECUTIONS * ID_STEP);
-  const view = await service.orchestrator.view(source);
+  const view = await service.reader.read(source, 0);
   if (view === undefined) throw new Error("the execution that was run is gone");
   const [last] = await sql<{ id: string }[]>`
     with added as (

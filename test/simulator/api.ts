@@ -8,6 +8,7 @@ import { readBatch } from "../../src/routes/workers/event-batch.ts";
 import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
+import type { ExecutionReader } from "../../src/services/executions/execution-reader.ts";
 import type { Orchestrator, ReportOutcome } from "../../src/services/orchestration/orchestrator.ts";
 import { idOfPlaybook } from "./playbooks.ts";
 import type { Process } from "./process.ts";
@@ -17,6 +18,7 @@ import type { Tables } from "./tables.ts";
 /** What answering calls needs. */
 export interface ApiParts {
   orchestrator: Orchestrator;
+  reader: ExecutionReader;
   tables: Tables;
   process: Process;
   /** Sends a statement that is none of the port's. */
@@ -137,7 +139,7 @@ async function cancel({ orchestrator, process }: ApiParts, executionId: string):
 
 /** As `services/executions/await-result` waits, on the virtual clock. */
 async function awaitEnd(
-  { orchestrator, tables, process, query }: ApiParts,
+  { reader, tables, process, query }: ApiParts,
   executionId: string,
   url: URL,
   gone: AbortSignal,
@@ -145,7 +147,7 @@ async function awaitEnd(
   const until = process.clock.now() + Number(url.searchParams.get("wait_ms"));
   for (;;) {
     const row = await query(async () => tables.store.executions.get(executionId)?.lastEventId);
-    const view = row === undefined ? undefined : await orchestrator.view(executionId, row);
+    const view = row === undefined ? undefined : await reader.read(executionId, row);
     if (view === undefined) throw new FlowError("NOT_FOUND", `There is no execution ${executionId}`);
     const { path, status, error } = view.state;
     const isOver = isTerminal(status);

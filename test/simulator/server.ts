@@ -6,9 +6,13 @@ import { boundedResult } from "../../src/language/views/bounded-result.ts";
 import type { ServerReply } from "../../src/schema/routes/answer.ts";
 import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Notice } from "../../src/schema/words/notice.ts";
+import {
+  createExecutionReader,
+  type ExecutionReader,
+  type ExecutionView,
+} from "../../src/services/executions/execution-reader.ts";
 import { createOrchestrator } from "../../src/services/orchestration/create-orchestrator.ts";
 import type {
-  ExecutionView,
   Orchestrator,
   OrchestratorObserver,
   ReportOutcome,
@@ -35,10 +39,13 @@ export interface ServerParts extends World {
   broken(error: unknown): void;
 }
 
+/** What a server knows of an execution; undefined where it finds none, or has it not in memory. */
+export type Looks = Record<"read" | "inMemory", Pick<ExecutionView, "state" | "lastEventId"> | undefined>;
+
 /** A virtual server: the real `createAdvance` in processes that crash and are started again, each with nothing in memory. */
 export interface VirtualServer extends Answering {
-  /** An execution as the living process has it in memory, or loads it. */
-  look(executionId: string): Promise<ExecutionView | undefined>;
+  /** An execution as the living process reads it, and as it has it in memory. */
+  look(executionId: string): Promise<Looks>;
   /** Tells it to stop. Rejects when something is still waited for afterwards. */
   stop(): Promise<void>;
   jump(ms: number): void;
@@ -81,9 +88,9 @@ export function createServer(parts: ServerParts): VirtualServer {
     isUp: () => life !== undefined && !isStopping,
     async look(executionId) {
       const look = async () => {
-        const view = await life?.orchestrator.view(executionId);
-        // The state goes on changing.
-        return view && { ...view, state: JSON.parse(JSON.stringify(view.state)) as ExecutionState };
+        const isIt = ({ state }: { state: ExecutionState }) => state.executionId === executionId;
+        const inMemory = copyOf(life?.orchestrator.inMemory().find(isIt));
+        return { read: copyOf(await life?.reader.read(executionId, 0)), inMemory };
       };
       // A load that was under way when the faults ended may still fail: the next one does not.
       return await clock.runUntil(look().catch(look));
@@ -107,9 +114,15 @@ export function createServer(parts: ServerParts): VirtualServer {
   };
 }
 
+/** The state goes on changing. */
+function copyOf(view: Pick<ExecutionView, "state" | "lastEventId"> | undefined): Looks["read"] {
+  return view && { ...view, state: JSON.parse(JSON.stringify(view.state)) as ExecutionState };
+}
+
 interface Life {
   process: Process;
   orchestrator: Orchestrator;
+  reader: ExecutionReader;
   pending: Set<ServerCall>;
   serve(call: ServerCall, gone: AbortSignal): Promise<ServerReply>;
 }
@@ -119,9 +132,12 @@ function live(parts: ServerParts, process: Process): Life {
   const query = disturbed(process, parts);
   const ownNotices = createOwnNotices();
   const save = (ref: string, json: string) => query(async () => void tables.payloads.set(ref, JSON.parse(json)));
+  const store = disturbedStore(tables.store, process, parts);
+  const programs = async (id: string) => programOf(id);
+  const reader = createExecutionReader({ store, programs, now: process.clock.now });
   const orchestrator = createOrchestrator({
-    store: disturbedStore(tables.store, process, parts),
-    programs: async (id) => programOf(id),
+    store,
+    programs,
     results: { load: (ref) => query(async () => tables.payloads.get(ref) ?? null), save },
     clock: process.clock,
     defer: (call) => setImmediate(() => void process.gate().then(call)),
@@ -136,7 +152,7 @@ function live(parts: ServerParts, process: Process): Life {
     observer: observe(parts, ownNotices),
   });
   const pending = new Set<ServerCall>();
-  const api: ApiParts = { ...parts, orchestrator, process, query };
+  const api: ApiParts = { ...parts, orchestrator, reader, process, query };
   const hear = (notice: Notice) => {
     if (notice.kind === "execution") {
       const { executionId, lastEventId, ended = false } = notice;
@@ -151,6 +167,7 @@ function live(parts: ServerParts, process: Process): Life {
   return {
     process,
     orchestrator,
+    reader,
     pending,
     async serve(call, gone) {
       pending.add(call);

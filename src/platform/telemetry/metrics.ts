@@ -30,12 +30,20 @@ export type ReaperReason = "pending" | "worker" | "timeout";
 const REAPER_REASONS: readonly ReaperReason[] = ["pending", "worker", "timeout"];
 
 /** A separate registry, so that two servers in one process (tests) do not count for each other. */
-export function createMetrics(sources: { queueDepth?: () => number } = {}): Metrics {
+export function createMetrics(sources: { queueDepth?: () => number; executionsInMemory?: () => number } = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const batches = batchSeries(registers, sources.queueDepth ?? (() => 0));
   const work = workSeries(registers);
+  new Gauge({
+    name: "flow_executions_in_memory",
+    help: "Executions whose state is kept in memory to advance them",
+    registers,
+    collect() {
+      this.set(sources.executionsInMemory?.() ?? 0);
+    },
+  });
   const help = "Time from a request's arrival to its answer";
   const requests = requestSeries(registers, "flow_http_request_duration_seconds", help);
   const registrations = new Counter({

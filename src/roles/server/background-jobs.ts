@@ -7,6 +7,7 @@ import { ensureEventPartitions } from "../../repositories/executions/event-parti
 import { deleteExpiredTransients } from "../../repositories/executions/execution-values.ts";
 import type { Audit } from "../../services/access/audit.ts";
 import type { TransientValues } from "../../services/credentials/key-values.ts";
+import type { ExecutionReader } from "../../services/executions/execution-reader.ts";
 import type { Elsewhere } from "../../services/executions/follow-other-servers.ts";
 import type { KeychainUpkeep } from "../../services/keychain/cleanup.ts";
 import { type BackgroundWork, repeatWhileFull, startBackground } from "../../services/maintenance/background.ts";
@@ -19,6 +20,7 @@ import type { Presence } from "./presence.ts";
 /** What is looked after beside the requests. */
 export interface UpkeepDeps {
   recovery: Recovery;
+  reader: Pick<ExecutionReader, "sweep">;
   elsewhere: Elsewhere;
   database: Database;
   audit: Audit;
@@ -54,8 +56,19 @@ export const RETENTION_INTERVAL_MS = 300_000;
  * retention. What fails is logged and tried again; the database being away for a while is no reason to end.
  */
 export function startUpkeep(deps: UpkeepDeps): void {
-  const { recovery, elsewhere, database, presence, audit, keychainUpkeep, transient, results, reaper, retention } =
-    deps;
+  const {
+    recovery,
+    reader,
+    elsewhere,
+    database,
+    presence,
+    audit,
+    keychainUpkeep,
+    transient,
+    results,
+    reaper,
+    retention,
+  } = deps;
   const { logger, lifecycle } = deps;
   const work: BackgroundWork[] = [
     { name: "poll for commands", intervalMs: POLL_MS, runOnce: () => recovery.poll() },
@@ -63,6 +76,7 @@ export function startUpkeep(deps: UpkeepDeps): void {
     { name: "recover batches", intervalMs: 1_000, runOnce: () => recovery.recover(BATCH_IDLE_MS) },
     { name: "end overdue executions", intervalMs: 1_000, runOnce: () => recovery.expire() },
     { name: "forget idle executions", intervalMs: 1_000, runOnce: () => recovery.sweep() },
+    { name: "forget executions that were read", intervalMs: 5_000, runOnce: () => reader.sweep() },
     { name: "say that this server lives", intervalMs: PRESENCE_MS, runOnce: () => presence.say() },
     { name: "make partitions of the log", intervalMs: DAY_MS, runOnce: () => ensureEventPartitions(database) },
     repeatWhileFull("delete expired values", 60_000, EXPIRED_MAX, (limit) => deleteExpiredTransients(database, limit)),

@@ -17,6 +17,7 @@ import type { Documents } from "../../services/catalog/documents.ts";
 import { createDiagnosis } from "../../services/diagnosis/diagnose.ts";
 import { createElsewhere } from "../../services/executions/follow-other-servers.ts";
 import { createRetention } from "../../services/maintenance/retention.ts";
+import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
 import { createOverview } from "../../services/overview/overview.ts";
 import { createOwnNotices, type OwnNotices } from "../../services/workers/own-notices.ts";
 import { createReaper, type Reaper } from "../../services/workers/reaper.ts";
@@ -77,8 +78,11 @@ export async function startService(
   });
   lifecycle.add("the connections that write", () => flushDatabase.close());
   const ownNotices = createOwnNotices();
-  let depth = () => 0;
-  const metrics = createMetrics({ queueDepth: () => depth() });
+  let advancing: Pick<Orchestrator, "queueDepth" | "inMemory"> | undefined;
+  const metrics = createMetrics({
+    queueDepth: () => advancing?.queueDepth() ?? 0,
+    executionsInMemory: () => advancing?.inMemory().length ?? 0,
+  });
   const processor = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
   const about = { role: "server" as const, version, instance: processor };
   const tracing = openProcessTracing(config, about, logger, lifecycle);
@@ -100,7 +104,7 @@ export async function startService(
     ...(traces !== undefined && { traceOf: traces.traceOf }),
   });
   const { orchestrator } = service;
-  depth = () => orchestrator.queueDepth();
+  advancing = orchestrator;
   lifecycle.add("the audit log", () => service.audit.close());
   lifecycle.add("the results that go", () => service.results.close());
   lifecycle.add("the executions", () => orchestrator.close());
@@ -135,6 +139,7 @@ export async function startService(
   startUpkeep({
     ...service,
     recovery: orchestrator.recovery,
+    reader: service.reader,
     elsewhere,
     database,
     presence,

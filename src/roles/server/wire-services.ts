@@ -27,6 +27,7 @@ import { rotateSecrets } from "../../services/credentials/rotate-secrets.ts";
 import { runSql } from "../../services/credentials/run-sql.ts";
 import { createSealing, type Sealing } from "../../services/credentials/sealing.ts";
 import { checkReading } from "../../services/executions/check-read-access.ts";
+import { createExecutionReader, type ExecutionReader } from "../../services/executions/execution-reader.ts";
 import { createExecutions, type Executions } from "../../services/executions/executions.ts";
 import { isStepOver } from "../../services/executions/is-step-ended.ts";
 import { createKeychainUpkeep, type KeychainUpkeep } from "../../services/keychain/cleanup.ts";
@@ -101,6 +102,7 @@ export interface ServiceDeps {
 /** The use cases of executions, over one database. */
 export interface Service {
   orchestrator: Orchestrator;
+  reader: ExecutionReader;
   executions: Executions;
   workers: Workers;
   cancelNotices: CancelNotices;
@@ -124,6 +126,9 @@ export interface Service {
   report: ReturnType<typeof reportEvents>;
 }
 
+/** Compiled playbooks kept for looking at executions, beside those that run. */
+const PROGRAMS_READ_MAX = 50;
+
 /** Builds the service. It works until `orchestrator.close()`. */
 export function createService(deps: ServiceDeps): Service {
   const { database, config, env } = deps;
@@ -138,10 +143,12 @@ export function createService(deps: ServiceDeps): Service {
       observerWithKeychain.committed(commit);
     },
   };
-  const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, orchestrator }, id, step));
-  const programs = createProgramCache((catalogId) => findText(database, catalogId), deps.documents);
+  const results: Results = resultsOf(deps, (id, step) => isStepOver({ database, reader }, id, step));
+  const readText = (catalogId: string) => findText(database, catalogId);
+  const programs = createProgramCache(readText, deps.documents);
+  const store = createPostgresExecutionStore({ ...deps, policy });
   const orchestrator: Orchestrator = createOrchestrator({
-    store: createPostgresExecutionStore({ ...deps, policy }),
+    store,
     programs,
     results,
     sealerOf: (rootExecutionId) => sealing.sealerOf(rootExecutionId),
@@ -165,6 +172,12 @@ export function createService(deps: ServiceDeps): Service {
     unavailable,
     observer,
   });
+  const programsRead = createProgramCache(readText, deps.documents, PROGRAMS_READ_MAX);
+  const reader = createExecutionReader({
+    store,
+    programs: (catalogId) => programs.peek(catalogId) ?? programsRead(catalogId),
+    now: systemClock.now,
+  });
   const audit = createAudit({
     database,
     days: config.auditDays,
@@ -178,6 +191,7 @@ export function createService(deps: ServiceDeps): Service {
   const sealing = createSealing({ database, keys: deps.keys, audit });
   return {
     orchestrator,
+    reader,
     results,
     checkReading: checkReading({ database, access, audit }),
     sealing,
@@ -191,7 +205,16 @@ export function createService(deps: ServiceDeps): Service {
     loginSessions: createLoginSessions({ database, audit }),
     roles: createRoles({ database }),
     ...secretsOf(deps, audit),
-    executions: createExecutions({ database, programs, orchestrator, results, access, audit, now: systemClock.now }),
+    executions: createExecutions({
+      database,
+      programs,
+      orchestrator,
+      reader,
+      results,
+      access,
+      audit,
+      now: systemClock.now,
+    }),
     cancelNotices,
     workers: createWorkers({
       ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },

@@ -5,7 +5,6 @@ import { type ExecutionItem, statesIn } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { Json } from "../../schema/words/json.ts";
 import { PAGE_MAX, pageSize } from "../../schema/words/wire.ts";
 import type { ExecutionDetail, Executions } from "../../services/executions/executions.ts";
 import { listening } from "../http/client-signal.ts";
@@ -71,15 +70,13 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
     result: async ({ query: { wait_ms = "0", step, sealed }, json, maskedJson }, c) => {
       const listener = listening(c, stopping);
       try {
-        const request = { waitMs: Number(wait_ms), ...defined({ step }) };
-        const found = await executions.result(executionId(c), request, listener.signal);
-        const { executionId: id, path, status, result, shown, error } = found;
-        const answer = { execution_id: id, path, status, error };
         // Playbooks read through references, and may pass on sealed values; people need neither.
-        if (sealed === "true" && c.var.role !== "user") {
-          return json({ ...answer, result: result as Json });
-        }
-        return maskedJson({ ...answer, result: shown });
+        const isStored = sealed === "true" && c.var.role !== "user";
+        const request = { waitMs: Number(wait_ms), ...defined({ step }), isStored };
+        const found = await executions.result(executionId(c), request, listener.signal);
+        const { executionId: id, path, status, result, error } = found;
+        const answer = { execution_id: id, path, status, result, error };
+        return isStored ? json(answer) : maskedJson(answer);
       } finally {
         listener.done();
       }

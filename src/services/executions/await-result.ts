@@ -1,21 +1,23 @@
 import { checkReturnStep } from "../../engine/decide/return-step.ts";
 import { resultOf } from "../../engine/state/results.ts";
-import { type ExecutionState, isTerminal } from "../../engine/state/state.ts";
+import { boundedResult } from "../../language/views/bounded-result.ts";
 import { createWaiter } from "../../platform/concurrency/change-signal.ts";
 import type { Database } from "../../repositories/database/database.ts";
-import { findExecution } from "../../repositories/executions/execution-list.ts";
+import { type ExecutionRow, findExecution } from "../../repositories/executions/execution-list.ts";
+import type { Json } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
-import type { StoredResult } from "../../schema/words/result.ts";
 import { unknownExecution } from "../errors.ts";
-import type { ExecutionView, Orchestrator } from "../orchestration/orchestrator.ts";
+import type { Orchestrator } from "../orchestration/orchestrator.ts";
+import type { ExecutionReader } from "./execution-reader.ts";
 
 /** The end of an execution, or how far it is. */
 export interface ExecutionResult {
   executionId: string;
   path: string;
-  status: ExecutionState["status"];
-  /** As stored; null while it runs, and without a result. */
-  result: StoredResult | null;
+  status: ExecutionRow["status"];
+  hasEnded: boolean;
+  /** Inline, or by reference where it is large; as stored where that was asked for. Null while it runs, and without a result. */
+  result: Json;
   error: TaskError | null;
 }
 
@@ -25,20 +27,28 @@ export interface ResultRequest {
   waitMs: number;
   /** A step whose result is wanted instead of the execution's. */
   step?: string;
+  /** The result as it is stored: whoever reads it opens its references. */
+  isStored?: boolean;
 }
 
 /** Polling interval, in case another server moved the execution and its notice was lost. */
 const LOOK_MS = 1_000;
 
+/** What waiting for an execution needs. */
+export interface AwaitDeps {
+  database: Database;
+  orchestrator: Pick<Orchestrator, "watch">;
+  reader: Pick<ExecutionReader, "read" | "program">;
+}
+
 /**
  * Waits for an execution's end, and gives its result, or how far it is when the time is over or the signal is aborted. Throws
  * `FlowError` NOT_FOUND for an unknown execution or step.
  *
- * The state in memory is looked at when it has ended here, or may have ended elsewhere. The row is asked only where that may be
- * out of date: when it has not moved for a second, and before saying "not yet".
+ * The row tells whether it has ended. It is read when the execution may have ended here or elsewhere, and once a second.
  */
 export async function awaitResult(
-  { database, orchestrator }: { database: Database; orchestrator: Pick<Orchestrator, "view" | "watch"> },
+  { database, orchestrator, reader }: AwaitDeps,
   executionId: string,
   request: ResultRequest,
   signal: AbortSignal,
@@ -46,28 +56,35 @@ export async function awaitResult(
   const until = performance.now() + request.waitMs;
   const waiter = createWaiter((listener) => orchestrator.watch(executionId, listener, "end"));
   try {
-    let wasNotified = true;
-    for (let seen = 0; ; ) {
-      const rest = until - performance.now();
-      const isLast = rest <= 0 || signal.aborted;
-      let view = await orchestrator.view(executionId);
-      const moves = wasNotified || (view !== undefined && view.lastEventId > seen);
-      seen = view?.lastEventId ?? 0;
-      if (view === undefined || (!isTerminal(view.state.status) && (isLast || !moves))) {
-        const row = await findExecution(database, executionId);
-        view = row && (await orchestrator.view(executionId, row.lastEventId));
+    for (let isFirst = true; ; isFirst = false) {
+      const row = await findExecution(database, executionId);
+      if (row === undefined) throw unknownExecution(executionId);
+      if (isFirst && request.step !== undefined) {
+        checkReturnStep((await reader.program(row.catalogId)).program, request.step);
       }
-      if (view === undefined) throw unknownExecution(executionId);
-      checkReturnStep(view.source.program, request.step);
-      if (isLast || isTerminal(view.state.status)) return outcomeOf(executionId, view, request.step);
-      wasNotified = await waiter.wait(Math.min(rest, LOOK_MS), signal);
+      const rest = until - performance.now();
+      if (row.endedAt !== null || rest <= 0 || signal.aborted) return await outcomeOf(reader, row, request);
+      await waiter.wait(Math.min(rest, LOOK_MS), signal);
     }
   } finally {
     waiter.close();
   }
 }
 
-function outcomeOf(executionId: string, { state }: ExecutionView, step: string | undefined): ExecutionResult {
-  const { path, status, error } = state;
-  return { executionId, path, status, error, result: isTerminal(status) ? resultOf(state, step) : null };
+async function outcomeOf(
+  reader: Pick<ExecutionReader, "read">,
+  row: ExecutionRow,
+  request: ResultRequest,
+): Promise<ExecutionResult> {
+  const { executionId, path, status } = row;
+  const hasEnded = row.endedAt !== null;
+  const outcome = { executionId, path, status, hasEnded, error: row.error as TaskError | null };
+  if (!hasEnded) return { ...outcome, result: null };
+  // The row has the whole run's result as it is shown.
+  if (request.step === undefined && request.isStored !== true) return { ...outcome, result: row.result ?? null };
+  const view = await reader.read(executionId, row.lastEventId);
+  if (view === undefined) throw unknownExecution(executionId);
+  const stored = resultOf(view.state, request.step);
+  if (request.isStored === true) return { ...outcome, result: stored as unknown as Json };
+  return { ...outcome, result: stored === null ? null : boundedResult(stored) };
 }

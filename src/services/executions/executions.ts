@@ -1,5 +1,3 @@
-import { isTerminal } from "../../engine/state/state.ts";
-import { boundedResult } from "../../language/views/bounded-result.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import type { Visible } from "../../repositories/database/page.ts";
 import { changedSteps } from "../../repositories/executions/changed-steps.ts";
@@ -19,21 +17,23 @@ import type { ArcAnswer, NextRetryAnswer, OpenCommandAnswer, StepAnswer } from "
 import type { RenderedAnswer } from "../../schema/api/rendered.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { Json, JsonObject } from "../../schema/words/json.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import type { Access } from "../access/access.ts";
 import type { Audit } from "../access/audit.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { unknownExecution } from "../errors.ts";
-import type { ExecutionView, Orchestrator } from "../orchestration/orchestrator.ts";
+import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
+import type { Orchestrator } from "../orchestration/orchestrator.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import type { Results } from "../results/results.ts";
 import { awaitResult, type ExecutionResult, type ResultRequest } from "./await-result.ts";
 import { type Cancelled, type CancelRequest, cancelExecutions } from "./cancel-execution.ts";
 import { checkStarter } from "./check-caller-access.ts";
 import { type FollowRequest, followEvents } from "./event-stream.ts";
+import type { ExecutionReader, ExecutionView } from "./execution-reader.ts";
 import { arcsOf, stepsOf } from "./execution-steps.ts";
 import { mayHaveChildren, nextRetryOf, openCommandsOf } from "./open-commands.ts";
-import { type RenderedDeps, type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
+import { type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
 import { type ExecutionRequest, type Started, startExecutions } from "./start-execution.ts";
 
 /** An execution with the details derived from its events. */
@@ -41,7 +41,7 @@ export interface ExecutionDetail {
   row: ExecutionRow;
   workload: JsonObject;
   steps: StepAnswer[];
-  /** More than `steps` where those that changed were asked for. */
+  /** More than `steps` where those that changed were request for. */
   stepsTotal: number;
   arcs: ArcAnswer[];
   commands: OpenCommandAnswer[];
@@ -49,15 +49,7 @@ export interface ExecutionDetail {
 }
 
 /** The end of an execution; its result inline, or by reference where it is large. */
-export interface ExecutionOutcome extends Pick<ExecutionResult, "status" | "error"> {
-  result: Json;
-}
-
-/** The end of an execution, or how far it is, with the result as it is stored and as it is shown. */
-export interface RequestedResult extends ExecutionResult {
-  /** Inline, or by reference where it is large. */
-  shown: Json;
-}
+export type ExecutionOutcome = Pick<ExecutionResult, "status" | "error" | "result">;
 
 /** What callers do with executions. Ids that are of none: `FlowError` NOT_FOUND. */
 export interface Executions {
@@ -71,14 +63,14 @@ export interface Executions {
   marks(executionId: string, request: EventMarksQuery): Promise<EventMarks>;
   /** See {@link renderedValues}. */
   rendered(executionId: string, request: RenderedRequest): Promise<RenderedAnswer>;
-  /** Events after `after` as they are written, to the one that ends the execution; ends early when `signal` is aborted. */
+  /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
   follow(
     executionId: string,
     request: FollowRequest,
     signal: AbortSignal,
   ): Promise<AsyncGenerator<EventRecord | "idle">>;
-  /** Waits for the end, `waitMs` at most. `step` names one whose result is wanted instead. */
-  result(executionId: string, request: ResultRequest, signal: AbortSignal): Promise<RequestedResult>;
+  /** See {@link awaitResult}. */
+  result(executionId: string, request: ResultRequest, signal: AbortSignal): Promise<ExecutionResult>;
   /** Waits for the end, `waitMs` at most; gives what people are shown of the result, and undefined while it runs. */
   outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
@@ -91,10 +83,6 @@ export interface Executions {
   remove(executionId: string): Promise<void>;
 }
 
-function shownResult({ result }: ExecutionResult): Json {
-  return result === null ? null : boundedResult(result);
-}
-
 /** Results that one statement takes away. */
 const RESULTS_MAX = 500;
 
@@ -102,15 +90,17 @@ const RESULTS_MAX = 500;
 export interface ExecutionsDeps {
   database: Database;
   orchestrator: Orchestrator;
+  reader: ExecutionReader;
   results: Pick<Results, "removeOf">;
-  programs: RenderedDeps["programs"];
+  /** Compiled playbooks, for starting. */
+  programs(catalogId: string): Promise<CommandProgram>;
   access: Pick<Access, "user">;
   audit: Pick<Audit, "refused">;
   now(): number;
 }
 
-/** The answer made from an execution's state, all at once: the state keeps changing. */
-function told(
+/** The answer made from an execution's state, all at once: the next read moves the state on. */
+function answerOf(
   { state, source: { program } }: ExecutionView,
   children: readonly OpenChild[],
   now: number,
@@ -128,7 +118,7 @@ function told(
 
 /** The executions of a database. */
 export function createExecutions(deps: ExecutionsDeps): Executions {
-  const { database, orchestrator, results } = deps;
+  const { database, reader, results } = deps;
   const cancel = cancelExecutions(deps);
   const rowOf = async (executionId: string) => {
     const row = await findExecution(database, executionId);
@@ -150,11 +140,11 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const row = await rowOf(executionId);
       // In this order: the answer names the row's event, so that later changes are reported again next time.
       const changed = stepsAfter === undefined ? undefined : await changedSteps(database, executionId, stepsAfter);
-      const view = await orchestrator.view(executionId, row.lastEventId);
+      const view = await reader.read(executionId, row.lastEventId);
       if (view === undefined) throw unknownExecution(executionId);
       const { program } = view.source;
       const children = mayHaveChildren(view.state, program) ? await listOpenChildren(database, executionId) : [];
-      return { row, ...told(view, children, deps.now(), changed) };
+      return { row, ...answerOf(view, children, deps.now(), changed) };
     },
     async events(executionId, request) {
       // Events of an execution that retention has deleted stay in the log until their month is dropped.
@@ -165,20 +155,15 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const [marks] = await Promise.all([markEvents(database, executionId, request), rowOf(executionId)]);
       return marks;
     },
-    rendered: (executionId, request) => renderedValues(deps, executionId, request),
+    rendered: (executionId, request) => renderedValues({ database, programs: reader.program }, executionId, request),
     async follow(executionId, request, signal) {
       await rowOf(executionId);
       return followEvents(deps, executionId, request, signal);
     },
-    async result(executionId, request, signal) {
-      const found = await awaitResult(deps, executionId, request, signal);
-      return { ...found, shown: shownResult(found) };
-    },
+    result: (executionId, request, signal) => awaitResult(deps, executionId, request, signal),
     async outcome(executionId, waitMs, signal) {
-      const found = await awaitResult(deps, executionId, { waitMs }, signal);
-      return isTerminal(found.status)
-        ? { status: found.status, result: shownResult(found), error: found.error }
-        : undefined;
+      const { status, hasEnded, result, error } = await awaitResult(deps, executionId, { waitMs }, signal);
+      return hasEnded ? { status, result, error } : undefined;
     },
     cancel,
     startedUnder: async (caller, key) => (await findStartByKey(database, caller, key))?.executionId,

@@ -1,7 +1,7 @@
 import { knownStep, type StepStatus } from "../../engine/state/state.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { findExecution } from "../../repositories/executions/execution-list.ts";
-import type { Orchestrator } from "../orchestration/orchestrator.ts";
+import type { ExecutionReader } from "./execution-reader.ts";
 
 const OVER: ReadonlySet<StepStatus> = new Set(["COMPLETED", "FAILED", "SKIPPED"]);
 
@@ -10,13 +10,13 @@ const OVER: ReadonlySet<StepStatus> = new Set(["COMPLETED", "FAILED", "SKIPPED"]
  * ended or is gone.
  */
 export async function isStepOver(
-  { database, orchestrator }: { database: Database; orchestrator: Pick<Orchestrator, "view"> },
+  { database, reader }: { database: Database; reader: Pick<ExecutionReader, "read"> },
   executionId: string,
   step: string,
 ): Promise<boolean> {
   const row = await findExecution(database, executionId);
   if (row === undefined || row.endedAt !== null) return true;
-  const view = await orchestrator.view(executionId, row.lastEventId);
+  const view = await reader.read(executionId, row.lastEventId);
   const status = view && knownStep(view.state, step)?.status;
   return status !== undefined && OVER.has(status);
 }

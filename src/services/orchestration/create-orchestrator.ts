@@ -88,15 +88,6 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     report: createReport(parts, claiming.offer),
     ...claiming,
     inject: (executionId, event) => inject(roundLoop, executionId, event),
-    async view(executionId, atLeast = 0) {
-      const cached = cache.entry(executionId);
-      await cache.whenFree(cached);
-      if (cached.live !== null && cached.live.lastEventId < atLeast) cache.drop(cached);
-      await cache.load(cached);
-      const { live } = cached;
-      if (live === null) return undefined;
-      return { state: live.state, source: live.source, lastEventId: live.lastEventId };
-    },
     recovery: createRecovery(parts),
     watch: subscriptions.watch,
     moved(executionId, { lastEventId, hasEnded }) {
@@ -109,6 +100,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       subscriptions.notify(executionId, hasEnded);
     },
     watched: subscriptions.watched,
+    inMemory: () => [...cache.all()].flatMap(({ live }) => live ?? []),
     queueDepth: () => roundLoop.depth(),
     async close() {
       closed = true;

@@ -8,6 +8,7 @@ import type { FlowEvent, ParentRef } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
+import type { LiveExecution } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Watched } from "./memory/subscriptions.ts";
 import type { ReadyOptions } from "./rounds/ready-queue.ts";
@@ -57,13 +58,6 @@ export interface ReportOutcome {
   commands: ClaimedCommand[];
 }
 
-/** An execution at a moment. Read it, keep nothing of it: the state goes on changing. */
-export interface ExecutionView {
-  state: ExecutionState;
-  source: CommandProgram;
-  lastEventId: number;
-}
-
 /**
  * The only way in which executions of the service go forward: events are accepted, folded, followed up, written in one
  * transaction with the projections, and told to others after its commit.
@@ -93,11 +87,6 @@ export interface Orchestrator {
   /** Others say that these commands may be claimed: looks them up and offers them to who waits. Never throws. */
   offer(commandIds: readonly string[], abandonedBy?: string): Promise<void>;
   /**
-   * The execution as it is now, undefined when there is none. `atLeast` is an event that the caller knows of: where another
-   * server wrote it, the state is loaded anew.
-   */
-  view(executionId: string, atLeast?: number): Promise<ExecutionView | undefined>;
-  /**
    * Calls the listener after each commit that moved the execution, of this process or (as told by the broker) of another; for
    * `end` only after those with which it may have ended.
    */
@@ -110,6 +99,8 @@ export interface Orchestrator {
   /** Executions that somebody watches. */
   watched(): string[];
   recovery: Recovery;
+  /** Executions in memory that are loaded. Where a round works on one, it is ahead of what is committed. */
+  inMemory(): LiveExecution[];
   /** Batches and starts that wait to be written. */
   queueDepth(): number;
   /** Takes nothing new, answers who waits for commands, and ends when all that was taken is written. */

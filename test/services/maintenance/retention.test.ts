@@ -8,6 +8,7 @@ import { createDiskPayloads } from "../../../src/adapters/payloads/disk.ts";
 import type { PayloadStore } from "../../../src/ports/payload-store.ts";
 import type { Database } from "../../../src/repositories/database/database.ts";
 import { ensureEventPartitions } from "../../../src/repositories/executions/event-partitions.ts";
+import type { ExecutionReader } from "../../../src/services/executions/execution-reader.ts";
 import { createExecutions } from "../../../src/services/executions/executions.ts";
 import { startBackground } from "../../../src/services/maintenance/background.ts";
 import {
@@ -351,6 +352,7 @@ test("the events of an execution that is gone are not shown, although its month 
     database,
     results,
     orchestrator: {} as Orchestrator,
+    reader: {} as ExecutionReader,
     access: { user: async () => undefined },
     audit: { refused: () => undefined },
     now: Date.now,

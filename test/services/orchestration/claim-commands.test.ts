@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setupAdvance } from "../../support/engine/advancing.ts";
 import { createMemoryStore } from "../../support/engine/memory-store.ts";
+import { openOrchestrator } from "../../support/engine/orchestrator.ts";
 
 const wanted = (worker: string) => ({ worker, limit: 10, kinds: undefined, labels: {}, waitMs: 30_000 });
 const DOCUMENT = `apiVersion: flow/v2
@@ -13,7 +13,7 @@ workflow:
 `;
 
 test("a worker that drains is answered at once, and nobody else is", async () => {
-  const { orchestrator, start } = setupAdvance();
+  const { orchestrator, start } = openOrchestrator();
   const [draining, other] = [orchestrator.claim(wanted("draining")), orchestrator.claim(wanted("other"))];
   orchestrator.dismiss("draining");
   assert.deepEqual(await draining, []);
@@ -30,7 +30,7 @@ function setupSlow() {
   const begun = new Promise<void>((resolve) => {
     begin = resolve;
   });
-  const advancing = setupAdvance({}, store);
+  const advancing = openOrchestrator({}, store);
   const slowDown = () => {
     store.flush = async (changes) => {
       store.flush = flush;

@@ -5,7 +5,7 @@ import { createDocuments } from "../../../src/services/catalog/documents.ts";
 import type { CommandProgram } from "../../../src/services/orchestration/memory/program-cache.ts";
 import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
 import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
-import { setupAdvance } from "../../support/engine/advancing.ts";
+import { openOrchestrator } from "../../support/engine/orchestrator.ts";
 
 // A fault of this program over what a worker reports: it is answered, and it comes to an end.
 
@@ -49,7 +49,7 @@ function ended({ command, attempt }: ClaimedCommand, type: "command.completed" |
 
 async function claimedOf(failing = true) {
   const source = await broken();
-  const bench = setupAdvance(failing ? { programs: () => Promise.resolve(source) } : {});
+  const bench = openOrchestrator(failing ? { programs: () => Promise.resolve(source) } : {});
   const executionId = await bench.start(TWO_STEPS);
   const [command] = await bench.orchestrator.claim({
     worker: "w",
@@ -59,7 +59,7 @@ async function claimedOf(failing = true) {
     waitMs: 1_000,
   });
   assert.ok(command);
-  const status = async () => (await bench.orchestrator.view(executionId))?.state;
+  const status = async () => (await bench.view(executionId))?.state;
   return { ...bench, command, status };
 }
 

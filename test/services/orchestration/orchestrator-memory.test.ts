@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { queryObjects } from "node:v8";
 import type { Orchestrator } from "../../../src/services/orchestration/orchestrator.ts";
 import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
-import { setupAdvance } from "../../support/engine/advancing.ts";
+import { openOrchestrator } from "../../support/engine/orchestrator.ts";
 
 const TWO_STEPS = `apiVersion: flow/v2
 kind: Playbook
@@ -30,7 +30,7 @@ async function reportAndClaim(
 
 // They have contexts of up to megabytes, and the keys of 5,000 batches are remembered.
 test("of a batch that is remembered for its key the commands of its answer are forgotten", async () => {
-  const { orchestrator, start } = setupAdvance();
+  const { orchestrator, start } = openOrchestrator();
   const executionId = await start(TWO_STEPS);
   const [first] = await orchestrator.claim({ worker: "w", limit: 1, kinds: undefined, labels: {}, waitMs: 0 });
   assert.ok(first);

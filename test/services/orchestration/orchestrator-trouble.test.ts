@@ -3,8 +3,8 @@ import { test } from "node:test";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
-import { setupAdvance } from "../../support/engine/advancing.ts";
 import { createMemoryStore } from "../../support/engine/memory-store.ts";
+import { openOrchestrator } from "../../support/engine/orchestrator.ts";
 
 // What the simulator has found, each as small as it gets.
 
@@ -38,7 +38,7 @@ function batch(events: ReturnType<typeof endOf>, more: object = {}) {
 }
 
 test("work spreads: each of those who wait gets one before anybody gets two", async () => {
-  const { orchestrator, start } = setupAdvance();
+  const { orchestrator, start } = openOrchestrator();
   const answers = ["w1", "w2", "w3"].map((worker) => orchestrator.claim(ask(worker, 4, 5_000)));
   await start(FAN_OUT);
   const counts = (await Promise.all(answers)).map((commands) => commands.length);
@@ -50,7 +50,7 @@ test("work spreads: each of those who wait gets one before anybody gets two", as
 });
 
 test("commands that a report claimed reach the worker also when the report had to be run again", async () => {
-  const { orchestrator, another, start, store } = setupAdvance();
+  const { orchestrator, another, start, store } = openOrchestrator();
   const other = another();
   const executionId = await start(TWO_STEPS);
   const [first] = await other.claim(ask("w1"));
@@ -68,7 +68,7 @@ test("commands that a report claimed reach the worker also when the report had t
 });
 
 test("what was claimed for a report that is refused in the end is for others at once", async () => {
-  const { orchestrator, another, start } = setupAdvance();
+  const { orchestrator, another, start } = openOrchestrator();
   const other = another();
   const executionId = await start(TWO_STEPS);
   const [first] = await orchestrator.claim(ask("w1"));
@@ -82,7 +82,7 @@ test("what was claimed for a report that is refused in the end is for others at 
 });
 
 test("a command that another server issued is claimed here, where an older state is remembered", async () => {
-  const { orchestrator, another, start } = setupAdvance();
+  const { orchestrator, another, start } = openOrchestrator();
   const other = another();
   await start(TWO_STEPS);
   const [first] = await other.claim(ask("w1"));
@@ -106,7 +106,7 @@ test("a claim whose command cannot be read is answered later, and not lost", asy
     return await commandBodies(ids);
   };
   const unavailable = (error: unknown) => (error === away ? new FlowError("UNAVAILABLE", "away") : undefined);
-  const { another, start, orchestrator, faults } = setupAdvance({ unavailable }, store);
+  const { another, start, orchestrator, faults } = openOrchestrator({ unavailable }, store);
   await start(TWO_STEPS);
   const other = another();
   await other.recovery.poll();
@@ -118,7 +118,7 @@ test("a claim whose command cannot be read is answered later, and not lost", asy
 });
 
 test("a batch of several executions is written in two parts when another server moves one, and told as one", async () => {
-  const { orchestrator, another, start, store } = setupAdvance();
+  const { orchestrator, another, start, store } = openOrchestrator();
   const other = another();
   const ids = [await start(TWO_STEPS), await start(TWO_STEPS)];
   const claims = await orchestrator.claim(ask("w1", 2));
@@ -143,7 +143,7 @@ test("a batch of several executions is written in two parts when another server 
 });
 
 test("a refusal names the place in the batch as it was sent, also when a part of it is written already", async () => {
-  const { orchestrator, start } = setupAdvance();
+  const { orchestrator, start } = openOrchestrator();
   await start(TWO_STEPS);
   const [first] = await orchestrator.claim(ask("w1"));
   assert.ok(first);
@@ -157,7 +157,7 @@ test("a refusal names the place in the batch as it was sent, also when a part of
 });
 
 test("a batch is recovered by a server that remembers the execution as it was before", async () => {
-  const { orchestrator, another, start, store } = setupAdvance();
+  const { orchestrator, another, start, store } = openOrchestrator();
   const dying = another();
   const executionId = await start(TWO_STEPS);
   const [first] = await orchestrator.claim(ask("w1"));
@@ -186,7 +186,7 @@ test("a batch is recovered by a server that remembers the execution as it was be
 });
 
 test("a batch without events does not keep others from being recovered", async () => {
-  const { orchestrator, store } = setupAdvance();
+  const { orchestrator, store } = openOrchestrator();
   const accept = { caller: "w", idempotencyKey: "k", bodySha256: "a", executionIds: ["1"], eventIds: [] };
   const about = { state: "accepted" as const, commandsGenerated: 0, executionIds: ["1"], updatedAt: 0, leaseUntil: 0 };
   store.batches.set("5", { requestId: "5", accept, ...about });
@@ -196,7 +196,7 @@ test("a batch without events does not keep others from being recovered", async (
 });
 
 test("an execution that cannot be ended at its deadline does not keep others open", async () => {
-  const { store, start, another, orchestrator, faults } = setupAdvance();
+  const { store, start, another, orchestrator, faults } = openOrchestrator();
   const [broken, unaffected] = [await start(TWO_STEPS), await start(TWO_STEPS)];
   for (const row of store.executions.values()) row.deadlineAt = 0;
   const { find } = store;
@@ -214,8 +214,8 @@ test("an execution that cannot be ended at its deadline does not keep others ope
   await Promise.all([orchestrator.close(), other.close()]);
 });
 
-test("nobody sees what is decided before it is written", async () => {
-  const { orchestrator, start, store } = setupAdvance();
+test("what is decided is not seen before it is written, and reading does not wait for that", async () => {
+  const { orchestrator, start, store, view } = openOrchestrator();
   const executionId = await start(TWO_STEPS);
   const [first] = await orchestrator.claim(ask("w1"));
   assert.ok(first);
@@ -231,17 +231,17 @@ test("nobody sees what is decided before it is written", async () => {
   });
   const reported = orchestrator.report(batch(endOf(first), { claim: ask("w1") }));
   await asked;
-  const viewed = orchestrator.view(executionId);
+  const viewed = await view(executionId);
   store.flush = flush;
   fail(new Error("broken"));
   await assert.rejects(reported, /broken/);
-  assert.deepEqual((await viewed)?.state.steps["two"], undefined);
+  assert.deepEqual(viewed?.state.steps["two"], undefined);
   await orchestrator.close();
 });
 
 test("a start that is sent twice at once is one execution, and no fault", async () => {
   const store = createMemoryStore(Date.now);
-  const { orchestrator, start, faults } = setupAdvance({}, store);
+  const { orchestrator, start, faults } = openOrchestrator({}, store);
   await start(TWO_STEPS);
   const idempotency = { caller: "c", key: "k", bodySha256: "a" };
   const input = { entry: { catalogId: "1", path: "two", version: 1 }, input: {}, idempotency };
@@ -258,7 +258,7 @@ test("a start that is sent twice at once is one execution, and no fault", async 
 });
 
 test("a server that stops answers whoever waits, and takes nothing new", async () => {
-  const { orchestrator, start } = setupAdvance();
+  const { orchestrator, start } = openOrchestrator();
   await start(TWO_STEPS);
   await orchestrator.claim(ask("w1"));
   const waiting = orchestrator.claim(ask("w2", 1, 30_000));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ReportedEvent } from "../../../src/schema/api/event-input.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 import type { ClaimedCommand } from "../../../src/services/orchestration/rounds/types.ts";
-import { type Advancing, setupAdvance } from "../../support/engine/advancing.ts";
+import { openOrchestrator, type TestOrchestrator } from "../../support/engine/orchestrator.ts";
 
 // Executions of the service go forward in rounds: over a store in memory, without HTTP and without workers.
 
@@ -43,12 +43,12 @@ function reportOf({ command, attempt }: ClaimedCommand, value: string | number =
 }
 
 let keys = 0;
-function report(advancing: Advancing, events: ReturnType<typeof reportOf>, more: object = {}) {
+function report(advancing: TestOrchestrator, events: ReturnType<typeof reportOf>, more: object = {}) {
   keys += 1;
   return advancing.orchestrator.report({ caller: "w1", idempotencyKey: `k${keys}`, bodySha256: "a", events, ...more });
 }
 
-async function types({ store }: Advancing, executionId: string) {
+async function types({ store }: TestOrchestrator, executionId: string) {
   return (store.events.get(executionId) ?? []).map(({ event_type }) => event_type);
 }
 
@@ -58,7 +58,7 @@ for (const [what, limit, expected] of [
   ["has room for one", 1, { waited: [0], reported: [1] }],
 ] as const) {
   test(`a loop right after an ordinary step begins in its order: a worker's waiting claim ${what}`, async () => {
-    const advancing = setupAdvance();
+    const advancing = openOrchestrator();
     await advancing.start(`apiVersion: flow/v2
 kind: Playbook
 metadata: { name: fan, path: fan }
@@ -76,7 +76,7 @@ workflow:
 }
 
 test("another worker's waiting claim takes nothing from who reports", async () => {
-  const advancing = setupAdvance();
+  const advancing = openOrchestrator();
   await advancing.start(TWO_STEPS);
   const [first] = await advancing.orchestrator.claim(claim());
   const waiting = advancing.orchestrator.claim(claim(10, "w2", 30_000));
@@ -87,7 +87,7 @@ test("another worker's waiting claim takes nothing from who reports", async () =
 });
 
 test("a worker that waits too is answered with one command in its report", async () => {
-  const advancing = setupAdvance();
+  const advancing = openOrchestrator();
   await advancing.start(TWO_STEPS);
   const [first] = await advancing.orchestrator.claim(claim());
   const waiting = advancing.orchestrator.claim(claim(10, "w1", 30_000));
@@ -98,7 +98,7 @@ test("a worker that waits too is answered with one command in its report", async
 });
 
 test("a report with a claim is answered with the next command, in one flush", async () => {
-  const advancing = setupAdvance();
+  const advancing = openOrchestrator();
   const executionId = await advancing.start(TWO_STEPS);
   const [first] = await advancing.orchestrator.claim(claim());
   assert.equal(first?.command.step, "one");
@@ -138,7 +138,7 @@ test("a report with a claim is answered with the next command, in one flush", as
 });
 
 test("a report without a claim is accepted first and processed afterwards", async () => {
-  const advancing = setupAdvance();
+  const advancing = openOrchestrator();
   const executionId = await advancing.start(TWO_STEPS);
   const [first] = await advancing.orchestrator.claim(claim());
   const outcome = await report(advancing, reportOf(first!));
@@ -153,7 +153,7 @@ test("a report without a claim is accepted first and processed afterwards", asyn
 });
 
 test("a report of a claim that was lost is refused and writes nothing", async () => {
-  const advancing = setupAdvance();
+  const advancing = openOrchestrator();
   const executionId = await advancing.start(TWO_STEPS);
   const [lost] = await advancing.orchestrator.claim(claim(1, "w1"));
   await advancing.orchestrator.offer([lost!.command.command_id], "w1");
@@ -173,7 +173,7 @@ test("a report of a claim that was lost is refused and writes nothing", async ()
 });
 
 test("the same key again is answered as a duplicate and writes nothing", async () => {
-  const advancing = setupAdvance();
+  const advancing = openOrchestrator();
   const executionId = await advancing.start(TWO_STEPS);
   const [first] = await advancing.orchestrator.claim(claim());
   const input = { caller: "w1", idempotencyKey: "same", bodySha256: "a", events: reportOf(first!), claim: claim() };
@@ -192,7 +192,7 @@ test("the same key again is answered as a duplicate and writes nothing", async (
 });
 
 test("two servers on one store move an execution together", async () => {
-  const advancing = setupAdvance();
+  const advancing = openOrchestrator();
   const other = advancing.another();
   const executionId = await advancing.start(TWO_STEPS);
   const [first] = await other.claim(claim());
@@ -218,7 +218,7 @@ test("two servers on one store move an execution together", async () => {
 });
 
 test("a step that asks for labels goes to a worker that has them", async () => {
-  const advancing = setupAdvance();
+  const advancing = openOrchestrator();
   await advancing.start(`apiVersion: flow/v2
 kind: Playbook
 metadata: { name: gpu, path: gpu }

@@ -23,8 +23,6 @@ export interface CachedExecution {
   markers: Marker[];
   /** Milliseconds; when it was used last. */
   usedAt: number;
-  /** Who waits until it is not busy. */
-  waiting: (() => void)[];
 }
 
 /** Executions kept in memory beside those that are worked on. One of ten steps takes some 20 kB. */
@@ -45,8 +43,6 @@ export interface ExecutionCache {
   drop(cached: CachedExecution): void;
   /** The round that worked on it has ended. */
   free(cached: CachedExecution): void;
-  /** Resolves when no round works on it: what one has decided and not yet written may still be taken back. */
-  whenFree(cached: CachedExecution): Promise<void>;
   /** Forgets what is idle. */
   sweep(): void;
   all(): Iterable<CachedExecution>;
@@ -89,10 +85,6 @@ export function createExecutionCache(
       cached.usedAt = now();
       // What there was not may come to be: ask again next time.
       if (cached.missing) drop(cached);
-      for (const go of cached.waiting.splice(0)) go();
-    },
-    async whenFree(cached) {
-      while (cached.busy) await new Promise<void>((resolve) => cached.waiting.push(resolve));
     },
     sweep() {
       const at = now();
@@ -111,7 +103,7 @@ export function createExecutionCache(
 }
 
 function emptyEntry(executionId: string, usedAt: number): CachedExecution {
-  return { executionId, live: null, missing: false, busy: false, loading: null, markers: [], usedAt, waiting: [] };
+  return { executionId, live: null, missing: false, busy: false, loading: null, markers: [], usedAt };
 }
 
 function drop(cached: CachedExecution): void {

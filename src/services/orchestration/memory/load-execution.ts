@@ -16,22 +16,26 @@ export const SNAPSHOT_EVENTS = 2_000;
 /** Events read at a time when an execution is loaded. */
 const PAGE_EVENTS = 1_000;
 
-/** An execution in memory: the fold of its events, and up to which. */
-export interface LiveExecution {
+/** The fold of an execution's events, and up to which. */
+export interface FoldedExecution {
   state: ExecutionState;
-  source: CommandProgram;
   catalogId: string;
   /** The newest event that is in the state. */
   lastEventId: number;
-  /** Events that were accepted and whose consequences are still to be decided, in order. */
-  undecided: UndecidedEvent[];
   /** Ids of the events that announced its open commands, by command: what is reported of a command follows from that. */
   issued: Map<string, number>;
+  /** Events since the newest snapshot. */
+  eventsSinceSnapshot: number;
+}
+
+/** An execution in memory, with what it takes to advance it. */
+export interface LiveExecution extends FoldedExecution {
+  source: CommandProgram;
+  /** Events that were accepted and whose consequences are still to be decided, in order. */
+  undecided: UndecidedEvent[];
   references: LoadedReferences;
   /** What its decisions read and write. */
   decisions: SealedDecisions;
-  /** Events since the newest snapshot. */
-  eventsSinceSnapshot: number;
 }
 
 /** An event in the log, with its id where that is known. */
@@ -81,54 +85,62 @@ export function decisionsOf(
   });
 }
 
-/** Folds an execution from its newest snapshot and the events after it; undefined when there is none. */
+/** Loads an execution to advance it; undefined when there is none. */
 export async function loadExecution(deps: LoadDeps, executionId: string): Promise<LiveExecution | undefined> {
-  const stored = await deps.store.find(executionId);
+  const folded = await foldStored(deps.store, executionId);
+  if (folded === undefined) return undefined;
+  const source = await deps.programs(folded.catalogId);
+  const decisions = decisionsOf(deps, executionId, () => folded.state.parent);
+  return { ...folded, source, undecided: [], references: loadedReferences(decisions.store), decisions };
+}
+
+/** Folds an execution from its newest snapshot and the events after it; undefined when there is none. */
+export async function foldStored(
+  store: Pick<ExecutionStore, "find" | "eventsAfter">,
+  executionId: string,
+): Promise<FoldedExecution | undefined> {
+  const stored = await store.find(executionId);
   if (stored === undefined) return undefined;
-  const source = await deps.programs(stored.catalogId);
-  const start = startingPoint(stored);
-  const decisions = decisionsOf(deps, executionId, () => live.state.parent);
-  const live: LiveExecution = {
-    state: start.state,
-    source,
-    catalogId: stored.catalogId,
-    lastEventId: start.eventId,
-    undecided: [],
-    issued: start.issued,
-    references: loadedReferences(decisions.store),
-    decisions,
-    eventsSinceSnapshot: 0,
-  };
+  const folded: FoldedExecution = { catalogId: stored.catalogId, eventsSinceSnapshot: 0, ...startingPoint(stored) };
   // Only up to what the row says: what another server writes meanwhile is found out when this state is written.
-  while (live.lastEventId < stored.lastEventId) {
-    const page = await deps.store.eventsAfter(executionId, live.lastEventId, PAGE_EVENTS);
-    const known = page.filter((record) => record.event_id <= stored.lastEventId);
-    for (const record of known) fold(live, record);
+  await foldUpTo(store, executionId, folded, stored.lastEventId);
+  return folded;
+}
+
+/** Folds the events after those that are in the state, up to the event `last`, which the log has. */
+export async function foldUpTo(
+  store: Pick<ExecutionStore, "eventsAfter">,
+  executionId: string,
+  folded: FoldedExecution,
+  last: number,
+): Promise<void> {
+  while (folded.lastEventId < last) {
+    const page = await store.eventsAfter(executionId, folded.lastEventId, PAGE_EVENTS);
+    const known = page.filter((record) => record.event_id <= last);
+    for (const record of known) fold(folded, record);
     if (known.length === 0) break;
   }
-  live.lastEventId = stored.lastEventId;
-  return live;
+  folded.lastEventId = Math.max(folded.lastEventId, last);
 }
 
-function startingPoint({
-  executionId,
-  snapshot,
-}: StoredExecution): Pick<LiveExecution, "state" | "issued"> & { eventId: number } {
+type StartingPoint = Pick<FoldedExecution, "state" | "issued" | "lastEventId">;
+
+function startingPoint({ executionId, snapshot }: StoredExecution): StartingPoint {
   if (snapshot === null || snapshot.format !== SNAPSHOT_FORMAT) {
-    return { state: emptyState(), issued: new Map(), eventId: Number(executionId) };
+    return { state: emptyState(), issued: new Map(), lastEventId: Number(executionId) };
   }
   const { issued = {}, ...state } = JSON.parse(snapshot.state) as ExecutionState & SnapshotExtra;
-  return { state, issued: new Map(Object.entries(issued)), eventId: snapshot.eventId };
+  return { state, issued: new Map(Object.entries(issued)), lastEventId: snapshot.eventId };
 }
 
-function fold(live: LiveExecution, record: EventRecord): void {
+function fold(folded: FoldedExecution, record: EventRecord): void {
   if (!isMarker(record)) {
     const event = fromRecord(record);
-    evolve(live.state, event);
-    noteIssued(live.issued, event, record.event_id);
+    evolve(folded.state, event);
+    noteIssued(folded.issued, event, record.event_id);
   }
-  live.lastEventId = record.event_id;
-  live.eventsSinceSnapshot += 1;
+  folded.lastEventId = record.event_id;
+  folded.eventsSinceSnapshot += 1;
 }
 
 /** Markers of batches stand in the log for people: they are no part of the state. */

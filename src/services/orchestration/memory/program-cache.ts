@@ -15,31 +15,40 @@ export interface CommandProgram {
 /** Where the text of catalog entries comes from. */
 export type ReadEntry = (catalogId: string) => Promise<{ path: string; version: number; content: string } | undefined>;
 
+/** Compiles the playbook of a catalog entry, or gives what is kept of it. */
+export interface ProgramCache {
+  (catalogId: string): Promise<CommandProgram>;
+  /** What is kept, for others to share: that does not count as a use of it. */
+  peek(catalogId: string): Promise<CommandProgram> | undefined;
+}
+
 /** Compiled playbooks that are kept; the least recently used one goes. A program of 20 steps takes about 100 kB. */
 const KEPT_MAX = 500;
 
 /**
  * Compiles playbooks of the catalog, each once: an entry never changes. Compiled from the text as registered, because a
  * database's JSON type may lose the order of keys. A large one is read in a thread and compiled in pieces: other calls are
- * answered meanwhile. Throws `FlowError` NOT_FOUND, INVALID_PLAYBOOK, and UNAVAILABLE as {@link Documents.registered}.
+ * answered meanwhile. `keptMax`: how many are kept, default 500. Throws `FlowError` NOT_FOUND, INVALID_PLAYBOOK, and UNAVAILABLE as {@link Documents.registered}.
  */
 export function createProgramCache(
   read: ReadEntry,
   documents: Pick<Documents, "registered">,
-): (catalogId: string) => Promise<CommandProgram> {
+  keptMax = KEPT_MAX,
+): ProgramCache {
   const kept = new Map<string, Promise<CommandProgram>>();
-  return (catalogId) => {
+  const program = (catalogId: string) => {
     const known = kept.get(catalogId);
-    const program = known ?? compile(read, documents, catalogId);
+    const compiled = known ?? compile(read, documents, catalogId);
     kept.delete(catalogId);
-    kept.set(catalogId, program);
-    if (known !== undefined) return program;
+    kept.set(catalogId, compiled);
+    if (known !== undefined) return compiled;
     // What could not be read now may be readable later.
-    program.catch(() => kept.delete(catalogId));
+    compiled.catch(() => kept.delete(catalogId));
     const [oldest] = kept.keys();
-    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
-    return program;
+    if (kept.size > keptMax && oldest !== undefined) kept.delete(oldest);
+    return compiled;
   };
+  return Object.assign(program, { peek: (catalogId: string) => kept.get(catalogId) });
 }
 
 async function compile(

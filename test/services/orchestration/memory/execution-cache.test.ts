@@ -52,22 +52,6 @@ test("a load that fails says so, and the next one tries again", async () => {
   assert.deepEqual(loads, ["broken", "broken"]);
 });
 
-test("who waits for an execution goes on when its round has ended, not before", async () => {
-  const { cache } = setup();
-  const cached = cache.entry("1");
-  cached.busy = true;
-  let isFree = false;
-  const waiting = cache.whenFree(cached).then(() => {
-    isFree = true;
-  });
-  await Promise.resolve();
-  assert.equal(isFree, false);
-  cache.free(cached);
-  await waiting;
-  await cache.whenFree(cached);
-  assert.equal(isFree, true);
-});
-
 test("a sweep forgets what is idle, ended, missing or not loaded, and nothing that is in use", async () => {
   const { cache, time } = setup(["idle", "busy", "marked", "ended"]);
   for (const id of ["idle", "busy", "marked", "ended", "missing"]) await cache.load(cache.entry(id));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setupAdvance } from "../../../support/engine/advancing.ts";
+import { openOrchestrator } from "../../../support/engine/orchestrator.ts";
 
 const FEW = { groupMax: 4, readyMax: 8, groupMin: 2 };
 const LIMITS = { leaseMs: 120_000, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1, ready: FEW };
@@ -16,14 +16,14 @@ workflow:
 const wanted = (limit: number, labels = {}) => ({ worker: "w", limit, kinds: undefined, labels, waitMs: 30_000 });
 
 test("commands that nobody can take keep no others from being claimed, however many they are", async () => {
-  const { orchestrator, start } = setupAdvance({ limits: LIMITS });
+  const { orchestrator, start } = openOrchestrator({ limits: LIMITS });
   for (const gpu of ["a", "b", "c", "d"]) await start(documentOf(50, `labels: {gpu: ${gpu}}`));
   await start(documentOf(1, ""));
   assert.equal((await orchestrator.claim(wanted(5))).length, 1);
 });
 
 test("what memory had no room for is read back as workers take what it had", async () => {
-  const { orchestrator, start } = setupAdvance({ limits: LIMITS });
+  const { orchestrator, start } = openOrchestrator({ limits: LIMITS });
   await start(documentOf(50, ""));
   const ids = new Set<string>();
   while (ids.size < 50) {
@@ -32,7 +32,7 @@ test("what memory had no room for is read back as workers take what it had", asy
 });
 
 test("a server that was told of nothing reads all of it, a group at a time, and for who does not wait too", async () => {
-  const { another, start } = setupAdvance({ limits: LIMITS });
+  const { another, start } = openOrchestrator({ limits: LIMITS });
   for (const gpu of ["a", "b", "c", "d"]) await start(documentOf(20, `labels: {gpu: ${gpu}}`));
   await start(documentOf(20, ""));
   const other = another();

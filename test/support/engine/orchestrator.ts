@@ -2,14 +2,17 @@ import { systemClock } from "../../../src/adapters/system-clock.ts";
 import { resultOf } from "../../../src/engine/state/results.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import { createDocuments } from "../../../src/services/catalog/documents.ts";
+import { createExecutionReader, type ExecutionView } from "../../../src/services/executions/execution-reader.ts";
 import { createOrchestrator } from "../../../src/services/orchestration/create-orchestrator.ts";
 import { createProgramCache } from "../../../src/services/orchestration/memory/program-cache.ts";
 import type { Orchestrator, OrchestratorDeps } from "../../../src/services/orchestration/orchestrator.ts";
 import { createMemoryStore, DuplicateKey, type MemoryStore } from "./memory-store.ts";
 
 /** An orchestrator over a store in memory. */
-export interface Advancing {
+export interface TestOrchestrator {
   orchestrator: Orchestrator;
+  /** An execution as it was committed. */
+  view(executionId: string): Promise<ExecutionView | undefined>;
   store: MemoryStore;
   faults: unknown[];
   payloads: Map<string, string>;
@@ -20,7 +23,10 @@ export interface Advancing {
 }
 
 /** Builds one, with the system's clock unless told otherwise. */
-export function setupAdvance(more: Partial<OrchestratorDeps> = {}, store = createMemoryStore(Date.now)): Advancing {
+export function openOrchestrator(
+  more: Partial<OrchestratorDeps> = {},
+  store = createMemoryStore(Date.now),
+): TestOrchestrator {
   const entries = new Map<string, { path: string; version: number; content: string }>();
   const faults: unknown[] = [];
   const payloads = new Map<string, string>();
@@ -51,8 +57,10 @@ export function setupAdvance(more: Partial<OrchestratorDeps> = {}, store = creat
     ...more,
   };
   const orchestrator = createOrchestrator(deps);
+  const reader = createExecutionReader({ store, programs: deps.programs, now: Date.now });
   return {
     orchestrator,
+    view: (executionId) => reader.read(executionId, store.executions.get(executionId)?.lastEventId ?? 0),
     store,
     faults,
     payloads,

@@ -1,0 +1,59 @@
+import type { ExecutionState } from "../../engine/state/state.ts";
+import { coalesce } from "../../platform/concurrency/coalesce.ts";
+import type { ExecutionStore } from "../../ports/execution-store.ts";
+import { type FoldedExecution, foldStored, foldUpTo } from "../orchestration/memory/load-execution.ts";
+import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
+
+/** An execution as it was committed. Use it at once: a later read of the same execution moves its state on. */
+export interface ExecutionView {
+  state: ExecutionState;
+  source: CommandProgram;
+  /** The newest event that is in the state. */
+  lastEventId: number;
+}
+
+/** Reads executions from the database. It shares no memory with what advances them, and never waits for it. */
+export interface ExecutionReader {
+  /**
+   * The execution up to its event `lastEventId`, which its row names, or further; undefined when it is gone. Rejects with the
+   * database's error.
+   */
+  read(executionId: string, lastEventId: number): Promise<ExecutionView | undefined>;
+  /** The compiled playbook of a catalog entry. */
+  program(catalogId: string): Promise<CommandProgram>;
+  /** Forgets what was not read lately. */
+  sweep(): void;
+}
+
+/** Folded executions that are kept: a page that follows one reads only what was added since. */
+const KEPT_MAX = 32;
+/** Pages read an execution that they follow at least every few seconds. */
+const KEPT_MS = 10_000;
+
+/** A reader over a store. `programs` must not take away what the advancing of executions has compiled. */
+export function createExecutionReader(deps: {
+  store: Pick<ExecutionStore, "find" | "eventsAfter">;
+  programs(catalogId: string): Promise<CommandProgram>;
+  /** Milliseconds since 1970. */
+  now(): number;
+}): ExecutionReader {
+  const { store, programs, now } = deps;
+  const kept = new Map<string, { folded: FoldedExecution; usedAt: number }>();
+  const sweep = () => {
+    const before = now() - KEPT_MS;
+    for (const [id, { usedAt }] of kept) if (kept.size > KEPT_MAX || usedAt <= before) kept.delete(id);
+  };
+  // One at a time for each execution: folding moves its state on.
+  const read = coalesce<number, ExecutionView | undefined>(async (executionId, lastEventIds) => {
+    const known = kept.get(executionId)?.folded;
+    // Kept again when it is folded as a whole, as the one used last.
+    kept.delete(executionId);
+    const folded = known ?? (await foldStored(store, executionId));
+    if (folded === undefined) return undefined;
+    await foldUpTo(store, executionId, folded, Math.max(...lastEventIds));
+    kept.set(executionId, { folded, usedAt: now() });
+    sweep();
+    return { state: folded.state, source: await programs(folded.catalogId), lastEventId: folded.lastEventId };
+  });
+  return { read, program: programs, sweep };
+}
