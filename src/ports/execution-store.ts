@@ -44,6 +44,8 @@ export interface ExecutionStore {
   commandBodies(commandIds: readonly string[]): Promise<Command[]>;
   /** Batches that were accepted and not processed, by a process that is gone or slow: not touched for `idleMs`. */
   unprocessedBatches(idleMs: number, limit: number): Promise<AcceptedBatch[]>;
+  /** The execution of each of these commands; unknown ones are left out. */
+  executionsOf(commandIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** The batch that a caller sent under this key. */
   findBatch(caller: string, idempotencyKey: string): Promise<KnownBatch | undefined>;
   /** The execution that a caller started under this key. */

@@ -60,7 +60,7 @@ import { healthRoutes } from "./system/health.ts";
 import { metricsRoutes } from "./system/metrics.ts";
 import { openApiRoutes } from "./system/openapi.ts";
 import { commandRoutes } from "./workers/commands.ts";
-import { type EventRouteDeps, eventRoutes } from "./workers/events.ts";
+import { eventRoutes } from "./workers/events.ts";
 import { workerRoutes } from "./workers/workers.ts";
 
 /** How much callers may send. */
@@ -77,7 +77,7 @@ export interface AppLimits {
 export interface AppDeps {
   catalog: Catalog;
   executions: Executions;
-  orchestrator: Pick<Orchestrator, "claim">;
+  orchestrator: Pick<Orchestrator, "claim" | "report">;
   workers: Workers;
   batches: Batches;
   agentTools: AgentTools;
@@ -103,8 +103,6 @@ export interface AppDeps {
   users: Users;
   loginSessions: LoginSessions;
   roles: Roles;
-  /** Takes what workers report. */
-  report: EventRouteDeps["report"];
   limits: AppLimits;
   logger: Logger;
   metrics: Metrics;

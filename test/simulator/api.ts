@@ -87,7 +87,7 @@ async function report({ orchestrator, process, acknowledged }: ApiParts, call: S
     caller: worker,
     idempotencyKey: call.idempotencyKey ?? null,
     bodySha256: sha256(call.body ?? ""),
-    events: events.map(({ executionId = "", event }) => ({ executionId, event })),
+    events,
     ...(wanted !== undefined && { claim: wanted }),
   });
   acknowledged(outcome);

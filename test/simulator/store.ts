@@ -33,6 +33,7 @@ export function disturbedStore(store: ExecutionStore, process: Process, world: W
     returnedCommands: (limit) => send(() => store.returnedCommands(limit)),
     commandBodies: (ids) => send(() => store.commandBodies(ids)),
     unprocessedBatches: (idleMs, limit) => send(() => store.unprocessedBatches(idleMs, limit)),
+    executionsOf: (commandIds) => send(() => store.executionsOf(commandIds)),
     findBatch: (caller, key) => send(() => store.findBatch(caller, key)),
     findStart: (caller, key) => send(() => store.findStart(caller, key)),
     overdueExecutions: (limit) => send(() => store.overdueExecutions(limit)),

@@ -1,5 +1,6 @@
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
-import type { BATCH_STATES } from "../tables/batch.ts";
+import { batch } from "../tables/batch.ts";
 
 /** A batch that was accepted and is not processed. */
 export interface OpenBatch {
@@ -49,39 +50,40 @@ export async function takeOpenBatches({ sql }: Database, takeover: Takeover): Pr
     .sort((left, right) => Number(left.requestId) - Number(right.requestId));
 }
 
+const COLUMNS = columnsOf(batch, [
+  "requestId",
+  "caller",
+  "bodySha256",
+  "state",
+  "code",
+  "message",
+  "executionIds",
+  "eventIds",
+  "commandsGenerated",
+  "createdAt",
+  "updatedAt",
+]);
+
 /** A batch as its sender may ask for it. */
-export interface BatchRow extends OpenBatch {
-  caller: string;
-  bodySha256: string;
-  state: (typeof BATCH_STATES)[number];
-  code: string | null;
-  message: string | null;
-  commandsGenerated: number;
-  createdAt: Date;
-  updatedAt: Date;
+export interface BatchRow extends Omit<RowOf<typeof COLUMNS>, "eventIds"> {
+  eventIds: number[];
 }
 
 /** The batch with this id, or undefined. */
 export async function findBatch({ sql }: Database, requestId: string): Promise<BatchRow | undefined> {
-  const [row] = await sql<Read[]>`select ${columns(sql)} from flow.batch where request_id = ${requestId}`;
+  const [row] = await sql<
+    RowOf<typeof COLUMNS>[]
+  >`select ${COLUMNS(sql)} from flow.batch where request_id = ${requestId}`;
   return row && batchRow(row);
 }
 
 /** The batch that a caller sent under this idempotency key, or undefined. */
 export async function findBatchByKey({ sql }: Database, caller: string, key: string): Promise<BatchRow | undefined> {
-  const [row] = await sql<Read[]>`
-    select ${columns(sql)} from flow.batch where caller = ${caller} and idempotency_key = ${key}`;
+  const [row] = await sql<RowOf<typeof COLUMNS>[]>`
+    select ${COLUMNS(sql)} from flow.batch where caller = ${caller} and idempotency_key = ${key}`;
   return row && batchRow(row);
 }
 
-type Read = Omit<BatchRow, "eventIds"> & { eventIds: string[] };
-
-function columns(sql: Database["sql"]) {
-  return sql`request_id as "requestId", caller, body_sha256 as "bodySha256", state, code, message,
-    execution_ids as "executionIds", event_ids as "eventIds", commands_generated as "commandsGenerated",
-    created_at as "createdAt", updated_at as "updatedAt"`;
-}
-
-function batchRow(row: Read): BatchRow {
+function batchRow(row: RowOf<typeof COLUMNS>): BatchRow {
   return { ...row, eventIds: row.eventIds.map(Number) };
 }

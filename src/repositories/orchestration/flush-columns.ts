@@ -1,111 +1,30 @@
-/**
- * What a flush writes, by table and column, with the type of each. Names are those of the tables; `lease_ms` counts from the
- * database's now, `deadline_ms` and `started_ms` from 1970.
+import { getTableColumns } from "drizzle-orm";
+import type { PgTable } from "drizzle-orm/pg-core";
+import type {
+  BatchChange,
+  CommandChange,
+  ExecutionChange,
+  ExecutionStart,
+  Flush,
+  IssuedCommand,
+  Snapshot,
+} from "../../ports/execution-store.ts";
+import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { documents, numbers, texts } from "../database/bulk-columns.ts";
+import { batch } from "../tables/batch.ts";
+import { event, executionSnapshot } from "../tables/event.ts";
+import { command, execution } from "../tables/execution.ts";
+
+/*
+ * What a flush writes, by table and column. Names and types are those of the tables, so a column that is renamed there is renamed
+ * here, and one whose field is renamed does not compile. Each column says how its values are read from the rows of a flush.
  */
-export const FLUSH_COLUMNS = {
-  /** Executions that go on. */
-  executions: {
-    execution_id: "bigint",
-    expected_event_id: "bigint",
-    last_event_id: "bigint",
-    status: "text",
-    progress: "smallint",
-    result: "json",
-    error: "json",
-  },
-  /** Executions that begin. */
-  starts: {
-    execution_id: "bigint",
-    catalog_id: "bigint",
-    path: "text",
-    version: "int",
-    status: "text",
-    progress: "smallint",
-    last_event_id: "bigint",
-    parent_execution_id: "bigint",
-    parent_step: "text",
-    root_execution_id: "bigint",
-    started_by: "bigint",
-    result: "json",
-    error: "json",
-    started_ms: "float8",
-    deadline_ms: "float8",
-    caller: "text",
-    idempotency_key: "text",
-    body_sha256: "text",
-  },
-  events: {
-    event_id: "bigint",
-    execution_id: "bigint",
-    catalog_id: "bigint",
-    event_type: "text",
-    node_id: "text",
-    node_name: "text",
-    node_type: "text",
-    status: "text",
-    created_at: "timestamptz",
-    parent_event_id: "bigint",
-    parent_execution_id: "bigint",
-    command_id: "bigint",
-    worker: "text",
-    attempt: "int",
-    iteration: "bigint",
-    page: "bigint",
-    step_run_id: "text",
-    task_run_id: "text",
-    duration_ms: "float8",
-    result: "json",
-    error: "json",
-    meta: "json",
-  },
-  /** Commands that begin. */
-  issued: {
-    command_id: "bigint",
-    execution_id: "bigint",
-    catalog_id: "bigint",
-    step: "text",
-    status: "text",
-    attempt: "int",
-    kinds: "text[]",
-    labels: "jsonb",
-    body: "json",
-    worker: "text",
-    lease_ms: "float8",
-  },
-  /** Commands of earlier changes. */
-  commands: {
-    command_id: "bigint",
-    execution_id: "bigint",
-    status: "text",
-    attempt: "int",
-    worker: "text",
-    lease_ms: "float8",
-  },
-  snapshots: { execution_id: "bigint", event_id: "bigint", format: "smallint", state: "document" },
-  /** Batches that begin. */
-  accepted: {
-    request_id: "bigint",
-    caller: "text",
-    idempotency_key: "text",
-    body_sha256: "text",
-    state: "text",
-    code: "text",
-    message: "text",
-    execution_ids: "bigint[]",
-    event_ids: "bigint[]",
-    commands_generated: "int",
-  },
-  /** Batches that were accepted before. */
-  batches: { request_id: "bigint", state: "text", code: "text", message: "text", commands_generated: "int" },
-  /** Which batch needs which executions: one row each. */
-  needs: { request_id: "bigint", execution_id: "bigint" },
-} as const satisfies Record<string, Record<string, ColumnType>>;
 
 /**
- * How a column travels (`column-text.ts`): as an array of its type (`numbers`, `texts`); a JSON type as `documents`, one that
- * stays text as `document`; an array as the texts of arrays.
+ * How a column is sent (`bulk-columns.ts`): as an array of its type (`numbers`, `texts`); JSON as `documents`, also where it stays
+ * text (`document`); an array as the texts of arrays.
  */
-type ColumnType =
+type SentAs =
   | "bigint"
   | "int"
   | "smallint"
@@ -115,37 +34,306 @@ type ColumnType =
   | "json"
   | "jsonb"
   | "document"
-  | "text[]"
-  | "bigint[]";
+  | `${"text" | "bigint"}[]`;
 
-/** One text per column: as many rows in each of a table's columns. */
-export type FlushColumns = {
-  readonly [T in FlushTable]: Readonly<Record<keyof (typeof FLUSH_COLUMNS)[T], string>>;
+/** A column, and the text that sends it for all rows. */
+interface FlushColumn<R> {
+  name: string;
+  type: SentAs;
+  send(rows: readonly R[]): string;
+}
+
+/** What a value of a table's column may be read from. */
+type Source<V> = V extends readonly unknown[]
+  ? readonly (string | number)[]
+  : V extends Date | object
+    ? unknown
+    : V extends string
+      ? string | number
+      : V;
+type Getters<T extends PgTable, R> = {
+  readonly [K in keyof T["$inferSelect"]]?: (row: R) => Source<T["$inferSelect"][K]> | null | undefined;
 };
 
-/** A table of {@link FLUSH_COLUMNS}. */
-export type FlushTable = keyof typeof FLUSH_COLUMNS;
+/** Columns of a table, each with where its values come from. */
+function columns<T extends PgTable, R>(table: T, getters: Getters<T, R>): FlushColumn<R>[] {
+  const known = getTableColumns(table);
+  return Object.entries<((row: R) => unknown) | undefined>(getters).flatMap(([field, get]) => {
+    const found = known[field];
+    return found === undefined || get === undefined ? [] : column(found.name, sentAs(found.getSQLType()), get);
+  });
+}
+
+/** A column that no table has. */
+function column<R>(name: string, type: SentAs, get: (row: R) => unknown): FlushColumn<R> {
+  return { name, type, send: sender(type, get) };
+}
+
+function sender<R>(type: SentAs, get: (row: R) => unknown): FlushColumn<R>["send"] {
+  switch (type) {
+    case "json":
+    case "jsonb":
+      return (rows) =>
+        documents(rows, (row) => {
+          const value = get(row);
+          return value === undefined ? undefined : JSON.stringify(value);
+        });
+    case "document":
+      return (rows) => documents(rows, get as (row: R) => string);
+    case "text[]":
+      // Quoted twice, and cast in the statement.
+      return (rows) => texts(rows, (row) => texts(get(row) as readonly string[], (text) => text));
+    case "bigint[]":
+      return (rows) => texts(rows, (row) => numbers(get(row) as readonly string[], (number) => number));
+    case "text":
+    case "timestamptz":
+      return (rows) => texts(rows, get as (row: R) => string | null | undefined);
+    default:
+      return (rows) => numbers(rows, get as (row: R) => number | string | null | undefined);
+  }
+}
+
+/** The type of the parameter for a column's SQL type. */
+function sentAs(type: string): SentAs {
+  if (type.startsWith("timestamp")) return "timestamptz";
+  if (type.startsWith("text COLLATE")) return "text";
+  const short: Record<string, SentAs> = { integer: "int", "double precision": "float8" };
+  return short[type] ?? (type as SentAs);
+}
+
+/** The rows of a flush that go to one table, with their columns. */
+interface FlushPart {
+  /** In the order of {@link FlushPart.columns}; undefined where the flush has no rows. */
+  send(flush: Flush): string[] | undefined;
+  columns: readonly Pick<FlushColumn<never>, "name" | "type">[];
+}
+
+function part<R>(rowsOf: (flush: Flush) => readonly R[], parts: readonly FlushColumn<R>[]): FlushPart {
+  return {
+    columns: parts,
+    send(flush) {
+      const rows = rowsOf(flush);
+      return rows.length === 0 ? undefined : parts.map(({ send }) => send(rows));
+    },
+  };
+}
+
+type OfExecution<R> = { executionId: string; row: R };
+type Start = ExecutionChange & { start: ExecutionStart };
+type Need = { requestId: string; executionId: string };
+type StoredSnapshot = Snapshot & { executionId: string };
+type Accepted = BatchChange & { accept: NonNullable<BatchChange["accept"]> };
+const isStart = (change: ExecutionChange): change is Start => change.start !== undefined;
+const isAccepted = (change: BatchChange): change is Accepted => change.accept !== undefined;
+
+/**
+ * The tables of a flush. Beside their columns: `expected_event_id` is compared with the row's, `lease_ms` counts from the
+ * database's now, `started_ms` and `deadline_ms` from 1970.
+ */
+const FLUSH = {
+  /**
+   * Executions that go on. Rows are locked in this order: servers that write the same executions wait for each other, and do not
+   * deadlock.
+   */
+  executions: part(
+    ({ executions }) =>
+      executions
+        .filter((change) => change.start === undefined)
+        .sort((left, right) => Number(left.executionId) - Number(right.executionId)),
+    [
+      column("expected_event_id", "bigint", (row: ExecutionChange) => row.expectedEventId),
+      ...columns<typeof execution, ExecutionChange>(execution, {
+        executionId: (row) => row.executionId,
+        lastEventId: (row) => row.lastEventId,
+        status: (row) => row.status,
+        progress: (row) => row.progress,
+        result: (row) => row.result,
+        error: (row) => row.error,
+      }),
+    ],
+  ),
+  /** Executions that begin. */
+  starts: part(
+    ({ executions }) => executions.filter(isStart),
+    [
+      ...columns<typeof execution, Start>(execution, {
+        executionId: (row) => row.executionId,
+        catalogId: (row) => row.start.catalogId,
+        path: (row) => row.start.path,
+        version: (row) => row.start.version,
+        status: (row) => row.status,
+        progress: (row) => row.progress,
+        lastEventId: (row) => row.lastEventId,
+        parentExecutionId: (row) => row.start.parentExecutionId,
+        parentStep: (row) => row.start.parentStep,
+        rootExecutionId: (row) => row.start.rootExecutionId,
+        startedBy: (row) => row.start.startedBy,
+        result: (row) => row.result,
+        error: (row) => row.error,
+        caller: (row) => row.start.idempotency?.caller,
+        idempotencyKey: (row) => row.start.idempotency?.key,
+        bodySha256: (row) => row.start.idempotency?.bodySha256,
+      }),
+      column("started_ms", "float8", (row: Start) => row.start.startedAt),
+      column("deadline_ms", "float8", (row: Start) => row.start.deadlineAt),
+    ],
+  ),
+  /** All columns of the log: one that is added there must be here too. */
+  events: part(
+    ({ executions }) => executions.flatMap((change) => change.events),
+    columns<typeof event, EventRecord>(event, {
+      eventId: (row) => row.event_id,
+      executionId: (row) => row.execution_id,
+      catalogId: (row) => row.catalog_id,
+      eventType: (row) => row.event_type,
+      nodeId: (row) => row.node_id,
+      nodeName: (row) => row.node_name,
+      nodeType: (row) => row.node_type,
+      status: (row) => row.status,
+      createdAt: (row) => row.created_at,
+      parentEventId: (row) => row["parent_event_id"] as number | undefined,
+      parentExecutionId: (row) => row["parent_execution_id"] as string | undefined,
+      commandId: (row) => row["command_id"] as string | undefined,
+      worker: (row) => row["worker"] as string | undefined,
+      attempt: (row) => row["attempt"] as number | undefined,
+      iteration: (row) => row["iteration"] as number | undefined,
+      page: (row) => row["page"] as number | undefined,
+      stepRunId: (row) => row["step_run_id"] as string | undefined,
+      taskRunId: (row) => row["task_run_id"] as string | undefined,
+      durationMs: (row) => row["duration_ms"] as number | undefined,
+      result: (row) => row["result"],
+      error: (row) => row["error"],
+      meta: (row) => row["meta"],
+    } satisfies Required<Getters<typeof event, EventRecord>>),
+  ),
+  /** Commands that begin. */
+  issued: part(
+    ({ executions }) => executions.flatMap(({ executionId, issued }) => issued.map((row) => ({ executionId, row }))),
+    [
+      ...columns<typeof command, OfExecution<IssuedCommand>>(command, {
+        commandId: ({ row }) => row.commandId,
+        executionId: ({ executionId }) => executionId,
+        catalogId: ({ row }) => row.catalogId,
+        step: ({ row }) => row.step,
+        status: ({ row }) => row.status,
+        attempt: ({ row }) => row.attempt,
+        kinds: ({ row }) => row.kinds,
+        labels: ({ row }) => row.labels ?? undefined,
+        body: ({ row }) => row.body,
+        worker: ({ row }) => row.worker,
+      }),
+      column("lease_ms", "float8", ({ row }: OfExecution<IssuedCommand>) => row.leaseMs),
+    ],
+  ),
+  /** Commands of earlier changes. */
+  commands: part(
+    ({ executions }) =>
+      executions.flatMap(({ executionId, commands }) => commands.map((row) => ({ executionId, row }))),
+    [
+      ...columns<typeof command, OfExecution<CommandChange>>(command, {
+        commandId: ({ row }) => row.commandId,
+        executionId: ({ executionId }) => executionId,
+        status: ({ row }) => row.status,
+        attempt: ({ row }) => row.attempt,
+        worker: ({ row }) => row.worker,
+      }),
+      column("lease_ms", "float8", ({ row }: OfExecution<CommandChange>) => row.leaseMs),
+    ],
+  ),
+  snapshots: part(
+    ({ executions }) =>
+      executions.flatMap(({ executionId, snapshot }) => (snapshot === undefined ? [] : [{ executionId, ...snapshot }])),
+    [
+      ...columns<typeof executionSnapshot, StoredSnapshot>(executionSnapshot, {
+        executionId: (row) => row.executionId,
+        eventId: (row) => row.eventId,
+        format: (row) => row.format,
+      }),
+      // JSON, which nothing in it needs quotes for.
+      column(executionSnapshot.state.name, "document", (row: StoredSnapshot) => row.state),
+    ],
+  ),
+  /** Batches that begin. */
+  accepted: part(
+    ({ batches }) => batches.filter(isAccepted),
+    columns<typeof batch, Accepted>(batch, {
+      requestId: (row) => row.requestId,
+      caller: (row) => row.accept.caller,
+      idempotencyKey: (row) => row.accept.idempotencyKey,
+      bodySha256: (row) => row.accept.bodySha256,
+      state: (row) => row.state,
+      code: (row) => row.code,
+      message: (row) => row.message,
+      executionIds: (row) => row.accept.executionIds,
+      eventIds: (row) => row.accept.eventIds,
+      commandsGenerated: (row) => row.commandsGenerated,
+    }),
+  ),
+  /** Batches that were accepted before. */
+  batches: part(
+    ({ batches }) => batches.filter((change) => change.accept === undefined),
+    columns<typeof batch, BatchChange>(batch, {
+      requestId: (row) => row.requestId,
+      state: (row) => row.state,
+      code: (row) => row.code,
+      message: (row) => row.message,
+      commandsGenerated: (row) => row.commandsGenerated,
+    }),
+  ),
+  /** Which batch needs which executions: one row each. An execution without a change cannot fail. */
+  needs: part(
+    ({ executions, batches }) => {
+      const changed = new Set(executions.map(({ executionId }) => executionId));
+      return batches.flatMap(({ requestId, executionIds }) =>
+        executionIds.filter((id) => changed.has(id)).map((executionId) => ({ requestId, executionId })),
+      );
+    },
+    [
+      column("request_id", "bigint", ({ requestId }: Need) => requestId),
+      column("execution_id", "bigint", ({ executionId }: Need) => executionId),
+    ],
+  ),
+} satisfies Record<string, FlushPart>;
+
+/** A table of a flush: one of the parts of its statement. */
+export type FlushTable = keyof typeof FLUSH;
+
+const TABLES = Object.entries<FlushPart>(FLUSH) as [FlushTable, FlushPart][];
 
 /**
  * Columns of events that most flushes do not need: left out together where all of them are empty, because every column costs
  * PostgreSQL time, be it empty or not.
  */
-const RARE: ReadonlySet<string> = new Set(["parent_execution_id", "iteration", "page", "error"]);
+const RARE: ReadonlySet<string> = new Set([
+  event.parentExecutionId.name,
+  event.iteration.name,
+  event.page.name,
+  event.error.name,
+]);
+const isRare = (table: FlushTable, { name }: { name: string }) => table === "events" && RARE.has(name);
 
-/** Which part of {@link FLUSH_COLUMNS} a flush uses. */
+/** Which tables a flush has rows for, and whether its events have any of the rare columns. */
 export interface FlushShape {
   tables: ReadonlySet<FlushTable>;
-  /** Whether events have any of the rare columns. */
   rare: boolean;
 }
 
-/** The shape of these columns: the tables that have rows. A table without rows has nothing but empty columns. */
-export function shapeOf(columns: FlushColumns): FlushShape {
-  const hasRows = (table: FlushTable) => Object.values(columns[table]).some((text) => text !== "" && text !== "{}");
-  const tables = (Object.keys(FLUSH_COLUMNS) as FlushTable[]).filter(hasRows);
-  const events = columns.events as Record<string, string>;
-  const rare = [...RARE].some((column) => events[column] !== "" && events[column] !== "{}");
-  return { tables: new Set(tables), rare };
+/** The shape of a flush, and its columns in the order of the parameters of that shape. */
+export function flushColumns(flush: Flush): { shape: FlushShape; parameters: string[] } {
+  const sent = TABLES.flatMap(([table, { columns: known, send }]) => {
+    const found = send(flush);
+    return found === undefined ? [] : [{ table, known, found }];
+  });
+  const events = sent.find(({ table }) => table === "events");
+  const rare = events?.known.some((found, index) => RARE.has(found.name) && hasValues(events.found[index])) ?? false;
+  const parameters = sent.flatMap(({ table, known, found }) =>
+    rare || table !== "events" ? found : found.filter((_, index) => !RARE.has(known[index]?.name ?? "")),
+  );
+  return { shape: { tables: new Set(sent.map(({ table }) => table)), rare }, parameters };
+}
+
+function hasValues(text: string | undefined): boolean {
+  return text !== undefined && text !== "" && text !== "{}";
 }
 
 /** Where the parameters of a shape stand, and what reads them. */
@@ -154,29 +342,26 @@ export interface FlushPlaces {
   rowsOf(table: FlushTable): string;
   /** Names of the columns of a table, in the order of {@link rowsOf}. */
   namesOf(table: FlushTable): string[];
-  /** The columns in the order of the statement's parameters. */
-  parameters(columns: FlushColumns): string[];
 }
 
 /** Places for a shape: columns that it leaves out have none. */
 export function flushPlaces({ tables, rare }: FlushShape): FlushPlaces {
-  const places = Object.entries(FLUSH_COLUMNS).flatMap(([table, columns]) =>
-    Object.keys(columns)
-      .filter((column) => tables.has(table as FlushTable) && (rare || table !== "events" || !RARE.has(column)))
-      .map((column) => [table as FlushTable, column] as const),
+  let count = 0;
+  const places = TABLES.filter(([table]) => tables.has(table)).flatMap(([table, { columns: known }]) =>
+    known
+      .filter((found) => rare || !isRare(table, found))
+      .map(({ name, type }) => {
+        count += 1;
+        return { table, name, type, parameter: `$${count}` };
+      }),
   );
-  const namesOf = (table: FlushTable) => places.filter(([owner]) => owner === table).map(([, column]) => column);
+  const of = (wanted: FlushTable) => places.filter(({ table }) => table === wanted);
   return {
-    namesOf,
-    rowsOf(table) {
-      const types: Record<string, ColumnType> = FLUSH_COLUMNS[table];
-      const columns = namesOf(table).map((column) => {
-        const place = places.findIndex((entry) => entry[0] === table && entry[1] === column) + 1;
-        return `${unnest(types[column] ?? "text", `$${place}`)} as ${column}`;
-      });
-      return `(select ${columns.join(", ")})`;
-    },
-    parameters: (columns) => places.map(([table, column]) => (columns[table] as Record<string, string>)[column] ?? ""),
+    namesOf: (table) => of(table).map(({ name }) => name),
+    rowsOf: (table) =>
+      `(select ${of(table)
+        .map(({ name, type, parameter }) => `${unnest(type, parameter)} as ${name}`)
+        .join(", ")})`,
   };
 }
 
@@ -184,9 +369,9 @@ export function flushPlaces({ tables, rare }: FlushShape): FlushPlaces {
  * Set-returning functions side by side in a select list run in step, and the shorter ones are filled up with NULL. The same
  * with `from unnest(a, b, …)` would first write every column to a store of its own: a tenth slower for the whole flush.
  */
-function unnest(type: ColumnType, parameter: string): string {
-  const documents = `unnest(string_to_array(${parameter}::text, E'\\x1e', ''))`;
-  if (type === "document") return documents;
-  if (type === "json" || type === "jsonb") return `${documents}::${type}`;
+function unnest(type: SentAs, parameter: string): string {
+  const parts = `unnest(string_to_array(${parameter}::text, E'\\x1e', ''))`;
+  if (type === "document") return parts;
+  if (type === "json" || type === "jsonb") return `${parts}::${type}`;
   return type.endsWith("[]") ? `unnest(${parameter}::text[])::${type}` : `unnest(${parameter}::${type}[])`;
 }

@@ -1,5 +1,6 @@
+import type { Flush } from "../../ports/execution-store.ts";
 import type { Database } from "../database/database.ts";
-import { type FlushColumns, type FlushPlaces, type FlushTable, flushPlaces, shapeOf } from "./flush-columns.ts";
+import { type FlushPlaces, type FlushShape, type FlushTable, flushColumns, flushPlaces } from "./flush-columns.ts";
 
 /** What became of a flush: the executions that it wrote, and the database's clock, milliseconds since 1970. */
 export interface Flushed {
@@ -16,7 +17,7 @@ export interface Flushed {
  * Locks: the rows of executions that exist, to the end of the statement. Who waits for one compares again with what the other
  * has written (READ COMMITTED), and so of two flushes that were decided on the same event one writes. Commands and batches
  * are written by whoever holds their execution. Rows are locked in the order of the input, where the plan goes by key
- * (`DatabaseOptions.byKey`): give them in the order of their ids. Otherwise two flushes that share executions may deadlock, and
+ * (`DatabaseOptions.byKey`): that of their ids. Otherwise two flushes that share executions may deadlock, and
  * one of them is refused as a whole (40P01, `isRetryable`).
  *
  * Every parameter is a column of all rows, so that the text is the same for any number of rows and stays prepared. What a
@@ -25,11 +26,9 @@ export interface Flushed {
  *
  * Rejects, and writes nothing, with 23505 (`execution_for_idempotency`, `batch_for_idempotency`) for a key that was used.
  */
-export async function flushChanges({ sql }: Database, columns: FlushColumns): Promise<Flushed> {
-  const { text, places } = statementFor(columns);
-  const [row] = await sql.unsafe<{ moved: string[]; at: string }[]>(text, places.parameters(columns), {
-    prepare: true,
-  });
+export async function flushChanges({ sql }: Database, flush: Flush): Promise<Flushed> {
+  const { shape, parameters } = flushColumns(flush);
+  const [row] = await sql.unsafe<{ moved: string[]; at: string }[]>(statementFor(shape), parameters, { prepare: true });
   if (row === undefined) throw new Error("a flush returned no row");
   return { moved: row.moved, at: Number(row.at) };
 }
@@ -43,18 +42,13 @@ const COMPLETE = "(t.request_id in (select request_id from incomplete)) is not t
 const isFinal = (status: string) => `${status} in ('COMPLETED', 'FAILED', 'CANCELLED')`;
 const LEASE_END = "now() + t.lease_ms * interval '1 millisecond'";
 
-const STATEMENTS = new Map<string, { text: string; places: FlushPlaces }>();
+const STATEMENTS = new Map<string, string>();
 
-function statementFor(columns: FlushColumns): { text: string; places: FlushPlaces } {
-  const shape = shapeOf(columns);
+function statementFor(shape: FlushShape): string {
   const key = [...shape.tables, shape.rare].join();
-  let statement = STATEMENTS.get(key);
-  if (statement === undefined) {
-    const places = flushPlaces(shape);
-    statement = { text: flushText(shape.tables, places), places };
-    STATEMENTS.set(key, statement);
-  }
-  return statement;
+  const text = STATEMENTS.get(key) ?? flushText(shape.tables, flushPlaces(shape));
+  STATEMENTS.set(key, text);
+  return text;
 }
 
 function flushText(tables: ReadonlySet<FlushTable>, places: FlushPlaces): string {

@@ -1,17 +1,24 @@
+import { getTableColumns } from "drizzle-orm";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
+import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database, Transaction } from "../database/database.ts";
-import type { EXECUTION_STATUSES } from "../tables/execution.ts";
+import { event } from "../tables/event.ts";
+import { execution } from "../tables/execution.ts";
+
+const COLUMNS = columnsOf(execution, [
+  "executionId",
+  "catalogId",
+  "path",
+  "version",
+  "status",
+  "lastEventId",
+  "parentExecutionId",
+  "rootExecutionId",
+]);
 
 /** An execution's row, and its newest snapshot. */
-export interface LoadedExecution {
-  executionId: string;
-  catalogId: string;
-  path: string;
-  version: number;
-  status: (typeof EXECUTION_STATUSES)[number];
+export interface LoadedExecution extends Omit<RowOf<typeof COLUMNS>, "lastEventId"> {
   lastEventId: number;
-  parentExecutionId: string | null;
-  rootExecutionId: string;
   snapshot: { eventId: number; format: number; state: string } | null;
 }
 
@@ -24,16 +31,13 @@ export interface StartedExecution {
 
 /** The row with this id and its snapshot, as they are at one moment; undefined when there is none. */
 export async function loadExecution({ sql }: Database, executionId: string): Promise<LoadedExecution | undefined> {
-  type Row = Omit<LoadedExecution, "lastEventId" | "snapshot"> & {
-    lastEventId: string;
+  type Row = RowOf<typeof COLUMNS> & {
     eventId: string | null;
     format: number | null;
     state: string | null;
   };
   const [row] = await sql<Row[]>`
-    select e.execution_id as "executionId", e.catalog_id as "catalogId", e.path, e.version, e.status,
-      e.last_event_id as "lastEventId", e.parent_execution_id as "parentExecutionId",
-      e.root_execution_id as "rootExecutionId", s.event_id as "eventId", s.format, s.state
+    select ${COLUMNS(sql, "e")}, s.event_id as "eventId", s.format, s.state
     from flow.execution e left join flow.execution_snapshot s using (execution_id)
     where e.execution_id = ${executionId}`;
   if (row === undefined) return undefined;
@@ -52,15 +56,18 @@ export async function loadEvents(
 ): Promise<EventRecord[]> {
   // No event is older than its execution: partitions of earlier months are not looked into.
   const rows = await sql<EventRow[]>`
-    select event_id, execution_id, catalog_id, event_type, node_id, node_name, node_type, status, created_at,
-      parent_event_id, parent_execution_id, command_id, worker, attempt, iteration, page, step_run_id, task_run_id,
-      duration_ms, result, error, meta
+    select ${sql.unsafe(EVENT_COLUMNS)}
     from flow.event
     where execution_id = ${executionId} and event_id > greatest(${after}::bigint, ${executionId}::bigint)
     order by event_id
     limit ${limit}`;
   return rows.map(eventRecord);
 }
+
+/** All columns of the log: a record has them as its fields. */
+const EVENT_COLUMNS = Object.values(getTableColumns(event))
+  .map(({ name }) => name)
+  .join(", ");
 
 /** A row of the log as the driver gives it: 64-bit integers are text, JSON is parsed. */
 export type EventRow = Record<string, unknown> & { created_at: Date };
@@ -75,7 +82,7 @@ export function eventRecord(row: EventRow): EventRecord {
 }
 
 /** Columns of 64 bits that are no ids in the record: numbers below 2^53. */
-const NUMBERS = ["event_id", "parent_event_id", "iteration", "page"] as const;
+const NUMBERS = [event.eventId.name, event.parentEventId.name, event.iteration.name, event.page.name];
 
 /** The execution that a caller started under this idempotency key, or undefined. */
 export async function findStartByKey(

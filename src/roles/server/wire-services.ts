@@ -44,7 +44,6 @@ import type {
   OrchestratorDeps,
   OrchestratorObserver,
 } from "../../services/orchestration/orchestrator.ts";
-import { reportEvents } from "../../services/orchestration/resolve-report.ts";
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
 import { type CancelNotices, createCancelNotices } from "../../services/workers/cancel-notices.ts";
@@ -123,7 +122,6 @@ export interface Service {
   sealing: Sealing;
   rotate: ReturnType<typeof rotateSecrets>;
   runSql: ReturnType<typeof runSql>;
-  report: ReturnType<typeof reportEvents>;
 }
 
 /** Compiled playbooks kept for looking at executions, beside those that run. */
@@ -222,7 +220,6 @@ export function createService(deps: ServiceDeps): Service {
     }),
     agentChanges: createAgentChanges({ database }),
     batches: createBatches({ database, orchestrator, pollMs: config.batchStatusPollMs }),
-    report: reportEvents({ database, orchestrator }),
   };
 }
 

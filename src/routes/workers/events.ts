@@ -2,8 +2,7 @@ import type { Context } from "hono";
 import type { BatchAnswer, BatchStatus } from "../../schema/api/events.ts";
 import { EVENT_ROUTES } from "../../schema/routes/workers.ts";
 import type { Batches, BatchState } from "../../services/orchestration/batch-status.ts";
-import type { ReportOutcome } from "../../services/orchestration/orchestrator.ts";
-import type { ReportRequest } from "../../services/orchestration/resolve-report.ts";
+import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import { parseJson, readBody } from "../http/read-body.ts";
 import { serve } from "../http/serve.ts";
@@ -14,7 +13,7 @@ import { readBatch, readEvent } from "./event-batch.ts";
 
 /** What the routes of events need. */
 export interface EventRouteDeps {
-  report(request: ReportRequest): Promise<ReportOutcome>;
+  orchestrator: Pick<Orchestrator, "report">;
   batches: Batches;
   /** `FLOW_BATCH_EVENTS_MAX` and `FLOW_BATCH_BYTES_MAX`. */
   limits: { eventsMax: number; bytesMax: number };
@@ -22,14 +21,14 @@ export interface EventRouteDeps {
 }
 
 /** Events of workers (interface specification, Event batches). */
-export function eventRoutes({ report, batches, limits, stopping }: EventRouteDeps) {
+export function eventRoutes({ orchestrator, batches, limits, stopping }: EventRouteDeps) {
   return serve(EVENT_ROUTES, {
     batch: {
       readsBody: async ({ json }, c) => {
         const body = await readBody(c.req.raw, limits.bytesMax);
         const { worker, events, claim } = readBatch(parseJson(body), limits.eventsMax, Date.now(), body.length);
         const key = idempotencyKey(c);
-        const outcome = await report({
+        const outcome = await orchestrator.report({
           caller: worker,
           idempotencyKey: key,
           bodySha256: bodySha256(body),
@@ -53,7 +52,7 @@ export function eventRoutes({ report, batches, limits, stopping }: EventRouteDep
       readsBody: async ({ json }, c) => {
         const body = await readBody(c.req.raw, limits.bytesMax);
         const { worker, event } = readEvent(parseJson(body), Date.now(), body.length);
-        const { eventIds, commandsGenerated } = await report({
+        const { eventIds, commandsGenerated } = await orchestrator.report({
           caller: worker,
           idempotencyKey: idempotencyKey(c),
           bodySha256: bodySha256(body),

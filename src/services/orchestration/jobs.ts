@@ -1,9 +1,11 @@
 import { type Acceptance, accept } from "../../engine/state/accept.ts";
 import type { ExecutionStart } from "../../ports/execution-store.ts";
-import { FlowError } from "../../schema/words/errors.ts";
+import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
+import type { TaskError } from "../../schema/words/outcome.ts";
 import { unknownExecution } from "../errors.ts";
 import type { LiveExecution, UndecidedEvent } from "./memory/load-execution.ts";
+import type { OrchestratorParts } from "./parts.ts";
 import type { RoundLoop } from "./round-loop.ts";
 import { applyEvent, applyUndecided } from "./rounds/apply-event.ts";
 import type { Committed, Job, Round } from "./rounds/round.ts";
@@ -31,6 +33,26 @@ export async function inject(
   };
   await runJob(roundLoop, [executionId], (base) => injectJob(event, base, told));
   return verdict;
+}
+
+/**
+ * Ends an execution as failed because this program fails over what follows from `what`: nothing would ever follow from it.
+ * Never rejects: if that cannot be written either, it is observed as a fault.
+ */
+export async function failExecution(
+  { roundLoop, now, observer }: Pick<OrchestratorParts, "roundLoop" | "now" | "observer">,
+  executionId: string,
+  what: string,
+  cause: unknown,
+): Promise<void> {
+  const message = `The execution was ended: what follows from ${what} could not be worked out. ${messageOf(cause)}`;
+  const error: TaskError = { kind: "unknown", code: "INTERNAL", message, retryable: false };
+  const event: FlowEvent = { type: "workflow.failed", at: now(), error };
+  try {
+    await inject(roundLoop, executionId, event);
+  } catch (fault) {
+    observer.fault(fault, [executionId]);
+  }
 }
 
 /** What every job has in common; `settle` and `fail` are the two ends of a promise. */

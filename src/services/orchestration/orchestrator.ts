@@ -34,7 +34,12 @@ export interface StartInput {
   idempotency?: { caller: string; key: string; bodySha256: string };
 }
 
-/** A request's events, as a worker sent them. */
+/** A request's events, as a worker sent them. Events may leave out their execution: that of their command is meant. */
+export interface ReportRequest extends Omit<ReportInput, "events"> {
+  events: { executionId: string | undefined; event: ReportedEvent }[];
+}
+
+/** The events of a request, each with its execution. */
 export interface ReportInput {
   /** Whose idempotency keys these are: the name of the worker, or of the role. */
   caller: string;
@@ -70,9 +75,10 @@ export interface Orchestrator {
   start(input: StartInput): Promise<{ executionId: string; status: StoredStatus; duplicate: boolean }>;
   /**
    * Takes a batch of events. Throws `FlowError` CONFLICT with `detail.events` when one of them is not acceptable (nothing is
-   * written then), INVALID_INPUT for a key that was used with another body, queue_unavailable, ack_timeout, UNAVAILABLE.
+   * written then), INVALID_INPUT for a key that was used with another body, queue_unavailable, ack_timeout, and `enqueue_error`
+   * while the store is away: nobody knows then whether it was written, and the same request under its key tells.
    */
-  report(input: ReportInput): Promise<ReportOutcome>;
+  report(request: ReportRequest): Promise<ReportOutcome>;
   /** Folds one event from outside into an execution, such as its cancellation. Throws `FlowError` NOT_FOUND, UNAVAILABLE. */
   inject(executionId: string, event: FlowEvent): Promise<Acceptance>;
   /**

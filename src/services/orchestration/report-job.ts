@@ -16,6 +16,8 @@ export interface ReportJob extends Job {
   commandsGenerated: number;
   /** Was everything decided that follows, or only the events accepted? */
   processed: boolean;
+  /** A round has looked at it. */
+  hasBegun: boolean;
 }
 
 /** What a report is made of. */
@@ -31,9 +33,10 @@ export interface ReportParts {
   isAwaited?: boolean;
   now(): number;
   trace: BatchTrace;
-  settle(job: ReportJob, committed: Committed): void;
+  settle(committed: Committed): void;
   fail(error: unknown): void;
-  isAbandoned(): boolean;
+  /** Nobody waits for the answer any more. */
+  isGivenUp(): boolean;
 }
 
 /** An event of a batch, with its place in it. */
@@ -65,8 +68,12 @@ export function createReportJob(parts: ReportParts): ReportJob {
     // A part of an accepted batch that is written without the rest would be followed up by nobody if this server dies.
     processed: pendingClaim !== undefined || parts.isAwaited === true || executionIds.length > 1,
     ...(pendingClaim !== undefined && { pendingClaim }),
-    isAbandoned: parts.isAbandoned,
+    hasBegun: false,
+    isAbandoned: () => parts.isGivenUp() && !job.hasBegun,
     check(round) {
+      job.hasBegun = true;
+      // What an earlier try claimed was delivered, or taken back with that try.
+      if (pendingClaim !== undefined) pendingClaim.tentative = [];
       const refusals = judgeReport(rest, (id) => round.changes(id)?.live);
       if (refusals.length === 0) return;
       const told = refusals.map((refusal) => ({ ...refusal, index: rest[refusal.index]?.index ?? 0 }));
@@ -81,7 +88,7 @@ export function createReportJob(parts: ReportParts): ReportJob {
       job.commandsGenerated = entries.reduce((sum, { commands }) => sum + commands, 0);
       round.batch(batchRow(job, executionIds, parts));
     },
-    settle: (committed) => parts.settle(job, committed),
+    settle: parts.settle,
     fail: parts.fail,
     keepRest(moved) {
       rest = rest.filter(({ executionId }) => !moved.has(executionId));
@@ -152,7 +159,8 @@ function changesOf(round: Round, executionId: string): ChangeSet {
   return changes;
 }
 
-function refused(refusals: Refusal[], total: number): FlowError {
+/** The refusal of a batch of `total` events, of which these cannot be accepted. */
+export function refused(refusals: Refusal[], total: number): FlowError {
   const [first] = refusals;
   const what = `${refusals.length} of ${total} events cannot be accepted; nothing of the batch was written`;
   const why = `event ${first?.index} of command ${first?.command_id}: ${first === undefined ? "" : REASONS[first.reason]}`;

@@ -1,147 +1,218 @@
 import type { KnownBatch } from "../../ports/execution-store.ts";
+import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import { ERROR_STATUS, FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
-import { createFaultCount, failExecution } from "./fail-execution.ts";
-import { failBatchJob, jobBase, markerJob, processBatchJob } from "./jobs.ts";
+import { failBatchJob, failExecution, jobBase, markerJob, processBatchJob } from "./jobs.ts";
 import type { LiveExecution } from "./memory/load-execution.ts";
-import type { Orchestrator, ReportInput, ReportOutcome } from "./orchestrator.ts";
+import type { Orchestrator, ReportInput, ReportOutcome, ReportRequest } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
-import { createReportJob, type ReportJob } from "./report-job.ts";
+import { createReportJob, type ReportJob, refused } from "./report-job.ts";
 import type { Committed, Job, PendingClaim } from "./rounds/round.ts";
-import type { ClaimedCommand } from "./rounds/types.ts";
+import type { ClaimedCommand, ClaimInput } from "./rounds/types.ts";
 import { otherBody } from "./start.ts";
 
 /** A batch's `completed` marker waits this long for events of its execution to travel with, milliseconds. */
 const MARKER_MS = 500;
+/** Times that the server may fail over the report of a command's failure before it ends the execution. */
+const FAULTS_MAX = 3;
+/** Commands whose faults are counted. Beyond it counting begins again: the workers go on sending. */
+const COUNTED_MAX = 1_000;
 
-/** `Advance.report`. */
+/** {@link Orchestrator.report}. */
 export function createReport(parts: OrchestratorParts, offer: Orchestrator["offer"]): Orchestrator["report"] {
   /** Requests with a key that are not answered yet, so that one sent twice at once is written once. The store knows the others. */
   const inFlight = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
   const countFault = createFaultCount(parts);
-  const attempt = (input: ReportInput) =>
-    send(parts, input, offer).catch(async (error: unknown) => {
+  const attempt = async (request: ReportRequest) => {
+    const input = await withExecutions(parts, request);
+    return await send(parts, input, offer).catch(async (error: unknown) => {
       await countFault(input, error);
       throw error;
     });
-  return async (input) => {
-    parts.checkOpen("worker_unavailable");
-    const key = input.idempotencyKey;
-    if (key === null) return await attempt(input);
-    const place = JSON.stringify([input.caller, key]);
+  };
+  const once = async (request: ReportRequest): Promise<ReportOutcome> => {
+    const { caller, idempotencyKey: key, bodySha256 } = request;
+    if (key === null) return await attempt(request);
+    const place = JSON.stringify([caller, key]);
     const earlier = inFlight.get(place);
     if (earlier !== undefined) {
-      if (earlier.bodySha256 !== input.bodySha256) throw otherBody(key);
+      if (earlier.bodySha256 !== bodySha256) throw otherBody(key);
       // Commands are answered once.
       return { ...(await earlier.outcome), commands: [], duplicate: true };
     }
-    const outcome = attempt(input)
-      .catch((error) => recall(parts, input, key, error))
+    const outcome = attempt(request)
+      .catch((error) => recall(parts, request, key, error))
       .finally(() => inFlight.delete(place));
-    inFlight.set(place, { bodySha256: input.bodySha256, outcome });
+    inFlight.set(place, { bodySha256, outcome });
     return await outcome;
+  };
+  return async (request) => {
+    parts.checkOpen("worker_unavailable");
+    try {
+      return await once(request);
+    } catch (error) {
+      const away = parts.unavailable(error);
+      throw away === undefined ? error : notEnqueued(away);
+    }
   };
 }
 
 /** A batch that cannot be written, or whose events are not acceptable, may have been written before: its key tells. */
 async function recall(
   parts: OrchestratorParts,
-  input: ReportInput,
+  { caller, bodySha256 }: ReportRequest,
   key: string,
   error: unknown,
 ): Promise<ReportOutcome> {
   const isRefusal = error instanceof FlowError && error.code === "CONFLICT";
   if (!isRefusal && !parts.isDuplicateKey(error)) throw error;
-  const known: KnownBatch | undefined = await parts.store.findBatch(input.caller, key);
+  const known: KnownBatch | undefined = await parts.store.findBatch(caller, key);
   if (known === undefined) throw error;
-  if (known.bodySha256 !== input.bodySha256) throw otherBody(key);
+  if (known.bodySha256 !== bodySha256) throw otherBody(key);
   const { requestId, eventIds, commandsGenerated } = known;
   return { requestId, eventIds, commandsGenerated, queueDepth: parts.roundLoop.depth(), duplicate: true, commands: [] };
 }
 
+/** Events without an execution belong to that of their command. An unknown command refuses the whole batch. */
+async function withExecutions({ store }: OrchestratorParts, request: ReportRequest): Promise<ReportInput> {
+  // flow's own workers always name it.
+  if (request.events.every(hasExecution)) return { ...request, events: request.events };
+  const lacking = request.events.filter((sent) => !hasExecution(sent));
+  const known = await store.executionsOf([...new Set(lacking.map(({ event }) => event.command_id))]);
+  const events = request.events.map(({ executionId, event }) => {
+    return { executionId: executionId ?? known.get(event.command_id), event };
+  });
+  if (events.every(hasExecution)) return { ...request, events };
+  const unknown = events.flatMap((sent, index) =>
+    hasExecution(sent) ? [] : [{ index, command_id: sent.event.command_id, reason: "unknown" as const }],
+  );
+  throw refused(unknown, events.length);
+}
+
+type Located = ReportInput["events"][number];
+
+function hasExecution(sent: { executionId: string | undefined; event: ReportedEvent }): sent is Located {
+  return sent.executionId !== undefined;
+}
+
+/** Queues the report, and waits until it is written and its claim is answered, or until the time for that is over. */
 async function send(
   parts: OrchestratorParts,
   input: ReportInput,
   offer: Orchestrator["offer"],
 ): Promise<ReportOutcome> {
-  const { ids, roundLoop, limits, observer, now } = parts;
+  const { ids, roundLoop, limits, observer, deadlines, now } = parts;
   if (!ids.isReady()) await ids.ready();
   const arrivedAt = now();
   const requestId = String(ids.next());
-  return await new Promise<ReportOutcome>((resolve, reject) => {
-    let hasBegun = false;
-    let isOver = false;
-    let commands: ClaimedCommand[] = [];
-    let written: ReportJob | undefined;
-    const finish = (call: () => void) => {
-      if (isOver) return;
-      isOver = true;
-      cancelAck();
-      cancelLimit();
-      call();
-    };
-    /** What was claimed for an answer that is none: for others at once, not when the lease is over. */
-    const giveBack = () => {
-      const ids = commands.map(({ command }) => command.command_id);
-      commands = [];
-      if (ids.length > 0) void offer(ids, input.claim?.worker);
-    };
-    const refuse = (error: unknown) => {
-      finish(() => reject(error));
-      giveBack();
-    };
-    const answer = () => {
-      if (isOver) return giveBack();
-      if (written === undefined) return;
-      const { eventIds, commandsGenerated } = written;
-      const queueDepth = roundLoop.depth();
-      const claimed = commands;
-      commands = [];
-      finish(() =>
-        resolve({ requestId, eventIds, commandsGenerated, queueDepth, duplicate: false, commands: claimed }),
-      );
-    };
-    const pendingClaim: PendingClaim | undefined = input.claim && {
-      input: input.claim,
-      tentative: [],
-      deliver(claimed) {
-        // A first try may have claimed something, although the report itself has to be run again.
-        commands.push(...claimed);
-        this.input = { ...this.input, limit: this.input.limit - claimed.length };
-        answer();
-      },
-    };
-    const cancelAck = parts.deadlines.add(limits.ackMs, () => {
-      // One that is being written may be answered by its commit; it is only given up when nobody has looked at it.
-      if (hasBegun && pendingClaim !== undefined) return;
-      observer.ackTimedOut();
-      refuse(notTaken(limits.ackMs));
-    });
-    const cancelLimit = parts.deadlines.add(limits.processingMs, () => refuse(tooSlow(limits.processingMs)));
-    const job = createReportJob({
-      ...input,
-      requestId,
-      pendingClaim,
-      now,
-      trace: { arrivedAt, isClaimed: false },
-      settle(settled, committed) {
-        written = settled;
-        observer.batchAccepted((now() - arrivedAt) / 1_000);
-        afterwards(parts, settled, input, committed, arrivedAt);
-        // With a pending claim, the answer comes with what was claimed for it.
-        if (pendingClaim === undefined) answer();
-      },
-      fail: refuse,
-      isAbandoned: () => isOver && !hasBegun,
-    });
-    const { check } = job;
-    job.check = (round) => {
-      hasBegun = true;
-      if (pendingClaim !== undefined) pendingClaim.tentative = [];
-      check(round);
-    };
-    roundLoop.push(job);
+  const answer = createAnswer(input.claim, (commandIds) => void offer(commandIds, input.claim?.worker));
+  const job = createReportJob({
+    ...input,
+    requestId,
+    pendingClaim: answer.pendingClaim,
+    now,
+    trace: { arrivedAt, isClaimed: false },
+    settle(committed) {
+      observer.batchAccepted((now() - arrivedAt) / 1_000);
+      afterwards(parts, job, input, committed, arrivedAt);
+      answer.written();
+    },
+    fail: answer.refuse,
+    isGivenUp: answer.isOver,
   });
+  const cancelAck = deadlines.add(limits.ackMs, () => {
+    // One that is being written may be answered by its commit; it is only given up when nobody has looked at it.
+    if (job.hasBegun && input.claim !== undefined) return;
+    observer.ackTimedOut();
+    answer.refuse(notTaken(limits.ackMs));
+  });
+  const cancelLimit = deadlines.add(limits.processingMs, () => answer.refuse(tooSlow(limits.processingMs)));
+  roundLoop.push(job);
+  try {
+    const commands = await answer.commands;
+    const { eventIds, commandsGenerated } = job;
+    return { requestId, eventIds, commandsGenerated, queueDepth: roundLoop.depth(), duplicate: false, commands };
+  } finally {
+    cancelAck();
+    cancelLimit();
+  }
+}
+
+/** The answer of one report: waits for its commit, then for its claim, then it is over; or it is refused before that. */
+interface Answer {
+  /** What was claimed; rejects with what the report was refused with. */
+  commands: Promise<ClaimedCommand[]>;
+  /** Undefined where nothing is claimed: the commit ends it then. */
+  pendingClaim: PendingClaim | undefined;
+  isOver(): boolean;
+  written(): void;
+  refuse(error: unknown): void;
+}
+
+/** @param giveBack is given commands that were claimed for an answer that was refused: others take them at once. */
+function createAnswer(claim: ClaimInput | undefined, giveBack: (commandIds: string[]) => void): Answer {
+  let stage: "queued" | "written" | "over" = "queued";
+  const commands: ClaimedCommand[] = [];
+  let resolve: (commands: ClaimedCommand[]) => void = () => undefined;
+  let reject: (error: unknown) => void = () => undefined;
+  const end = () => {
+    stage = "over";
+    resolve(commands);
+  };
+  const giveAllBack = (claimed: readonly ClaimedCommand[]) => {
+    if (claimed.length > 0) giveBack(claimed.map(({ command }) => command.command_id));
+  };
+  const pendingClaim = claim && {
+    input: claim,
+    tentative: [],
+    deliver(claimed: ClaimedCommand[]) {
+      if (stage === "over") return giveAllBack(claimed);
+      // A first try may have claimed something, although the report itself has to be run again.
+      commands.push(...claimed);
+      this.input = { ...this.input, limit: this.input.limit - claimed.length };
+      if (stage === "written") end();
+    },
+  };
+  return {
+    commands: new Promise((...ends) => {
+      [resolve, reject] = ends;
+    }),
+    pendingClaim,
+    isOver: () => stage === "over",
+    written() {
+      if (stage !== "queued") return;
+      stage = "written";
+      if (pendingClaim === undefined) end();
+    },
+    refuse(error) {
+      if (stage === "over") return;
+      stage = "over";
+      reject(error);
+      giveAllBack(commands);
+    },
+  };
+}
+
+/**
+ * Counts faults of this program over reports. A worker that cannot get its events processed reports at last that its command has
+ * failed; if not even what follows from that can be decided, one worker after the other would get the command. So the execution
+ * is ended as failed. Call it with each report that was not written, and why.
+ */
+function createFaultCount(parts: OrchestratorParts): (input: ReportInput, error: unknown) => Promise<void> {
+  const counts = new Map<string, number>();
+  return async ({ events }, error) => {
+    // Not for a refusal, nor for a store that is away.
+    const isFault = !(error instanceof FlowError) || ERROR_STATUS[error.code] === 500;
+    if (!isFault || !events.every(({ event }) => event.type === "command.failed")) return;
+    if (counts.size >= COUNTED_MAX) counts.clear();
+    for (const { executionId, event } of events) {
+      const count = (counts.get(event.command_id) ?? 0) + 1;
+      counts.set(event.command_id, count);
+      if (count < FAULTS_MAX) continue;
+      counts.delete(event.command_id);
+      await failExecution(parts, executionId, `the failure of command ${event.command_id}`, error);
+    }
+  };
 }
 
 /** Processes what was only accepted, and marks the end in the log. */
@@ -207,6 +278,12 @@ export function failBatch(
     ),
   );
   for (const id of executionIds) void failExecution(parts, id, `event batch ${requestId}`, error);
+}
+
+/** Nobody knows whether it was written; the same request under its key tells. */
+function notEnqueued(cause: FlowError): FlowError {
+  const next = "Send it again under its idempotency key";
+  return new FlowError("enqueue_error", `The batch could not be written: ${cause.message}. ${next}`, { cause });
 }
 
 function notTaken(ms: number): FlowError {

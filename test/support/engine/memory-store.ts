@@ -143,6 +143,13 @@ export function createMemoryStore(
           copy({ requestId, executionIds: accept.executionIds, eventIds: accept.eventIds }),
       );
     },
+    async executionsOf(commandIds) {
+      const known = commandIds.flatMap((id) => {
+        const executionId = store.commands.get(id)?.executionId;
+        return executionId === undefined ? [] : [[id, executionId] as const];
+      });
+      return new Map(known);
+    },
     async findBatch(caller, key) {
       const rows = [...store.batches.values()];
       const row = rows.find(({ accept }) => accept.caller === caller && accept.idempotencyKey === key);
