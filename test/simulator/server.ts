@@ -88,8 +88,9 @@ export function createServer(parts: ServerParts): VirtualServer {
     isUp: () => life !== undefined && !isStopping,
     async look(executionId) {
       const look = async () => {
-        const isIt = ({ state }: { state: ExecutionState }) => state.executionId === executionId;
-        const inMemory = copyOf(life?.orchestrator.inMemory().find(isIt));
+        const cached = life?.orchestrator.inMemory().find((entry) => entry.executionId === executionId);
+        // What a round has decided and not yet written may be taken back.
+        const inMemory = cached?.busy === true ? undefined : copyOf(cached?.live ?? undefined);
         return { read: copyOf(await life?.reader.read(executionId, 0)), inMemory };
       };
       // A load that was under way when the faults ended may still fail: the next one does not.

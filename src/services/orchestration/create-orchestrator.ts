@@ -100,7 +100,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       subscriptions.notify(executionId, hasEnded);
     },
     watched: subscriptions.watched,
-    inMemory: () => [...cache.all()].flatMap(({ live }) => live ?? []),
+    inMemory: () => [...cache.all()].filter(({ live }) => live !== null),
     queueDepth: () => roundLoop.depth(),
     async close() {
       closed = true;

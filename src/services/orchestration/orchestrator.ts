@@ -8,7 +8,7 @@ import type { FlowEvent, ParentRef } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
-import type { LiveExecution } from "./memory/load-execution.ts";
+import type { CachedExecution } from "./memory/execution-cache.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Watched } from "./memory/subscriptions.ts";
 import type { ReadyOptions } from "./rounds/ready-queue.ts";
@@ -106,7 +106,7 @@ export interface Orchestrator {
   watched(): string[];
   recovery: Recovery;
   /** Executions in memory that are loaded. Where a round works on one, it is ahead of what is committed. */
-  inMemory(): LiveExecution[];
+  inMemory(): CachedExecution[];
   /** Batches and starts that wait to be written. */
   queueDepth(): number;
   /** Takes nothing new, answers who waits for commands, and ends when all that was taken is written. */

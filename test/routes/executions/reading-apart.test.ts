@@ -56,7 +56,7 @@ async function copies(): Promise<string[]> {
 }
 
 const statusesOf = (body: Body) => (body["steps"] as { status: string }[]).map(({ status }) => status);
-const inMemory = () => api.service.orchestrator.inMemory().map(({ state }) => state.executionId);
+const inMemory = () => api.service.orchestrator.inMemory().map(({ executionId }) => executionId);
 
 test("looking at fifty large executions takes nothing into the memory of what runs, and nothing out of it", async () => {
   const running = await work.execute("apart/two");
