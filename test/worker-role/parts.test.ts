@@ -15,7 +15,10 @@ test("a sub-playbook is started once with its parent and a key of its task run, 
       execute.push({ body: JSON.parse(body), key: headers["idempotency-key"] });
       return execute.length === 1
         ? { status: 503, body: { error: "busy", code: "UNAVAILABLE" } }
-        : { status: 200, body: { execution_id: "77", status: "RUNNING", path: "some/child" } };
+        : {
+            status: 200,
+            body: { execution_id: "77", status: "RUNNING", path: "some/child", version: 1, catalog_id: "9" },
+          };
     }
     if (!url.startsWith("/api/executions/77/result")) return undefined;
     asked += 1;
@@ -42,7 +45,10 @@ test("a command that waits for its child leaves its slot to others: the child ru
   fake.script = ({ url }) => {
     if (url === "/api/execute") {
       fake.offer(commandOf(50));
-      return { status: 200, body: { execution_id: "77", status: "RUNNING", path: "some/child" } };
+      return {
+        status: 200,
+        body: { execution_id: "77", status: "RUNNING", path: "some/child", version: 1, catalog_id: "9" },
+      };
     }
     if (!url.startsWith("/api/executions/77/result")) return undefined;
     const ended = fake.until(() => fake.eventsOf("50").includes("command.completed")).then(() => undefined);
