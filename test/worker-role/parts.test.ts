@@ -75,7 +75,10 @@ test("a task whose time is over cancels its child; a worker that stops does not"
   fake.script = ({ url, body }) => {
     if (url === "/api/execute") {
       const id = body.includes('"1000001"') ? "77" : "78";
-      return { status: 200, body: { execution_id: id, status: "RUNNING", path: "some/child" } };
+      return {
+        status: 200,
+        body: { execution_id: id, status: "RUNNING", path: "some/child", version: 1, catalog_id: "9" },
+      };
     }
     if (url.includes("/cancel")) return { status: 200, body: {} };
     return url.includes("/result") ? { status: 200, after: never } : undefined;
@@ -97,7 +100,9 @@ test("a result beyond the inline limit goes to the server's store, with the clai
     if (!url.startsWith("/api/results?")) return undefined;
     stored.push({ query: Object.fromEntries(new URL(url, "http://x").searchParams), body });
     const expires_at = "2030-01-01T00:00:00.000Z";
-    return { status: 200, body: { status: "ok", store: "disk", bytes: 111, sha256: "ab", expires_at } };
+    const ref = "noetl://execution/1000001/step/only";
+    const kept = { ref, store: "disk", bytes: 111, sha256: "ab", content_type: "application/json", compression: null };
+    return { status: 200, body: { status: "ok", ...kept, expires_at, meta: {} } };
   };
   fake.offer(commandOf(1, "2", { attempt: 3 }));
   startTestWorker(fake);
