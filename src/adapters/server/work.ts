@@ -20,7 +20,7 @@ export interface ClaimingWorker {
 /**
  * A worker's claims and reports over HTTP (decisions, "Worker protocol", "Event batches"). The one client that reads answers by
  * hand and not by their contracts: every command passes here (2 µs each instead of 10), all that the engine wrote of it stays,
- * and a command that is none does not make the others fail.
+ * and one malformed command does not make the others fail.
  */
 export function createServerWork(connection: ServerConnection, worker: ClaimingWorker): WorkServer {
   const { name, kinds, labels } = worker;

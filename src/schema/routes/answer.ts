@@ -31,7 +31,7 @@ export function answerOf<C extends RouteContract>(
   throw strangeAnswer(request, status, place);
 }
 
-/** The error that a server tells of; undefined for a body that is none of ours: a proxy's page. */
+/** The error in a server's answer; undefined if flow did not write the body: a proxy's page. */
 export function refusalIn({ status, body }: ServerReply): FlowError | undefined {
   if (!isJsonObject(body)) return undefined;
   const [error, code, detail] = [own(body, "error"), own(body, "code"), own(body, "detail")];
