@@ -17,7 +17,9 @@ export function templateError(cause: unknown, step: string, what: string): TaskE
 /** Longest quote of a value in a message. */
 const QUOTED_CHARS_MAX = 100;
 
-/** A value as a message quotes it. Secrets are hidden before it is cut: what is left of one would not be known as one. */
+/**
+ * A value as quoted in a message. Secrets are hidden before it is cut: the rest of a cut secret would no longer be recognised.
+ */
 export function quoted(value: Json, { sealing }: Pick<EngineEnv, "sealing">): string {
   return JSON.stringify(sealing === undefined ? value : sealing.hideIn(value)).slice(0, QUOTED_CHARS_MAX);
 }

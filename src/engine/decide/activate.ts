@@ -11,14 +11,14 @@ import { endStep } from "./boundary.ts";
 import { guardScope, render } from "./scope.ts";
 
 /**
- * Iterations of one loop that may be open at a time when it does not say. To its author a parallel loop is
- * "all at once"; a million commands at once would only make the queue long.
+ * Most open iterations of one loop if it sets no limit itself. Authors expect a parallel loop to run "all at once", but a
+ * million commands at once would only make the queue long.
  */
 export const OPEN_ITERATIONS_MAX = 1_000;
 
 /**
- * Starts what may start: every waiting step whose live upstreams are all resolved. A forward arc waits while any step that
- * runs or waits can still reach its target; a back arc never waits. A step that runs already keeps its token.
+ * Starts every waiting step whose live upstreams are all resolved. A forward arc waits while any running or waiting step can
+ * still reach its target; a back arc never waits. A step that is already running keeps its token.
  */
 export function startReady(state: ExecutionState, program: Program, env: EngineEnv): FlowEvent[] {
   if (state.failure !== null) return [];
@@ -27,7 +27,7 @@ export function startReady(state: ExecutionState, program: Program, env: EngineE
     const known = knownStep(state, name);
     if (step === undefined || known?.token == null || known.run !== null) continue;
     if (!known.token.back && isBlocked(state, program, step)) continue;
-    // One at a time: what this one decides may change what the next one sees.
+    // One at a time: this decision may change what the next one sees.
     return startStep(state, program, step, known.token, env);
   }
   return [];
@@ -118,7 +118,10 @@ function loopStarted(step: ProgramStep, stepRunId: string, scope: Scope, env: En
   return { ...base, ...items, max_in_flight: Math.min(window, OPEN_ITERATIONS_MAX) };
 }
 
-/** The number of a loop's iterations, in all and at a time, for its events and for display. */
+/**
+ * Refuses a value that contains a secret: the number of a loop's iterations, in total and at a time, is written to its events
+ * and displayed.
+ */
 function refuseSecret(value: Json, what: string, step: string, { sealing }: EngineEnv): void {
   if (sealing?.isIn(value) !== true) return;
   throw new Error(

@@ -8,11 +8,11 @@ import type { ExecutionState } from "../state/state.ts";
 import { decide } from "./decide.ts";
 import type { StoreWrite } from "./loop.ts";
 
-/** What one event led to, and how far that has been followed. */
+/** The consequences of one event, and how far they have been decided. */
 export interface Advance {
-  /** The event itself first, then what follows from it, in order. */
+  /** The event itself first, then the events that follow from it, in order. */
   events: FlowEvent[];
-  /** For each of `events` the index of the event that caused it; null for one from outside. */
+  /** For each of `events` the index of the event that caused it; null for an external event. */
   causes: (number | null)[];
   commands: Command[];
   /** Payloads to store before the events are committed. */
@@ -22,12 +22,12 @@ export interface Advance {
 }
 
 /**
- * Most events that one event may lead to. Nothing valid comes near it: a cascade is as long as the steps that are skipped
+ * Most events that one event may lead to. No valid playbook comes near it: a cascade is as long as the steps that are skipped
  * without a worker in between.
  */
 export const CASCADE_MAX = 1_000_000;
 
-/** Folds the event alone. {@link continueAdvance} follows what it leads to. */
+/** Folds the event alone. {@link continueAdvance} decides its consequences. */
 export function beginAdvance(state: ExecutionState, event: FlowEvent): Advance {
   evolve(state, event);
   return { events: [event], causes: [null], commands: [], writes: [], undecided: 0 };
@@ -35,8 +35,8 @@ export function beginAdvance(state: ExecutionState, event: FlowEvent): Advance {
 
 /**
  * Decides event after event. Each decided event is folded before the next decision, so that no decision is made on an outdated
- * state. Throws `ReferenceNeeded` when a decision lacks a payload. Nothing of that decision is folded then: load the payload
- * and call again with the same `progress`.
+ * state. Throws `ReferenceNeeded` if a decision lacks a payload. Then nothing of that decision is folded: load the payload and
+ * call again with the same `progress`.
  */
 export function continueAdvance(progress: Advance, state: ExecutionState, program: Program, env: EngineEnv): void {
   const { events, causes, commands, writes } = progress;
@@ -58,12 +58,12 @@ export function continueAdvance(progress: Advance, state: ExecutionState, progra
   }
 }
 
-/** A result that is sensitive as a whole is sealed as a whole, by the store. */
+/** A result that is sensitive as a whole is also sealed as a whole, by the store. */
 function sealedWrite({ value, keeping }: StoreWrite, { sealing }: EngineEnv): Json {
   return sealing === undefined || keeping?.sensitive === true ? value : sealing.value(value);
 }
 
-/** Payloads that this advance is about to store can be read in it already. */
+/** Lets this advance read the payloads that it is about to store. */
 function withStaged(env: EngineEnv, writes: readonly StoreWrite[]): EngineEnv {
   const stagedAt = (ref: string): Json | undefined => {
     const staged = writes.find((write) => write.ref === ref)?.value;

@@ -12,11 +12,11 @@ import { isOutOfReach } from "../sealing/lost-secret.ts";
 import type { ExecutionState } from "../state/state.ts";
 import { boundaryScope, render } from "./scope.ts";
 
-/** How a step came to its end. */
+/** The end of a step. */
 export interface StepEnd {
   step: ProgramStep;
   stepRunId: string;
-  /** Null: it succeeded or was skipped. */
+  /** Null if it succeeded or was skipped. */
   error: TaskError | null;
   result: StoredResult | null;
   input: JsonObject;
@@ -25,8 +25,8 @@ export interface StepEnd {
 }
 
 /**
- * The events of a step's end, in the order of language document section 5.7: the step's `set`, its arcs, the `set` of
- * each arc that fires. A `set` or a target that cannot be evaluated turns success into failure.
+ * The events of a step's end, in the order of language document section 5.7: the step's `set`, its arcs, the `set` of each arc
+ * that fires. If a `set` or a target cannot be evaluated, a success becomes a failure.
  */
 export function endStep(state: ExecutionState, program: Program, end: StepEnd, env: EngineEnv): FlowEvent[] {
   if (end.error !== null) return failStep(state, program, end, end.error, env);
@@ -73,13 +73,13 @@ function succeedStep(state: ExecutionState, program: Program, end: StepEnd, env:
 
 const NOTHING_FOLLOWS: Judged = { fired: [], verdicts: [] };
 
-/** `no_next_is_error`: a step that has arcs must go somewhere. */
+/** `no_next_is_error`: a step that has arcs must lead to another step. */
 function isStuck(program: Program, step: ProgramStep, judged: Judged, isTarget: boolean): boolean {
   if (judged.fired.length > 0 || step.arcs.length === 0 || isTarget) return false;
   return step.step.next.onNoMatch === "error" || program.playbook.executor.noNextIsError;
 }
 
-/** A failure looks for an arc that names it; without one the run fails. */
+/** On failure, an arc must name the failure; otherwise the run fails. */
 function failStep(
   state: ExecutionState,
   program: Program,
@@ -98,7 +98,7 @@ function failStep(
       judged = evaluateArcs(program, step, place, willing, env);
       set = place.writes;
     } catch (thrown) {
-      // If an arc for failures fails itself, it takes nothing: the first error is the one to report.
+      // If an arc for failures itself fails, it is not taken: the first error is the one to report.
       if (thrown instanceof ReferenceNeeded) throw thrown;
     }
   }
@@ -128,7 +128,7 @@ interface Judged {
   verdicts: ArcVerdict[];
 }
 
-/** The end of a step while it is evaluated: later assignments see the values of earlier ones. */
+/** The scope in which the end of a step is evaluated: later assignments see the values of earlier ones. */
 interface Place {
   scope: Scope;
   writes: Write[];
@@ -137,7 +137,7 @@ interface Place {
 
 function openPlace(state: ExecutionState, program: Program, end: StepEnd, env: EngineEnv): Place {
   const result = end.result ?? { value: null };
-  // A pipeline's envelope is that of the task that ended it.
+  // The envelope of a pipeline is that of the task that ended it.
   const last = result.tasks?.at(-1)?.[1] ?? result;
   const outcome = {
     ...last.about,
@@ -191,7 +191,7 @@ function judgeArc(arc: ProgramArc, scope: Scope, env: EngineEnv): { matched: boo
   try {
     return { matched: arc.when.test(scope, { now: () => env.now }) };
   } catch (error) {
-    // What cannot be opened here is no "no": another branch would be taken for it.
+    // A condition on a value that cannot be opened here is not false: another branch would be taken by mistake.
     if (error instanceof ReferenceNeeded || isOutOfReach(error)) throw error;
     return { matched: false, error: messageOf(error) };
   }
@@ -202,7 +202,7 @@ function knownTarget(program: Program, from: ProgramStep, target: string): strin
   throw new Error(`an arc of step '${from.step.name}' leads to step '${target}', which does not exist`);
 }
 
-/** `set` of an arc writes variables, and is what arrives at the target as its input. */
+/** The `set` of an arc writes variables, and its inputs are passed to the target. */
 function fire(
   program: Program,
   from: ProgramStep,
@@ -222,7 +222,7 @@ function fire(
   return { step: target, input, back: to !== undefined && program.graph.isBack(from.index, to.index) };
 }
 
-/** `next.evaluated` answers "why did it go there"; without a condition there is nothing to explain. */
+/** `next.evaluated` explains why a step led where it did; without conditions there is nothing to explain. */
 function explained(step: ProgramStep, judged: Judged, event: string, at: number): FlowEvent[] {
   const hasCondition = step.arcs.some((arc) => arc.when !== undefined);
   if (!hasCondition || judged.verdicts.length === 0) return [];

@@ -6,8 +6,8 @@ import type { ProgramStep } from "../program/program.ts";
 import { type ExecutionState, knownStep, type StepRun } from "../state/state.ts";
 
 /**
- * What the commands of a step may read: the names that its templates use, each as it is now. The cost does not grow with
- * what the execution has gathered, and later writes do not reach a command that was issued before them.
+ * The names that the templates of a step's commands may read, with their present values. The cost does not grow with the data
+ * that the execution has gathered, and later writes do not reach a command that was already issued.
  */
 export function commandContext(state: ExecutionState, step: ProgramStep, run: StepRun): CommandContext {
   const pick = picker(state);
@@ -81,7 +81,7 @@ function collect(needs: Needs, pick: Picker): void {
   }
 }
 
-/** What a bare name refers to: a variable, else a step's result, else a workload key. */
+/** Resolves a bare name: a variable, else a step's result, else a workload key. */
 function first(pick: Picker, name: string): void {
   if (!pick.variable(name) && !pick.step(name)) pick.workloadKey(name);
 }

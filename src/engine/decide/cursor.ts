@@ -7,13 +7,13 @@ import type { CursorState, ExecutionState, LoopState, StepRun } from "../state/s
 import { issueClaim, issueIterations } from "./loop-commands.ts";
 
 /*
- * Loops over rows that a statement claims (language document, section 6). A frame is the rows of one claim: it is asked for,
- * its rows become iterations, and when the last of them has ended its place is free for the next claim. Several frames at a
- * time (`max_in_flight`) are claimed by several workers at once; each works through its own `row_concurrency` rows at a time.
- * A claim that gives nothing, or fails, is the end of claiming; the loop is over when every frame is.
+ * Loops over rows that a statement claims (language document, section 6). A frame is the rows of one claim. Its rows become
+ * iterations, and when the last of them has ended, its place is free for the next claim. Several frames at a time
+ * (`max_in_flight`) are claimed by several workers at once; each works on `row_concurrency` of its own rows at a time. A claim
+ * that returns no rows or fails ends the claiming; the loop ends when every frame has ended.
  */
 
-/** Iterations of one cursor loop that may be open at a time, over all frames: as for any other loop. */
+/** Most open iterations of one cursor loop, over all frames: as for any other loop. */
 const OPEN_ROWS_MAX = 1_000;
 
 /** True while rows may still be issued or claimed. */
@@ -21,7 +21,7 @@ export function hasMoreRows(cursor: CursorState): boolean {
   return !cursor.exhausted || cursor.frames.some((frame) => rowsLeft(frame) > 0);
 }
 
-/** The rows that may be worked on now, and the claims for the frames that are free. */
+/** Issues the rows that may be worked on now, and claims for the free frames. */
 export function continueCursor(
   state: ExecutionState,
   step: ProgramStep,

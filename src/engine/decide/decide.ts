@@ -12,7 +12,7 @@ import { commandContext } from "./context.ts";
 import { continueLoop, loopError, type StoreWrite } from "./loop.ts";
 import { finalStep, unreachedSteps } from "./unreached.ts";
 
-/** What follows from an event. */
+/** The consequences of an event. */
 export interface Decision {
   events: FlowEvent[];
   commands: Command[];
@@ -21,11 +21,11 @@ export interface Decision {
 }
 
 /**
- * Given what happened, what follows. Deterministic and without side effects: the same state, event, program and
- * environment give the same decision. `state` already contains the event. Decisions look at the state more than at the
- * event, so that deciding twice on one state issues nothing twice.
+ * Decides the consequences of an event. Deterministic and without side effects: the same state, event, program and environment
+ * give the same decision. `state` already contains the event. Decisions depend on the state more than on the event, so that
+ * deciding twice on one state issues nothing twice.
  *
- * Throws `ReferenceNeeded` when a template reads a payload that is not at hand: load it and decide again.
+ * Throws `ReferenceNeeded` if a template reads a payload that is not loaded: load it and decide again.
  */
 export function decide(state: ExecutionState, event: FlowEvent, program: Program, env: EngineEnv): Decision {
   switch (event.type) {
@@ -78,7 +78,7 @@ function eventsOnly(events: FlowEvent[]): Decision {
   return { events, commands: [], writes: [] };
 }
 
-/** A plain step's command. Those of loops are made where their iterations are chosen. */
+/** The command of a plain step. Commands of loops are made where their iterations are chosen. */
 function issueCommand(
   state: ExecutionState,
   event: EventOf<"command.issued">,
@@ -157,7 +157,7 @@ function afterStep(
   return { ...next, events: [...skipped, ...next.events] };
 }
 
-/** Starts what may start; where nothing is left, runs the final step and then ends the run. */
+/** Starts every step that may start. If no work is left, runs the final step and then ends the run. */
 function proceed(state: ExecutionState, program: Program, env: EngineEnv): Decision {
   if (isTerminal(state.status)) return NOTHING;
   const started = startReady(state, program, env);
@@ -173,7 +173,7 @@ function proceed(state: ExecutionState, program: Program, env: EngineEnv): Decis
   return eventsOnly([{ type: "workflow.completed", at: env.now }]);
 }
 
-/** The run's result: that of the final step or of `end` where one of them ran, else of the step that finished last. */
+/** The run's result: that of the final step or of `end` if one of them ran, else of the step that completed last. */
 function completed(state: ExecutionState, program: Program, env: EngineEnv): FlowEvent {
   const named = [program.playbook.executor.finalStep, "end"].find(
     (name) => name !== undefined && knownStep(state, name)?.status === "COMPLETED",
@@ -183,8 +183,8 @@ function completed(state: ExecutionState, program: Program, env: EngineEnv): Flo
 }
 
 /**
- * Ends every open command and every running step, for a run that is cancelled or out of time. When a run is cancelled, a step
- * that had not begun did not fail: the log says that it was skipped, as the API does.
+ * Ends every open command and every running step of a run that is cancelled or out of time. When a run is cancelled, a step
+ * that had not begun did not fail: the log records it as skipped, as the API does.
  */
 function stopEverything(state: ExecutionState, error: TaskError, env: EngineEnv): FlowEvent[] {
   const at = env.now;

@@ -8,27 +8,27 @@ import { type ExecutionState, type LoopState, type StepRun, stepState } from "..
 import { commandContext } from "./context.ts";
 
 /**
- * Most iterations of one command (`exec: local`); further ones go into the next command, after it. Its items are a list,
- * which a collection that is a number (a billion) would otherwise fill the memory with.
+ * Most iterations of one command (`exec: local`); further iterations go into the next command, after it. Its items are a list,
+ * and a collection that is a number (a billion) would otherwise fill the memory.
  */
 export const COMMAND_ITERATIONS_MAX = 100_000;
 
 /** Iterations that may be issued, and where their items are. */
 export interface Issuable {
-  /** The first one. */
+  /** Index of the first. */
   next: number;
-  /** How many are left from there on. */
+  /** Number of iterations left from there on. */
   left: number;
-  /** How many of them run. */
+  /** Iterations that are running. */
   open: number;
-  /** How many may. */
+  /** Most iterations that may run at a time. */
   openMax: number;
   items(from: number, to: number): Json[];
   /** When they must have ended, milliseconds since 1970. */
   endsAt?: number;
 }
 
-/** Commands for as many iterations as may run now: one for each, or one for all where the loop is `exec: local`. */
+/** Commands for as many iterations as may run now: one for each iteration, or one for all if the loop is `exec: local`. */
 export function issueIterations(
   state: ExecutionState,
   step: ProgramStep,
@@ -54,7 +54,7 @@ export function issueIterations(
         items: what.items(next, next + size),
         ...(loop.total !== null && { total: loop.total }),
         max_in_flight: loop.maxInFlight,
-        // Within one command only the plain rule can be applied: a tolerance is judged by the engine.
+        // Within one command only the plain rule can be applied: tolerances are judged by the engine.
         stop_on_error: settings !== undefined && onErrorOf(settings) === "stop",
         ...(what.endsAt !== undefined && { frame_ends_at: what.endsAt }),
       },
@@ -81,7 +81,7 @@ export function issueClaim(
   };
 }
 
-/** What the loop does about failures (language document, section 6): by default a parallel one continues. */
+/** The failure rule of a loop (language document, section 6): by default a parallel loop continues. */
 export function onErrorOf(settings: Loop): NonNullable<Loop["onError"]> {
   return settings.onError ?? (settings.mode === "parallel" ? "continue" : "stop");
 }

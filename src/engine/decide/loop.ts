@@ -19,11 +19,11 @@ export const LOOP_INLINE_BYTES_MAX = 65_536;
 export interface StoreWrite {
   ref: string;
   value: Json;
-  /** Where and for how long, as the step says; absent: as for any result. */
+  /** Where and for how long to keep it, as set by the step; absent: as for any result. */
   keeping?: Keeping;
 }
 
-/** What follows for one running loop: more iterations, the next claim, or its end. Looks at the state alone. */
+/** Decides what follows for one running loop: more iterations, the next claim, or its end. Depends on the state alone. */
 export function continueLoop(
   state: ExecutionState,
   step: ProgramStep,
@@ -35,7 +35,7 @@ export function continueLoop(
   if (loop.tailBytes > LOOP_INLINE_BYTES_MAX) return storeTail(state, step, run, loop, env);
   if (!mayContinue(state, step.loop.loop, loop)) {
     if (loop.commands > 0) return NOTHING;
-    // Where results have left the state, the last of them follow, so that the manifest is all there is.
+    // If results have already left the state, the last ones follow, so that the manifest is complete.
     const isLeft = loop.parts.length > 0 && loop.tail.length > 0;
     return isLeft ? storeTail(state, step, run, loop, env) : loopDone(state, step, run, loop, env);
   }
@@ -45,7 +45,7 @@ export function continueLoop(
 
 const NOTHING = { events: [], commands: [], writes: [] };
 
-/** False when no further iteration is to start: all were, too many failed, or the run is failing. */
+/** False if no further iteration may start: all have started, too many failed, or the run is failing. */
 function mayContinue(state: ExecutionState, settings: Loop, loop: LoopState): boolean {
   if (state.failure !== null || mustStop(settings, loop)) return false;
   return loop.cursor === null ? loop.next < (loop.total ?? 0) : hasMoreRows(loop.cursor);
@@ -84,7 +84,7 @@ export function loopError(step: ProgramStep, loop: LoopState): TaskError | null 
     const message = `${failed} of ${total} iterations of step '${name}' failed${hint}; the first: ${firstError.message}`;
     return { ...firstError, message, step: name };
   }
-  // A claim is no share of the rows: `on_error` does not tolerate it.
+  // A failed claim is not a failed row: `on_error` does not tolerate it.
   const claimError = loop.cursor?.error ?? null;
   if (claimError !== null) {
     return { ...claimError, message: `The claim of step '${name}' failed: ${claimError.message}`, step: name };
@@ -92,13 +92,13 @@ export function loopError(step: ProgramStep, loop: LoopState): TaskError | null 
   return loop.unrun > 0 ? unrunError(name, loop.unrun, total) : null;
 }
 
-/** A worker stops early after a failure only; without one, iterations that it left out are work that was not done. */
+/** A worker stops early only after a failure; if no iteration failed, the iterations it left out are missing work. */
 function unrunError(step: string, unrun: number, total: number): TaskError {
   const message = `${unrun} of ${total} iterations of step '${step}' were not run: the worker ended its command without them`;
   return { kind: "unknown", code: "ITERATIONS_NOT_RUN", message, retryable: true, step };
 }
 
-/** The end of a loop; with it goes the manifest of the results that are in the store (interface specification, Manifest). */
+/** The end of a loop, with the manifest of the results in the store (interface specification, Manifest). */
 function loopDone(state: ExecutionState, step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv) {
   const name = step.step.name;
   const done: FlowEvent = {
@@ -131,10 +131,10 @@ function itemsBetween(loop: LoopState, from: number, to: number): Json[] {
   return Array.from({ length: to - from }, (_, offset) => from + offset);
 }
 
-/** Moves the results gathered so far to the store; the state keeps where they are. */
+/** Moves the results gathered so far to the store; the state keeps their references. */
 function storeTail(state: ExecutionState, step: ProgramStep, run: StepRun, loop: LoopState, env: EngineEnv) {
   const tail = [...loop.tail].sort(([left], [right]) => left - right);
-  // A fresh id: two servers that decide this at the same moment gather other results, and only one of them is believed.
+  // A fresh id: two servers that decide this at the same moment gather different results, and only one of them is committed.
   const ref = resultRef(state.executionId, step.step.name, `${run.stepRunId}-${loop.parts.length}-${env.newId()}`);
   const part = {
     ref,

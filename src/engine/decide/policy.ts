@@ -4,7 +4,7 @@ import type { Scope } from "../../language/views/scope.ts";
 import type { ToolResult } from "../../schema/words/outcome.ts";
 import type { CompiledAssignment, ProgramRule } from "../program/program.ts";
 
-/** What to do after a task: the verdict alone, carried out by the worker. */
+/** What to do after a task: only the verdict, which the worker carries out. */
 export type Verdict = { set: readonly CompiledAssignment[] } & (
   | { do: "continue" }
   | { do: "break" }
@@ -19,7 +19,7 @@ export interface Reason {
   code?: string;
 }
 
-/** How often and since when a task was tried. */
+/** How often a task was run, and since when. */
 export interface Tries {
   /** Runs so far, this one included. */
   runs: number;
@@ -27,11 +27,11 @@ export interface Tries {
   elapsedMs: number;
 }
 
-/** Runs of a task in all when a retry does not say. */
+/** Most runs of a task if its retry does not set a number. */
 export const ATTEMPTS_DEFAULT = 3;
-/** Longest delay between two runs, whatever the back-off says. */
+/** Longest delay between two runs, whatever the back-off. */
 export const DELAY_MAX_MS = 300_000;
-/** Delay when a back-off is named without one. */
+/** Delay if a back-off is named without one. */
 const DELAY_DEFAULT_SECONDS = 1;
 
 /**
@@ -92,7 +92,7 @@ function reasonOf({ message, code }: ProgramRule, scope: Scope, options: RenderO
   return { ...(why !== undefined && { message: why }), ...(word !== undefined && { code: word }) };
 }
 
-/** The text that a template comes to; of anything else its JSON. Undefined for null and for an empty text. */
+/** The text to which a template renders; other values as their JSON. Undefined for null and for an empty text. */
 function textOf(template: Template | undefined, scope: Scope, options: RenderOptions): string | undefined {
   const value = template?.render(scope, options) ?? null;
   const text = typeof value === "string" ? value.trim() : value === null ? "" : JSON.stringify(value);
@@ -112,7 +112,7 @@ function retry(
   if (tries.runs >= (read(rule.attempts) ?? ATTEMPTS_DEFAULT)) return exhausted;
   const share = jitterShare(rule, read);
   const planned = backoffMs(rule.rule.backoff, read(rule.delay), tries.runs);
-  // Full jitter for share 1: anywhere between nothing and the planned delay, so that many that failed together part.
+  // Full jitter for share 1: anywhere between 0 and the planned delay, so that tasks that failed together retry apart.
   const spread = planned * (1 - share * random());
   const delayMs = Math.round(Math.min(DELAY_MAX_MS, Math.max(spread, retryAfterMs(result, options))));
   const maxElapsed = read(rule.maxElapsed);

@@ -12,7 +12,7 @@ import type { EngineEnv } from "../env.ts";
 import type { Program, ProgramStep } from "../program/program.ts";
 import { type ExecutionState, knownStep } from "../state/state.ts";
 
-/** The names that hold everywhere in an execution. */
+/** The names that are visible everywhere in an execution. */
 function baseNames(state: ExecutionState, program: Program, env: EngineEnv): Omit<Names, "input"> {
   return {
     executionId: state.executionId,
@@ -40,7 +40,7 @@ function* stepsWithResult(state: ExecutionState): Iterable<string> {
   for (const name of Object.keys(state.steps)) if (knownStep(state, name)?.result != null) yield name;
 }
 
-/** What a step's own inputs are: those of the arc, then its `input`, rendered at their first use. */
+/** A step's own inputs: those of the arc, then its `input`, rendered at first use. */
 export function stepInput(
   step: ProgramStep,
   arcInput: JsonObject,
@@ -70,7 +70,7 @@ export function guardScope(
   return nameScope({ ...names, input: stepInput(step, token.input, names, env) });
 }
 
-/** Where a step ended, for its `set` and its arcs. */
+/** The step that ended, for its `set` and its arcs. */
 export interface BoundaryPlace {
   outcome: Outcome;
   input: JsonObject;
@@ -114,7 +114,7 @@ export function boundaryScope(
   });
 }
 
-/** The outcome as templates read it: what a tool gave, and nothing sealed. */
+/** The outcome as templates read it: the tool's result, with sealed values opened. */
 function openedOutcome(outcome: Outcome, env: EngineEnv): Outcome {
   if (env.sealing === undefined) return outcome;
   const { result, http } = outcome;
@@ -125,7 +125,7 @@ function opened<T>(value: T, env: EngineEnv): T {
   return env.sealing === undefined ? value : env.sealing.open(value);
 }
 
-/** The results of steps, with that of the step that ends here: the state has a loop's result only after its end was folded. */
+/** The results of steps, including the step that ends here: the state has a loop's result only after its end was folded. */
 function withResult(steps: Names["steps"], name: string, result: StoredResult): Names["steps"] {
   return {
     get: (wanted) => (wanted === name ? result : steps.get(wanted)),
@@ -146,8 +146,8 @@ export function render(template: Template, scope: Scope, env: EngineEnv) {
 }
 
 /**
- * `keychain` where the engine evaluates: guards, collections, arcs, a step's `set`. Entries are resolved by workers alone, so that
- * reading one here is an error and not undefined.
+ * `keychain` in templates that the engine evaluates: guards, collections, arcs, a step's `set`. Only workers resolve entries,
+ * so reading one here is an error and not undefined.
  */
 class NoKeychain extends View {
   override get(key: string | number): unknown {

@@ -16,15 +16,15 @@ export interface StartRequest {
   parent?: ParentRef;
   /** Run no further than this step. */
   target?: string;
-  /** The trace that it belongs to. The engine only hands it on. */
+  /** The trace that it belongs to. The engine only passes it on. */
   trace?: TraceRef;
 }
 
 /**
- * The first event of an execution. The workload's defaults are rendered once, in document order, against the request's
- * inputs and the keys before; a key that names itself sees the request's input only.
+ * The first event of an execution. The workload's defaults are rendered once, in document order, against the request's inputs
+ * and the keys before; a key that names itself sees the request's input only.
  *
- * Throws `FlowError` when a default cannot be rendered, or when the target is no step; and `ReferenceNeeded` as decisions do.
+ * Throws `FlowError` if a default cannot be rendered or the target is not a step; `ReferenceNeeded` as decisions do.
  */
 export function startExecution(
   request: StartRequest,
@@ -53,7 +53,7 @@ export function startExecution(
 
 function renderWorkload(request: StartRequest, program: Program, env: EngineEnv): JsonObject {
   const workload: JsonObject = {};
-  /** What the defaults see of it: nothing in it is sealed. */
+  /** The workload as the defaults see it: with sealed values opened. */
   const seen: JsonObject = {};
   const { open } = env.sealing ?? {};
   const scope = nameScope({

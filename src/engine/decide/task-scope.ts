@@ -7,24 +7,24 @@ import type { Command } from "../../schema/words/command.ts";
 import { type JsonObject, own } from "../../schema/words/json.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
 
-/** What the templates of a pipeline's tasks read of it: what its tasks gave so far, and what they wrote. */
+/** The state of a pipeline that its tasks' templates read: the results and the writes of its tasks so far. */
 export interface PipelineNames {
   /** Results by label, in order of completion. */
   tasks: Map<string, StoredResult>;
   /** Written by task `set`, for the later tasks of this pipeline. */
   locals: JsonObject;
-  /** Execution variables that this command wrote and that are not in the context it was given. */
+  /** Execution variables that this command wrote and that are not in its context. */
   pending: JsonObject;
   /** Outcome of the task before, for `output`. */
   previous: Outcome | null;
-  /** Last good result, for `_prev`. */
+  /** Last successful result, for `_prev`. */
   lastGood: StoredResult | null;
   iteration: Names["iteration"] | undefined;
-  /** `iter` outside a loop: what `iter.x` assignments wrote, until the step ends, and the caller's `parent`. */
+  /** `iter` outside a loop: values written by `iter.x` assignments, until the step ends, and the caller's `parent`. */
   stepScope: JsonObject;
 }
 
-/** The surroundings of a pipeline, the same for all its tasks. */
+/** The context of a pipeline, the same for all its tasks. */
 export interface PipelinePlace {
   command: Command;
   spec: JsonObject;
@@ -34,7 +34,7 @@ export interface PipelinePlace {
   keychain: unknown;
 }
 
-/** What is particular to the place of a template: the input that it sees, the run, and which outcome is `output`. */
+/** The data specific to one template: the input that it sees, the run, and which outcome is `output`. */
 export interface TemplatePlace {
   input: () => JsonObject;
   attempt: number;

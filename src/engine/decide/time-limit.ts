@@ -7,8 +7,9 @@ import type { Program } from "../program/program.ts";
 import { render } from "./scope.ts";
 
 /**
- * `executor.spec.timeout` in milliseconds; undefined: none. The runtime ends the execution then with
- * `workflow.failed` and {@link outOfTime}. Throws `FlowError`: the execution cannot begin; and `ReferenceNeeded` as decisions do.
+ * `executor.spec.timeout` in milliseconds; undefined if there is no limit. At the limit the runtime ends the execution with
+ * `workflow.failed` and {@link outOfTime}. Throws `FlowError` if the limit is invalid, so that the execution cannot begin;
+ * `ReferenceNeeded` as decisions do.
  */
 export function timeLimit(program: Program, workload: JsonObject, env: EngineEnv): number | undefined {
   const template = program.timeoutMs;
@@ -30,7 +31,7 @@ function asItIs<T>(value: T): T {
   return value;
 }
 
-/** Milliseconds of a rendered time-out, or undefined for none. */
+/** Milliseconds of a rendered time-out; undefined if there is no limit. */
 export function milliseconds(value: Json, quote: (value: Json) => string = JSON.stringify): number | undefined {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   if (typeof number === "number" && Number.isFinite(number) && number > 0) return number;

@@ -5,7 +5,7 @@ import { type ExecutionState, knownStep } from "../state/state.ts";
 
 /**
  * The steps that can no longer be reached after a step has ended: no running or waiting step leads to them, over arcs forward
- * or back. They become SKIPPED, so that a person sees what did not run. All at once, including those behind skipped steps only:
+ * or back. They become SKIPPED, so that people see what did not run. All at once, including those behind skipped steps only:
  * the skips themselves have no further effect.
  */
 export function unreachedSteps(
@@ -16,7 +16,7 @@ export function unreachedSteps(
 ): FlowEvent[] {
   if (state.failure !== null) return [];
   const targets = pendingTargets(state, program, ended.index);
-  // Most steps end with a token for every target: the graph is walked only if one got none.
+  // Most steps end with a token for every target: the graph is walked only if a target got no token.
   if (targets.length === 0) return [];
   const alive = reachableSteps(state, program);
   const unreached = new Set(targets.filter((target) => !alive.has(target)));

@@ -15,14 +15,14 @@ const EVERYTHING: Needs = {
   ]),
 };
 
-/** The token of a caller, for a server that is called with the machine's identity otherwise. */
+/** The token of a caller, for a server that is otherwise called with the machine's identity. */
 const CALLERS_TOKEN: Needs = {
   names: new Set(["workload"]),
   members: new Map([["workload", new Set(["access_token"])]]),
 };
 
 /**
- * What a task reads beyond its templates: of Python code see {@link codeNeeds}; a task of kind `mcp` reads
+ * What a task reads beyond its templates: for Python code see {@link codeNeeds}; a task of kind `mcp` reads
  * `workload.access_token`.
  */
 export function hiddenNeeds(task: Task): Needs {
@@ -30,8 +30,8 @@ export function hiddenNeeds(task: Task): Needs {
 }
 
 /**
- * What Python code may read beyond its inputs. `context` and `**kw` give it every name; parameters of `main` are bound by
- * name, so that each word of the code may be one. Code that is not in the document may read anything.
+ * What Python code may read beyond its inputs. `context` and `**kw` give it every name; parameters of `main` are bound by name,
+ * so any word of the code may be an input. Code outside the document may read anything.
  */
 export function codeNeeds(task: Task): Needs {
   if (task.kind !== "python") return NOTHING;

@@ -2,7 +2,7 @@ import type { Playbook } from "../../schema/words/playbook.ts";
 import type { Pieces } from "./pieces.ts";
 
 /**
- * The static shape of a workflow. An arc is *back* when it leads to a step that is still open in a depth-first walk from the
+ * The static shape of a workflow. An arc is *back* if it leads to a step that is still open in a depth-first walk from the
  * entry: exactly the arcs that close a loop. All others are forward and form no cycle, so that no step waits for itself.
  */
 export interface Graph {
@@ -10,13 +10,13 @@ export interface Graph {
   isBack(from: number, to: number): boolean;
   /** True when `to` can follow `from` over one or more forward arcs. */
   reaches(from: number, to: number): boolean;
-  /** Static targets of a step's arcs, without doubles. */
+  /** Static targets of a step's arcs, without duplicates. */
   targets(step: number): readonly number[];
 }
 
 /**
- * Builds the graph, step by step: 5,000 steps take 10 to 40 ms. Arcs whose target is a template are unknown here: they never
- * never wait, and no step waits for them.
+ * Builds the graph, step by step: 5,000 steps take 10 to 40 ms. Arcs whose target is a template are not included: they never
+ * wait, and no step waits for them.
  */
 export function* buildGraph(playbook: Playbook, entry: number): Pieces<Graph> {
   const indexOf = new Map(playbook.steps.map((step, index) => [step.name, index]));
@@ -96,13 +96,13 @@ class StepSet {
   }
 }
 
-/** Steps in the order they were finished come after all that follows them, so one pass suffices. */
+/** The order in which the walk finishes steps puts each step after all that follow it, so one pass suffices. */
 function* forwardReach(
   targets: readonly (readonly number[])[],
   back: Set<number>,
   finished: number[],
 ): Pieces<StepSet[]> {
-  // Filled from its end: without a length it would become a table of keys.
+  // Filled from its end: without a length the engine would turn it into a slow dictionary.
   const reach = new Array<StepSet>(targets.length);
   for (const step of finished) {
     yield;

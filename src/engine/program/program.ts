@@ -31,7 +31,7 @@ export interface Program {
   timeoutMs: Template | undefined;
 }
 
-/** One compiled entry of the keychain: its keys may hold templates, earlier entries among what they read. */
+/** A compiled entry of the keychain: its keys may hold templates, which may read earlier entries. */
 export interface ProgramKeychainEntry {
   definition: KeychainDefinition;
   template: Template;
@@ -102,9 +102,9 @@ export interface ProgramArc {
   target: Template;
   when: Condition | undefined;
   set: readonly CompiledAssignment[];
-  /** Its condition names a failure, so it is tried when the step failed. */
+  /** Its condition names a failure, so it is tried if the step failed. */
   onFailure: boolean;
-  /** Its condition names `loop.done`: tried when the step's loop failed. */
+  /** Its condition names `loop.done`: it is tried if the step's loop failed. */
   onLoopDone: boolean;
 }
 
@@ -115,7 +115,7 @@ export interface CompiledAssignment {
   value: Template;
 }
 
-/** Compiles a playbook. Templates that do not parse were reported when it was loaded; they stand for themselves here. */
+/** Compiles a playbook. Templates that do not parse were reported when it was loaded; here they are kept as plain text. */
 export function compileProgram(playbook: Playbook): Program {
   return atOnce(compileInPieces(playbook));
 }
@@ -169,7 +169,7 @@ function compileStep(playbook: Playbook, step: Step, index: number, keychain: Ne
   };
 }
 
-/** Everything that the worker evaluates for this step; `when`, collection, step `set` and arcs are the engine's. */
+/** Everything that the worker evaluates for this step; `when`, collection, step `set` and arcs belong to the engine. */
 function stepNeeds(
   playbook: Playbook,
   step: Step,

@@ -4,27 +4,27 @@ import type { JsonObject } from "../../schema/words/json.ts";
 import { atOnce, type Pieces } from "./pieces.ts";
 import type { Program, ProgramStep, ProgramTask } from "./program.ts";
 
-/** What a run says of its inputs before it begins. */
+/** What is known about the inputs that a program reads. */
 interface Known {
   workload: ReadonlySet<string>;
-  /** Names that some template or code reads. */
+  /** Names that a template or code reads. */
   read: ReadonlySet<string>;
-  /** Something reads all inputs at once, so that any name may be meant. */
+  /** All inputs are read at once somewhere, so that any name may be meant. */
   readsAll: boolean;
 }
 
 const known = new WeakMap<Program, Known>();
 
 /**
- * Warnings about inputs that the workload does not have and nothing reads, with the name that was probably meant. Never an error:
- * inputs are merged over the workload whatever they are called. Where something reads all of them at once, or there is no workload
- * to compare with, only near misspellings of workload names are reported.
+ * Warnings about inputs that the workload does not have and nothing reads, with the name that was probably meant. Never an
+ * error: inputs are merged over the workload whatever they are called. If all of them are read at once somewhere, or there is
+ * no workload to compare with, only near misspellings of workload names are reported.
  */
 export function unknownInputs(program: Program, input: JsonObject): string[] {
   return atOnce(unknownInputsInPieces(program, input));
 }
 
-/** {@link unknownInputs} step by step: of 5,000 steps, what they read takes some 100 ms to collect, once. */
+/** {@link unknownInputs} step by step: collecting what 5,000 steps read takes some 100 ms, once. */
 export function* unknownInputsInPieces(program: Program, input: JsonObject): Pieces<string[]> {
   const names = known.get(program) ?? (yield* collect(program));
   known.set(program, names);
@@ -67,7 +67,7 @@ function* collect(program: Program): Pieces<Known> {
   return { workload: new Set(Object.keys(program.playbook.workload)), read, readsAll };
 }
 
-/** What is read outside of steps. */
+/** The needs outside of steps. */
 function* sharedNeeds(program: Program): Iterable<Needs> {
   for (const [, template] of program.workload) yield template.needs;
   for (const { template } of program.keychain) yield template.needs;

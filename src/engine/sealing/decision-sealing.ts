@@ -8,40 +8,40 @@ import { sealEvent } from "./seal-event.ts";
 import { createSecrets } from "./secrets.ts";
 
 /**
- * Lets decisions read sealed values and keeps these out of events. Each function returns its argument if nothing changes; a
- * value without secrets is scanned once, however often it is read.
+ * Lets decisions read sealed values, and keeps the opened values out of events. Each function returns its argument if nothing
+ * changes; a value without secrets is scanned once, however often it is read.
  */
 export interface DecisionSealing {
   /**
-   * The value with what was sealed in it opened; that is a secret of this execution's decisions from here on. It is remembered:
-   * an object that is given must never change. What is sealed with a key that is not there throws when it is read. Throws
-   * `ValueNeeded` where the keys must be fetched first.
+   * The value with sealed parts opened; from here on these are secrets of this execution's decisions. It is remembered: an
+   * object that is passed in must never change. Text sealed with a missing key throws when it is read. Throws `ValueNeeded` if
+   * the keys must be fetched first.
    */
   open<T>(value: T): T;
-  /** What was decided, with every secret in it sealed, or hidden where people read it. */
+  /** A decided event, with every secret in it sealed, or hidden in fields that people read. */
   event<T extends FlowEvent>(event: T): T;
   value(value: Json): Json;
-  /** The value with `[secret]` for each, for messages. */
+  /** The value with `[secret]` in place of each secret, for messages. */
   hideIn(value: Json): Json;
-  /** It contains a secret. */
+  /** True if the value contains a secret. */
   isIn(value: Json): boolean;
 }
 
-/** A store as decisions read it, and its values without secrets. */
+/** The store for decisions, which seals and opens values. */
 export interface SealedDecisions {
   store: { load(ref: string): Promise<Json> };
-  /** Undefined where nothing is sealed. */
+  /** Undefined if nothing is sealed. */
   sealing: DecisionSealing | undefined;
-  /** The JSON text of a payload to be stored, as a whole sealed where it is sensitive. */
+  /** The JSON text of a payload to be stored, sealed as a whole if it is sensitive. */
   payload(value: Json, isSensitive: boolean): Promise<string>;
   /**
-   * The input of a start with its `access_token` sealed: callers of agents pass one to be used for them (interface
+   * The input of a start with its `access_token` sealed: callers of agents pass a token for the agent to use (interface
    * specification, Execution), and the log must not contain it.
    */
   input(given: JsonObject): Promise<JsonObject>;
 }
 
-/** Nothing is sealed: payloads and decisions are what they are, also where a text looks sealed. */
+/** For stores without sealing: payloads and decisions stay unchanged, even if a text looks sealed. */
 export function openDecisions(store: SealedDecisions["store"]): SealedDecisions {
   return {
     store,
@@ -51,13 +51,13 @@ export function openDecisions(store: SealedDecisions["store"]): SealedDecisions 
   };
 }
 
-/** Opened texts that an execution remembers. */
+/** Opened texts remembered for an execution. */
 const OPENED_KEPT_MAX = 256;
 
 /**
- * Opens what workers sealed for decisions: texts as they are looked up, payloads sealed as a whole as they are loaded. What the
- * engine then writes into events, arguments and assignments above all, is sealed again text by text before it is folded, so
- * that nothing that is stored, shown or given to a worker contains a secret in plain text.
+ * Opens values that workers sealed for decisions: texts when they are looked up, payloads sealed as a whole when they are
+ * loaded. The values that the engine then writes into events, above all arguments and assignments, are sealed again text by
+ * text before the event is folded, so that nothing that is stored, shown or sent to a worker contains a secret in plain text.
  */
 export function sealedDecisions(
   store: { load(ref: string): Promise<Json> },
@@ -71,7 +71,7 @@ export function sealedDecisions(
       sealer = chosen;
       return chosen;
     }
-    // All waiting callers get the error.
+    // All waiting callers receive the error.
     chosen.catch(() => undefined);
     throw new ValueNeeded("the keys of sealed values", async () => {
       sealer = await chosen;
@@ -99,7 +99,7 @@ export function sealedDecisions(
     },
     sealing: {
       open<T>(given: T): T {
-        // Made of JSON all through, whatever its type says.
+        // JSON throughout, whatever its static type.
         const json = given as Json;
         if (typeof json === "string") return mayHoldSealed(json) ? (openWith(json, sealerNow()) as T) : given;
         return typeof json === "object" && json !== null ? (openObject(json) as T) : given;
@@ -125,13 +125,13 @@ export function sealedDecisions(
   };
 }
 
-/** Opens what is sealed in a value, and notes each secret. A text is decrypted once. */
+/** Opens sealed parts of a value, and notes each secret. A text is decrypted once. */
 function openerOf(secrets: ReturnType<typeof createSecrets>): (json: Json, keys: Sealer) => Json {
   const openWith = (json: Json, keys: Sealer): Json =>
     openSealed(json, { open: (sealed) => openOnce(sealed, keys) }, secrets, (sealed) =>
       lostSecret(keys.lostKeyOf(sealed)),
     );
-  // One token in each of a thousand rows is one secret, and decrypting it takes ten microseconds.
+  // The same token in each of a thousand rows is one secret, and decrypting it takes ten microseconds.
   const openedBefore = new Map<string, Opened>();
   const openOnce = (sealed: string, keys: Sealer): Opened | undefined => {
     const before = openedBefore.get(sealed);

@@ -6,11 +6,11 @@ import { basicVariant } from "./secret-variants.ts";
 export interface Noting {
   /** Values shorter than this are not treated as secrets. Default and minimum: 4. */
   charsMin?: number;
-  /** It comes from a sensitive result. */
+  /** The value comes from a sensitive result. */
   isSensitive?: true;
   /** Fields with these names are never secrets, at any depth. */
   except?: RegExp;
-  /** Those among them that hold addresses: a password within an address is a secret. */
+  /** Those of these fields that hold addresses: a password within an address is a secret. */
   addresses?: RegExp;
 }
 
@@ -42,7 +42,7 @@ export function eachSecret(value: Json, noting: Noting, tell: (secret: string, i
   look(value);
 }
 
-/** Fields that stand together in `Authorization: Basic`. */
+/** Fields whose values are used together in `Authorization: Basic`. */
 const PAIRS = [
   ["username", "password"],
   ["user", "password"],
@@ -57,7 +57,7 @@ function digitsOf(value: number): number {
 /** Longest text that is scanned for secrets. */
 const PARTED_CHARS_MAX = 65_536;
 
-/** What is a secret by itself within one: the password of an address, the fields of a JSON text. */
+/** The parts of a text that are secrets by themselves: the password of an address, the fields of a JSON text. */
 function partsOf(text: string): Json[] {
   const passwords = passwordsOf(text);
   if (passwords.length > 0) return passwords;

@@ -3,8 +3,8 @@ import { FlowError } from "../../schema/words/errors.ts";
 import type { Json } from "../../schema/words/json.ts";
 
 /**
- * Stands for a text that was sealed with a key which is not there. Naming it is nothing; whatever else an expression does with it
- * is an error, because a comparison with what is still sealed would take the wrong branch.
+ * Stands for a text that was sealed with a missing key. An expression may name it, but any other use is an error, because a
+ * comparison with the sealed text would take the wrong branch.
  */
 class LostSecret extends View {
   readonly #keyId: string;
@@ -35,7 +35,7 @@ export function lostSecret(keyId: string | undefined): Json | undefined {
   return keyId === undefined ? undefined : (new LostSecret(keyId) as unknown as Json);
 }
 
-/** True for the error of an expression that read one. */
+/** True for the error of an expression that read a lost secret. */
 export function isOutOfReach(error: unknown): boolean {
   return error instanceof FlowError && error.code === "ENCRYPTION";
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 
-/** What becomes of a text or a number. */
+/** Maps a text or a number to its replacement. */
 type Leaf = (leaf: string | number) => Json;
 
 /**
@@ -34,13 +34,13 @@ function mapObject(object: JsonObject, leaf: Leaf, keyLeaf: Leaf | undefined): J
       copy = {};
       for (const before of keys.slice(0, index)) setOwn(copy, before, own(object, before));
     }
-    // If the mapped key is no text, the old key stays.
+    // If the mapped key is not a text, the old key stays.
     if (copy !== undefined) setOwn(copy, typeof name === "object" ? key : String(name), mapped);
   }
   return copy ?? object;
 }
 
-/** True when `is` is true of a text or a number within, and with `keys` of a key of an object. */
+/** True if `is` returns true for a text or a number within the value, or, with `keys`, for a key of an object. */
 export function someJson(value: Json, is: (leaf: string | number) => boolean, keys = false): boolean {
   if (typeof value === "string" || typeof value === "number") return is(value);
   if (Array.isArray(value)) return value.some((item) => someJson(item, is, keys));
@@ -51,7 +51,7 @@ export function someJson(value: Json, is: (leaf: string | number) => boolean, ke
   return false;
 }
 
-/** The object with each of its values replaced; itself where none changes. */
+/** The object with each of its values replaced; the same object if no value changes. */
 export function mapValues<T>(object: Record<string, T>, map: (value: T) => T): Record<string, T> {
   let copy: Record<string, T> | undefined;
   for (const key of Object.keys(object)) {

@@ -9,14 +9,14 @@ import type { Secrets } from "./secrets.ts";
  */
 export const SENSITIVE = { charsMin: 8, isSensitive: true } as const;
 
-/** True for a value in which something sealed may stand. */
+/** True for a value that may contain something sealed. */
 export function mayBeSealed(value: Json): boolean {
   return someJson(value, (leaf) => typeof leaf === "string" && mayHoldSealed(leaf), true);
 }
 
 /**
- * The value with everything sealed in it opened, and noted: it becomes a secret of the command that opens it. What does not open stays, or is
- * what `lost` makes of the text that it stands in, where that is given and says that it should have opened.
+ * The value with every sealed part opened and noted: it becomes a secret of the command that opens it. A part that does not
+ * open stays as it is, unless `lost` returns a replacement because it should have opened.
  */
 export function openSealed(
   value: Json,
@@ -28,7 +28,7 @@ export function openSealed(
     const opened = sealer.open(sealed);
     if (opened === undefined) return sealed;
     if (opened.kind === "result") return openSealed(noteSensitive(opened.json, secrets), sealer, secrets, lost);
-    // A text of a sensitive result that held a sealed one was sealed once more on its way.
+    // If a text of a sensitive result contained a sealed text, it was sealed a second time on its way.
     const whole = openSealed(opened.value, sealer, secrets, lost);
     secrets.note(whole);
     return whole;
@@ -47,13 +47,13 @@ export function openSealed(
       return opened?.kind === "value" ? String(open(sealed)) : sealed;
     });
   };
-  // Keys are not sealed; in what was written by an earlier version they may be.
+  // Keys are not sealed now, but an earlier version may have sealed them.
   return mapJson(value, openLeaf, openLeaf);
 }
 
 /** True for a text that may have been sealed as a whole. */
 function isOneSealed(text: string): boolean {
-  // Only the last bracket opens: an author's `[sealed:` before a sealed text does not belong to it.
+  // Only the last bracket opens: an author's `[sealed:` before a sealed text is not part of it.
   return text.startsWith("[sealed:") && text.indexOf("]") === text.length - 1 && text.lastIndexOf("[") === 0;
 }
 

@@ -4,18 +4,18 @@ import type { TaskError } from "../../schema/words/outcome.ts";
 import type { ResultRef, StoredResult } from "../../schema/words/result.ts";
 import { mapValues } from "./map-json.ts";
 
-/** What is done with the parts of an event. Each gives its argument back where nothing changes. */
+/** What to do with the parts of an event. Each function returns its argument if nothing changes. */
 export interface EventSealing {
   /** For values that other steps read: secrets are sealed. */
   seal(value: Json): Json;
-  /** For what people read and no step passes on: secrets are hidden. */
+  /** For text that people read and no step passes on: secrets are hidden. */
   hide(text: string): string;
   hideIn(value: Json): Json;
   /** For texts that were cut off. */
   hideCut(text: string): string;
 }
 
-/** The event with no secret in any of its values and messages. Names of steps, tasks and variables stay what they are. */
+/** The event without secrets in any of its values and messages. Names of steps, tasks and variables stay unchanged. */
 export function sealEvent(event: FlowEvent, sealing: EventSealing): FlowEvent {
   const fields = event as unknown as Record<string, unknown>;
   let copy: Record<string, unknown> | undefined;
@@ -29,7 +29,7 @@ export function sealEvent(event: FlowEvent, sealing: EventSealing): FlowEvent {
   return (copy ?? fields) as unknown as FlowEvent;
 }
 
-/** Fields of events that hold what templates and tools gave. */
+/** Fields of events that hold output of templates and tools. */
 const FIELDS: Readonly<Record<string, (value: never, sealing: EventSealing) => unknown>> = {
   result: (result: StoredResult, sealing) => sealResult(result, sealing),
   set: (set: Write[], { seal }) => mapList(set, (write) => changed(write, 1, seal(write[1]))),
@@ -44,11 +44,11 @@ const FIELDS: Readonly<Record<string, (value: never, sealing: EventSealing) => u
   arcs: (arcs: { error?: string }[], { hide }) =>
     mapList(arcs, (arc) => (arc.error === undefined ? arc : changed(arc, "error", hide(arc.error)))),
   error: (error: TaskError, sealing) => hideError(error, sealing),
-  // Hidden when they were written; what was noted as a secret since is hidden here.
+  // Already hidden when they were written; secrets noted since are hidden here.
   log: (log: TaskLog, { hide }) => changed(log, "lines", mapList(log.lines, hide) as string[]),
 };
 
-/** The error with no secret in its message and its details. */
+/** The error without secrets in its message and its details. */
 export function hideError(error: TaskError, { hide, hideIn }: Pick<EventSealing, "hide" | "hideIn">): TaskError {
   const hidden = changed(error, "message", hide(error.message));
   return error.details === undefined ? hidden : changed(hidden, "details", hideIn(error.details));
@@ -85,7 +85,7 @@ function sealReference(ref: ResultRef, { seal, hideCut, hide }: EventSealing): R
   return changed(extracted, "preview", changed(preview, "sample", sample));
 }
 
-/** The same object where the field is what it was. */
+/** The same object if the field is unchanged. */
 function changed<T extends object, K extends keyof T>(object: T, key: K, value: T[K]): T {
   if (object[key] === value) return object;
   const copy = (Array.isArray(object) ? [...object] : { ...object }) as T;
@@ -93,7 +93,7 @@ function changed<T extends object, K extends keyof T>(object: T, key: K, value: 
   return copy;
 }
 
-/** The same list where no item changes. */
+/** The same list if no item changes. */
 function mapList<T>(list: readonly T[], map: (item: T) => T): readonly T[] {
   const mapped = list.map(map);
   return mapped.some((item, index) => item !== list[index]) ? mapped : list;

@@ -1,26 +1,29 @@
 /**
- * Where a text counts: everywhere; of a number only where no further digit stands beside it; of a short secret only as a whole
- * `word`, with no letter, digit or underscore beside it, and only where people look.
+ * Where a secret matches: a text everywhere; a number only if no further digit is next to it; a short secret only as a whole
+ * `word`, with no letter, digit or underscore next to it, and only in text for people.
  */
 export type SecretKind = "text" | "number" | "word";
 
 /** The use: text for people, in which every secret is hidden, or a value that is passed on, in which short texts are no secrets. */
 export type Looking = "shown" | "passed";
 
-/** Texts that are looked for all at once. */
+/** Texts to be searched for together. */
 export interface SecretIndex {
   readonly size: number;
-  /** Shorter texts than {@link SECRET_CHARS_MIN} are left out. */
+  /** Texts shorter than {@link SECRET_CHARS_MIN} are ignored. */
   add(text: string, kind: SecretKind): void;
-  /** The text is looked for as it is, and not as a part of something. */
+  /** True if this exact text was added, not only as a part of another. */
   has(text: string, looking: Looking): boolean;
-  /** The places of `text` where one of them stands: from inclusive, to exclusive, in order; those that overlap are one. */
+  /** The places in `text` where an added text occurs: from inclusive, to exclusive, in order; overlapping places are merged. */
   find(text: string, looking: Looking): [from: number, to: number][];
-  /** Where at the end of `text` one of them begins that was cut off, four characters of it at least; -1: nowhere. */
+  /**
+   * Position at the end of `text` where a cut-off secret begins, of which at least four characters are left; -1 if there is
+   * none.
+   */
   begunAt(text: string): number;
 }
 
-/** Shorter texts are not hidden: replacing every `on` or `1` would hide the message and no secret. */
+/** Shorter texts are not hidden: replacing every `on` or `1` would spoil the message and protect nothing. */
 export const SECRET_CHARS_MIN = 4;
 
 /**
@@ -29,9 +32,9 @@ export const SECRET_CHARS_MIN = 4;
  */
 export const SEALED_CHARS_MIN = 8;
 
-/** Bits of the filter: of a text that holds none of a thousand secrets about one place in sixty is looked at twice. */
+/** Bits of the filter: in a text without secrets, of a thousand secrets, about one position in sixty needs a second check. */
 const FILTER = 0xffff;
-/** Eight to a byte: an execution keeps an index as long as it is in memory. */
+/** Eight bits to a byte: an execution keeps an index as long as it is in memory. */
 const FILTER_BYTES = (FILTER + 1) >> 3;
 const NO_FILTER = new Uint8Array(0);
 
@@ -42,9 +45,9 @@ const NO_FILTER = new Uint8Array(0);
  */
 export function createSecretIndex(): SecretIndex {
   const entries = new Map<string, SecretKind>();
-  /** By their first characters, the lengths of the texts that begin so: many secrets begin the same, but with few lengths. */
+  /** The lengths of texts by their first characters: many secrets begin alike, but with few lengths. */
   const lengths = new Map<string, Set<number>>();
-  /** Made with the first secret: most commands have none. */
+  /** Created with the first secret: most commands have none. */
   let filter = NO_FILTER;
 
   const lengthAt = (text: string, at: number, looking: Looking): number => {
@@ -69,7 +72,7 @@ export function createSecretIndex(): SecretIndex {
     add(text, kind) {
       if (text.length < SECRET_CHARS_MIN) return;
       const before = entries.get(text);
-      // The variant found in more places counts.
+      // The kind that matches in more places counts.
       if (before === undefined || BREADTH[kind] > BREADTH[before]) entries.set(text, kind);
       if (before !== undefined) return;
       const head = text.slice(0, SECRET_CHARS_MIN);
@@ -93,7 +96,7 @@ export function createSecretIndex(): SecretIndex {
         const length = lengthAt(text, at, looking);
         if (length === 0) continue;
         const last = found.at(-1);
-        // One secret may begin within another: neither is left over.
+        // One secret may begin within another: both are covered completely.
         if (last !== undefined && at < last[1]) last[1] = Math.max(last[1], at + length);
         else found.push([at, at + length]);
       }

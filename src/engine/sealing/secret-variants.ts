@@ -1,15 +1,15 @@
 /**
- * The forms that a secret takes on its way: in URLs, forms, JSON, headers, logs. They are searched for too. A text that was
- * derived in another way, hashed or split, is not recognised.
+ * The forms in which a secret may appear: in URLs, forms, JSON, headers, logs. They are searched for too. A text derived in
+ * another way, for example hashed or split, is not recognised.
  */
 
-/** Base64 of fewer characters is found where no secret is. */
+/** Base64 of fewer characters also occurs by chance. */
 const BASE64_CHARS_MIN = 6;
-/** A line of a longer secret that counts as one: logs come line by line. */
+/** Shortest line of a multi-line secret that counts as a secret: logs come line by line. */
 const LINE_CHARS_MIN = 8;
 
 /**
- * The text itself and its two commonest other forms: for the texts of sensitive results, of which there may be a hundred
+ * The text itself and its two most common other forms: for the texts of sensitive results, of which there may be a hundred
  * thousand. All forms of one text take a tenth of a millisecond.
  */
 export function commonVariantsOf(text: string): Set<string> {
@@ -33,7 +33,7 @@ export function basicVariant(user: string, password: string): string {
   return base64(bytesOf(`${user}:${password}`));
 }
 
-/** As it stands within quotes: of JSON, of JSON within JSON, of ASCII-only JSON, of a shell, of Python. */
+/** As it appears within quotes: in JSON, JSON within JSON, ASCII-only JSON, a shell, Python. */
 function escaped(text: string): string[] {
   const json = quoted(text);
   const python = json.replaceAll('\\"', '"');
@@ -55,7 +55,7 @@ function percentEncoded(text: string): string[] {
     // Half a character, which no URL can hold.
     return [];
   }
-  // What encodeURIComponent leaves and others do not, and the slash that many leave.
+  // The characters that encodeURIComponent leaves and other encoders escape, and the slash, which many leave.
   const strict = encoded.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
   const form = strict.replaceAll("%20", "+");
   const all = [encoded, strict, form, strict.replaceAll("%2F", "/"), form.replaceAll("%2A", "*")];
@@ -65,7 +65,7 @@ function percentEncoded(text: string): string[] {
 }
 
 /**
- * The part of its base64 that is the same whatever precedes and follows it: for each of three alignments. So the password is
+ * The part of its base64 that is the same whatever precedes and follows it, for each of three alignments. So the password is
  * found in the base64 of `user:password` for any user.
  */
 function base64Parts(bytes: Uint8Array): string[] {
@@ -91,7 +91,7 @@ function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** A part at a time: a call takes so many arguments and no more. */
+/** In chunks: a call takes a limited number of arguments. */
 function base64(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length; at += 8_192) text += String.fromCharCode(...bytes.subarray(at, at + 8_192));

@@ -6,40 +6,40 @@ import { createSecretIndex, type Looking, SEALED_CHARS_MIN, type SecretIndex } f
 import { commonVariantsOf, variantsOf } from "./secret-variants.ts";
 
 /**
- * Secret texts, known by their origin and not by their look: those of a command, or of an
- * execution's decisions. Secrets are sealed in values for other steps and hidden in text for people. A sealed text opens as
- * exactly the original; keys of objects are never changed; a secret of fewer than eight characters is only hidden, as a whole word.
+ * Secret texts, known by their origin and not by their appearance: those of a command, or of an execution's decisions. Secrets
+ * are sealed in values for other steps and hidden in text for people. A sealed text opens as exactly the original; keys of
+ * objects are never changed; a secret of fewer than eight characters is only hidden, as a whole word.
  */
 export interface Secrets {
   readonly isEmpty: boolean;
-  /** Every text and number in `value` is a secret from here on, in every way in which it may be written. */
+  /** Makes every text and number in `value` a secret from here on, in each of its written forms. */
   note(value: Json, noting?: Noting): void;
-  /** The text with `[secret]` in place of each. */
+  /** The text with `[secret]` in place of each secret. */
   hide(text: string): string;
-  /** As {@link hide}, and what may be the begin of a secret at the end of a text that was cut off. */
+  /** As {@link hide}, and also hides the possible beginning of a secret at the end of a text that was cut off. */
   hideCut(text: string): string;
-  /** The value with `[secret]` in place of each. */
+  /** The value with `[secret]` in place of each secret. */
   hideIn(value: Json): Json;
   /** True if the value contains a secret that {@link seal} would seal. */
   isIn(value: Json): boolean;
-  /** The value with each sealed, in its place within the text. */
+  /** The value with each secret sealed, in its place within the text. */
   seal(value: Json, sealer: Pick<Sealer, "seal">): Json;
   /** As {@link seal}, without the secrets from sensitive results: for payloads that are also sealed as a whole. */
   sealGiven(value: Json, sealer: Pick<Sealer, "seal">): Json;
 }
 
-/** Secrets by where they come from. */
+/** Secrets by origin. */
 interface Indexes {
   all: SecretIndex;
   /** Those of credentials and the keychain. */
   given: SecretIndex;
-  /** What was noted, as it was given: a secret is met often, and its variants are made once. */
+  /** The noted texts, in their original form: the same secret is noted often, and its variants are made once. */
   noted: Set<string>;
 }
 
-/** No secrets yet. */
+/** An empty set of secrets. */
 export function createSecrets(): Secrets {
-  /** Made with the first secret: most commands have none. */
+  /** Created with the first secret: most commands have none. */
   let indexes: Indexes | undefined;
   const note = (value: Json, noting: Noting = {}): void => {
     indexes ??= { all: createSecretIndex(), given: createSecretIndex(), noted: new Set() };
@@ -86,7 +86,7 @@ function addTo({ all, given, noted }: Indexes, value: Json, noting: Noting): voi
   });
 }
 
-/** The text with each place replaced where a secret stands. */
+/** The text with each secret in it replaced. */
 function replaced(text: string, index: SecretIndex, looking: Looking, by: (secret: string) => string): string {
   const found = index.find(text, looking);
   if (found.length === 0) return text;
@@ -99,7 +99,7 @@ function replaced(text: string, index: SecretIndex, looking: Looking, by: (secre
   return result + text.slice(last);
 }
 
-/** The same for all texts of a value, and for numbers that are secrets. */
+/** Replaces secrets in all texts of a value, and numbers that are secrets. */
 function replacedIn(value: Json, index: SecretIndex, looking: Looking, by: Sealer["seal"]): Json {
   return mapJson(value, (leaf) => {
     if (typeof leaf === "string") return replaced(leaf, index, looking, by);

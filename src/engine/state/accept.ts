@@ -6,10 +6,10 @@ import { type ExecutionState, isTerminal, type OpenCommand, openCommand } from "
  * Whether a report from outside may be folded:
  *
  * - `accepted`;
- * - `late`: the execution is over;
- * - `unknown`: no such command is open. It never was, it has ended, or this is a duplicate;
+ * - `late`: the execution has ended;
+ * - `unknown`: no such command is open. It never existed, it has ended, or this is a duplicate;
  * - `stale`: a newer claim took the command; this worker lost it;
- * - `early`: it speaks of results that have not arrived. The sender sends again, in order.
+ * - `early`: it refers to results that have not arrived. The sender sends again, in order.
  *
  * Only `accepted` changes anything.
  */

@@ -3,7 +3,7 @@ import type { TaskError } from "../../schema/words/outcome.ts";
 import type { CursorState, Frame } from "./state.ts";
 
 /*
- * How events change the state of a cursor loop. What follows from them is decided in `decide/cursor`.
+ * How events change the state of a cursor loop. `decide/cursor` decides what follows from them.
  */
 
 /** Rows of a frame that were not issued yet. */
@@ -24,7 +24,7 @@ export function rowsIssued(cursor: CursorState, from: number, to: number): void 
   frame.open += to - from;
 }
 
-/** A row has ended, well or not; with the last one its frame leaves the state. */
+/** A row has ended, successfully or not; with the last one its frame leaves the state. */
 export function rowEnded(cursor: CursorState, index: number): void {
   const frame = frameOf(cursor, index);
   if (frame === undefined) return;
@@ -32,7 +32,7 @@ export function rowEnded(cursor: CursorState, index: number): void {
   if (frame.open === 0 && rowsLeft(frame) === 0) cursor.frames.splice(cursor.frames.indexOf(frame), 1);
 }
 
-/** A claim has ended: with rows, which are a new frame, with none, or with an error. */
+/** A claim has ended: with rows, which become a new frame; without rows; or with an error. */
 export function claimEnded(cursor: CursorState, rows: Json[], error: TaskError | null, at: number): void {
   cursor.claims -= 1;
   cursor.error ??= error;
@@ -44,7 +44,7 @@ export function claimEnded(cursor: CursorState, rows: Json[], error: TaskError |
   cursor.rows += rows.length;
 }
 
-/** The frame of a row. There are few: a search through the list costs less than a table of them. */
+/** The frame of a row. There are only a few: searching the list costs less than maintaining a table. */
 function frameOf(cursor: CursorState, index: number): Frame | undefined {
   return cursor.frames.find(({ from, items }) => index >= from && index < from + items.length);
 }

@@ -110,7 +110,7 @@ function iterationEnded(
   loop.tailBytes += isFailed ? FAILURE_BYTES : values.reduce((sum, [, , bytes]) => sum + bytes, ENTRY_BYTES);
 }
 
-/** What an entry of the tail takes beside its result, and what a failure takes, in bytes of JSON, roughly. */
+/** Approximate bytes of JSON for an entry of the tail beside its result, and for a failure. */
 const ENTRY_BYTES = 16;
 const FAILURE_BYTES = 512;
 
@@ -135,7 +135,7 @@ function failedIteration(loop: LoopState, error: TaskError): StoredResult {
   return loop.accumulate === undefined ? { value } : { value, failed: true };
 }
 
-/** Remembers an ended iteration; the list stays as short as the iterations that overtook a slower one. */
+/** Remembers an ended iteration. The list holds only the iterations that overtook a slower one. */
 function markEnded(iterations: NonNullable<OpenCommand["iterations"]>, index: number): void {
   iterations.endedAbove.push(index);
   for (;;) {
@@ -151,7 +151,7 @@ export function hasEnded(iterations: NonNullable<OpenCommand["iterations"]>, ind
   return index < iterations.endedBelow || iterations.endedAbove.includes(index);
 }
 
-/** A claim brings rows or the end; a failed command takes the iterations that it had not reported with it. */
+/** A claim returns rows or ends the claiming; a failed command fails the iterations that it had not reported. */
 function commandEnded(
   loop: LoopState,
   event: EventOf<"command.completed"> | EventOf<"command.failed">,
@@ -177,7 +177,7 @@ function commandEnded(
   }
 }
 
-/** What the loop leaves behind as the step's result. */
+/** The result of a step with a loop. */
 export function loopResult(loop: LoopState, status: LoopResult["status"]): StoredResult {
   const { parts, manifest, accumulate } = loop;
   return {
@@ -192,7 +192,7 @@ export function loopResult(loop: LoopState, status: LoopResult["status"]): Store
   };
 }
 
-/** Counters of `stats`: how many there were, went well, and failed. */
+/** Counters of `stats`: iterations in total, succeeded, and failed. */
 export function loopStats(loop: LoopState): { total: number; success: number; failed: number } {
   return { total: loop.total ?? loop.next, success: loop.success, failed: loop.failed };
 }

@@ -6,9 +6,9 @@ import { cancelledError, joinTasks, withRuns } from "./results.ts";
 import { type ExecutionState, openCommand, type Retry, removeName, type StepState, stepState } from "./state.ts";
 
 /**
- * Folds one event into the state and returns it. The only way in which a state comes to be: replaying the log gives the
- * state that the live run had. Changes `state` in place (see engine/state/state.ts); an event that does not apply, because its
- * command is closed or its step does not run, changes nothing.
+ * Folds one event into the state and returns it. This is the only way to change a state: replaying the log gives the state that
+ * the live run had. Changes `state` in place (see engine/state/state.ts); an event that does not apply, because its command is
+ * closed or its step does not run, changes nothing.
  */
 export function evolve(state: ExecutionState, event: FlowEvent): ExecutionState {
   switch (event.type) {
@@ -117,7 +117,7 @@ function startRun(state: ExecutionState, name: string, stepRunId: string, at: nu
   state.active.push(name);
 }
 
-/** One more than the steps that were started so far. */
+/** One more than the number of steps started so far. */
 function nextOrder(state: ExecutionState): number {
   state.started += 1;
   return state.started;
@@ -145,7 +145,7 @@ function issued(state: ExecutionState, event: EventOf<"command.issued">): Execut
   return iterations === undefined && event.claim !== true ? state : evolveLoop(state, event);
 }
 
-/** A new claim makes every earlier one stale, and what that one had reported of unfinished work void. */
+/** A new claim makes every earlier claim stale, and voids what that claim had reported of unfinished work. */
 function claimed(state: ExecutionState, event: EventOf<"command.claimed" | "command.started">): ExecutionState {
   const command = openCommand(state, event.command_id);
   if (command === undefined || event.attempt < command.attempt) return state;
@@ -175,7 +175,7 @@ function taskDone(state: ExecutionState, event: EventOf<"task.done">): Execution
   return state;
 }
 
-/** Longest error message that is kept of a run that another run follows. */
+/** Longest error message kept for a run that another run follows. */
 const RETRY_MESSAGE_CHARS_MAX = 500;
 
 function retryOf({ task, run, error }: EventOf<"task.done">, at: string): Retry {
@@ -183,7 +183,7 @@ function retryOf({ task, run, error }: EventOf<"task.done">, at: string): Retry 
   return { task, run, at, error: { code: error.code, message: error.message.slice(0, RETRY_MESSAGE_CHARS_MAX) } };
 }
 
-/** The awaited run has begun. */
+/** The awaited next run has begun. */
 function runGoesOn(state: ExecutionState, event: EventOf<"task.progress">): ExecutionState {
   const retries = openCommand(state, event.command_id)?.retries;
   const iteration = event.iteration ?? 0;
@@ -208,7 +208,10 @@ function commandEnded(
   return state;
 }
 
-/** Applies writes in order, the last one wins. Commands copied what they may read, so they keep what they saw. */
+/**
+ * Applies writes in order, the last one wins. Commands have copies of the values they may read, so later writes do not reach
+ * them.
+ */
 export function applyWrites(state: ExecutionState, writes: readonly Write[] | undefined): void {
   if (writes === undefined || writes.length === 0) return;
   for (const [name, value] of writes) setOwn(state.vars, name, value);
@@ -236,7 +239,7 @@ function stepEnded(
   return state;
 }
 
-/** A step that failed or was skipped before it ran drops its request to run again; a request that came while it ran stays. */
+/** A step that failed or was skipped before it ran loses its token; a token that arrived while it ran stays. */
 function dropToken(state: ExecutionState, name: string, step: StepState): void {
   if (step.run !== null || step.token === null) return;
   step.token = null;
@@ -258,7 +261,7 @@ function endOfFailed(state: ExecutionState, step: string): "FAILED" | "SKIPPED" 
   return state.status === "CANCELLED" && stepState(state, step).attempts === 0 ? "SKIPPED" : "FAILED";
 }
 
-/** From here on nothing new starts: every wish to run is dropped, what runs is drained. */
+/** From here on nothing new starts: all tokens are dropped, and running steps are drained. */
 function failRun(state: ExecutionState, error: TaskError): void {
   state.failure ??= error;
   for (const name of state.waiting) stepState(state, name).token = null;

@@ -5,7 +5,10 @@ import type { ResultConfig, Step, Task } from "../../schema/words/playbook.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
 import { type ExecutionState, knownStep } from "./state.ts";
 
-/** The result of a step or an iteration from those of its tasks: a pipeline keeps them apart, a lone task is itself. */
+/**
+ * The result of a step or an iteration from those of its tasks: a pipeline has one entry for each task, a single task's result
+ * is the result itself.
+ */
 export function joinTasks(
   labels: readonly string[],
   values: readonly TaskResult[],
@@ -20,18 +23,18 @@ export function joinTasks(
   return named.at(-1)?.[1] ?? null;
 }
 
-/** The results of tasks, with what several runs of one came to in place of its last. */
+/** The results of tasks; for a task with an accumulated result, that result replaces its last one. */
 export function withRuns(values: readonly TaskResult[], runs: readonly TaskResult[] = []): readonly TaskResult[] {
   if (runs.length === 0) return values;
   return [...values.filter(([label]) => !runs.some(([other]) => other === label)), ...runs];
 }
 
-/** What the runs of a task within a step or an iteration come to, where `spec.result.accumulate` says so. */
+/** How the runs of a task within a step or an iteration are combined, if `spec.result.accumulate` is set. */
 export function taskAccumulate(step: Step, task: Task): Accumulate | undefined {
   return task.result.accumulate ?? (step.tasks.length === 1 ? step.result.accumulate : undefined);
 }
 
-/** What the iterations of a loop come to. On a step with one task it is the same whether the step says it or the task. */
+/** How the results of a loop's iterations are combined. For a step with one task it may be set on the step or on the task. */
 export function loopAccumulate(step: Step): Accumulate | undefined {
   return step.result.accumulate ?? (step.tasks.length === 1 ? step.tasks[0]?.result.accumulate : undefined);
 }
@@ -42,11 +45,11 @@ export interface Keeping {
   scope?: string;
   ttl?: string;
   compression?: string;
-  /** The payload is sealed as a whole before it leaves for the store. */
+  /** The payload is sealed as a whole before it is stored. */
   sensitive?: true;
 }
 
-/** What `spec.result.store` asks of a store; undefined when it says nothing. */
+/** The storage settings of `spec.result.store`; undefined if there are none. */
 export function keepingOf({ store, sensitive }: ResultConfig): Keeping | undefined {
   if (store === undefined) return sensitive ? { sensitive } : undefined;
   const { kind, ...declared } = store;
@@ -59,7 +62,7 @@ export function cancelledError(reason: string): TaskError {
   return { kind: "cancelled", code: "CANCELLED", message: reason, retryable: false };
 }
 
-/** The result of an execution, or of one of its steps; null without one. */
+/** The result of an execution, or of one of its steps; null without a result. */
 export function resultOf(state: ExecutionState, step?: string): StoredResult | null {
   const name = step ?? state.resultStep;
   return name === null ? null : (knownStep(state, name)?.result ?? null);

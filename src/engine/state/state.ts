@@ -6,9 +6,9 @@ import type { LoopPart, StoredResult } from "../../schema/words/result.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 
 /*
- * What is known of an execution after its events: the fold of the log, and nothing besides. Plain data that survives
- * JSON. `engine/state/evolve.ts` alone changes it; it does so in place, because a copy for each event would make the cost of a
- * step grow with the number of steps before it.
+ * The state of an execution after its events: the fold of the log, and nothing else. Plain data that survives JSON. Only
+ * `engine/state/evolve.ts` changes it, in place, because a copy for each event would make the cost of a step grow with the
+ * number of steps before it.
  */
 
 /** `PENDING → RUNNING → COMPLETED | FAILED | CANCELLED`. */
@@ -28,7 +28,7 @@ export interface ExecutionState {
   startedAt: number;
   endedAt: number | null;
   parent: ParentRef | null;
-  /** Step after which nothing follows (`--target`). */
+  /** The last step to run (`--target`). */
   target: string | null;
   /** The trace that it belongs to; absent for most. */
   trace?: TraceRef;
@@ -39,21 +39,21 @@ export interface ExecutionState {
   vars: JsonObject;
   /** Steps that got a token or were skipped, by name; any other step is PENDING. */
   steps: Record<string, StepState>;
-  /** How many steps were started for the first time: the last {@link StepState.order} given. */
+  /** Number of steps started so far, repeats not counted: the last {@link StepState.order} assigned. */
   started: number;
   /** Names of the steps that run, in the order they were started. */
   active: string[];
   /** Names of the steps that have a token and wait. */
   waiting: string[];
-  /** How often each arc was taken, by the step that it leaves and the one it leads to. */
+  /** How often each arc was taken, by its source step and its target step. */
   arcs: Record<string, Record<string, number>>;
   /** Commands without a terminal event, by id. */
   commands: Record<string, OpenCommand>;
-  /** Set by an unhandled failure: nothing new starts, what runs is drained. */
+  /** Set by an unhandled failure: nothing new starts, running steps are drained. */
   failure: TaskError | null;
-  /** A failed loop whose failure no arc took by name: later steps run, the execution ends FAILED all the same. */
+  /** The error of a failed loop that no arc handled by name: later steps run, but the execution ends FAILED. */
   failureAtEnd: TaskError | null;
-  /** The step that completed last, whose result is the execution's unless `end` or the final step ran. */
+  /** The step that completed last; its result is the execution's unless `end` or the final step ran. */
   lastCompleted: string | null;
   resultStep: string | null;
   error: TaskError | null;
@@ -70,7 +70,7 @@ export interface StepState {
   attempts: number;
   startedAt: number | null;
   endedAt: number | null;
-  /** The wish to run, until it is granted. */
+  /** The request to run, until the step starts. */
   token: Token | null;
   run: StepRun | null;
   result: StoredResult | null;
@@ -79,7 +79,7 @@ export interface StepState {
   loop: LoopCounters | null;
 }
 
-/** Counters of a loop, as shown to people. `total` is null while a cursor does not know. */
+/** Counters of a loop, as shown to people. `total` is null while it is unknown, for a cursor. */
 export interface LoopCounters {
   total: number | null;
   done: number;
@@ -95,7 +95,7 @@ export interface Token {
   back: boolean;
 }
 
-/** A step that runs. */
+/** A running step. */
 export interface StepRun {
   stepRunId: string;
   input: JsonObject;
@@ -105,16 +105,14 @@ export interface StepRun {
   ended: { error: TaskError | null } | null;
 }
 
-/**
- * A loop that runs. It keeps counters and a window, never its history: results beyond the inline limit are in `parts`.
- */
+/** A running loop. It keeps counters and a window, never its history: results beyond the inline limit are in `parts`. */
 export interface LoopState {
   /** The items; null when the collection is a number, and for a cursor, whose rows are in its frames. */
   items: Json[] | null;
   total: number | null;
-  /** Iterations at a time; of a cursor those of one frame. */
+  /** Iterations at a time; for a cursor, those of one frame. */
   maxInFlight: number;
-  /** Next iteration to issue; of a cursor how many were. */
+  /** Next iteration to issue; for a cursor, the number issued. */
   next: number;
   /** Iterations issued and not ended. */
   open: number;
@@ -128,22 +126,22 @@ export interface LoopState {
   tail: [number, StoredResult][];
   tailBytes: number;
   parts: LoopPart[];
-  /** Reference of the manifest of the parts, once it is written. */
+  /** Reference of the manifest of the parts, after it is written. */
   manifest?: string;
-  /** What the results come to; absent: the list of them. */
+  /** How the results are combined; absent: as a list. */
   accumulate?: Accumulate;
   cursor: CursorState | null;
   /** `loop.done` was written. */
   done: boolean;
 }
 
-/** What a loop over claimed rows knows besides: its frames, each the rows of one claim. */
+/** The additional state of a loop over claimed rows: its frames, each the rows of one claim. */
 export interface CursorState {
   /** Most rows of a claim. */
   maxRows: number;
-  /** Most frames at a time, those included that are being claimed. */
+  /** Most frames at a time, including those that are being claimed. */
   maxFrames: number;
-  /** Longest duration of a frame from the moment its rows were known, in milliseconds; null: any. */
+  /** Longest duration of a frame from the moment its rows were known, in milliseconds; null: no limit. */
   frameMs: number | null;
   /** Claims under way. */
   claims: number;
@@ -151,9 +149,9 @@ export interface CursorState {
   rows: number;
   /** Frames that have not ended, in the order of their rows. */
   frames: Frame[];
-  /** A claim gave nothing, or failed: there are no further ones. */
+  /** A claim returned no rows or failed: there will be no further claims. */
   exhausted: boolean;
-  /** Of the first claim that failed. */
+  /** Error of the first claim that failed. */
   error: TaskError | null;
 }
 
@@ -179,7 +177,7 @@ export interface OpenCommand {
   /** When it was issued. */
   issuedAt: number;
   startedAt: number | null;
-  /** The present claim has reported `command.started`. */
+  /** The current claim has reported `command.started`. */
   running?: true;
   /**
    * Iterations of a loop command; null outside loops. Those below `endedBelow` and those in `endedAbove` have ended: a
@@ -193,18 +191,18 @@ export interface OpenCommand {
   retries?: Record<number, Retry>;
 }
 
-/** What is known of a task's next run. */
+/** The next run of a task. */
 export interface Retry {
   task: string;
-  /** The run that is over, from 1. */
+  /** The run that has ended, from 1. */
   run: number;
   /** When the next one begins, RFC 3339, by the worker's clock. */
   at: string;
-  /** Why; null if its policy wants another run after a success. */
+  /** The reason; null if its policy requests another run after a success. */
   error: { code: string; message: string } | null;
 }
 
-/** True when no event changes this state any more. */
+/** True if no event can change this state anymore. */
 export function isTerminal(status: ExecutionStatus): boolean {
   return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED";
 }
@@ -237,7 +235,7 @@ export function emptyState(): ExecutionState {
   };
 }
 
-/** The step's state, made PENDING when nothing was known of it. */
+/** The step's state; created as PENDING if it had none. */
 export function stepState(state: ExecutionState, name: string): StepState {
   const known = knownStep(state, name);
   if (known !== undefined) return known;

@@ -2,28 +2,31 @@ import { columnsOf, type RowOf } from "../database/columns-of.ts";
 import type { Database } from "../database/database.ts";
 import { batch } from "../tables/batch.ts";
 
-/** A batch that was accepted and is not processed. */
+/** A batch that was accepted and is not processed yet. */
 export interface OpenBatch {
   requestId: string;
   executionIds: string[];
   eventIds: number[];
 }
 
-/** Who takes batches over, and for how long nobody else may; it itself may again once they were idle: it could not end them. */
+/**
+ * Who takes over batches and how long they are protected. During that time no other process may take them over; the same
+ * process may again once they were idle, because it could not finish them.
+ */
 export interface Takeover {
   processor: string;
   leaseMs: number;
-  /** Batches that were touched since then are left to whoever has them. */
+  /** Batches touched within this time stay with their current owner. */
   idleMs: number;
   limit: number;
 }
 
 /**
- * Takes over batches that a process which is gone or slow has left, oldest first. Each goes to one caller: rows that another
- * one is taking at this moment are skipped (`skip locked`).
+ * Takes over batches left by a dead or slow process, oldest first. Each goes to one caller: rows that another caller is taking
+ * at this moment are skipped (`skip locked`).
  *
- * The rows are chosen and locked in a subquery of their own, materialized: joined in, the planner may look for them once per
- * row, and then takes more than `limit`.
+ * The rows are chosen and locked in a subquery of their own, materialized: in a join, the planner may run it once per row and
+ * then take more than `limit`.
  */
 export async function takeOpenBatches({ sql }: Database, takeover: Takeover): Promise<OpenBatch[]> {
   const { processor, leaseMs, idleMs, limit } = takeover;
@@ -64,7 +67,7 @@ const COLUMNS = columnsOf(batch, [
   "updatedAt",
 ]);
 
-/** A batch as its sender may ask for it. */
+/** A batch as returned to its sender. */
 export interface BatchRow extends Omit<RowOf<typeof COLUMNS>, "eventIds"> {
   eventIds: number[];
 }

@@ -18,16 +18,16 @@ export interface ClaimableCommand {
 export interface ClaimPolicy {
   /** A worker without a heartbeat for this long is stale. */
   staleMs: number;
-  /** A claim that is older than this may be taken from a healthy worker too, once its lease is over. */
+  /** A claim older than this may be taken even from a healthy worker, once its lease has expired. */
   hardTimeoutMs: number;
 }
 
-/** What a worker must have for a command. */
+/** What a worker needs to run a command. */
 export type Requirement = Pick<ClaimableCommand, "kinds" | "labels">;
 
 /**
- * What PENDING commands require, each requirement once, after one of them. It jumps from one to the next in the index, so that
- * a hundred thousand commands of one requirement cost what one does.
+ * The distinct requirements of PENDING commands, in order, after a given one. The query jumps from one requirement to the next
+ * in the index, so that a hundred thousand commands with one requirement cost the same as one command.
  */
 export async function findPendingRequirements(
   { sql }: Database,
@@ -75,7 +75,7 @@ export async function findPending(
     order by c.command_id`;
 }
 
-/** As `command_for_lane` has it. Labels without an entry have the hash 0, and are not no labels. */
+/** As in the index `command_for_lane`. Labels without an entry have the hash 0, which differs from no labels. */
 function hash(sql: Database["sql"], labels: Fragment) {
   return sql`coalesce(jsonb_hash_extended(${labels}, 0), 1)`;
 }
@@ -87,9 +87,9 @@ function jsonb(sql: Database["sql"], value: JsonObject | null): Fragment {
 type Fragment = PendingQuery<Row[]>;
 
 /**
- * Those of these commands that may be claimed now, oldest first: PENDING ones; those whose lease is over and whose worker is
- * missing, not ready or stale, or has had them for longer than the hard timeout; and those that `abandonedBy` holds, whatever
- * their lease. It locks nothing: claiming goes through the flush, which compares again.
+ * Those of these commands that may be claimed now, oldest first: PENDING commands; commands whose lease has expired and whose
+ * worker is missing, not ready or stale, or has held them for longer than the hard timeout; and commands held by `abandonedBy`,
+ * whatever their lease. It locks nothing: claims are written by the flush, which compares again.
  */
 export async function findClaimable(
   { sql }: Database,
@@ -105,7 +105,7 @@ export async function findClaimable(
     order by c.command_id`;
 }
 
-/** What stands between a worker and a command. */
+/** Why a worker may or may not claim a command. */
 export interface ClaimJudgement {
   executionId: string;
   status: (typeof COMMAND_STATUSES)[number];
@@ -118,7 +118,9 @@ export interface ClaimJudgement {
   claimable: boolean;
 }
 
-/** Whether a command may be claimed, by the policy of {@link findClaimable}, and why not; undefined if it does not exist. */
+/**
+ * Whether a command may be claimed under the policy of {@link findClaimable}, and if not, why; undefined if it does not exist.
+ */
 export async function judgeClaim(
   { sql }: Database,
   commandId: string,
@@ -133,7 +135,7 @@ export async function judgeClaim(
   return row;
 }
 
-/** The policy for a held command `c` and the row `r` of its worker. Worker names have no index: there are few. */
+/** The policy for a held command `c` and the row `r` of its worker. Worker names have no index, as there are only a few. */
 function givenUp(sql: Database["sql"], { staleMs, hardTimeoutMs }: ClaimPolicy) {
   return sql`(
     c.status in ('CLAIMED', 'RUNNING') and c.lease_expires_at <= now() and (

@@ -2,7 +2,7 @@ import type { ResourceKind } from "../../schema/api/catalog.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
 import type { Database } from "../database/database.ts";
 
-/** What starting needs of a catalog entry. */
+/** What a start needs from a catalog entry. */
 export interface Executable {
   catalogId: string;
   path: string;
@@ -35,15 +35,15 @@ export async function findExecutableById({ sql }: Database, catalogId: string): 
   return row;
 }
 
-/** What starting a child needs of its parent. */
+/** What the start of a child needs from its parent. */
 export interface ParentRow {
   status: ExecutionStateName;
   /** The execution at the top of the tree, and its catalog entry. */
   rootExecutionId: string;
   rootCatalogId: string;
-  /** The user in whose name it runs; null where an operator started it. */
+  /** The user in whose name it runs; null if an operator started it. */
   startedBy: number | null;
-  /** Executions from the top of the tree down to the parent, itself counted. Counted no further than asked for. */
+  /** Executions from the top of the tree down to the parent, inclusive. Counting stops at the requested maximum. */
   depth: number;
 }
 

@@ -16,13 +16,13 @@ import { event, executionSnapshot } from "../tables/event.ts";
 import { command, execution } from "../tables/execution.ts";
 
 /*
- * What a flush writes, by table and column. Names and types are those of the tables, so a column that is renamed there is renamed
- * here, and one whose field is renamed does not compile. Each column says how its values are read from the rows of a flush.
+ * What a flush writes, by table and column. Names and types come from the tables: renaming a column there renames it here, and
+ * renaming a field breaks the compilation. Each column states how its values are read from the rows of a flush.
  */
 
 /**
- * How a column is sent (`bulk-columns.ts`): as an array of its type (`numbers`, `texts`); JSON as `documents`, also where it stays
- * text (`document`); an array as the texts of arrays.
+ * How a column is sent (`bulk-columns.ts`): as an array of its type (`numbers`, `texts`); JSON as `documents`, or as text that
+ * stays text (`document`); an array as the texts of arrays.
  */
 type SentAs =
   | "bigint"
@@ -36,14 +36,14 @@ type SentAs =
   | "document"
   | `${"text" | "bigint"}[]`;
 
-/** A column, and the text that sends it for all rows. */
+/** A column, and the function that encodes it for all rows. */
 interface FlushColumn<R> {
   name: string;
   type: SentAs;
   send(rows: readonly R[]): string;
 }
 
-/** What a value of a table's column may be read from. */
+/** The types from which a value of a table's column may be read. */
 type Source<V> = V extends readonly unknown[]
   ? readonly (string | number)[]
   : V extends Date | object
@@ -55,7 +55,7 @@ type Getters<T extends PgTable, R> = {
   readonly [K in keyof T["$inferSelect"]]?: (row: R) => Source<T["$inferSelect"][K]> | null | undefined;
 };
 
-/** Columns of a table, each with where its values come from. */
+/** Columns of a table, each with the source of its values. */
 function columns<T extends PgTable, R>(table: T, getters: Getters<T, R>): FlushColumn<R>[] {
   const known = getTableColumns(table);
   return Object.entries<((row: R) => unknown) | undefined>(getters).flatMap(([field, get]) => {
@@ -64,7 +64,7 @@ function columns<T extends PgTable, R>(table: T, getters: Getters<T, R>): FlushC
   });
 }
 
-/** A column that no table has. */
+/** A column that belongs to no table. */
 function column<R>(name: string, type: SentAs, get: (row: R) => unknown): FlushColumn<R> {
   return { name, type, send: sender(type, get) };
 }
@@ -103,7 +103,7 @@ function sentAs(type: string): SentAs {
 
 /** The rows of a flush that go to one table, with their columns. */
 interface FlushPart {
-  /** In the order of {@link FlushPart.columns}; undefined where the flush has no rows. */
+  /** In the order of {@link FlushPart.columns}; undefined if the flush has no rows for it. */
   send(flush: Flush): string[] | undefined;
   columns: readonly Pick<FlushColumn<never>, "name" | "type">[];
 }
@@ -127,13 +127,13 @@ const isStart = (change: ExecutionChange): change is Start => change.start !== u
 const isAccepted = (change: BatchChange): change is Accepted => change.accept !== undefined;
 
 /**
- * The tables of a flush. Beside their columns: `expected_event_id` is compared with the row's, `lease_ms` counts from the
- * database's now, `started_ms` and `deadline_ms` from 1970.
+ * The tables of a flush. Columns that are not in the tables: `expected_event_id` is compared with the row's, `lease_ms` counts
+ * from the database's now, `started_ms` and `deadline_ms` from 1970.
  */
 const FLUSH = {
   /**
-   * Executions that go on. Rows are locked in this order: servers that write the same executions wait for each other, and do not
-   * deadlock.
+   * Executions that continue. Rows are locked in this order, so that servers that write the same executions wait for each other
+   * and do not deadlock.
    */
   executions: part(
     ({ executions }) =>
@@ -178,7 +178,7 @@ const FLUSH = {
       column("deadline_ms", "float8", (row: Start) => row.start.deadlineAt),
     ],
   ),
-  /** All columns of the log: one that is added there must be here too. */
+  /** All columns of the log: a column added there must be added here too. */
   events: part(
     ({ executions }) => executions.flatMap((change) => change.events),
     columns<typeof event, EventRecord>(event, {
@@ -225,7 +225,7 @@ const FLUSH = {
       column("lease_ms", "float8", ({ row }: OfExecution<IssuedCommand>) => row.leaseMs),
     ],
   ),
-  /** Commands of earlier changes. */
+  /** Commands issued by earlier changes. */
   commands: part(
     ({ executions }) =>
       executions.flatMap(({ executionId, commands }) => commands.map((row) => ({ executionId, row }))),
@@ -249,7 +249,7 @@ const FLUSH = {
         eventId: (row) => row.eventId,
         format: (row) => row.format,
       }),
-      // JSON, which nothing in it needs quotes for.
+      // JSON, in which nothing needs quotes.
       column(executionSnapshot.state.name, "document", (row: StoredSnapshot) => row.state),
     ],
   ),
@@ -269,7 +269,7 @@ const FLUSH = {
       commandsGenerated: (row) => row.commandsGenerated,
     }),
   ),
-  /** Batches that were accepted before. */
+  /** Batches accepted by an earlier flush. */
   batches: part(
     ({ batches }) => batches.filter((change) => change.accept === undefined),
     columns<typeof batch, BatchChange>(batch, {
@@ -280,7 +280,7 @@ const FLUSH = {
       commandsGenerated: (row) => row.commandsGenerated,
     }),
   ),
-  /** Which batch needs which executions: one row each. An execution without a change cannot fail. */
+  /** Which batch needs which executions, one row each. An execution without a change cannot fail. */
   needs: part(
     ({ executions, batches }) => {
       const changed = new Set(executions.map(({ executionId }) => executionId));
@@ -301,8 +301,8 @@ export type FlushTable = keyof typeof FLUSH;
 const TABLES = Object.entries<FlushPart>(FLUSH) as [FlushTable, FlushPart][];
 
 /**
- * Columns of events that most flushes do not need: left out together where all of them are empty, because every column costs
- * PostgreSQL time, be it empty or not.
+ * Columns of events that most flushes do not need. They are left out together when all of them are empty, because every column
+ * costs PostgreSQL time, even an empty one.
  */
 const RARE: ReadonlySet<string> = new Set([
   event.parentExecutionId.name,
@@ -336,15 +336,15 @@ function hasValues(text: string | undefined): boolean {
   return text !== undefined && text !== "" && text !== "{}";
 }
 
-/** Where the parameters of a shape stand, and what reads them. */
+/** The places of a shape's parameters in the statement, and the SQL that reads them. */
 export interface FlushPlaces {
-  /** SQL for the rows of a table: a subquery that takes its parameters apart. */
+  /** SQL for the rows of a table: a subquery that unpacks its parameters. */
   rowsOf(table: FlushTable): string;
   /** Names of the columns of a table, in the order of {@link rowsOf}. */
   namesOf(table: FlushTable): string[];
 }
 
-/** Places for a shape: columns that it leaves out have none. */
+/** Places for a shape; columns that it leaves out have no place. */
 export function flushPlaces({ tables, rare }: FlushShape): FlushPlaces {
   let count = 0;
   const places = TABLES.filter(([table]) => tables.has(table)).flatMap(([table, { columns: known }]) =>
@@ -366,8 +366,8 @@ export function flushPlaces({ tables, rare }: FlushShape): FlushPlaces {
 }
 
 /**
- * Set-returning functions side by side in a select list run in step, and the shorter ones are filled up with NULL. The same
- * with `from unnest(a, b, …)` would first write every column to a store of its own: a tenth slower for the whole flush.
+ * Set-returning functions side by side in a select list run in step, and the shorter ones are padded with NULL. The same with
+ * `from unnest(a, b, …)` would first materialize every column: a tenth slower for the whole flush.
  */
 function unnest(type: SentAs, parameter: string): string {
   const parts = `unnest(string_to_array(${parameter}::text, E'\\x1e', ''))`;

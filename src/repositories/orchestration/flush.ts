@@ -2,29 +2,30 @@ import type { Flush } from "../../ports/execution-store.ts";
 import type { Database } from "../database/database.ts";
 import { type FlushPlaces, type FlushShape, type FlushTable, flushColumns, flushPlaces } from "./flush-columns.ts";
 
-/** What became of a flush: the executions that it wrote, and the database's clock, milliseconds since 1970. */
+/** The outcome of a flush: the executions it wrote, and the database's clock, milliseconds since 1970. */
 export interface Flushed {
   moved: string[];
   at: number;
 }
 
 /**
- * Writes changes of any number of executions in one statement: one round trip, one commit. Each execution is written only
- * if its row is still at the event that the change was decided on, or, for one that begins, if there is no such row; what
- * belongs to an execution (events, commands, snapshots) is written only with it, a batch only with all executions that it
- * needs. An execution may be in it once.
+ * Writes changes of any number of executions in one statement: one round trip, one commit. Each execution is written only if
+ * its row is still at the event on which the change was decided; a new execution is written only if no such row exists. The
+ * events, commands and snapshots of an execution are written only with it, a batch only with all executions that it needs. An
+ * execution may occur once in a flush.
  *
- * Locks: the rows of executions that exist, to the end of the statement. Who waits for one compares again with what the other
- * has written (READ COMMITTED), and so of two flushes that were decided on the same event one writes. Commands and batches
- * are written by whoever holds their execution. Rows are locked in the order of the input, where the plan goes by key
- * (`DatabaseOptions.byKey`): that of their ids. Otherwise two flushes that share executions may deadlock, and
- * one of them is refused as a whole (40P01, `isRetryable`).
+ * Locks: the rows of existing executions, until the end of the statement. A flush that waits for a row compares again after the
+ * other one has committed (READ COMMITTED), so of two flushes that were decided on the same event only one writes. Commands and
+ * batches are protected by the lock on their execution. Rows are locked in the order of the input if the plan goes by key
+ * (`DatabaseOptions.byKey`), that is, in the order of their ids. Otherwise two flushes that share executions may deadlock, and
+ * PostgreSQL refuses one of them as a whole (40P01, `isRetryable`).
  *
- * Every parameter is a column of all rows, so that the text is the same for any number of rows and stays prepared. What a
- * flush has no rows for is left out of its text: twenty texts in practice, each prepared once per connection. With everything
- * in it, the statement would take 0.27 ms before it has written a row.
+ * Every parameter is a column of all rows, so that the text is the same for any number of rows and stays prepared. Tables
+ * without rows are left out of the text: twenty texts in practice, each prepared once per connection. With all tables, the
+ * statement would take 0.27 ms before it has written a row.
  *
- * Rejects, and writes nothing, with 23505 (`execution_for_idempotency`, `batch_for_idempotency`) for a key that was used.
+ * Rejects, and writes nothing, with 23505 (`execution_for_idempotency`, `batch_for_idempotency`) for an idempotency key that
+ * was already used.
  */
 export async function flushChanges({ sql }: Database, flush: Flush): Promise<Flushed> {
   const { shape, parameters } = flushColumns(flush);
@@ -34,8 +35,8 @@ export async function flushChanges({ sql }: Database, flush: Flush): Promise<Flu
 }
 
 /**
- * `is true` keeps the planner from making a join of `in`: as it stands, the executions are hashed once and looked up per row.
- * `now()` is when the statement began: one moment for all times that it writes, and the one that it returns.
+ * `is true` keeps the planner from turning `in` into a join: as written, the executions are hashed once and looked up per row.
+ * `now()` is the start of the statement: one moment for all times that it writes and for the one it returns.
  */
 const WRITTEN = "(t.execution_id in (select execution_id from written)) is true";
 const COMPLETE = "(t.request_id in (select request_id from incomplete)) is not true";
@@ -78,7 +79,7 @@ function flushText(tables: ReadonlySet<FlushTable>, places: FlushPlaces): string
 const incomplete = ({ rowsOf }: FlushPlaces) => `
   select request_id from ${rowsOf("needs")} as t where (t.execution_id in (select execution_id from written)) is not true`;
 
-// An execution that has ended stays as it is: late events only move its place in the log.
+// An execution that has ended keeps its status: late events only move its position in the log.
 const moved = ({ rowsOf }: FlushPlaces) => `
   update flow.execution as e set
     last_event_id = t.last_event_id,
@@ -93,8 +94,8 @@ const moved = ({ rowsOf }: FlushPlaces) => `
   returning e.execution_id`;
 
 /**
- * Steps begin by the clock of the server. Where that one is behind the database's, or the statement took its time, the
- * execution begins with its first event: no later than its first step.
+ * Steps begin by the server's clock. If that clock is behind the database's, or the statement was slow, the execution begins
+ * with its first event: no later than its first step.
  */
 const STARTED_AT = "least(now(), coalesce(to_timestamp(started_ms / 1000), now()))";
 
@@ -123,7 +124,7 @@ const issued = ({ rowsOf }: FlushPlaces) => `
   from ${rowsOf("issued")} as t
   where ${WRITTEN}`;
 
-// A change that is none of the claim keeps its time and its lease.
+// A change that does not concern the claim keeps its time and its lease.
 const changed = ({ rowsOf }: FlushPlaces) => `
   update flow.command as c set
     status = t.status,

@@ -29,7 +29,7 @@ export interface StartedExecution {
   status: LoadedExecution["status"];
 }
 
-/** The row with this id and its snapshot, as they are at one moment; undefined when there is none. */
+/** The row with this id and its snapshot, both as of one moment; undefined if it does not exist. */
 export async function loadExecution({ sql }: Database, executionId: string): Promise<LoadedExecution | undefined> {
   type Row = RowOf<typeof COLUMNS> & {
     eventId: string | null;
@@ -54,7 +54,7 @@ export async function loadEvents(
   after: number,
   limit: number,
 ): Promise<EventRecord[]> {
-  // No event is older than its execution: partitions of earlier months are not looked into.
+  // No event is older than its execution: partitions of earlier months are not read.
   const rows = await sql<EventRow[]>`
     select ${sql.unsafe(EVENT_COLUMNS)}
     from flow.event
@@ -69,10 +69,10 @@ const EVENT_COLUMNS = Object.values(getTableColumns(event))
   .map(({ name }) => name)
   .join(", ");
 
-/** A row of the log as the driver gives it: 64-bit integers are text, JSON is parsed. */
+/** A row of the log as returned by the driver: 64-bit integers are text, JSON is parsed. */
 export type EventRow = Record<string, unknown> & { created_at: Date };
 
-/** The event record of a row of the log: what it had no value for is absent. */
+/** The event record of a row of the log; columns without a value are absent. */
 export function eventRecord(row: EventRow): EventRecord {
   const record: Record<string, unknown> = {};
   for (const [column, value] of Object.entries(row)) if (value !== null) record[column] = value;
@@ -81,7 +81,7 @@ export function eventRecord(row: EventRow): EventRecord {
   return record as EventRecord;
 }
 
-/** Columns of 64 bits that are no ids in the record: numbers below 2^53. */
+/** 64-bit columns that are not ids in the record: numbers below 2^53. */
 const NUMBERS = [event.eventId.name, event.parentEventId.name, event.iteration.name, event.page.name];
 
 /** The execution that a caller started under this idempotency key, or undefined. */

@@ -23,7 +23,7 @@ export interface LostCommand extends StrandedCommand {
   worker: string;
 }
 
-/** Where a walk over what workers hold has come to: everything after that worker's command. */
+/** The position of a walk over held commands, ordered by worker and command: everything after it is still to be read. */
 export interface HeldPlace {
   worker: string;
   commandId: string;
@@ -34,9 +34,10 @@ export const FIRST_HELD: HeldPlace = { worker: "", commandId: "0" };
 
 /**
  * Stranded commands of open executions, oldest first, at most `limit`, from the id `after` on, without those of {@link
- * findLost}. Nothing is changed: claims decide what becomes of them. A sweep that found `limit` of them is continued after the
- * last one by the next sweep, so that a hundred commands that no worker can run do not hide the hundred and first. It walks
- * open commands only, over the index of PENDING ones and that of held ones, which are at most what workers can hold.
+ * findLost}. It changes nothing: claims decide what happens to them. If a sweep finds `limit` commands, the next sweep
+ * continues after the last of them, so that a hundred commands that no worker can run do not hide the hundred and first. It
+ * reads only open commands, over the index of PENDING commands and the index of held commands, which are at most as many as
+ * workers can hold.
  */
 export async function findStranded(
   { sql }: Database,
@@ -70,9 +71,9 @@ export async function findStranded(
 }
 
 /**
- * Commands of open executions that a worker held and that may be claimed now, by worker and age, at most `limit` after a place:
- * their leases are over, and their worker is missing, not ready or stale, or has had them for too long. Whatever waits, and
- * however much of it: what a worker has lost is found first.
+ * Commands of open executions that a worker held and that may be claimed now, by worker and age, at most `limit` after a
+ * position: their leases have expired, and their worker is missing, not ready or stale, or has held them for too long. Lost
+ * commands are found first, however many other commands wait.
  */
 export async function findLost(
   { sql }: Database,
@@ -103,8 +104,8 @@ export async function findLost(
 }
 
 /**
- * Commands that a worker has given back: it has signed off, or its row is gone, and their leases are over. At most `limit`. Asked
- * every second by every server, it costs a look at each worker that holds anything.
+ * Commands that a worker has given back: it has signed off or its row is gone, and their leases have expired. At most `limit`.
+ * Every server runs this every second; it costs one lookup for each worker that holds commands.
  */
 export async function findReturned({ sql }: Database, limit: number): Promise<ClaimableCommand[]> {
   return await sql<ClaimableCommand[]>`
@@ -121,7 +122,9 @@ export async function findReturned({ sql }: Database, limit: number): Promise<Cl
     limit ${limit}`;
 }
 
-/** `holder`: the names of those who hold anything, each once, by jumping from one to the next in the index. The last is null. */
+/**
+ * `holder`: the names of workers that hold commands, each once, by jumping from one to the next in the index. The last is null.
+ */
 function holders(sql: Database["sql"], { worker }: HeldPlace): PendingQuery<Row[]> {
   return sql`holder as (
       select (

@@ -10,24 +10,26 @@ import { unknownExecution } from "../errors.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 import type { ExecutionReader } from "./execution-reader.ts";
 
-/** The end of an execution, or how far it is. */
+/** The end of an execution, or its progress so far. */
 export interface ExecutionResult {
   executionId: string;
   path: string;
   status: ExecutionRow["status"];
   hasEnded: boolean;
-  /** Inline, or by reference where it is large; as stored where that was asked for. Null while it runs, and without a result. */
+  /**
+   * Inline, or by reference if it is large; as stored if the request has `isStored`. Null while it runs, and without a result.
+   */
   result: Json;
   error: TaskError | null;
 }
 
-/** Whose result, and how long to wait for it. */
+/** Which result to wait for, and for how long. */
 export interface ResultRequest {
-  /** Milliseconds; 0: not at all. */
+  /** Milliseconds; 0: do not wait. */
   waitMs: number;
-  /** A step whose result is wanted instead of the execution's. */
+  /** A step whose result to return instead of the execution's. */
   step?: string;
-  /** The result as it is stored: whoever reads it opens its references. */
+  /** Return the result as it is stored: the caller opens its references. */
   isStored?: boolean;
 }
 
@@ -42,10 +44,10 @@ export interface AwaitDeps {
 }
 
 /**
- * Waits for an execution's end, and gives its result, or how far it is when the time is over or the signal is aborted. Throws
+ * Waits for an execution's end and returns its result, or its progress when the time is over or the signal is aborted. Throws
  * `FlowError` NOT_FOUND for an unknown execution or step.
  *
- * The row tells whether it has ended. It is read when the execution may have ended here or elsewhere, and once a second.
+ * The row shows whether it has ended. It is read when the execution may have ended here or elsewhere, and once a second.
  */
 export async function awaitResult(
   { database, orchestrator, reader }: AwaitDeps,
@@ -80,7 +82,7 @@ async function outcomeOf(
   const hasEnded = row.endedAt !== null;
   const outcome = { executionId, path, status, hasEnded, error: row.error as TaskError | null };
   if (!hasEnded) return { ...outcome, result: null };
-  // The row has the whole run's result as it is shown.
+  // The row has the result of the whole run as shown to people.
   if (request.step === undefined && request.isStored !== true) return { ...outcome, result: row.result ?? null };
   const view = await reader.read(executionId, row.lastEventId);
   if (view === undefined) throw unknownExecution(executionId);

@@ -5,13 +5,13 @@ import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
 /** How to cancel. */
 export interface CancelRequest {
-  /** What the events and the cancelled work say. */
+  /** The reason given in the events and to the cancelled work. */
   reason: string;
-  /** What the execution has called, and what that has called, too. */
+  /** Also cancel the executions that it has called, and those called by them. */
   cascade: boolean;
 }
 
-/** What became of a cancellation. */
+/** The outcome of a cancellation. */
 export interface Cancelled {
   /** The status afterwards: not CANCELLED if the execution had ended before. */
   status: ExecutionStateName;
@@ -19,12 +19,12 @@ export interface Cancelled {
   children: number;
 }
 
-/** Children that are looked up, and cancelled, at a time. */
+/** Children looked up and cancelled at a time. */
 const PAGE = 100;
 
 /**
  * Cancels executions. The execution itself ends first, so that it starts no more children while its descendants are looked up.
- * May be repeated: an execution that was cancelled before and still has open children, because a server died half-way, is
+ * May be repeated: an execution that was already cancelled and still has open children, because a server died half-way, is
  * processed again. Rejects with `FlowError` NOT_FOUND, UNAVAILABLE.
  */
 export function cancelExecutions(deps: {
@@ -49,7 +49,10 @@ export function cancelExecutions(deps: {
   };
 }
 
-/** Ends every open execution below one, also below those that have ended: a child that was not awaited may go on there. */
+/**
+ * Ends every open execution below this one, including those below executions that have ended: a child that was not awaited may
+ * still run there.
+ */
 async function endBelow(
   database: Database,
   executionId: string,

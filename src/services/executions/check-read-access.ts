@@ -14,7 +14,7 @@ export interface ReadingDeps {
 }
 
 /**
- * An execution reads references in the name of the user who started it: results of its own tree, and of executions which that
+ * An execution reads references in the name of the user who started it: results of its own tree, and of executions that this
  * user may view. Otherwise every author of a playbook could read all results. Rejects with `FlowError` REFERENCE_NOT_AVAILABLE,
  * which is recorded in the audit log.
  */
@@ -25,7 +25,7 @@ export function checkReading({
 }: ReadingDeps): (executionId: string, ref: string) => Promise<void> {
   return async (executionId, ref) => {
     const about = executionOfRef(ref);
-    // Its own, or no reference at all.
+    // Its own result, or not a reference.
     if (about === undefined || about === executionId) return;
     const reading = await findReading(database, executionId, about);
     if (reading === undefined) throw notAvailable(ref, "it was never stored or has been deleted");

@@ -5,15 +5,18 @@ import { findExecution } from "../../repositories/executions/execution-list.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
-/** Events read at a time: what a slow reader makes a server hold is one such page. */
+/** Events read at a time: a slow reader makes a server hold at most one such page. */
 const PAGE = 100;
 /** Polling interval, in case another server moved the execution and its notice was lost. */
 const LOOK_MS = 1_000;
 
-/** From where on events are followed, and how much of each. */
+/** Where to start following events, and how much of each to return. */
 export type FollowRequest = Pick<EventListQuery, "after" | "isShort">;
 
-/** Types of the event with which an execution ends. Others may follow: what a cancellation ends, for one. */
+/**
+ * Types of the event with which an execution ends. Other events may follow it, for example the ends of the steps that a
+ * cancellation stops.
+ */
 const ENDS: ReadonlySet<string> = new Set(["playbook.completed", "playbook.failed", "execution.cancelled"]);
 
 /**
@@ -27,7 +30,7 @@ export async function* followEvents(
   { after, isShort = false }: FollowRequest,
   signal: AbortSignal,
 ): AsyncGenerator<EventRecord | "idle"> {
-  // From before the first look on: what happens between a look and the wait after it ends that wait.
+  // Created before the first look, so that a change between a look and the wait after it ends that wait.
   const waiter = createWaiter((listener) => orchestrator.watch(executionId, listener));
   let last = after;
   try {
@@ -42,7 +45,7 @@ export async function* followEvents(
       if (next !== undefined) continue;
       if (events.length === 0 || hasEnded) {
         const row = await findExecution(database, executionId);
-        // Deleted, or asked for from behind its end.
+        // Deleted, or `after` lies beyond its end.
         if (row === undefined || (row.endedAt !== null && row.lastEventId <= last)) return;
         // More was written since the page was read.
         if (row.endedAt !== null && events.length > 0) continue;

@@ -4,33 +4,33 @@ import type { ExecutionStore } from "../../ports/execution-store.ts";
 import { type FoldedExecution, foldStored, foldUpTo } from "../orchestration/memory/load-execution.ts";
 import type { CommandProgram } from "../orchestration/memory/program-cache.ts";
 
-/** An execution as it was committed. Use it at once: a later read of the same execution moves its state on. */
+/** An execution as it was committed. Use it at once: a later read of the same execution changes its state in place. */
 export interface ExecutionView {
   state: ExecutionState;
   source: CommandProgram;
-  /** The newest event that is in the state. */
+  /** The newest event folded into the state. */
   lastEventId: number;
 }
 
-/** Reads executions from the database. It shares no memory with what advances them, and never waits for it. */
+/** Reads executions from the database. It shares no memory with the orchestrator and never waits for it. */
 export interface ExecutionReader {
   /**
-   * The execution up to its event `lastEventId`, which its row names, or further; undefined when it is gone. Rejects with the
+   * The execution up to its event `lastEventId`, which its row names, or further; undefined if it was deleted. Rejects with the
    * database's error.
    */
   read(executionId: string, lastEventId: number): Promise<ExecutionView | undefined>;
   /** The compiled playbook of a catalog entry. */
   program(catalogId: string): Promise<CommandProgram>;
-  /** Forgets what was not read lately. */
+  /** Forgets executions that were not read recently. */
   sweep(): void;
 }
 
-/** Folded executions that are kept: a page that follows one reads only what was added since. */
+/** Folded executions kept in memory: a page that follows one of them reads only the events added since. */
 const KEPT_MAX = 32;
 /** Pages read an execution that they follow at least every few seconds. */
 const KEPT_MS = 10_000;
 
-/** A reader over a store. `programs` must not take away what the advancing of executions has compiled. */
+/** A reader over a store. `programs` must not evict programs that the orchestrator has compiled. */
 export function createExecutionReader(deps: {
   store: Pick<ExecutionStore, "find" | "eventsAfter">;
   programs(catalogId: string): Promise<CommandProgram>;
@@ -43,10 +43,10 @@ export function createExecutionReader(deps: {
     const before = now() - KEPT_MS;
     for (const [id, { usedAt }] of kept) if (kept.size > KEPT_MAX || usedAt <= before) kept.delete(id);
   };
-  // One at a time for each execution: folding moves its state on.
+  // One at a time for each execution: folding changes its state in place.
   const read = coalesce<number, ExecutionView | undefined>(async (executionId, lastEventIds) => {
     const known = kept.get(executionId)?.folded;
-    // Kept again when it is folded as a whole, as the one used last.
+    // Kept again only after it was folded completely, as the most recently used.
     kept.delete(executionId);
     const folded = known ?? (await foldStored(store, executionId));
     if (folded === undefined) return undefined;

@@ -4,9 +4,9 @@ import type { ArcAnswer, StepAnswer } from "../../schema/api/executions.ts";
 
 /**
  * The steps of an execution as the API shows them: in the order of their first start, then those that were skipped and never
- * ran, then those to which nothing has happened, in the order of the document. With `only`, those of them, and where
- * there is any once it is over also those that it never reached. An execution that has ended waits for nothing: what it did not
- * reach is SKIPPED.
+ * ran, then those to which nothing has happened, in the order of the document. `only` restricts the answer to these steps; if
+ * it names any and the execution has ended, the steps it never reached are included. An execution that has ended waits for
+ * nothing: steps it did not reach are SKIPPED.
  */
 export function stepsOf(state: ExecutionState, program: Program, only?: ReadonlySet<string>): StepAnswer[] {
   const names = [...program.steps.keys()];
@@ -22,7 +22,7 @@ export function stepsOf(state: ExecutionState, program: Program, only?: Readonly
     });
 }
 
-/** The arcs that were taken, in the order in which their steps ended first, and how often: more than once around a loop. */
+/** The arcs that were taken, in the order in which their steps first ended, and how often: more than once around a loop. */
 export function arcsOf({ arcs }: ExecutionState): ArcAnswer[] {
   return Object.entries(arcs).flatMap(([from, targets]) =>
     Object.entries(targets).map(([to, times]) => ({ from, to, times })),

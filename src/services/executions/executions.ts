@@ -41,29 +41,29 @@ export interface ExecutionDetail {
   row: ExecutionRow;
   workload: JsonObject;
   steps: StepAnswer[];
-  /** More than `steps` where those that changed were request for. */
+  /** More than the length of `steps` if only changed steps were requested. */
   stepsTotal: number;
   arcs: ArcAnswer[];
   commands: OpenCommandAnswer[];
   next_retry: NextRetryAnswer | null;
 }
 
-/** The end of an execution; its result inline, or by reference where it is large. */
+/** The end of an execution; its result inline, or by reference if it is large. */
 export type ExecutionOutcome = Pick<ExecutionResult, "status" | "error" | "result">;
 
-/** What callers do with executions. Ids that are of none: `FlowError` NOT_FOUND. */
+/** The operations on executions. Unknown ids: `FlowError` NOT_FOUND. */
 export interface Executions {
   /** See {@link startExecutions}. */
   start(request: ExecutionRequest): Promise<Started>;
   /** Newest first. Throws `FlowError` INVALID_INPUT for a cursor of another list. */
   list(filter: ExecutionFilter & Visible, page: PageQuery): Promise<Listed<ExecutionRow>>;
-  /** With `stepsAfter`, an event's id, the steps to which something happened after it: all of them where that is much. */
+  /** With `stepsAfter`, an event's id, only the steps to which something happened after it; all steps if too much happened. */
   detail(executionId: string, stepsAfter?: number): Promise<ExecutionDetail>;
   events(executionId: string, request: EventListQuery): Promise<EventPage>;
   marks(executionId: string, request: EventMarksQuery): Promise<EventMarks>;
   /** See {@link renderedValues}. */
   rendered(executionId: string, request: RenderedRequest): Promise<RenderedAnswer>;
-  /** Events after `after` as they come, to the one that ends the execution; ends early when `signal` is aborted. */
+  /** Events after `after` as they are written, up to the one that ends the execution; ends early when `signal` is aborted. */
   follow(
     executionId: string,
     request: FollowRequest,
@@ -71,7 +71,7 @@ export interface Executions {
   ): Promise<AsyncGenerator<EventRecord | "idle">>;
   /** See {@link awaitResult}. */
   result(executionId: string, request: ResultRequest, signal: AbortSignal): Promise<ExecutionResult>;
-  /** Waits for the end, `waitMs` at most; gives what people are shown of the result, and undefined while it runs. */
+  /** Waits for the end, at most `waitMs`; returns the result as shown to people, or undefined while it runs. */
   outcome(executionId: string, waitMs: number, signal: AbortSignal): Promise<ExecutionOutcome | undefined>;
   /** See {@link cancelExecutions}. */
   cancel(executionId: string, request: CancelRequest): Promise<Cancelled>;
@@ -83,10 +83,10 @@ export interface Executions {
   remove(executionId: string): Promise<void>;
 }
 
-/** Results that one statement takes away. */
+/** Results deleted by one statement. */
 const RESULTS_MAX = 500;
 
-/** What the executions are made of. */
+/** What the executions service needs. */
 export interface ExecutionsDeps {
   database: Database;
   orchestrator: Orchestrator;
@@ -99,7 +99,7 @@ export interface ExecutionsDeps {
   now(): number;
 }
 
-/** The answer made from an execution's state, all at once: the next read moves the state on. */
+/** Builds the answer from an execution's state synchronously: the next read changes the state in place. */
 function answerOf(
   { state, source: { program } }: ExecutionView,
   children: readonly OpenChild[],

@@ -2,13 +2,13 @@ import type { Database } from "../../repositories/database/database.ts";
 import { findMoves, hasOtherServer } from "../../repositories/executions/execution-moves.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
-/** Notices what other servers did when there is no broker. */
+/** Detects changes made by other servers when there is no broker. */
 export interface Elsewhere {
-  /** Checks once the executions that are watched here. */
+  /** Checks once the executions that have watchers on this server. */
   look(): Promise<void>;
 }
 
-/** What looking needs. */
+/** What {@link createElsewhere} needs. */
 export interface ElsewhereDeps {
   database: Database;
   orchestrator: Pick<Orchestrator, "moved" | "watched">;
@@ -24,15 +24,15 @@ export interface ElsewhereDeps {
 const SERVERS_MS = 1_000;
 /** A server without a sign of life for this long counts as dead. */
 const SILENT_MS = 60_000;
-/** Executions of one look; of more than these another part is looked at each time. */
+/** Executions checked in one look; if there are more, each look checks a different part. */
 const LOOKED_AT_MAX = 1_000;
-/** Pause for each execution that was looked at: a thousand that are watched are looked at ten times a second. */
+/** Pause for each execution checked: a thousand watched executions are checked ten times a second. */
 const PAUSE_MS = 0.1;
 
 /**
  * Without a broker this server gets no notice when another server moves an execution. It queries the database for the
- * executions that a caller here waits for, all with one statement over the primary key. Unlike database notifications this
- * writes nothing on the hot path, and a server that is alone, or has a broker, queries nothing.
+ * executions that callers here wait for, all with one statement over the primary key. Unlike database notifications this writes
+ * nothing on the hot path, and a server that is alone or has a broker queries nothing.
  */
 export function createElsewhere({ database, orchestrator, server, isTold, now }: ElsewhereDeps): Elsewhere {
   let seen = new Map<string, number>();

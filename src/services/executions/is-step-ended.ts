@@ -6,8 +6,8 @@ import type { ExecutionReader } from "./execution-reader.ts";
 const OVER: ReadonlySet<StepStatus> = new Set(["COMPLETED", "FAILED", "SKIPPED"]);
 
 /**
- * Whether a step of an execution has ended and has not begun anew, as of the newest event; true for an execution that has
- * ended or is gone.
+ * Whether a step of an execution has ended and has not started again, as of the newest event; true for an execution that has
+ * ended or was deleted.
  */
 export async function isStepOver(
   { database, reader }: { database: Database; reader: Pick<ExecutionReader, "read"> },

@@ -6,8 +6,8 @@ import { defined } from "../../schema/words/defined.ts";
 import { requiredKinds } from "../orchestration/rounds/change-set.ts";
 
 /**
- * The commands of an execution that have not ended, oldest first, as the API shows them with what they wait for; none when it
- * is over. `children`: executions that it has called and that are open.
+ * The commands of an execution that have not ended, oldest first, as the API shows them with what they wait for; empty if the
+ * execution has ended. `children`: open executions that it has called.
  */
 export function openCommandsOf(
   state: ExecutionState,
@@ -37,7 +37,7 @@ export function openCommandsOf(
   });
 }
 
-/** True when a command that is open may have called another execution. */
+/** True if an open command may have called another execution. */
 export function mayHaveChildren(state: ExecutionState, program: Program): boolean {
   if (isTerminal(state.status)) return false;
   const steps = new Set(Object.values(state.commands).map(({ step }) => step));
@@ -47,8 +47,8 @@ export function mayHaveChildren(state: ExecutionState, program: Program): boolea
 }
 
 /**
- * The next run of a task that failed and waits for it, of all such the soonest; null when none waits. One whose time is over by
- * `now` (milliseconds since 1970) is under way and no longer waits.
+ * The soonest next run of a failed task that waits to be retried; null if no task waits. A run whose time has come by `now`
+ * (milliseconds since 1970) is under way and no longer waits.
  */
 export function nextRetryOf(state: ExecutionState, now: number): NextRetryAnswer | null {
   if (isTerminal(state.status)) return null;

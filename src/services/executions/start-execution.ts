@@ -22,20 +22,20 @@ import { missingChildren } from "../catalog/missing-children.ts";
 import { inPieces } from "../in-pieces.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
 
-/** Sub-playbooks within sub-playbooks after which a call is refused: a playbook that calls itself must end. */
+/** Nesting depth of sub-playbooks above which a call is refused: a playbook that calls itself must end. */
 const CHILD_DEPTH_MAX = 64;
 
-/** What to run: a path, or an entry by its id. */
+/** What to run: a path, or a catalog entry by its id. */
 export interface ExecutionRequest {
   path?: string;
   catalogId?: string;
-  /** Of the path; the newest by default. */
+  /** Version of the path; default: the newest. */
   version?: number;
-  /** What the entry must be. An agent runs only if the caller asks for an agent. */
+  /** The required kind of the entry. An agent runs only if the caller asks for an agent. */
   resourceKind?: "playbook" | "agent";
   input: JsonObject;
   target?: string;
-  /** The step whose result will be asked for. */
+  /** The step whose result the caller will request. */
   returnStep?: string;
   parent?: ParentRef;
   /** W3C `traceparent` of the caller. */
@@ -58,8 +58,8 @@ export interface Started extends Omit<Executable, "kind"> {
 
 /**
  * Starts executions. Rejects with `FlowError` NOT_FOUND (`Executable catalog entry not found`, no such parent), INVALID_INPUT,
- * CONFLICT for a parent that has ended, FORBIDDEN by `permit` or for a child that its parent's user may not run, and what
- * {@link Orchestrator.start} says.
+ * CONFLICT for a parent that has ended, FORBIDDEN by `permit` or for a child that its parent's user may not run, and with the
+ * errors of {@link Orchestrator.start}.
  */
 export function startExecutions(deps: {
   database: Database;
@@ -91,7 +91,7 @@ export function startExecutions(deps: {
     }
     const { kind: _kind, ...what } = entry;
     const { program } = await deps.programs(entry.catalogId);
-    // A run that stops before the call does not need what is called.
+    // A run with a target may stop before the call, and then does not need the called playbook.
     if (target === undefined) await checkChildren(program, newestOf, request);
     const warnings = parent === undefined ? await inPieces(unknownInputsInPieces(program, input)) : [];
     const started = await orchestrator.start({
@@ -134,7 +134,7 @@ async function checkChildren({ playbook }: Program, newestOf: NewestOf, request:
   throw new FlowError("NOT_FOUND", `${message}. Register it, or correct the path`);
 }
 
-/** The top of the tree; left out where the parent itself is the top. */
+/** The top of the tree; left out if the parent itself is the top. */
 function rootOf(parent: ParentRef, { rootExecutionId, rootCatalogId }: ParentRow): Partial<ParentRef> {
   const isTop = rootExecutionId === parent.execution_id;
   return { ...(!isTop && { root_execution_id: rootExecutionId }), root_catalog_id: rootCatalogId };
@@ -170,11 +170,11 @@ function checkedEntry(entry: Executable | undefined, { resourceKind }: Execution
 async function openParent(database: Database, executionId: string): Promise<ParentRow> {
   const parent = await findParent(database, executionId, CHILD_DEPTH_MAX + 1);
   if (parent === undefined) {
-    throw new FlowError("NOT_FOUND", `There is no execution ${executionId} that could call another one`);
+    throw new FlowError("NOT_FOUND", `Execution ${executionId}, given as the caller, does not exist`);
   }
   if (isEnded(parent.status)) {
     const what = `Execution ${executionId} has ended (${parent.status})`;
-    throw new FlowError("CONFLICT", `${what} and calls nothing more. Drop the work that wanted to`);
+    throw new FlowError("CONFLICT", `${what} and can call no further executions. Drop the work that made this call`);
   }
   if (parent.depth > CHILD_DEPTH_MAX) {
     const message = `Playbooks call each other more than ${CHILD_DEPTH_MAX} deep; does one call itself?`;
@@ -183,7 +183,7 @@ async function openParent(database: Database, executionId: string): Promise<Pare
   return parent;
 }
 
-/** A parent's cancellation looks for children once. A child that began at that moment is ended here. */
+/** The cancellation of a parent looks for children once. A child that started at that moment is ended here. */
 async function endWithParent(
   { database, cancel }: Parameters<typeof startExecutions>[0],
   parentId: string,

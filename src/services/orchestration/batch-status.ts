@@ -4,16 +4,16 @@ import { type BatchRow, findBatch } from "../../repositories/orchestration/batch
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Orchestrator } from "./orchestrator.ts";
 
-/** How far a batch is, with the number of requests that wait to be written. */
+/** The status of a batch, with the number of requests that wait to be written. */
 export type BatchState = BatchRow & { queueDepth: number };
 
-/** What senders of event batches ask afterwards (interface specification, Event batches). */
+/** What senders of event batches query afterwards (interface specification, Event batches). */
 export interface Batches {
   /** Throws `FlowError` NOT_FOUND. */
   status(requestId: string): Promise<BatchState>;
   /**
-   * The status now, and again after each change, to the end of its processing or until the signal is aborted; `idle` when
-   * nothing had changed at a look. Throws `FlowError` NOT_FOUND, at once.
+   * The status now, and again after each change, until its processing ends or the signal is aborted; `idle` if a look found no
+   * change. Throws `FlowError` NOT_FOUND, at once.
    */
   follow(requestId: string, signal: AbortSignal): Promise<AsyncGenerator<BatchState | "idle">>;
 }

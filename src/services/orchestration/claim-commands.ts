@@ -6,7 +6,7 @@ import type { OrchestratorParts } from "./parts.ts";
 import type { PendingClaim, TentativeClaim } from "./rounds/round.ts";
 import type { ClaimedCommand, ClaimInput } from "./rounds/types.ts";
 
-/** The part of {@link Orchestrator} that gives commands to workers. */
+/** The part of {@link Orchestrator} that assigns commands to workers. */
 export function createClaiming(
   parts: OrchestratorParts,
 ): Pick<Orchestrator, "claim" | "claimOne" | "offer" | "dismiss"> {
@@ -18,7 +18,7 @@ export function createClaiming(
       for (const command of found) ready.add({ ...command, readyAt: now() });
       if (found.length > 0) roundLoop.wake();
     } catch (error) {
-      // Whatever was not offered now is found by polling.
+      // Commands that were not offered now are found by polling.
       if (parts.unavailable(error) === undefined) observer.fault(error, []);
     }
   };
@@ -40,7 +40,7 @@ export function createClaiming(
   };
 }
 
-/** A claim that waits. */
+/** A waiting claim. */
 interface Wait {
   worker: string;
   /** Ends the wait. */
@@ -56,7 +56,7 @@ interface Claiming {
 }
 
 /**
- * How long a claim that does not want to wait may take when something is ready: its execution may have to be loaded, and the
+ * Time limit for a claim that does not want to wait, when something is ready: its execution may have to be loaded, and the
  * claim written.
  */
 const AT_ONCE_MS = 100;
@@ -83,12 +83,12 @@ async function waitForCommands(
       input,
       tentative: [],
       deliver(commands) {
-        // A round that could not be written gives none: go on waiting.
+        // A round that could not be written delivers no commands: continue to wait.
         if (commands.length === 0 && !isOver && !parts.isClosed()) return;
         roundLoop.waiting.delete(pendingClaim);
         cancel();
         signal?.removeEventListener("abort", leave);
-        // No worker waits for them any more: offer them to others at once, not when the lease expires.
+        // No worker waits for them anymore: offer them to others at once, not when the lease expires.
         if (left?.aborted && commands.length > 0) void offer(commands.map(idOf), input.worker);
         resolve(commands);
       },

@@ -64,7 +64,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
     if (roundLoop.depth() >= limits.queueMax) {
       throw new FlowError(
         "queue_unavailable",
-        `${roundLoop.depth()} requests wait to be written already. Try again in a second`,
+        `Already ${roundLoop.depth()} requests wait to be written. Try again in a second`,
       );
     }
   };
@@ -94,7 +94,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       const cached = cache.peek(executionId);
       if (cached !== undefined && !cached.busy) {
         if (cached.live !== null && cached.live.lastEventId >= lastEventId) return;
-        // What is kept of it is out of date. Where a round works on it, its write is refused and it is loaded anew.
+        // The state in memory is outdated. If a round works on it, its write is refused and the state is loaded again.
         cache.drop(cached);
       }
       subscriptions.notify(executionId, hasEnded);
@@ -107,7 +107,7 @@ export function createOrchestrator(deps: OrchestratorDeps): Orchestrator {
       for (const pendingClaim of [...roundLoop.waiting])
         if (pendingClaim.tentative.length === 0) pendingClaim.deliver([]);
       await roundLoop.idle();
-      // The last markers have nobody left to travel with.
+      // No later events will carry the last markers.
       for (const cached of cache.all()) {
         if (cached.markers.length > 0) roundLoop.push(markersOf(cached.executionId));
       }

@@ -10,7 +10,7 @@ import type { RoundLoop } from "./round-loop.ts";
 import { applyEvent, applyUndecided } from "./rounds/apply-event.ts";
 import type { Committed, Job, Round } from "./rounds/round.ts";
 
-/** Queues a job and waits until it is durable. Rejects with what it was refused with. */
+/** Queues a job and waits until it is durable. Rejects with the error of its refusal. */
 export function runJob(
   roundLoop: Pick<RoundLoop, "push">,
   executionIds: string[],
@@ -21,7 +21,7 @@ export function runJob(
   });
 }
 
-/** Folds one event from outside into an execution, and what follows; says how it was judged. */
+/** Folds one external event into an execution, decides what follows, and returns the judgement of the event. */
 export async function inject(
   roundLoop: Pick<RoundLoop, "push">,
   executionId: string,
@@ -36,8 +36,8 @@ export async function inject(
 }
 
 /**
- * Ends an execution as failed because this program fails over what follows from `what`: nothing would ever follow from it.
- * Never rejects: if that cannot be written either, it is observed as a fault.
+ * Ends an execution as failed because this program fails while it decides what follows from `what`: the execution would never
+ * continue. Never rejects: if that cannot be written either, it is reported as a fault.
  */
 export async function failExecution(
   { roundLoop, now, observer }: Pick<OrchestratorParts, "roundLoop" | "now" | "observer">,
@@ -55,7 +55,7 @@ export async function failExecution(
   }
 }
 
-/** What every job has in common; `settle` and `fail` are the two ends of a promise. */
+/** The fields common to all jobs; `settle` and `fail` resolve and reject a promise. */
 export function jobBase(
   executionIds: string[],
   ends: { settle(committed: Committed): void; fail(error: unknown): void },
@@ -67,14 +67,14 @@ export function jobBase(
     isAbandoned: () => false,
     settle: ends.settle,
     fail: ends.fail,
-    // Works on one execution, or on each by itself: nothing of a part that was written is run again.
+    // Works on one execution, or on each by itself: a part that was written is not run again.
     keepRest(moved) {
       this.executionIds = this.executionIds.filter((id) => !moved.has(id));
     },
   };
 }
 
-/** Begins an execution: its first event, and what follows. `fresh` gives its state before that, anew for each try. */
+/** Begins an execution: its first event, and what follows. `fresh` returns its state before that event, new for each try. */
 export function startJob(
   first: FlowEvent,
   start: ExecutionStart,
@@ -85,14 +85,14 @@ export function startJob(
     ...base,
     check: () => undefined,
     async apply(round) {
-      // Nobody else has its id: an earlier try was written, and its answer lost.
+      // No other caller has this id: an earlier try was written, and its answer was lost.
       if (changesOf(round, base) !== undefined) return;
       await applyEvent(round.begin(fresh(), start), first, round.applyDeps);
     },
   };
 }
 
-/** Folds one event from outside, if it is acceptable, and what follows. `told` hears how it was judged. */
+/** Folds one external event, if it is acceptable, and decides what follows. `told` receives the judgement. */
 function injectJob(event: FlowEvent, base: Omit<Job, "check" | "apply">, told: (verdict: Acceptance) => void): Job {
   return {
     ...base,
@@ -111,9 +111,9 @@ function injectJob(event: FlowEvent, base: Omit<Job, "check" | "apply">, told: (
 }
 
 /**
- * Works out what follows from events that were only accepted so far, and marks the batch that brought them. `undecided` gives
- * the events for a state that was loaded since: it contains them, and does not know that nothing has followed yet. A state in
- * which `lastEventId`, the last of them, is missing is older than the batch: nothing would follow, and it counts for nothing.
+ * Decides what follows from events that were only accepted so far, and marks the batch that brought them. `undecided` returns
+ * the events for a state that was loaded since: it contains them, but not that their consequences are still undecided. A state
+ * without `lastEventId`, the last of them, is older than the batch: nothing would follow from it, so it is not used.
  */
 export function processBatchJob(
   requestId: string,
@@ -146,7 +146,7 @@ export function processBatchJob(
   return job;
 }
 
-/** Writes that a batch has failed, and why. Its events stay in the log. */
+/** Records that a batch has failed, and why. Its events stay in the log. */
 export function failBatchJob(
   batch: { requestId: string; code: string; message: string },
   base: Omit<Job, "check" | "apply">,
@@ -166,7 +166,7 @@ export function markerJob(base: Omit<Job, "check" | "apply">): Job {
     ...base,
     check: () => undefined,
     async apply(round) {
-      // Opening its change set takes the markers in.
+      // Opening its change set adds the waiting markers.
       for (const executionId of base.executionIds) round.changes(executionId);
     },
   };

@@ -7,7 +7,7 @@ import type { ApplyDeps } from "./rounds/apply-event.ts";
 import type { ReadyQueue } from "./rounds/ready-queue.ts";
 import type { Refill } from "./rounds/refill-ready-queue.ts";
 
-/** What the parts of `Advance` share. */
+/** What the parts of the orchestrator share. */
 export interface OrchestratorParts extends OrchestratorDeps {
   ids: IdAllocator;
   ready: ReadyQueue;
@@ -18,6 +18,6 @@ export interface OrchestratorParts extends OrchestratorDeps {
   applyDeps: ApplyDeps;
   now(): number;
   isClosed(): boolean;
-  /** Throws `FlowError` when the server stops or its queue is full. */
+  /** Throws `FlowError` if the server is stopping or its queue is full. */
   checkOpen(code: "worker_unavailable" | "UNAVAILABLE"): void;
 }

@@ -9,7 +9,7 @@ import type { Recovery } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import { failBatch } from "./report.ts";
 
-/** Rows looked at in one statement. */
+/** Rows read in one statement. */
 const PAGE = 500;
 
 /** The recovery of an orchestrator. */
@@ -21,7 +21,7 @@ export function createRecovery(parts: OrchestratorParts): Recovery {
       const news = returned.filter(({ commandId }) => !ready.has(commandId));
       for (const command of news) ready.add({ ...command, readyAt: now() });
       const found = news.length + (await refill.poll());
-      // Also for those that are known: what kept them from being claimed may have passed unnoticed.
+      // Even for known commands: the reason that kept them from being claimed may have passed unnoticed.
       if (ready.size() > 0) roundLoop.wake();
       return found;
     },
@@ -38,7 +38,7 @@ export function createRecovery(parts: OrchestratorParts): Recovery {
         } catch (error) {
           if (error instanceof FlowError && error.code === "UNAVAILABLE") throw error;
           if (parts.unavailable(error) !== undefined) throw error;
-          // One that cannot be ended must not keep the others open.
+          // An execution that cannot be ended must not keep the others open.
           parts.observer.fault(error, [executionId]);
         }
       }
@@ -48,7 +48,7 @@ export function createRecovery(parts: OrchestratorParts): Recovery {
   };
 }
 
-/** The events are in the log and in every state that is loaded from it; only what follows from them is missing. */
+/** The events are in the log and in every state loaded from it; only their consequences are missing. */
 async function recoverBatch(
   parts: OrchestratorParts,
   { requestId, executionIds, eventIds }: AcceptedBatch,
@@ -58,7 +58,7 @@ async function recoverBatch(
   const events = new Map<string, UndecidedEvent[]>();
   const lastIds = new Map<string, number>();
   const first = Math.min(...eventIds) - 1;
-  // One whose events all came too late has none.
+  // A batch whose events were all late has no event ids.
   for (const executionId of eventIds.length === 0 ? [] : executionIds) {
     const records = await store.eventsAfter(executionId, first, Math.max(...eventIds) - first);
     const ofBatch = records.filter(({ event_id }) => wanted.has(event_id));
@@ -77,7 +77,7 @@ async function recoverBatch(
   }
 }
 
-/** The limit is computed again for the message: the row has the moment only. */
+/** The limit is computed again for the message: the row has only the deadline. */
 async function expireExecution(parts: OrchestratorParts, executionId: string): Promise<void> {
   const { roundLoop, cache, now, env, applyDeps } = parts;
   const cached = cache.entry(executionId);

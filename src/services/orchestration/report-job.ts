@@ -8,50 +8,50 @@ import type { BatchTrace, ChangeSet } from "./rounds/change-set.ts";
 import type { Committed, Job, PendingClaim, Round } from "./rounds/round.ts";
 import { completeReport, judgeReport, type Refusal } from "./validate-report.ts";
 
-/** A batch of events on its way into the log. */
+/** A batch of events that is being written to the log. */
 export interface ReportJob extends Job {
   requestId: string;
   /** Ids of its events in the log, known after the commit. */
   eventIds: number[];
   commandsGenerated: number;
-  /** Was everything decided that follows, or only the events accepted? */
+  /** True if everything that follows was decided, false if the events were only accepted. */
   processed: boolean;
-  /** A round has looked at it. */
+  /** A round has started on it. */
   hasBegun: boolean;
 }
 
-/** What a report is made of. */
+/** The input of a report job. */
 export interface ReportParts {
   requestId: string;
   caller: string;
   idempotencyKey: string | null;
   bodySha256: string;
   events: { executionId: string; event: ReportedEvent }[];
-  /** Who wants commands with the answer; undefined: accept only, what follows is worked out afterwards. */
+  /** The claim to answer with commands; undefined: only accept the events, their consequences are decided afterwards. */
   pendingClaim: PendingClaim | undefined;
-  /** The caller waits for what follows, also without a claim. */
+  /** The caller waits for the consequences, even without a claim. */
   isAwaited?: boolean;
   now(): number;
   trace: BatchTrace;
   settle(committed: Committed): void;
   fail(error: unknown): void;
-  /** Nobody waits for the answer any more. */
+  /** The caller no longer waits for the answer. */
   isGivenUp(): boolean;
 }
 
-/** An event of a batch, with its place in it. */
+/** An event of a batch, with its position in it. */
 interface Entry {
   index: number;
   executionId: string;
   event: ReportedEvent;
-  /** Its id in the log, and what followed from it; of a try that was not written they count for nothing. */
+  /** Its id in the log, and the number of commands that followed from it; values of a try that was not written are discarded. */
   eventId: number | undefined;
   commands: number;
 }
 
 /**
- * Makes the job of a report. All of its events are written, or none, but for a batch of several executions of which another
- * server has moved some at the same moment: these are written after the others.
+ * Creates the job of a report. Either all of its events are written or none; except that a batch of several executions, of
+ * which another server has just changed some, writes the events of those after the others.
  */
 export function createReportJob(parts: ReportParts): ReportJob {
   const { pendingClaim } = parts;
@@ -65,14 +65,14 @@ export function createReportJob(parts: ReportParts): ReportJob {
     isVerified: false,
     eventIds: [],
     commandsGenerated: 0,
-    // A part of an accepted batch that is written without the rest would be followed up by nobody if this server dies.
+    // If a part of an accepted batch were written without the rest, no server would follow it up after this server dies.
     processed: pendingClaim !== undefined || parts.isAwaited === true || executionIds.length > 1,
     ...(pendingClaim !== undefined && { pendingClaim }),
     hasBegun: false,
     isAbandoned: () => parts.isGivenUp() && !job.hasBegun,
     check(round) {
       job.hasBegun = true;
-      // What an earlier try claimed was delivered, or taken back with that try.
+      // Commands claimed by an earlier try were delivered, or taken back with that try.
       if (pendingClaim !== undefined) pendingClaim.tentative = [];
       const refusals = judgeReport(rest, (id) => round.changes(id)?.live);
       if (refusals.length === 0) return;
@@ -102,14 +102,14 @@ function executionsOf(events: readonly { executionId: string }[]): string[] {
   return [...new Set(events.map(({ executionId }) => executionId))];
 }
 
-/** The events and all that follows from each, in order. */
+/** Folds the events and decides all that follows from each, in order. */
 async function process(round: Round, entries: readonly Entry[]): Promise<void> {
   for (const entry of entries) {
     Object.assign(entry, UNWRITTEN);
     const changes = changesOf(round, entry.executionId);
     await applyUndecided(changes, round.applyDeps);
     const event = completeReport(changes.live, entry.event);
-    // An earlier event of the batch may have ended the run: this one is late then, and changes nothing.
+    // An earlier event of the batch may have ended the run: then this event is late and changes nothing.
     if (accept(changes.live.state, event) !== "accepted") continue;
     const place = changes.count();
     entry.commands = await applyEvent(changes, event, round.applyDeps);
@@ -117,7 +117,7 @@ async function process(round: Round, entries: readonly Entry[]): Promise<void> {
   }
 }
 
-/** Only folds the events. What was accepted before must be decided first: the log has it in that order. */
+/** Only folds the events. Events accepted before must be decided first: the log has them in that order. */
 async function acceptOnly(round: Round, entries: readonly Entry[]): Promise<void> {
   for (const executionId of executionsOf(entries)) await applyUndecided(changesOf(round, executionId), round.applyDeps);
   for (const entry of entries) {
@@ -130,7 +130,7 @@ async function acceptOnly(round: Round, entries: readonly Entry[]): Promise<void
 
 const UNWRITTEN = { eventId: undefined, commands: 0 } satisfies Partial<Entry>;
 
-/** The marker stands in the log of the batch's first execution: one row for a batch, however many executions it is about. */
+/** The marker is in the log of the batch's first execution: one row for a batch, however many executions it concerns. */
 function markAccepted(round: Round, parts: ReportParts): void {
   const { events } = parts;
   const [first] = events;
@@ -159,7 +159,7 @@ function changesOf(round: Round, executionId: string): ChangeSet {
   return changes;
 }
 
-/** The refusal of a batch of `total` events, of which these cannot be accepted. */
+/** The CONFLICT error for a batch of `total` events, of which these cannot be accepted. */
 export function refused(refusals: Refusal[], total: number): FlowError {
   const [first] = refusals;
   const what = `${refusals.length} of ${total} events cannot be accepted; nothing of the batch was written`;

@@ -11,16 +11,16 @@ import type { Committed, Job, PendingClaim } from "./rounds/round.ts";
 import type { ClaimedCommand, ClaimInput } from "./rounds/types.ts";
 import { otherBody } from "./start.ts";
 
-/** A batch's `completed` marker waits this long for events of its execution to travel with, milliseconds. */
+/** Longest time that a batch's `completed` marker waits to be written together with events of its execution, milliseconds. */
 const MARKER_MS = 500;
-/** Times that the server may fail over the report of a command's failure before it ends the execution. */
+/** Number of faults of the server over the report of a command's failure after which it ends the execution. */
 const FAULTS_MAX = 3;
-/** Commands whose faults are counted. Beyond it counting begins again: the workers go on sending. */
+/** Commands whose faults are counted. Beyond this number, counting starts again: the workers continue to send. */
 const COUNTED_MAX = 1_000;
 
 /** {@link Orchestrator.report}. */
 export function createReport(parts: OrchestratorParts, offer: Orchestrator["offer"]): Orchestrator["report"] {
-  /** Requests with a key that are not answered yet, so that one sent twice at once is written once. The store knows the others. */
+  /** Unanswered requests with a key, so that a request sent twice at once is written once. The store knows the others. */
   const inFlight = new Map<string, { bodySha256: string; outcome: Promise<ReportOutcome> }>();
   const countFault = createFaultCount(parts);
   const attempt = async (request: ReportRequest) => {
@@ -37,7 +37,7 @@ export function createReport(parts: OrchestratorParts, offer: Orchestrator["offe
     const earlier = inFlight.get(place);
     if (earlier !== undefined) {
       if (earlier.bodySha256 !== bodySha256) throw otherBody(key);
-      // Commands are answered once.
+      // Commands are returned only once.
       return { ...(await earlier.outcome), commands: [], duplicate: true };
     }
     const outcome = attempt(request)
@@ -57,7 +57,7 @@ export function createReport(parts: OrchestratorParts, offer: Orchestrator["offe
   };
 }
 
-/** A batch that cannot be written, or whose events are not acceptable, may have been written before: its key tells. */
+/** A batch that cannot be written, or whose events are not acceptable, may have been written before: look up its key. */
 async function recall(
   parts: OrchestratorParts,
   { caller, bodySha256 }: ReportRequest,
@@ -73,7 +73,7 @@ async function recall(
   return { requestId, eventIds, commandsGenerated, queueDepth: parts.roundLoop.depth(), duplicate: true, commands: [] };
 }
 
-/** Events without an execution belong to that of their command. An unknown command refuses the whole batch. */
+/** Events without an execution belong to the execution of their command. An unknown command refuses the whole batch. */
 async function withExecutions({ store }: OrchestratorParts, request: ReportRequest): Promise<ReportInput> {
   // flow's own workers always name it.
   if (request.events.every(hasExecution)) return { ...request, events: request.events };
@@ -95,7 +95,7 @@ function hasExecution(sent: { executionId: string | undefined; event: ReportedEv
   return sent.executionId !== undefined;
 }
 
-/** Queues the report, and waits until it is written and its claim is answered, or until the time for that is over. */
+/** Queues the report, and waits until it is written and its claim is answered, or until the time limit. */
 async function send(
   parts: OrchestratorParts,
   input: ReportInput,
@@ -121,7 +121,7 @@ async function send(
     isGivenUp: answer.isOver,
   });
   const cancelAck = deadlines.add(limits.ackMs, () => {
-    // One that is being written may be answered by its commit; it is only given up when nobody has looked at it.
+    // A report that is being written may be answered by its commit; it is given up only if no round has started on it.
     if (job.hasBegun && input.claim !== undefined) return;
     observer.ackTimedOut();
     answer.refuse(notTaken(limits.ackMs));
@@ -138,18 +138,18 @@ async function send(
   }
 }
 
-/** The answer of one report: waits for its commit, then for its claim, then it is over; or it is refused before that. */
+/** The answer of one report. It ends after its commit and then its claim, or earlier with a refusal. */
 interface Answer {
-  /** What was claimed; rejects with what the report was refused with. */
+  /** The claimed commands; rejects with the error of the refusal. */
   commands: Promise<ClaimedCommand[]>;
-  /** Undefined where nothing is claimed: the commit ends it then. */
+  /** Undefined if nothing is claimed: then the commit ends the answer. */
   pendingClaim: PendingClaim | undefined;
   isOver(): boolean;
   written(): void;
   refuse(error: unknown): void;
 }
 
-/** @param giveBack is given commands that were claimed for an answer that was refused: others take them at once. */
+/** @param giveBack receives commands that were claimed for an answer that was refused: others take them at once. */
 function createAnswer(claim: ClaimInput | undefined, giveBack: (commandIds: string[]) => void): Answer {
   let stage: "queued" | "written" | "over" = "queued";
   const commands: ClaimedCommand[] = [];
@@ -167,7 +167,7 @@ function createAnswer(claim: ClaimInput | undefined, giveBack: (commandIds: stri
     tentative: [],
     deliver(claimed: ClaimedCommand[]) {
       if (stage === "over") return giveAllBack(claimed);
-      // A first try may have claimed something, although the report itself has to be run again.
+      // A first try may have claimed commands, although the report itself has to be run again.
       commands.push(...claimed);
       this.input = { ...this.input, limit: this.input.limit - claimed.length };
       if (stage === "written") end();
@@ -194,14 +194,14 @@ function createAnswer(claim: ClaimInput | undefined, giveBack: (commandIds: stri
 }
 
 /**
- * Counts faults of this program over reports. A worker that cannot get its events processed reports at last that its command has
- * failed; if not even what follows from that can be decided, one worker after the other would get the command. So the execution
- * is ended as failed. Call it with each report that was not written, and why.
+ * Counts faults of this program over reports. A worker that cannot get its events processed finally reports its command as
+ * failed. If even the consequences of that cannot be decided, one worker after the other would get the command. So the
+ * execution is ended as failed. Call it with each report that was not written, and the error.
  */
 function createFaultCount(parts: OrchestratorParts): (input: ReportInput, error: unknown) => Promise<void> {
   const counts = new Map<string, number>();
   return async ({ events }, error) => {
-    // Not for a refusal, nor for a store that is away.
+    // Refusals and an unavailable store do not count.
     const isFault = !(error instanceof FlowError) || ERROR_STATUS[error.code] === 500;
     if (!isFault || !events.every(({ event }) => event.type === "command.failed")) return;
     if (counts.size >= COUNTED_MAX) counts.clear();
@@ -215,7 +215,7 @@ function createFaultCount(parts: OrchestratorParts): (input: ReportInput, error:
   };
 }
 
-/** Processes what was only accepted, and marks the end in the log. */
+/** Processes events that were only accepted, and marks the end in the log. */
 function afterwards(
   parts: OrchestratorParts,
   job: ReportJob,
@@ -252,15 +252,18 @@ function afterwards(
   roundLoop.unshift(follower);
 }
 
-/** Writes the markers that wait at an execution, if there is nobody to travel with. What fails is only told less exactly. */
+/**
+ * Writes the markers that wait at an execution, if no events came to carry them. If this fails, only the details of the log are
+ * incomplete.
+ */
 export function markersOf(executionId: string): Job {
   return markerJob(jobBase([executionId], { settle: () => undefined, fail: () => undefined }));
 }
 
 /**
- * A batch whose consequences could not be worked out. While the store is away it stays accepted, and recovery tries again;
- * what fails for any other reason would fail again: the batch is failed, so that whoever asks for its status is told, and its
- * executions are ended, which would otherwise wait for ever for what follows.
+ * Handles a batch whose consequences could not be decided. While the store is unavailable it stays accepted, and recovery tries
+ * again. Any other error would occur again: the batch is marked as failed, so that callers see this in its status, and its
+ * executions are ended, as they would otherwise wait forever.
  */
 export function failBatch(
   parts: OrchestratorParts,
@@ -280,7 +283,7 @@ export function failBatch(
   for (const id of executionIds) void failExecution(parts, id, `event batch ${requestId}`, error);
 }
 
-/** Nobody knows whether it was written; the same request under its key tells. */
+/** It is unknown whether it was written; the caller finds out by sending the same request with its key again. */
 function notEnqueued(cause: FlowError): FlowError {
   const next = "Send it again under its idempotency key";
   return new FlowError("enqueue_error", `The batch could not be written: ${cause.message}. ${next}`, { cause });
@@ -292,7 +295,7 @@ function notTaken(ms: number): FlowError {
 }
 
 function tooSlow(ms: number): FlowError {
-  const message = `What follows from the batch was not worked out within ${ms / 1_000} s`;
+  const message = `The batch was not processed within ${ms / 1_000} s`;
   return new FlowError("processing_timeout", `${message}. Send it again under the same idempotency key`);
 }
 
@@ -300,8 +303,8 @@ function tooSlow(ms: number): FlowError {
  * `result.context` of `batch.completed` (interface specification, "Events"). A round writes everything with one statement:
  * `commit_ms` is that statement, persisting and saving included; what it holds cannot be timed apart.
  *
- * - `lock_acquire_ms`: how long the events waited for their execution: its turn in memory, not a lock of the database, is what keeps
- *   rounds apart within a server.
+ * - `lock_acquire_ms`: how long the events waited for their execution. Within a server, rounds are kept apart by taking turns
+ * in memory, not by a database lock.
  * - `pool_checkout_ms`: 0, the connections that write are not shared with anything else.
  */
 function batchTimings(

@@ -23,7 +23,7 @@ const JOBS_MAX = 256;
 /** Executions of one round. */
 const EXECUTIONS_MAX = 512;
 
-/** What the round loop works with. */
+/** What the round loop needs. */
 export interface RoundLoopDeps {
   store: ExecutionStore;
   cache: ExecutionCache;
@@ -32,12 +32,12 @@ export interface RoundLoopDeps {
   applyDeps: ApplyDeps;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls later, when what arrived together has been queued: `setImmediate`. */
+  /** Calls later, after everything that arrived together has been queued: `setImmediate`. */
   defer(call: () => void): void;
   leaseMs: number;
   /**
-   * Rounds under way at a time. With two, one decides while the other waits for its commit; each further one makes rounds
-   * smaller, and uses one more connection.
+   * Concurrent rounds. With two, one decides while the other waits for its commit; each further round makes rounds smaller and
+   * uses one more connection.
    */
   roundsMax: number;
   resultOf(state: ExecutionState): Json;
@@ -50,17 +50,17 @@ export interface RoundLoopDeps {
   onClaimed(entry: ReadyEntry): void;
 }
 
-/** Runs jobs in rounds: as many as have come while the round before was written. */
+/** Runs jobs in rounds: each takes the jobs that came while the round before was written. */
 export interface RoundLoop {
-  /** Who waits for commands. Add and remove here, and {@link RoundLoop.wake} after adding. */
+  /** Waiting claims. Add and remove here, and call {@link RoundLoop.wake} after adding. */
   waiting: Set<PendingClaim>;
   push(job: Job): void;
-  /** Puts a job before all others: it ends what another one has begun. */
+  /** Puts a job before all others: it finishes work that another job has begun. */
   unshift(job: Job): void;
-  /** Commands have become ready, or a claim waits for some. */
+  /** Commands have become ready, or a claim is waiting. */
   wake(): void;
   depth(): number;
-  /** Resolves when nothing is queued and nothing is under way. */
+  /** Resolves when no job is queued or under way. */
   idle(): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
   const waiting = new Set<PendingClaim>();
   let underWay = 0;
   let isScheduled = false;
-  /** Something has changed since claims were last tried in vain. */
+  /** Something has changed since the last unsuccessful attempt to answer claims. */
   let isClaimable = false;
   let idlers: (() => void)[] = [];
 
@@ -86,7 +86,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
     isClaimable = true;
     schedule();
   };
-  /** Ends the jobs that need what cannot be had: one execution, or anything at all. */
+  /** Fails the jobs that need an execution that could not be loaded, or all jobs. */
   const failAll = (error: unknown, executionId?: string) => {
     const away = deps.unavailable(error) ?? error;
     if (!(away instanceof FlowError)) deps.onFault(error, executionId === undefined ? [] : [executionId]);
@@ -148,7 +148,7 @@ export function createRoundLoop(deps: RoundLoopDeps): RoundLoop {
   };
 }
 
-/** Runs a round to its end: written, told, and its claims answered. It gives the jobs that are to be run again to `repeat`. */
+/** Runs a round to its end: written, announced, and its claims answered. It passes the jobs that must run again to `repeat`. */
 function roundRunner(deps: RoundLoopDeps, assign: (round: OpenRound) => void) {
   const { cache, ready } = deps;
   const roundDeps: RoundDeps = {
@@ -187,26 +187,26 @@ function roundRunner(deps: RoundLoopDeps, assign: (round: OpenRound) => void) {
   };
 }
 
-/** What a queue of jobs works with. */
+/** What a job queue needs. */
 interface JobQueueDeps {
   cache: ExecutionCache;
   ids: IdAllocator;
   /** An execution that jobs wait for has been loaded. */
   onLoaded(): void;
-  /** One could not be loaded, and its jobs are still in the queue. */
+  /** An execution could not be loaded, and its jobs are still in the queue. */
   onFailed(error: unknown, executionId: string): void;
 }
 
-/** Jobs that wait for a round, in their order. */
+/** Jobs that wait for a round, in order. */
 interface JobQueue {
   push(job: Job): void;
-  /** Before all others, in this order: what ends something that was begun. */
+  /** Puts jobs before all others, in this order: they finish work that was begun. */
   unshift(jobs: readonly Job[]): void;
   /** Takes the jobs that can run now: of two jobs on one execution the later one waits for the earlier one. */
   take(): Job[];
-  /** Takes out the jobs that work on this execution, or all. */
+  /** Removes the jobs that work on this execution, or all. */
   withdraw(executionId?: string): Job[];
-  /** In no round, and loaded; begins to load it where it is not. */
+  /** True if it is in no round and loaded; otherwise starts to load it. */
   isUsable(cached: CachedExecution): boolean;
   length(): number;
 }
@@ -231,7 +231,7 @@ function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps): JobQu
   };
   const isUsable = (cached: CachedExecution): boolean => {
     if (cached.busy) return false;
-    // Ids that this server is about to give must be above those that another one gave to this execution.
+    // Ids that this server is about to assign must be above those that another server assigned in this execution.
     if (cached.missing || (cached.live !== null && ids.isReady(cached.live.lastEventId))) return true;
     if (!preparing.has(cached)) void prepare(cached);
     return false;
@@ -257,7 +257,7 @@ function createJobQueue({ cache, ids, onLoaded, onFailed }: JobQueueDeps): JobQu
   };
 }
 
-/** The jobs of the next round, and those that wait. The callers of abandoned jobs have left. */
+/** The jobs of the next round, and those that wait. Abandoned jobs, whose callers have left, are dropped. */
 function divide(queue: readonly Job[], isUsable: (executionId: string) => boolean): { taken: Job[]; kept: Job[] } {
   const taken: Job[] = [];
   const kept: Job[] = [];
@@ -266,7 +266,7 @@ function divide(queue: readonly Job[], isUsable: (executionId: string) => boolea
   const isFull = () => taken.length >= JOBS_MAX || members.size >= EXECUTIONS_MAX || taken[0]?.alone === true;
   for (const job of queue) {
     if (job.isAbandoned()) continue;
-    // Every one is asked: that begins to load what is not in memory.
+    // Check every execution, without stopping at the first: the check starts loading those that are not in memory.
     const isFree = job.executionIds.map((id) => !blocked.has(id) && isUsable(id)).every(Boolean);
     if (isFree && !isFull() && (!job.alone || taken.length === 0)) {
       taken.push(job);

@@ -12,7 +12,7 @@ import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Orchestrator, StartInput } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 
-/** `Advance.start`. */
+/** Creates {@link Orchestrator.start}. */
 export function createStart(parts: OrchestratorParts): Orchestrator["start"] {
   return async (input) => {
     parts.checkOpen("UNAVAILABLE");
@@ -25,7 +25,7 @@ export function createStart(parts: OrchestratorParts): Orchestrator["start"] {
       await begin(parts, input, source, executionId);
       return { executionId, status: parts.cache.peek(executionId)?.live?.state.status ?? "RUNNING", duplicate: false };
     } catch (error) {
-      // Two requests with one key at the same moment: the other one was first.
+      // Two requests with one key at the same moment: the other request was first.
       const first = parts.isDuplicateKey(error) ? await findKnown(parts, input) : undefined;
       if (first === undefined) throw error;
       return first;
@@ -88,7 +88,9 @@ function traceOf(parts: OrchestratorParts, executionId: string, traceparent: str
   return traceparent === undefined ? undefined : { context: traceparent };
 }
 
-/** What was started under the same key before. Throws `FlowError` INVALID_INPUT when that had another body. */
+/**
+ * The execution that was started under the same key before. Throws `FlowError` INVALID_INPUT if that request had another body.
+ */
 async function findKnown(parts: OrchestratorParts, { idempotency }: StartInput) {
   if (idempotency === undefined) return undefined;
   const known = await parts.store.findStart(idempotency.caller, idempotency.key);
@@ -97,7 +99,7 @@ async function findKnown(parts: OrchestratorParts, { idempotency }: StartInput) 
   return { executionId: known.executionId, status: known.status, duplicate: true };
 }
 
-/** The refusal of a key that was used with another body; by its `detail` programs tell it from a body that is wrong. */
+/** The error for a key that was used with another body; its `detail` distinguishes it from the error for an invalid body. */
 export function otherBody(key: string): FlowError {
   const message = `The idempotency key '${key}' was used with another body before`;
   const hint = "A new request needs a new key; a retry sends the same body again";

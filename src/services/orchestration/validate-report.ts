@@ -4,18 +4,18 @@ import { type ExecutionState, isTerminal, openCommand } from "../../engine/state
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import type { LiveExecution } from "./memory/load-execution.ts";
 
-/** An event of a batch that cannot be accepted: its place, its command, and why. */
+/** An event of a batch that cannot be accepted: its position, its command, and the reason. */
 export interface Refusal {
   index: number;
   command_id: string;
   /**
    * `unknown`: no such command is open there; `foreign`: another worker holds it; `stale`: a newer claim took it; `late`: the
-   * run is over; `early`: results that it speaks of are missing.
+   * run has ended; `early`: results that it refers to are missing.
    */
   reason: "unknown" | "foreign" | "stale" | "late" | "early";
 }
 
-/** What the earlier events of the same batch will have done by the time an event is folded. */
+/** The effects that the earlier events of the batch will have had when an event is folded. */
 interface Ahead {
   ended: Set<string>;
   results: Set<string>;
@@ -24,8 +24,8 @@ interface Ahead {
 }
 
 /**
- * Judges the events of a batch, each as it will be after those before it. Nothing is changed. An event counts only with what
- * the claim of its command gave: the worker and the attempt, both.
+ * Judges the events of a batch, each as it will be after those before it. Nothing is changed. An event counts only with both
+ * the worker and the attempt of its command's claim.
  */
 export function judgeReport(
   events: readonly { executionId: string; event: ReportedEvent }[],
@@ -52,8 +52,8 @@ function judge(state: ExecutionState, event: ReportedEvent, ahead: Ahead): Refus
 }
 
 /**
- * True for a worker's event of a command that another worker holds, or none. An expired claim is reported as such. Every
- * request of a worker names it; only this program's own events name no worker.
+ * True for a worker's event about a command that another worker holds, or that is not claimed. An expired claim is reported as
+ * such. Every request of a worker names it; only this program's own events name no worker.
  */
 function isForeign(state: ExecutionState, { command_id, attempt, worker }: ReportedEvent): boolean {
   const command = openCommand(state, command_id);
@@ -62,8 +62,9 @@ function isForeign(state: ExecutionState, { command_id, attempt, worker }: Repor
 }
 
 /**
- * True for what a worker tells of an iteration that had ended under an earlier claim of its command, before that was lost: it
- * begins with the first one again, because it does not know. It is left out, and no reason to refuse the rest.
+ * True for an event about an iteration that had already ended under an earlier claim of its command. A worker that takes over a
+ * lost command starts with the first iteration again, because it does not know which have ended. Such an event is skipped, and
+ * is no reason to refuse the rest.
  */
 function isRepeated(state: ExecutionState, event: ReportedEvent): boolean {
   const command = openCommand(state, event.command_id);
@@ -73,7 +74,7 @@ function isRepeated(state: ExecutionState, event: ReportedEvent): boolean {
   return iteration !== undefined && iteration >= from && iteration < to && hasEnded(command.iterations, iteration);
 }
 
-/** True when what the event speaks of stands earlier in the batch, or is known. */
+/** True if what the event refers to is earlier in the batch, or already in the state. */
 function arrivesBefore(state: ExecutionState, event: ReportedEvent, ahead: Ahead): boolean {
   const command = openCommand(state, event.command_id);
   if (command === undefined || !("tasks" in event || "iterations" in event)) return false;
@@ -104,9 +105,9 @@ function resultKey(command: string, iteration: number, task: string): string {
 }
 
 /**
- * Fills in what a short form of an event leaves out and the execution knows: the step, and of a command's or an iteration's
- * end which tasks made up the result and whether the step is a pipeline. Called when the event is about to be folded; what
- * depends on the state goes into a copy, because the event may have to be folded again into a newer one.
+ * Fills in what a short form of an event leaves out and the execution knows: the step, and, for the end of a command or an
+ * iteration, which tasks made up the result and whether the step is a pipeline. Called when the event is about to be folded;
+ * fields that depend on the state go into a copy, because the event may have to be folded again into a newer state.
  */
 export function completeReport(live: LiveExecution, event: ReportedEvent): ReportedEvent {
   const command = openCommand(live.state, event.command_id);
@@ -126,7 +127,7 @@ export function completeReport(live: LiveExecution, event: ReportedEvent): Repor
     default:
       return event;
   }
-  // The document says it, whatever the worker does.
+  // Taken from the document, whatever the worker sends.
   if (live.source.program.steps.get(command.step)?.step.pipeline === true) event.pipeline = true;
   else delete event.pipeline;
   return event.tasks === undefined ? { ...event, tasks: labels(values) } : event;

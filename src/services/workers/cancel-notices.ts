@@ -2,7 +2,7 @@ import type { CancelledCommand } from "../orchestration/rounds/types.ts";
 
 /** A caller that waits for the commands a worker must stop. */
 export interface CancelListener {
-  /** Commands to stop, as soon as there are some; none when there were none in `ms`, or the signal was aborted. */
+  /** Commands to stop, as soon as there are some; empty if there were none within `ms`, or the signal was aborted. */
   next(ms: number, signal: AbortSignal): Promise<string[]>;
   close(): void;
 }
@@ -23,7 +23,7 @@ interface Waiting {
   wake: () => void;
 }
 
-/** `cancelled` returns those of the commands that are: notices of others are hints, and may be forged. */
+/** `cancelled` returns those of the commands that are cancelled: notices from others are hints and may be forged. */
 export function createCancelNotices(deps: {
   cancelled(commandIds: readonly string[]): Promise<string[]>;
   /** The database is unavailable; heartbeats will find the cancellations. */
@@ -73,7 +73,7 @@ async function hear(waiting: Waiting, ms: number, signal: AbortSignal): Promise<
   return cancelled;
 }
 
-/** Until a notice wakes it, the time is over, or the signal is aborted. */
+/** Returns when a notice wakes it, the time is over, or the signal is aborted. */
 function pause(waiting: Waiting, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

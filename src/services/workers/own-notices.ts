@@ -1,17 +1,20 @@
-/** Published ids that are kept until they come back. Beyond this the oldest are forgotten: their notices are then looked up. */
+/**
+ * Published ids that are kept until they come back. Beyond this number the oldest are forgotten; their notices then cause a
+ * lookup.
+ */
 const KEPT_MAX = 20_000;
 
 /** A loopback filter: recognises the notices that this process published, which every broker delivers to it too. */
 export interface OwnNotices {
-  /** These are about to be published. */
+  /** These ids are about to be published. */
   published(commandIds: readonly string[]): void;
   /** Filters out the ids that this process published, once each: a repeat, for example by its reaper, passes. */
   fromOthers(commandIds: readonly string[]): string[];
 }
 
 /**
- * Commands that a round has issued are in this process's queue already. Without this each commit would be followed by a
- * statement that looks up what it has just written.
+ * Commands issued by a round are already in this process's queue. Without this filter each commit would be followed by a
+ * statement that looks up what was just written.
  */
 export function createOwnNotices(): OwnNotices {
   const own = new Set<string>();

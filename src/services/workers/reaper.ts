@@ -11,14 +11,14 @@ import {
 } from "../../repositories/orchestration/stranded-commands.ts";
 import { NOTICE_COMMANDS_MAX } from "../../schema/words/notice.ts";
 
-/** What a sweep found, by reason; undefined when another server holds the lease, and this one did not look. */
+/** What a sweep found, by reason; undefined if another server holds the lease and this one did not sweep. */
 export type Swept = Readonly<Record<StrandedCommand["reason"], number>> | undefined;
 
 /** What the reaper needs. */
 export interface ReaperDeps {
   database: Database;
   broker: Pick<Broker, "publish">;
-  /** Name of this process, and not of the one after its restart. */
+  /** Name of this process; it changes with a restart. */
   holder: string;
   policy: ReaperPolicy;
   /** Most commands of one sweep. */
@@ -29,14 +29,14 @@ export interface ReaperDeps {
   now(): number;
 }
 
-/** What a sweep that was asked for found. */
+/** The result of a sweep on request. */
 export interface SweptNow {
   republished: NonNullable<Swept>;
-  /** There may be further ones: the next such sweep goes on after the last. */
+  /** There may be more: the next sweep on request continues after the last command. */
   more: boolean;
 }
 
-/** A sweep that was made. */
+/** A past sweep. */
 export interface SweepMade {
   /** Milliseconds since 1970. */
   at: number;
@@ -56,19 +56,19 @@ export interface Reaper {
    * published twice does no harm; the lease only keeps servers from sweeping at the same intervals.
    */
   sweepNow(): Promise<SweptNow>;
-  /** What this server's sweeps came to: the last, and those that found something, the newest first, {@link KEPT_MAX} of them. */
+  /** This server's past sweeps: the last one, and the newest {@link KEPT_MAX} that found something, newest first. */
   made(): { last: SweepMade | undefined; found: readonly SweepMade[] };
-  /** Lets another server have the lease at once. */
+  /** Releases the lease, so that another server can take it at once. */
   release(): Promise<void>;
 }
 
-/** The lease of who sweeps by the clock. */
+/** The lease for timed sweeps. */
 export const REAPER_LEASE = "command_reaper";
 
 /** Where a sweep begins. */
 interface Place {
   held: HeldPlace;
-  /** The id of a command that waits, or that is still its worker's. */
+  /** The id of a PENDING command, or of a command that is still held by its worker. */
   other: string;
 }
 
@@ -88,7 +88,7 @@ export function createReaper(deps: ReaperDeps): Reaper {
   let token: number | undefined;
   let last: SweepMade | undefined;
   let found: readonly SweepMade[] = [];
-  // Waiting commands get their share even if lost ones would fill every sweep: it may be that no remaining worker can run the
+  // Waiting commands get their share even if lost commands would fill every sweep: possibly no remaining worker can run the
   // lost ones.
   const lostMax = maxPerRun - Math.floor(maxPerRun / 10);
   const sweepFrom = async (from: Place, asked: boolean) => {

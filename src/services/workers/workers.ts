@@ -17,7 +17,7 @@ import type { ClaimedCommand } from "../orchestration/rounds/types.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
 import type { CancelNotices } from "./cancel-notices.ts";
 
-/** A worker that wants to take part. */
+/** A worker that registers. */
 export interface NewWorker {
   name: string;
   capacity: number;
@@ -26,18 +26,18 @@ export interface NewWorker {
   capabilities: readonly string[];
   /** Process id, host name, version. */
   about: JsonObject;
-  /** Of its process alone, where it says one. */
+  /** Identifies its process, if it sends one. */
   instance?: string;
 }
 
 /** A worker's sign of life. */
 export interface WorkerHeartbeat {
   name: string;
-  /** As it registered. */
+  /** As sent at registration. */
   instance?: string;
   running: readonly { commandId: string; attempt: number }[];
   draining: boolean;
-  /** How long the answer may wait for something to stop, in milliseconds. Leases are renewed at once. */
+  /** How long the answer may wait for a command to stop, in milliseconds. Leases are renewed at once. */
   waitMs?: number;
 }
 
@@ -45,15 +45,15 @@ export interface WorkerHeartbeat {
 export interface HeartbeatResult {
   cancel: string[];
   lost: string[];
-  /** How long the leases last that were renewed. */
+  /** Duration of the renewed leases. */
   leaseMs: number;
 }
 
 /** The pool of workers (Worker protocol). */
 export interface Workers {
   /**
-   * Registers, or registers again under the same name; gives the id of its row and how long leases last. What another process
-   * held under this name is offered at once: that one was killed, or is to stop.
+   * Registers, or registers again under the same name; returns the id of its row and how long leases last. Commands that
+   * another process held under this name are offered at once: that process was killed, or is to stop.
    */
   register(worker: NewWorker): Promise<{ runtimeId: string; leaseMs: number }>;
   /**
@@ -64,11 +64,11 @@ export interface Workers {
    */
   heartbeat(heartbeat: WorkerHeartbeat, signal?: AbortSignal): Promise<HeartbeatResult>;
   /**
-   * Signs it off; what it still holds is offered to others at once, by every server. Nothing happens for a name that is not
-   * registered, or that another process has by now.
+   * Signs the worker off; the commands it still holds are offered to others at once, by every server. Nothing happens for a
+   * name that is not registered, or that another process has taken since.
    */
   deregister(name: string, instance?: string): Promise<void>;
-  /** In the order of names. `isStale`: ready or draining by its own word, and silent for too long. */
+  /** Ordered by name. `isStale`: ready or draining by its own report, but silent for too long. */
   list(page: PageQuery): Promise<Listed<PoolWorker & { isStale: boolean }>>;
   /**
    * One command by its id. Throws `FlowError` NOT_FOUND, `already_terminal`, or `active_claim` with the seconds after which to
@@ -77,7 +77,7 @@ export interface Workers {
   claimOne(commandId: string, worker: string): Promise<ClaimedCommand>;
 }
 
-/** What the pool is made of. */
+/** What the worker pool needs. */
 export interface WorkersDeps {
   database: Database;
   orchestrator: Pick<Orchestrator, "offer" | "claimOne" | "dismiss">;
@@ -91,10 +91,10 @@ export interface WorkersDeps {
 
 const NEVER = new AbortController().signal;
 
-/** A claim's answer takes this long at most on its way to the worker, milliseconds. */
+/** A claim's answer takes at most this long to reach the worker, milliseconds. */
 const ANSWER_MS = 10_000;
 
-/** The pool that a database holds. */
+/** The pool of workers in a database. */
 export function createWorkers(deps: WorkersDeps): Workers {
   const { database, orchestrator, cancelNotices, policy, leaseMs } = deps;
   const record = async (heartbeat: Omit<WorkerHeartbeat, "waitMs">) => {
@@ -149,7 +149,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
 }
 
 function replaced(name: string): FlowError {
-  const what = `Another process has registered as worker '${name}' since; what this one held is the other's to run`;
+  const what = `Another process has registered as worker '${name}' since and now runs this worker's commands`;
   return new FlowError("CONFLICT", `${what}. Give each worker a different name (FLOW_WORKER_NAME)`);
 }
 

@@ -5,21 +5,21 @@ import { isJsonObject, type Json, own, setOwn } from "../../../schema/words/json
 import type { StoredResult } from "../../../schema/words/result.ts";
 import { maskSealed, mayHoldSealed, SECRET_MASK } from "../../../schema/words/sealed.ts";
 
-/** What expressions get in place of a secret: nothing can be derived from it, and nothing is shown of it. */
+/** Stands in expressions for a secret: nothing can be derived from it, and nothing of it is shown. */
 export const HIDDEN: Json = new Withheld("secret") as unknown as Json;
 
-/** What expressions get in place of a value that is not known here, and what it waits for. */
+/** Stands in expressions for a value that is not known here, with what it waits for. */
 export function notKnown(...waitsFor: string[]): Json {
   return new Withheld(waitsFor) as unknown as Json;
 }
 
-/** The value for a scope: each text with something sealed in it withheld. Nothing is opened for it. */
+/** The value for a scope: each text that contains something sealed is withheld. Nothing is opened. */
 export function withoutSealed<T extends Json | StoredResult>(value: T): T {
   const hide = (leaf: string | number): Json => (typeof leaf === "string" && mayHoldSealed(leaf) ? HIDDEN : leaf);
   return mapJson(value as Json, hide) as T;
 }
 
-/** As {@link withoutSealed}, for callers' inputs: texts under keys such as `password` are withheld too, as a courtesy. */
+/** As {@link withoutSealed}, for callers' inputs: texts under keys such as `password` are withheld too, as a precaution. */
 export function withoutSecrets<T extends Json>(value: T): T {
   const hide = (part: Json): Json => {
     if (Array.isArray(part)) return part.map(hide);
@@ -39,7 +39,7 @@ export function maskedSource(source: Json): Json {
   return masked(source, "", [], looksSecret);
 }
 
-/** The value for people, with `[secret]` in place of the same texts, and where they stand: `secret` gets their paths. */
+/** The value for people, with `[secret]` in place of the same texts; `secret` receives their paths. */
 export function masked(
   value: Json,
   path: string,

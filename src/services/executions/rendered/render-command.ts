@@ -20,18 +20,18 @@ import { type Done, judgeNothing, placeOf, RENDER_LIMITS, readable, type TaskPla
 /** What {@link renderCommand} renders. */
 export interface RenderRequest {
   program: Program;
-  /** As it was issued: the names that its templates may read, as they were then. */
+  /** As issued: the names that its templates may read, with their values at that time. */
   command: Command;
-  /** Of a loop. */
+  /** The iteration of a loop; undefined outside loops. */
   iteration: number | undefined;
-  /** Its runs of tasks that have ended, in order. */
+  /** Its task runs that have ended, in order. */
   done: readonly Done[];
 }
 
 /**
- * The tasks of a command with the values of their templates as rendered, or as they would be rendered now; empty for a cursor's
- * claim. Secrets are withheld from the templates, so that nothing derived from one is shown: sealed values stay sealed, the
- * keychain and the environment belong to the worker. Results that are not inline are not loaded.
+ * The tasks of a command with the values of their templates as rendered, or as they would be rendered now; empty for the claim
+ * of a cursor. Secrets are withheld from the templates, so that nothing derived from one is shown: sealed values stay sealed,
+ * the keychain and the environment belong to the worker. Results that are not inline are not loaded.
  */
 export function renderCommand({ program, command, iteration, done }: RenderRequest): RenderedTask[] {
   const step = program.steps.get(command.step);
@@ -80,7 +80,7 @@ function renderTask(
   return shown.end();
 }
 
-/** As the worker renders them: each layer sees the values of those before it. */
+/** In the worker's order: each layer sees the values of those before it. */
 function renderInput(
   place: PipelinePlace,
   at: TaskPlace,

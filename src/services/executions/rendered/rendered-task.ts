@@ -3,16 +3,16 @@ import type { RenderedTask } from "../../../schema/api/rendered.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../../schema/words/json.ts";
 import { masked, maskedSource } from "./redact-values.ts";
 
-/** Longest JSON of one task's rendered keys: a page is to show them. */
+/** Longest JSON of one task's rendered keys: a page has to show them. */
 const RENDERED_CHARS_MAX = 262_144;
 
-/** A task's answer while it is put together. */
+/** Collects the answer for one task. */
 export interface ShownTask {
-  /** An input that came over the arc. */
+  /** An input passed by the arc. */
   arrived(key: string, value: Json): void;
-  /** An input that a template gives, in place of an earlier one of the same name. */
+  /** An input from a template; it replaces an earlier input with the same name. */
   input(key: string, source: Json, rendered: Rendered): void;
-  /** One of the task's own keys; undefined: all the others, as one map. */
+  /** One of the task's own keys; undefined: all remaining keys, as one map. */
   config(key: string | undefined, source: Json, rendered: Rendered): void;
   failed(message: string): void;
   end(): RenderedTask;
@@ -75,7 +75,7 @@ function copy(from: JsonObject, to: JsonObject): void {
   for (const key of Object.keys(from)) setOwn(to, key, own(from, key));
 }
 
-/** Nothing is shown of a replaced value. */
+/** Nothing of a replaced value is shown. */
 function without(found: Required<Omit<Rendered, "value">>, part: string): Required<Omit<Rendered, "value">> {
   const isOther = (path: string) => path !== part && !path.startsWith(`${part}.`) && !path.startsWith(`${part}[`);
   return {

@@ -8,10 +8,10 @@ import type { CommandProgram } from "../../orchestration/memory/program-cache.ts
 import { renderCommand } from "./render-command.ts";
 import type { Done } from "./replay-pipeline.ts";
 
-/** Which command of an execution is asked about. */
+/** The requested command of an execution. */
 export interface RenderedRequest {
   commandId: string;
-  /** Of a loop; undefined: the command's first. */
+  /** Iteration of a loop; undefined: the command's first. */
   iteration: number | undefined;
   /** Claim of the command; undefined: the newest. */
   attempt: number | undefined;
@@ -26,7 +26,7 @@ export interface RenderedDeps {
 /**
  * Rendered templates of a command, from the command as issued and from the results of its tasks in the log. It reads one row
  * and at most 20,000 events, however long the log is: later results are reported as unknown. Throws `FlowError` NOT_FOUND for a
- * command of another execution, INVALID_INPUT for an iteration or an attempt that it does not have.
+ * command of another execution, INVALID_INPUT for an iteration or an attempt that does not exist.
  */
 export async function renderedValues(
   { database, programs }: RenderedDeps,
@@ -42,7 +42,7 @@ export async function renderedValues(
   const iteration = iterationOf(issued, request);
   const attempt = attemptOf(issued, request);
   const { program } = await programs(issued.body.catalog_id);
-  // An iteration that ended before its command was claimed anew is not run again.
+  // An iteration that ended before its command was claimed again is not run again.
   const claim = iteration === undefined ? attempt : request.attempt;
   const records = await listTaskRuns(database, { executionId, commandId, attempt: claim, iteration });
   const done = records.map(fromRecord).filter((event): event is Done => event.type === "task.done");

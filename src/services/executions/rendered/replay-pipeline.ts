@@ -13,21 +13,21 @@ import { HIDDEN, notKnown, withoutSealed, withoutSecrets } from "./redact-values
 /** A run of a task that has ended. */
 export type Done = EventOf<"task.done">;
 
-/** The budget of one text: a page asks for it, no run waits. */
+/** The budget for rendering one text. It is small because people wait for the page, while no run waits for it. */
 export const RENDER_LIMITS = { steps: 200_000, text: 1_048_576, items: 50_000 } as const;
 
-/** The position of a task's templates, if known. */
+/** The place of a task's templates, if known. */
 export interface TaskPlace {
   names: PipelineNames;
   /** Its run by its policy, from 1. */
   run: number;
-  /** Names that go before all others: what the task before it will give. */
+  /** Names that take precedence over all others: the results that the task before it will give. */
   extra: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The pipeline of a command, or of one of its iterations, as it was when it came to `task` last; of a task that it has not come
- * to, as it is now, with what is still to come withheld. `done`: its runs that have ended, in order.
+ * The pipeline of a command, or of one of its iterations, as it was when it last reached `task`. For a task it has not reached
+ * yet: as it is now, with the results still to come withheld. `done`: its runs that have ended, in order.
  */
 export function placeOf(
   place: PipelinePlace,
@@ -47,12 +47,12 @@ export function placeOf(
   return { names, run: 1, extra: { output: outcome, _prev: outcome } };
 }
 
-/** A retry is part of the same coming to the task. */
+/** Retries belong to the same visit of the task. */
 function firstOf(done: readonly Done[], taskRunId: string): number {
   return done.findIndex((run) => run.task_run_id === taskRunId);
 }
 
-/** True when a pipeline that goes on without a jump comes to this task now. */
+/** True if a pipeline that continues without a jump reaches this task next. */
 function isNext(step: ProgramStep, done: readonly Done[], label: string): boolean {
   const index = step.tasks.findIndex(({ task }) => task.label === label);
   const last = done.at(-1);
@@ -78,7 +78,7 @@ function freshNames({ context, loop }: Command, step: ProgramStep, iteration: nu
     ...defined({ total: loop.total, parent }),
     written: {},
   };
-  // Iterations of one command see each other's assignments, in an order that the events do not record.
+  // The iterations of a command see each other's assignments, in an order that the events do not record.
   if (loop.items.length > 1) {
     for (const name of variablesOf(step)) setOwn(names.pending, name, notKnown(`${name}, which iterations write`));
   }
@@ -97,7 +97,7 @@ function isVariable(scope: CompiledAssignment["scope"]): boolean {
   return scope === "ctx" || scope === "local";
 }
 
-/** What a task that is over leaves to those after it. */
+/** Records what a finished task leaves to the tasks after it. */
 function settle(names: PipelineNames, place: PipelinePlace, step: ProgramStep, done: Done): void {
   const task = step.tasks.find((one) => one.task.label === done.task);
   if (task === undefined) return;
@@ -105,13 +105,13 @@ function settle(names: PipelineNames, place: PipelinePlace, step: ProgramStep, d
   const { status, error, run } = done;
   const { about } = result;
   const outcome: Outcome = { status, result, ...defined({ error }), ...about };
-  // Which of its rules decided is in no event.
+  // No event records which of its rules matched.
   for (const { set } of task.policy) withholdSet(names, set, "ctx", `a rule of task '${done.task}'`);
   if (status === "ok") setOf(names, place, task, outcome, run);
-  // It is carried out where a rule went on from the error.
+  // It is applied if a rule continued after the error.
   else withholdSet(names, task.set, "local", `task '${done.task}'`);
   names.tasks.delete(done.task);
-  // What several runs were joined to is known at the pipeline's end.
+  // The combined result of several runs is known at the pipeline's end.
   if (taskAccumulate(step.step, task.task) === undefined) names.tasks.set(done.task, result);
   else setOwn(names.locals, done.task, notKnown(`the joined results of '${done.task}'`));
   names.previous = outcome;
@@ -129,12 +129,12 @@ function setOf(names: PipelineNames, place: PipelinePlace, task: ProgramTask, ou
   }
 }
 
-/** The scope withholds what is not to be read. */
+/** The scope already withholds values that must not be read. */
 export function judgeNothing(): { unknown: string[]; secret: boolean } {
   return { unknown: [], secret: false };
 }
 
-/** What others may read of a rendered value: all of it, or nothing. */
+/** The part of a rendered value that others may read: all of it, or nothing. */
 export function readable({ value, unknown, secret, errors }: ReturnType<typeof renderKnown>): Json {
   if (secret !== undefined) return HIDDEN;
   if (unknown !== undefined) return notKnown(...new Set(unknown.flatMap(({ waits_for }) => waits_for)));
@@ -166,7 +166,7 @@ function write(
   setOwn(target === "ctx" || target === "iter" ? scopes[target] : scopes.local, name, value);
 }
 
-/** What tasks that are still to come will give. */
+/** The results of tasks that are still to come. */
 function withholdRest(names: PipelineNames, step: ProgramStep, label: string): void {
   for (const { task, set } of step.tasks) {
     if (task.label === label) break;

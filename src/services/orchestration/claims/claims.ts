@@ -10,14 +10,14 @@ import type { ReadyEntry, ReadyQueue, Verdict } from "../rounds/ready-queue.ts";
 import type { OpenRound, PendingClaim, RoundEnd, TentativeClaim } from "../rounds/round.ts";
 import type { ClaimedCommand } from "../rounds/types.ts";
 
-/** Commands that are handed out in one answer; the next ones come with the next. */
+/** Most commands in one answer; further commands come with the next answer. */
 export const CLAIM_MAX = 256;
 
 /**
- * Gives commands that are ready to those who want them, as events of the round: the oldest first, first to the workers whose
- * reports are answered by this round, then to those who wait, one each in turn, so that work spreads over workers.
+ * Assigns ready commands to waiting workers, as events of the round: the oldest command first; first to the workers whose
+ * reports this round answers, then to the waiting claims, one command each in turn, so that work spreads over workers.
  *
- * A command can be given when its execution is part of the round, or can join it: loaded, and in no other round.
+ * A command can be assigned if its execution is part of the round, or can join it: loaded, and in no other round.
  */
 export function assignCommands(
   round: OpenRound,
@@ -39,7 +39,8 @@ export function assignCommands(
     return true;
   };
   for (const pendingClaim of round.pendingClaims) while (give(pendingClaim));
-  // For whom another round, not yet committed, has claimed: that one answers, and its answer is the only one.
+  // Claims for which another round, not yet committed, has claimed commands: that round answers them, and a claim has only one
+  // answer.
   const idle = waiting.filter(({ tentative }) => tentative.length === 0);
   for (let waitingClaims = idle; waitingClaims.length > 0; ) waitingClaims = waitingClaims.filter(give);
   for (const pendingClaim of idle)
@@ -53,9 +54,9 @@ export function assignCommands(
 }
 
 /**
- * Of two answers to one worker either may arrive first: what its reports were given goes into the answer to its waiting claim, before
- * what that was given later. So the iterations of a loop begin in their order also right after an ordinary step. What that
- * answer has no room for stays with the reports.
+ * Of two answers to one worker either may arrive first. So commands assigned to its reports go into the answer to its waiting
+ * claim, before the commands assigned to that claim later. Thus the iterations of a loop begin in order even right after an
+ * ordinary step. Commands that do not fit into that answer stay with the reports.
  */
 function inOneAnswer({ input, tentative }: PendingClaim, reports: readonly PendingClaim[]): void {
   const own = reports.filter((report) => report.input.worker === input.worker && report.tentative.length > 0);
@@ -65,11 +66,11 @@ function inOneAnswer({ input, tentative }: PendingClaim, reports: readonly Pendi
   for (const [index, report] of own.entries()) report.tentative.push(...claims.splice(0, counts[index]));
 }
 
-/** What is to know about executions that join a round. */
+/** What is needed to let executions join a round. */
 interface JoinDeps {
-  /** Whether an execution can be part of a round now; sees to it that it soon can where it cannot. */
+  /** Whether an execution can be part of a round now; if not, starts making it usable. */
   isUsable(cached: CachedExecution): boolean;
-  /** Executions of a round. */
+  /** Most executions of a round. */
   joinMax: number;
 }
 
@@ -88,7 +89,7 @@ function judgeEntry(
   const open = openCommand(cached.live.state, entry.commandId);
   if (open?.attempt === entry.attempt) return "take";
   if (!isBehind(cached.live, entry)) return "drop";
-  // Another server has moved the execution since it was loaded here.
+  // Another server has changed the execution since it was loaded here.
   if (member !== undefined || deps.behind.has(cached)) return "skip";
   if (entry.isAsked) return "drop";
   entry.isAsked = true;
@@ -96,13 +97,13 @@ function judgeEntry(
   return "skip";
 }
 
-/** Whether the entry tells of something that the state does not contain. A command's id is below that of its first event. */
+/** Whether the entry is newer than the state. A command's id is below that of its first event. */
 function isBehind({ state, lastEventId }: LiveExecution, { commandId, attempt }: ReadyEntry): boolean {
   const open = openCommand(state, commandId);
   return open === undefined ? Number(commandId) > lastEventId : open.attempt < attempt;
 }
 
-/** Folds the claim into the execution. Nothing follows from it. */
+/** Folds the claim into the execution. No decision follows from a claim. */
 export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string, now: number): TentativeClaim {
   const attempt = entry.attempt + 1;
   const step = openCommand(changes.live.state, entry.commandId)?.step ?? "";
@@ -112,7 +113,7 @@ export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string
   return { entry, attempt, changes };
 }
 
-/** A claim as it is answered. */
+/** A claim in the form of the answer. */
 export function claimedCommand(tentative: TentativeClaim, command: Command, leaseExpiresAt: number): ClaimedCommand {
   const step = tentative.changes.live.source.program.steps.get(command.step)?.step;
   const spec: JsonObject = {
@@ -123,7 +124,7 @@ export function claimedCommand(tentative: TentativeClaim, command: Command, leas
   return { command, attempt: tentative.attempt, leaseExpiresAt, tool: (step?.tasks ?? []) as unknown as Json, spec };
 }
 
-/** What a round issued can be claimed in it: one commit less, and no wait. */
+/** Commands issued by a round can be claimed in the same round: this saves a commit and a wait. */
 export function offerIssued(round: OpenRound, ready: ReadyQueue, readyAt: number): void {
   for (const [executionId, changes] of round.changeSets) {
     for (const { commandId, kinds, labels, attempt, body } of changes.unclaimed()) {
@@ -135,14 +136,14 @@ export function offerIssued(round: OpenRound, ready: ReadyQueue, readyAt: number
 }
 
 /**
- * Takes back what was offered and not written; gives what was written and nobody has claimed, also what there was no room for:
- * another server may have a worker for it.
+ * Takes back offered commands whose issue was not written; returns those that were written and not claimed, including those
+ * that did not fit into the queue: another server may have a worker for them.
  */
 export function keepIssued(round: OpenRound, ready: ReadyQueue, moved: ReadonlySet<string>): string[] {
   for (const [commandId, executionId] of round.offered) if (!moved.has(executionId)) ready.remove(commandId);
   const written = [...round.changeSets].filter(([executionId]) => moved.has(executionId));
   const unclaimed = written.flatMap(([, changes]) => changes.unclaimed());
-  // Now it is in the store: who has read that since it was left out has not found it.
+  // The command is in the store only now: a read since it was left out has not found it.
   for (const command of unclaimed) if (!ready.has(command.commandId)) ready.leftOut(command);
   return unclaimed.map(({ commandId }) => commandId);
 }
@@ -154,13 +155,13 @@ export interface ClaimDeps {
   leaseMs: number;
   /** A claim is durable. */
   onClaimed(entry: ReadyEntry): void;
-  /** The commands' bodies cannot be had. */
+  /** The commands' bodies could not be loaded. */
   onFailed(error: unknown): void;
 }
 
 /**
- * Answers the claims for which the round has claimed commands. A claim whose answer is not awaited returns its commands at
- * once.
+ * Answers the claims for which the round has claimed commands. If no caller awaits the answer anymore, its commands are
+ * returned at once.
  */
 export async function deliverClaims(
   { pendingClaims, offered }: OpenRound,
@@ -192,7 +193,7 @@ export async function deliverClaims(
   }
 }
 
-/** Commands that were issued by another process or too long ago, as they were issued. */
+/** The bodies of commands that are no longer in memory, or were issued by another process, as they were issued. */
 async function bodiesOf(claims: readonly TentativeClaim[], store: ClaimDeps["store"]): Promise<Map<string, Command>> {
   const missing = claims.flatMap(({ entry }) => (entry.body === undefined ? [entry.commandId] : []));
   const bodies = missing.length === 0 ? [] : await store.commandBodies(missing);

@@ -1,13 +1,16 @@
 import type { Clock } from "../../../ports/clock.ts";
 
-/** How often due ones are looked for, in milliseconds: one timer for all of them, and only while there are some. */
+/** Interval at which due calls are looked for, in milliseconds: one timer for all of them, and only while there are some. */
 const TICK_MS = 25;
-/** What a tick counts for at most: a clock that was set by an hour neither ends all waits at once nor makes them an hour longer. */
+/**
+ * Most time that one tick counts for: a clock that jumps by an hour neither ends all waits at once nor makes them an hour
+ * longer.
+ */
 const TICK_MAX_MS = 1_000;
 
-/** Calls that are to be made unless they are cancelled, which almost all of them are. */
+/** Calls to be made unless they are cancelled, as almost all of them are. */
 export interface Deadlines {
-  /** Calls `due` after about `ms`; the function that is returned cancels that. */
+  /** Calls `due` after about `ms`; the returned function cancels that. */
   add(ms: number, due: () => void): () => void;
 }
 

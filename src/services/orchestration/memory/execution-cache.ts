@@ -2,39 +2,42 @@ import { isTerminal } from "../../../engine/state/state.ts";
 import type { Json } from "../../../schema/words/json.ts";
 import type { LiveExecution } from "./load-execution.ts";
 
-/** A row for people, beside the events. */
+/** A row of the log for people, beside the events. */
 export interface Marker {
   type: "batch.accepted" | "batch.completed";
   at: number;
   context: Record<string, Json>;
 }
 
-/** An execution that this process has to do with. At most one round at a time works on it. */
+/** An execution that this process works with. At most one round at a time works on it. */
 export interface CachedExecution {
   readonly executionId: string;
-  /** Its state in memory; null while it is not loaded, or after it turned out to be out of date. */
+  /** Its state in memory; null while it is not loaded, or after it proved to be outdated. */
   live: LiveExecution | null;
-  /** There is no such execution (so far). */
+  /** No such execution exists (yet). */
   missing: boolean;
   /** A round works on it: its state is ahead of what is written. */
   busy: boolean;
   loading: Promise<void> | null;
-  /** Rows that go along with its next events. */
+  /** Rows to be written with its next events. */
   markers: Marker[];
   /** Milliseconds; when it was used last. */
   usedAt: number;
 }
 
-/** Executions kept in memory beside those that are worked on. One of ten steps takes some 20 kB. */
+/** Executions kept in memory beside those that rounds work on. An execution of ten steps takes some 20 kB. */
 const KEPT_MAX = 2_000;
-/** An execution that nothing happened to for this long is forgotten: it is loaded again when something does. */
+/** An execution without activity for this long is evicted: it is loaded again at its next use. */
 const IDLE_MS = 30_000;
-/** One that has ended is only looked at, mostly right then. At a thousand a second, 30 s of them would be 600 MB. */
+/**
+ * Time to keep an execution that has ended: it is only read, mostly right after its end. At a thousand a second, 30 s of them
+ * would be 600 MB.
+ */
 const ENDED_MS = 1_000;
 
-/** The executions that are in memory. */
+/** The executions in memory. */
 export interface ExecutionCache {
-  /** The entry, made when there is none. */
+  /** The entry; created if missing. */
   entry(executionId: string): CachedExecution;
   peek(executionId: string): CachedExecution | undefined;
   /** Loads its execution unless that is under way or done. Rejects with the store's error. */
@@ -43,12 +46,12 @@ export interface ExecutionCache {
   drop(cached: CachedExecution): void;
   /** The round that worked on it has ended. */
   free(cached: CachedExecution): void;
-  /** Forgets what is idle. */
+  /** Evicts idle executions. */
   sweep(): void;
   all(): Iterable<CachedExecution>;
 }
 
-/** Keeps executions. `load` gives the execution, undefined when there is none. */
+/** Keeps executions. `load` returns the execution, or undefined if it does not exist. */
 export function createExecutionCache(
   load: (executionId: string) => Promise<LiveExecution | undefined>,
   now: () => number,
@@ -83,7 +86,7 @@ export function createExecutionCache(
     free(cached) {
       cached.busy = false;
       cached.usedAt = now();
-      // What there was not may come to be: ask again next time.
+      // An execution that is missing now may be created later: look again next time.
       if (cached.missing) drop(cached);
     },
     sweep() {

@@ -9,36 +9,41 @@ import type { Json } from "../../../schema/words/json.ts";
 import type { Sealer } from "../../../schema/words/sealed.ts";
 import type { CommandProgram } from "./program-cache.ts";
 
-/** Version of the state's shape in snapshots. Raise it with every change of `engine/state/state.ts` that old ones do not fit. */
+/**
+ * Version of the state's shape in snapshots. Raise it with every change of `engine/state/state.ts` that old snapshots do not
+ * fit.
+ */
 export const SNAPSHOT_FORMAT = 3;
-/** Events after which a state is written down, so that loading an execution folds no more than these. */
+/** Number of events after which a snapshot is written, so that loading an execution folds no more than these. */
 export const SNAPSHOT_EVENTS = 2_000;
 /** Events read at a time when an execution is loaded. */
 const PAGE_EVENTS = 1_000;
 
-/** The fold of an execution's events, and up to which. */
+/** The fold of an execution's events, and the last event folded. */
 export interface FoldedExecution {
   state: ExecutionState;
   catalogId: string;
-  /** The newest event that is in the state. */
+  /** The newest event folded into the state. */
   lastEventId: number;
-  /** Ids of the events that announced its open commands, by command: what is reported of a command follows from that. */
+  /**
+   * Ids of the events that announced its open commands, by command: they are the causes of the events reported about a command.
+   */
   issued: Map<string, number>;
   /** Events since the newest snapshot. */
   eventsSinceSnapshot: number;
 }
 
-/** An execution in memory, with what it takes to advance it. */
+/** An execution in memory, with everything needed to advance it. */
 export interface LiveExecution extends FoldedExecution {
   source: CommandProgram;
-  /** Events that were accepted and whose consequences are still to be decided, in order. */
+  /** Accepted events whose consequences are still to be decided, in order. */
   undecided: UndecidedEvent[];
   references: LoadedReferences;
   /** What its decisions read and write. */
   decisions: SealedDecisions;
 }
 
-/** An event in the log, with its id where that is known. */
+/** An event in the log, with its id if that is known. */
 export interface UndecidedEvent {
   event: FlowEvent;
   eventId: number | undefined;
@@ -52,19 +57,19 @@ export function noteIssued(issued: LiveExecution["issued"], event: FlowEvent, ev
   if (hasEnded) issued.delete(event.command_id);
 }
 
-/** What a snapshot has beside the state. */
+/** The data in a snapshot beside the state. */
 interface SnapshotExtra {
-  /** Absent in one of an older version. */
+  /** Absent in snapshots of older versions. */
   issued?: Record<string, number>;
 }
 
-/** A state as a snapshot keeps it. */
+/** The text of a snapshot. */
 export function snapshotText({ state, issued }: Pick<LiveExecution, "state" | "issued">): string {
   const extra: SnapshotExtra = { issued: Object.fromEntries(issued) };
   return JSON.stringify({ ...state, ...extra });
 }
 
-/** What loading needs. */
+/** What {@link loadExecution} needs. */
 export interface LoadDeps {
   store: Pick<ExecutionStore, "find" | "eventsAfter">;
   programs: (catalogId: string) => Promise<CommandProgram>;
@@ -85,7 +90,7 @@ export function decisionsOf(
   });
 }
 
-/** Loads an execution to advance it; undefined when there is none. */
+/** Loads an execution to advance it; undefined if it does not exist. */
 export async function loadExecution(deps: LoadDeps, executionId: string): Promise<LiveExecution | undefined> {
   const folded = await foldStored(deps.store, executionId);
   if (folded === undefined) return undefined;
@@ -94,7 +99,7 @@ export async function loadExecution(deps: LoadDeps, executionId: string): Promis
   return { ...folded, source, undecided: [], references: loadedReferences(decisions.store), decisions };
 }
 
-/** Folds an execution from its newest snapshot and the events after it; undefined when there is none. */
+/** Folds an execution from its newest snapshot and the events after it; undefined if it does not exist. */
 export async function foldStored(
   store: Pick<ExecutionStore, "find" | "eventsAfter">,
   executionId: string,
@@ -102,12 +107,13 @@ export async function foldStored(
   const stored = await store.find(executionId);
   if (stored === undefined) return undefined;
   const folded: FoldedExecution = { catalogId: stored.catalogId, eventsSinceSnapshot: 0, ...startingPoint(stored) };
-  // Only up to what the row says: what another server writes meanwhile is found out when this state is written.
+  // Only up to the event that the row names: events that another server writes meanwhile are discovered when this state is
+  // written.
   await foldUpTo(store, executionId, folded, stored.lastEventId);
   return folded;
 }
 
-/** Folds the events after those that are in the state, up to the event `last`, which the log has. */
+/** Folds the events after those in the state, up to the event `last`, which must be in the log. */
 export async function foldUpTo(
   store: Pick<ExecutionStore, "eventsAfter">,
   executionId: string,
@@ -143,7 +149,7 @@ function fold(folded: FoldedExecution, record: EventRecord): void {
   folded.eventsSinceSnapshot += 1;
 }
 
-/** Markers of batches stand in the log for people: they are no part of the state. */
+/** Markers of batches are in the log for people: they are not part of the state. */
 export function isMarker(record: EventRecord): boolean {
   return record.event_type.startsWith("batch.");
 }

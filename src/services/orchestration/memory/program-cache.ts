@@ -6,29 +6,30 @@ import { inPieces } from "../../in-pieces.ts";
 /** A compiled playbook of the catalog. */
 export interface CommandProgram {
   program: Program;
-  /** What stands in its place in messages about it: the catalog path and version. */
+  /** Its name in messages: the catalog path and version. */
   file: string;
   path: string;
   version: number;
 }
 
-/** Where the text of catalog entries comes from. */
+/** Reads the text of a catalog entry. */
 export type ReadEntry = (catalogId: string) => Promise<{ path: string; version: number; content: string } | undefined>;
 
-/** Compiles the playbook of a catalog entry, or gives what is kept of it. */
+/** Compiles the playbook of a catalog entry, or returns the kept program. */
 export interface ProgramCache {
   (catalogId: string): Promise<CommandProgram>;
-  /** What is kept, for others to share: that does not count as a use of it. */
+  /** The kept program, for other parts to share: this does not count as a use. */
   peek(catalogId: string): Promise<CommandProgram> | undefined;
 }
 
-/** Compiled playbooks that are kept; the least recently used one goes. A program of 20 steps takes about 100 kB. */
+/** Compiled playbooks that are kept; the least recently used is evicted. A program of 20 steps takes about 100 kB. */
 const KEPT_MAX = 500;
 
 /**
  * Compiles playbooks of the catalog, each once: an entry never changes. Compiled from the text as registered, because a
- * database's JSON type may lose the order of keys. A large one is read in a thread and compiled in pieces: other calls are
- * answered meanwhile. `keptMax`: how many are kept, default 500. Throws `FlowError` NOT_FOUND, INVALID_PLAYBOOK, and UNAVAILABLE as {@link Documents.registered}.
+ * database's JSON type may lose the order of keys. A large playbook is read in a thread and compiled in pieces: other calls are
+ * answered meanwhile. `keptMax`: how many programs are kept, default 500. Throws `FlowError` NOT_FOUND, INVALID_PLAYBOOK, and
+ * UNAVAILABLE like {@link Documents.registered}.
  */
 export function createProgramCache(
   read: ReadEntry,
@@ -42,7 +43,7 @@ export function createProgramCache(
     kept.delete(catalogId);
     kept.set(catalogId, compiled);
     if (known !== undefined) return compiled;
-    // What could not be read now may be readable later.
+    // An entry that could not be read now may be readable later.
     compiled.catch(() => kept.delete(catalogId));
     const [oldest] = kept.keys();
     if (kept.size > keptMax && oldest !== undefined) kept.delete(oldest);

@@ -1,11 +1,11 @@
-/** What a watcher wants to hear of: every move of an execution, or those after which it may have ended. */
+/** The changes that a watcher subscribes to: every change of an execution, or only those after which it may have ended. */
 export type Watched = "moves" | "end";
 
-/** Who wants to know when an execution moves. */
+/** The watchers of executions. */
 export interface Subscriptions {
-  /** Calls the listener at each move, or when it may have ended, until the function that is returned is called. */
+  /** Calls the listener at each change, or when the execution may have ended, until the returned function is called. */
   watch(executionId: string, listener: () => void, watched?: Watched): () => void;
-  /** `mayHaveEnded` is false for a move that is known not to be its last. */
+  /** `mayHaveEnded` is false for a change that is known not to be the last. */
   notify(executionId: string, mayHaveEnded: boolean): void;
   /** Executions with a subscriber. */
   watched(): string[];

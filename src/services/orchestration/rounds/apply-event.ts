@@ -7,7 +7,7 @@ import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { JsonObject } from "../../../schema/words/json.ts";
 import type { ChangeSet } from "./change-set.ts";
 
-/** What following an event up needs. */
+/** What it takes to apply an event. */
 export interface ApplyDeps {
   /** Milliseconds since 1970. */
   now(): number;
@@ -18,12 +18,12 @@ export interface ApplyDeps {
   save(ref: string, json: string, keeping?: Keeping): Promise<unknown>;
 }
 
-/** Folds an event, decides what follows, and adds all of it to the change set. Gives the number of commands that were issued. */
+/** Folds an event, decides what follows, and adds all of it to the change set. Returns the number of commands issued. */
 export async function applyEvent(changes: ChangeSet, event: FlowEvent, deps: ApplyDeps): Promise<number> {
   return await finish(changes, beginAdvance(changes.live.state, event), [], deps);
 }
 
-/** Folds events and adds them, without a look at what follows: {@link applyUndecided} does that later. */
+/** Folds events and adds them without deciding what follows: {@link applyUndecided} does that later. */
 export function foldOnly(changes: ChangeSet, events: readonly FlowEvent[]): number[] {
   const ids: number[] = [];
   for (const event of events) {
@@ -35,7 +35,7 @@ export function foldOnly(changes: ChangeSet, events: readonly FlowEvent[]): numb
   return ids;
 }
 
-/** Decides what follows from the events that were only folded so far. Gives the number of commands that were issued. */
+/** Decides what follows from the events that were only folded so far. Returns the number of commands issued. */
 export async function applyUndecided(changes: ChangeSet, deps: ApplyDeps): Promise<number> {
   const { undecided } = changes.live;
   if (undecided.length === 0) return 0;
@@ -46,7 +46,7 @@ export async function applyUndecided(changes: ChangeSet, deps: ApplyDeps): Promi
   return await finish(changes, progress, written, deps);
 }
 
-/** @param written ids of those first events that are in the log already, as far as they are known. */
+/** @param written known ids of those first events that are already in the log. */
 async function finish(
   changes: ChangeSet,
   progress: Advance,
@@ -60,7 +60,7 @@ async function finish(
   try {
     decide();
   } catch (error) {
-    // Mostly nothing is missing. Where a payload is, it is loaded and the decision made again.
+    // Usually nothing is missing. A missing payload is loaded and the decision repeated.
     if (!(error instanceof ReferenceNeeded)) throw error;
     await references.evaluate(decide);
   }

@@ -22,14 +22,14 @@ import {
 } from "../memory/load-execution.ts";
 import type { CancelledCommand, EndedStep } from "./types.ts";
 
-/** When a batch came, and whether one of the commands that follow from it was claimed. */
+/** When a batch arrived, and whether one of its commands was claimed. */
 export interface BatchTrace {
   /** Milliseconds. */
   arrivedAt: number;
   isClaimed: boolean;
 }
 
-/** What one round is going to write of one execution. */
+/** The changes of one execution that one round will write. */
 export interface ChangeSet {
   readonly live: LiveExecution;
   /** The batch that was handled last. */
@@ -39,26 +39,26 @@ export interface ChangeSet {
   /** Commands that were cancelled while a worker held them. */
   readonly cancelled: CancelledCommand[];
   /**
-   * Adds an event, which the state already contains; gives its id. `cause` is the event that it followed from, for what the
-   * engine decided; what is reported of a command follows from that command's issue.
+   * Adds an event, which the state already contains; returns its id. For events decided by the engine, `cause` is the event
+   * they follow from; for events reported about a command, the cause is the issue of that command.
    */
   event(event: FlowEvent, cause?: number): number;
-  /** Adds a record that is no part of the state, such as a batch's marker. */
+  /** Adds a record that is not part of the state, such as a batch's marker. */
   marker(marker: Marker): number;
-  /** A command that `command.issued` announced. */
+  /** Adds a command that `command.issued` announced. */
   issue(command: Command): void;
-  /** Events so far, and the id of one of them. */
+  /** Number of events so far, and the id of one of them. */
   count(): number;
   idAt(index: number): number;
-  /** Commands that this round issued and that no claim has taken, to be offered after the commit. */
+  /** Commands that this round issued and no claim has taken, to be offered after the commit. */
   unclaimed(): IssuedCommand[];
   /** The execution ended in this round. */
   hasEnded(): boolean;
-  /** Everything as one change. `resultOf` gives the final result as it is shown. */
+  /** Everything as one change. `resultOf` returns the final result as shown to people. */
   change(resultOf: (state: ExecutionState) => Json): ExecutionChange;
 }
 
-/** Opens a change set. `start` is given exactly when the execution begins with it. */
+/** Opens a change set. `start` is given only if the execution begins with it. */
 export function createChangeSet(
   live: LiveExecution,
   deps: { newId(): number; leaseMs: number; start?: ExecutionStart },
@@ -177,7 +177,7 @@ export function createChangeSet(
   };
 }
 
-/** What an event means for the row of its command. */
+/** The effect of an event on the row of its command. */
 function project(
   event: FlowEvent,
   set: (id: string, status: CommandStatus, more: Partial<CommandChange>) => void,
@@ -209,8 +209,8 @@ function project(
 
 /**
  * Kinds that a worker needs for a command: those of the step's tasks, or of its cursor's claim. Kinds that no worker can run
- * (an unknown kind, say) are not required: any worker that takes it answers with the error that says so, as the local runtime
- * does.
+ * (for example an unknown kind) are not required: any worker that takes the command answers with an error that says so, as the
+ * local runtime does.
  */
 export function requiredKinds(program: Program, name: string, isClaim: boolean): string[] {
   const step = program.steps.get(name);
@@ -221,15 +221,15 @@ export function requiredKinds(program: Program, name: string, isClaim: boolean):
   return [...new Set(kinds.filter((kind) => REQUIRED.has(kind)))];
 }
 
-/** Every worker runs `noop`, and carries out `playbook` and `workbook` itself. */
+/** Kinds that a worker must offer. Every worker runs `noop`, and carries out `playbook` and `workbook` itself. */
 const REQUIRED: ReadonlySet<string> = new Set(
   RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "playbook" && kind !== "workbook"),
 );
 
 /**
- * How far an execution is, in percent: the share of its steps that are over, of a loop that runs the share of its iterations
- * (none while a cursor does not know how many there are). 100 only for one that completed; of one that ended otherwise it is how
- * far it came.
+ * Progress of an execution in percent: the share of its steps that have ended. A running loop counts with the share of its
+ * iterations that have ended (with 0 while a cursor does not know their number). 100 only for a completed execution; for one
+ * that ended otherwise it is the progress reached.
  */
 export function progressOf(state: ExecutionState, stepsTotal: number): number {
   if (state.status === "COMPLETED") return 100;

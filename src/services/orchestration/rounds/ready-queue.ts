@@ -3,19 +3,19 @@ import type { Command } from "../../../schema/words/command.ts";
 import { type JsonObject, own } from "../../../schema/words/json.ts";
 import type { BatchTrace } from "./change-set.ts";
 
-/** A command that waits for a worker, and since when. */
+/** A command that waits for a worker, and the time since when it waits. */
 export interface ReadyEntry extends ReadyCommand {
-  /** When it became ready, milliseconds; what queue ages are measured from. */
+  /** When it became ready, milliseconds; queue ages are measured from here. */
   readyAt: number;
-  /** What the worker gets, where it is at hand. */
+  /** The command as sent to the worker, if it is in memory. */
   body?: Command;
-  /** The batch that it follows from, where that came to this process. */
+  /** The batch that it follows from, if this process received it. */
   batch?: BatchTrace;
-  /** Its execution was loaded anew because of it: if that still does not know of it, there is no such command. */
+  /** Its execution was reloaded because of it: if the new state still does not contain it, there is no such command. */
   isAsked?: boolean;
 }
 
-/** What a worker can do. */
+/** The kinds and labels of a worker. */
 export interface Ability {
   /** Undefined: every kind. */
   kinds: readonly string[] | undefined;
@@ -25,16 +25,18 @@ export interface Ability {
 /** Whether an entry can be taken now: yes, not at the moment, or never again. */
 export type Verdict = "take" | "skip" | "drop";
 
-/** Commands of one group kept in memory. What is beyond stays in the store, which is asked again when half of these are gone. */
+/**
+ * Commands of one group kept in memory. Further commands stay in the store, which is queried again when half of these are gone.
+ */
 export const GROUP_MAX = 2_000;
-/** Commands of all groups together, after which a group gets no more than {@link GROUP_MIN}. */
+/** Total of commands above which a group gets no more than {@link GROUP_MIN}. */
 export const READY_MAX = 10_000;
-/** Room that every group has, however full the others are: commands that no worker can run must not block the rest. */
+/** Places reserved for every group, however full the others are: commands that no worker can run must not block the rest. */
 export const GROUP_MIN = 64;
-/** Entries of one kind that are passed over while their executions are busy, before the search gives up. */
+/** Entries of a group that are passed over while their executions are busy, before the search gives up. */
 const SKIPPED_MAX = 64;
 
-/** What was read of a group. */
+/** The result of reading a group from the store. */
 export interface GroupRead {
   entries: readonly ReadyEntry[];
   /** The store has no more of it. */
@@ -43,41 +45,42 @@ export interface GroupRead {
   refused: number;
 }
 
-/** How much more of a group there is room for. */
+/** How many more commands of a group fit. */
 export interface GroupRoom {
   requirement: Requirement;
   /** In memory. */
   known: number;
-  /** Beyond these. */
+  /** Further commands that fit. */
   room: number;
-  /** Commands for which there was none so far: one more means that something was left out meanwhile. */
+  /** Commands that did not fit so far: if this number has grown, something was left out meanwhile. */
   refused: number;
 }
 
-/** Commands that wait, first come first served; first of all those that were given back. */
+/** Waiting commands, first come first served; commands that were given back come first. */
 export interface ReadyQueue {
   /**
-   * Adds one unless it is known, also under a later claim; false when it is left out: its group is full, or something older of it
-   * is in the store alone. One that was claimed before is never left out: the store does not list it among those that wait.
+   * Adds a command unless it is known, also under a later claim; false if it is left out: its group is full, or an older
+   * command of the group is only in the store. A command that was claimed before is never left out: the store does not list it
+   * among the waiting commands.
    */
   add(entry: ReadyEntry): boolean;
-  /** One of a group is in the store and not here: it was left out. */
+  /** A command of this group is in the store and not here: it was left out. */
   leftOut(requirement: Requirement): void;
-  /** Adds what was read of a group from its oldest command on, and has not been known; gives how many. */
+  /** Adds the commands read from a group, from its oldest on, that were not known; returns their number. */
   addRead(requirement: Requirement, read: GroupRead): number;
-  /** The oldest one that suits and that `judge` takes; it leaves the queue. */
+  /** The oldest command that suits and that `judge` takes; it leaves the queue. */
   take(ability: Ability, judge: (entry: ReadyEntry) => Verdict): ReadyEntry | undefined;
-  /** Whether any command of a group is there that a worker of this ability can run. */
+  /** Whether the queue has a command that a worker with this ability can run. */
   suits(ability: Ability): boolean;
   remove(commandId: string): void;
   has(commandId: string): boolean;
   size(): number;
   roomOf(requirement: Requirement): GroupRoom;
-  /** Groups of which something was left out, and of which half is gone: the store is to be asked. */
+  /** Groups of which something was left out and half is gone: query the store again. */
   short(): GroupRoom[];
 }
 
-/** What a queue may be made with. */
+/** Options of a queue. */
 export interface ReadyOptions {
   /** Default {@link GROUP_MAX}. */
   groupMax?: number;
@@ -85,7 +88,7 @@ export interface ReadyOptions {
   readyMax?: number;
   /** Default {@link GROUP_MIN}. */
   groupMin?: number;
-  /** {@link ReadyQueue.short} has one more. */
+  /** {@link ReadyQueue.short} has one more group. */
   onShort?(): void;
 }
 
@@ -96,10 +99,10 @@ interface Queued extends ReadyEntry {
 interface Group {
   key: string;
   requirement: Requirement;
-  /** Those that were claimed before. */
+  /** Commands that were claimed before. */
   again: Map<string, Queued>;
   fresh: Map<string, Queued>;
-  /** Something of it was left out. */
+  /** Some of its commands were left out. */
   isCut: boolean;
   refused: number;
 }
@@ -144,14 +147,14 @@ export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
     return group;
   };
   const put = (group: Group, entry: ReadyEntry) => {
-    // What a full queue holds waits for long: the store has its body too.
+    // Commands in a full queue wait for long: the store has their bodies too.
     const { body: _, ...bare } = entry;
     const queued = { ...(groupOf.size < readyMax ? entry : bare), order };
     (entry.attempt > 0 ? group.again : group.fresh).set(entry.commandId, queued);
     groupOf.set(entry.commandId, group);
     order += 1;
   };
-  /** True when it is there already, under this claim or a later one. */
+  /** True if it is already there, under this claim or a later one. */
   const isKnown = ({ commandId, attempt }: ReadyEntry) => {
     const group = groupOf.get(commandId);
     const known = group?.again.get(commandId) ?? group?.fresh.get(commandId);
@@ -160,7 +163,7 @@ export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
     remove(commandId);
     return false;
   };
-  /** The first that `judge` takes; those that it drops are gone. */
+  /** The first entry that `judge` takes; entries that it drops are removed. */
   const firstOf = (group: Group, judge: (entry: ReadyEntry) => Verdict) => {
     let skipped = 0;
     for (const entries of [group.again, group.fresh]) {
@@ -236,7 +239,7 @@ export function createReadyQueue(options: ReadyOptions = {}): ReadyQueue {
   };
 }
 
-/** What was given back has waited before. */
+/** Commands that were given back come first: they have already waited. */
 function isBefore(left: Queued, right: Queued): boolean {
   const [leftAgain, rightAgain] = [left.attempt > 0, right.attempt > 0];
   return leftAgain === rightAgain ? left.order < right.order : leftAgain;

@@ -1,11 +1,11 @@
 import type { ExecutionStore, Requirement } from "../../../ports/execution-store.ts";
 import { type GroupRead, type GroupRoom, keyOf, type ReadyQueue } from "./ready-queue.ts";
 
-/** Groups looked at in one poll; the next one goes on after them. */
+/** Groups checked in one poll; the next poll continues after them. */
 const GROUPS_MAX = 500;
 /** Rows read in one statement. */
 const ROWS_MAX = 10_000;
-/** New commands of a group that one poll reads: where it is short of them, it is asked again at once. */
+/** New commands of a group read by one poll: if that is not enough, the group is read again at once. */
 const PAGE = 500;
 
 /** What refilling needs. */
@@ -14,21 +14,21 @@ export interface RefillDeps {
   ready: ReadyQueue;
   /** Milliseconds since 1970. */
   now(): number;
-  /** There are commands that were not there before. */
+  /** Commands were found that were not in the queue. */
   onFound(): void;
-  /** The store could not be asked: the next poll does it. */
+  /** The store could not be read: the next poll tries again. */
   onFailed(error: unknown): void;
 }
 
 /** Reads the commands that did not fit into the ready queue, and those whose notices this process missed. */
 export interface Refill {
-  /** Looks for commands that are not known here, in every group that has room; gives how many there were. */
+  /** Looks for unknown commands in every group that has room; returns their number. */
   poll(): Promise<number>;
-  /** Half of a group is gone of which something was left out: reads it again, one statement at a time. Never throws. */
+  /** A group that left something out is half empty: reads it again, one statement at a time. Never throws. */
   short(): void;
 }
 
-/** Makes it. */
+/** Creates the refill of a ready queue. */
 export function createRefill({ store, ready, now, onFound, onFailed }: RefillDeps): Refill {
   /** Where the next poll begins. */
   let after: Requirement | undefined;
@@ -37,7 +37,7 @@ export function createRefill({ store, ready, now, onFound, onFailed }: RefillDep
 
   const read = async (rooms: readonly GroupRoom[]): Promise<number> => {
     if (rooms.length === 0) return 0;
-    // From the oldest on: those that are known are among them.
+    // From the oldest on: known commands are among them.
     const wanted = rooms.map(({ requirement, known, room }) => ({ requirement, limit: known + room }));
     const commands = await store.pendingCommands(wanted);
     const reads = new Map<string, GroupRead & { entries: object[] }>();
@@ -74,7 +74,7 @@ export function createRefill({ store, ready, now, onFound, onFailed }: RefillDep
       const isEnd = requirements.length < GROUPS_MAX && rooms.length === listed.length;
       after = isEnd ? undefined : rooms.length < listed.length ? rooms.at(-1)?.requirement : requirements.at(-1);
       const found = await read(rooms);
-      // Also those that others have emptied: what comes to be in them is not left out any more.
+      // Also groups that workers have emptied: commands that become ready in them are then no longer left out.
       if (ready.short().length > 0) refill.short();
       return found;
     },
@@ -86,7 +86,7 @@ export function createRefill({ store, ready, now, onFound, onFailed }: RefillDep
   return refill;
 }
 
-/** The first ones, as many as one statement may read. */
+/** The first groups, as many as one statement may read. */
 function bounded(rooms: readonly GroupRoom[]): GroupRoom[] {
   let rows = 0;
   const over = rooms.findIndex(({ known, room }, index) => {

@@ -9,50 +9,50 @@ import { type ChangeSet, createChangeSet } from "./change-set.ts";
 import type { ReadyEntry } from "./ready-queue.ts";
 import type { ClaimedCommand, ClaimInput, RoundTimings } from "./types.ts";
 
-/** A piece of work on one execution or several. */
+/** A unit of work on one or several executions. */
 export interface Job {
   /** Executions that it works on; it waits until none of them is in another round. */
   executionIds: string[];
-  /** Run it in a round of its own: a round with it and others has failed, and this finds out whose fault it was. */
+  /** Run it in a round of its own: a round with several jobs has failed, and this finds out which one caused it. */
   alone: boolean;
   /**
-   * The state that it was refused on was loaded for it. A state that is kept in memory may be behind what another server wrote:
-   * the first refusal on it is no answer, it is loaded anew and asked again.
+   * The state on which it was refused was loaded for it. A state kept in memory may be older than what another server wrote: so
+   * after the first refusal on it, the execution is loaded again and the job checked again.
    */
   isVerified: boolean;
-  /** Who is answered with commands when it is written. */
+  /** The claim that is answered when the job is written. */
   pendingClaim?: PendingClaim;
-  /** Its caller has given up: do not start it. */
+  /** True if its caller has given up: do not start it. */
   isAbandoned(): boolean;
   /** Refuses by throwing `FlowError`, before anything has been changed. */
   check(round: Round): void;
-  /** Folds and decides. Whatever it throws, the executions are loaded anew. */
+  /** Folds and decides. If it throws, its executions are loaded again. */
   apply(round: Round): Promise<void>;
   /** Its changes are durable. */
   settle(committed: Committed): void;
   /** It was refused, or could not be written. */
   fail(error: unknown): void;
   /**
-   * Only a part was written: that of the executions in `moved`; the others have been changed by another server meanwhile.
-   * The rest is run again.
+   * Only a part was written: that of the executions in `moved`; another server has changed the others meanwhile. The rest is
+   * run again.
    */
   keepRest(moved: ReadonlySet<string>): void;
 }
 
-/** What became of a round. */
+/** The outcome of a round. */
 export interface Committed {
   /** The store's clock, milliseconds since 1970. */
   at: number;
-  /** How long the parts took, in milliseconds. */
+  /** Durations of its parts, in milliseconds. */
   timings: RoundTimings;
 }
 
-/** A pending claim, and the commands that a round has put aside for it. */
+/** A pending claim, and the commands that a round has set aside for it. */
 export interface PendingClaim {
   input: ClaimInput;
-  /** Claimed in a round that is under way. Two rounds never claim for the same one: its answer ends with the first. */
+  /** Claimed in a round that is under way. Two rounds never claim for the same pending claim: its answer ends with the first. */
   tentative: TentativeClaim[];
-  /** Called after the commit of a round that claimed for it; with fewer, or none, where that did not work out. */
+  /** Called after the commit of a round that claimed for it; with fewer commands, or an empty list, if that failed. */
   deliver(commands: ClaimedCommand[]): void;
 }
 
@@ -63,9 +63,9 @@ export interface TentativeClaim {
   changes: ChangeSet;
 }
 
-/** What is gathered for one flush. */
+/** What one flush will write. */
 export interface Round {
-  /** The change set of an execution of this round; undefined where there is no such execution. */
+  /** The change set of an execution of this round; undefined if the execution does not exist. */
   changes(executionId: string): ChangeSet | undefined;
   /** An execution that begins in this round. */
   begin(live: LiveExecution, start: ExecutionStart): ChangeSet;
@@ -74,18 +74,18 @@ export interface Round {
   applyDeps: ApplyDeps;
 }
 
-/** A round with its insides. */
+/** A round, with the parts that only the round loop uses. */
 export interface OpenRound extends Round {
   executions: Map<string, CachedExecution>;
   changeSets: Map<string, ChangeSet>;
   batches: Map<string, BatchChange>;
-  /** Claims that are answered when the round is written. */
+  /** Claims to be answered when the round is written. */
   pendingClaims: PendingClaim[];
   /** Markers that were taken from the executions. */
   taken: Map<string, Marker[]>;
-  /** Commands that the round issued and put into the queue of ready ones, with their executions. */
+  /** Commands that the round issued and put into the ready queue, with their executions. */
   offered: Map<string, string>;
-  /** Lets a further execution join, which is loaded and in no other round. */
+  /** Adds a further execution, which is loaded and in no other round. */
   join(cached: CachedExecution): ChangeSet;
 }
 
@@ -149,28 +149,28 @@ export function openRound(
   };
 }
 
-/** What running a round needs. */
+/** What it takes to run a round. */
 export interface RoundDeps {
   store: Pick<ExecutionStore, "flush">;
   cache: ExecutionCache;
   now(): number;
   resultOf(state: ExecutionState): Json;
-  /** Gives commands that are ready to those who want them; called once everything has been decided. */
+  /** Assigns ready commands to waiting claims; called after everything has been decided. */
   assign(round: OpenRound): void;
-  /** A round to be tried again: its error is of a kind that passes by itself. */
+  /** True if the round should be tried again: the error is transient. */
   isRetryable(error: unknown): boolean;
-  /** The error of one job that was done before: it asks what became of that, and nothing is wrong. */
+  /** True for the error of a job that was already done: the job looks up the outcome, and nothing is wrong. */
   isDuplicateKey(error: unknown): boolean;
-  /** The error as it is told to whoever waits, for one that says "no database now". */
+  /** The error to return to callers if the database is unavailable; otherwise undefined. */
   unavailable(error: unknown): FlowError | undefined;
-  /** A fault of the program, which is not told to callers. */
+  /** A fault of the program, which is not shown to callers. */
   onFault(error: unknown, executionIds: readonly string[]): void;
 }
 
 /** How a round ended. */
 export interface RoundEnd {
   committed: Committed | undefined;
-  /** Jobs to be run again, in order. */
+  /** Jobs to run again, in order. */
   again: Job[];
   /** Executions that were written. */
   moved: ReadonlySet<string>;
@@ -200,7 +200,7 @@ export async function runRound(round: OpenRound, jobs: readonly Job[], deps: Rou
   return { committed, again: [...again, ...end.again], moved: end.moved };
 }
 
-/** True when the job has changed the round; false when it was refused. An error half-way makes its executions unusable. */
+/** True if the job has changed the round; false if it was refused. An error half-way makes its executions unusable. */
 async function prepare(
   round: OpenRound,
   job: Job,
@@ -235,7 +235,10 @@ async function prepare(
   }
 }
 
-/** Jobs that share an execution with one that failed half-way are run again, and so are those that share one with them. */
+/**
+ * The jobs that share no execution with a failed job. Jobs that share one with a job that failed half-way, directly or through
+ * others, go to `again`.
+ */
 function unaffectedBy(applied: readonly Job[], failed: Set<string>, again: Job[]): Job[] {
   let unaffected = [...applied];
   for (;;) {
@@ -291,7 +294,7 @@ async function write(round: OpenRound, jobs: Job[], deps: RoundDeps): Promise<Wr
   }
 }
 
-/** Jobs whose executions were all written are done; of the others what is left is run again, on the newer state. */
+/** Jobs whose executions were all written are done; the rest of the others runs again, on the newer state. */
 function divide(jobs: Job[], moved: ReadonlySet<string>, left: readonly string[]): { done: Job[]; again: Job[] } {
   if (left.length === 0) return { done: jobs, again: [] };
   const isLeft = new Set(left);
@@ -301,9 +304,9 @@ function divide(jobs: Job[], moved: ReadonlySet<string>, left: readonly string[]
 }
 
 /**
- * Nothing was written, or nobody knows. Passing faults are tried again. When the database is away, callers are told: whether
- * it wrote shows when they send again under their idempotency key. Any other fault is that of one of the jobs: each is run in
- * a round of its own, so that it fails alone.
+ * Nothing was written, or the outcome is unknown. Transient faults are retried. If the database is unavailable, callers get an
+ * error: they find out whether it was written by sending again with their idempotency key. Any other fault is caused by one of
+ * the jobs: each is run in a round of its own, so that only that one fails.
  */
 function refuse(jobs: Job[], error: unknown, deps: RoundDeps): Job[] {
   if (deps.isRetryable(error)) return jobs;

@@ -10,7 +10,7 @@ export interface ClaimInput {
   /** Kinds of task that it runs; undefined: all. */
   kinds: readonly string[] | undefined;
   labels: JsonObject;
-  /** How long to wait for the first one; 0: not at all. */
+  /** How long to wait for the first command; 0: do not wait. */
   waitMs: number;
 }
 
@@ -23,13 +23,13 @@ export interface ClaimedCommand {
   leaseExpiresAt: number;
   /** The step's tasks, in normal form. */
   tool: Json;
-  /** What else the document says about how to run the step. */
+  /** Further settings of the document for running the step. */
   spec: JsonObject;
 }
 
-/** What a commit has written. */
+/** The content of a commit. */
 export interface Commit {
-  /** Executions that moved, each with its newest event. */
+  /** Executions that changed, each with its newest event. */
   moved: ReadonlyMap<string, number>;
   /** Commands that were issued and not claimed. */
   unclaimed: readonly string[];
@@ -37,7 +37,7 @@ export interface Commit {
   steps: readonly EndedStep[];
   /** Commands that were cancelled while workers held them, by execution. */
   cancelled: readonly { executionId: string; commands: readonly CancelledCommand[] }[];
-  /** Executions that ended; to be read at once, they may be forgotten. */
+  /** Executions that ended; read them at once, because they may be evicted. */
   ended: readonly ExecutionState[];
   /** The store's clock, milliseconds since 1970. */
   at: number;
