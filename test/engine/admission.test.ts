@@ -88,7 +88,7 @@ test("the first admission rule that matches decides", () => {
   given(ADMITTED, { input: { load: 60 } }).is({ open: ["a"] });
 });
 
-test("the else of admission decides where no rule matched, and may be a template", () => {
+test("the else of admission decides if no rule matched, and may be a template", () => {
   given(ADMITTED, { input: { load: 10 } }).is({ steps: { a: "SKIPPED" } });
   given(ADMITTED, { input: { load: 0 } }).is({ open: ["a"] });
 });

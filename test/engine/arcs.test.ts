@@ -75,12 +75,12 @@ test("next.evaluated lists which arcs matched, which fired, and which were not e
   ]);
 });
 
-test("next.evaluated is not written where no arc had a condition", () => {
+test("next.evaluated is not written if no arc has a condition", () => {
   const { log } = given("workflow: [{ step: a, next: b }, { step: b }]").when(done("a"), done("b"));
   assert.ok(!log.some(({ type }) => type === "next.evaluated"));
 });
 
-test("a condition that cannot be evaluated does not match, and says why", () => {
+test("a condition that cannot be evaluated does not match, and the reason is recorded", () => {
   const { log } = given(`
 workflow:
   - { step: a, next: { arcs: [{ step: b, when: "{{ a.n | items }}" }, { step: c }] } }
@@ -140,7 +140,7 @@ workflow:
     .is({ status: "COMPLETED", steps: { b: "SKIPPED", c: "SKIPPED" } });
 });
 
-test("what follows only skipped steps is skipped too", () => {
+test("a step that follows only skipped steps is skipped too", () => {
   given(`
 workflow:
   - { step: a, next: { arcs: [{ step: b, when: "{{ a.go }}" }] } }
@@ -173,7 +173,7 @@ workflow:
     .is({ status: "COMPLETED" });
 });
 
-test("no_next_is_error fails a step whose arcs all say no, and not one that has no arcs", () => {
+test("no_next_is_error fails a step none of whose arcs match, but not a step without arcs", () => {
   const text = `
 executor: { spec: { no_next_is_error: true } }
 workflow:

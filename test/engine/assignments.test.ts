@@ -104,7 +104,7 @@ workflow:
     .is({ open: ["b"], vars: { x: 3, merged: 2, first: 1 } });
 });
 
-test("output in set is the envelope, its data the result's own data where it has one", () => {
+test("output in set is the envelope, its data is the result's own data if it has some", () => {
   given(`
 workflow:
   - step: a
@@ -129,13 +129,13 @@ test("iterations of a parallel loop write in the order in which they complete, t
   assert.equal(writers.length, 3);
 });
 
-test("a failed step's tasks have written what they wrote", () => {
+test("the writes of a failed step's tasks stay", () => {
   given("workflow: [{ step: a }]")
     .when(failed("a", "boom", { set: [["x", 1]] }))
     .is({ status: "FAILED", vars: { x: 1 } });
 });
 
-test("a command keeps what it saw: later writes do not reach it", () => {
+test("a command keeps the values it was issued with: later writes do not reach it", () => {
   const { commands } = given(`
 workflow:
   - { step: a, next: [slow, fast] }

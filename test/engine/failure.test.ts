@@ -15,7 +15,7 @@ test("a failure that no arc takes fails the run with that error", () => {
 });
 
 for (const name of ["step.failed", "call.error", "step.error"]) {
-  test(`an arc that names ${name} takes the failure, and the run goes on`, () => {
+  test(`an arc that names ${name} takes the failure, and the run continues`, () => {
     given(`
 workflow:
   - { step: a, next: { arcs: [{ step: b }, { step: fix, when: "{{ event.name == '${name}' }}" }] } }
@@ -45,7 +45,7 @@ workflow:
     .is({ status: "FAILED" });
 });
 
-test("the arcs of a failure read the error and the result that came with it", () => {
+test("the arcs of a failure read the error and its result", () => {
   given(`
 workflow:
   - step: a

@@ -10,7 +10,7 @@ import { until } from "./support/until.ts";
 
 const nats = await startTestNats();
 
-test("NATS is killed, started again and emptied under load: two servers go on by polling, and use it when it is back", async (t) => {
+test("NATS is killed, started again and emptied under load: two servers continue by polling, and use it again when it is back", async (t) => {
   const stand = await openStand(t, { ...LONG, BROKER_URL: nats.url });
   const servers = await Promise.all([stand.server(), stand.server()]);
   const [one, two] = servers;
@@ -36,7 +36,7 @@ test("NATS is killed, started again and emptied under load: two servers go on by
   );
 });
 
-test("servers start without NATS, and take it into use when it comes", async (t) => {
+test("servers start without NATS, and use it as soon as it is available", async (t) => {
   await nats.stop();
   const stand = await openStand(t, { ...LONG, BROKER_URL: nats.url });
   const server = await stand.server();
@@ -47,7 +47,7 @@ test("servers start without NATS, and take it into use when it comes", async (t)
   await server.untilLog("notices go to and come from other servers");
 });
 
-test("notices that are forged, doubled, stale or no notices at all: no command is claimed twice", async (t) => {
+test("forged, duplicate, stale or invalid notices: no command is claimed twice", async (t) => {
   const stand = await openStand(t, { ...LONG, BROKER_URL: nats.url });
   const [one, two] = await Promise.all([stand.server(), stand.server()]);
   const client = await stand.client(one);

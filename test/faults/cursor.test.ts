@@ -155,7 +155,7 @@ test("a worker that dies between its claim and its report loses no row, and no r
   assert.ok(workers.includes("dying") && workers.includes("second"));
 });
 
-test("a worker that dies while it works on rows: they are worked on again, and those that had ended are not", async (t) => {
+test("a worker that dies while it works on rows: unfinished rows are worked on again, finished ones are not", async (t) => {
   const frame = "max_in_flight: 2, frame: { max_rows: 2, row_concurrency: 2 }";
   const { stand, server, start, effects, assertAllOnce } = await setup(t, SHORT, frame);
   const dying = await stand.worker(server, "dying");

@@ -13,7 +13,7 @@ import { until } from "./support/until.ts";
 
 const postgres = await startOwnPostgres();
 
-test("PostgreSQL is restarted `immediate` under load, twice: every process reconnects, none ends, nothing is lost", async (t) => {
+test("PostgreSQL is restarted `immediate` under load, twice: every process reconnects and continues, and nothing is lost", async (t) => {
   const stand = await openStand(t, undefined, postgres.url);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -36,7 +36,7 @@ test("PostgreSQL is restarted `immediate` under load, twice: every process recon
   );
 });
 
-test("connections are terminated five times a second under load: the work goes on and ends", async (t) => {
+test("connections are terminated five times a second under load: the work continues and ends", async (t) => {
   const stand = await openStand(t, undefined, postgres.url);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -61,7 +61,7 @@ test("connections are terminated five times a second under load: the work goes o
   assert.deepEqual([server.isRunning(), worker.isRunning()], [true, true]);
 });
 
-test("no connection is left: callers get 503 with Retry-After, and all goes on when there are some again", async (t) => {
+test("no database connection is left: callers get 503 with Retry-After, and work continues when connections are available again", async (t) => {
   const stand = await openStand(t, undefined, postgres.url);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -83,7 +83,7 @@ test("no connection is left: callers get 503 with Retry-After, and all goes on w
   await stand.finish(client, ids, WORK_DONE);
 });
 
-test("PostgreSQL is slow: batches are refused within their time, the queue is bounded, memory does not grow, and nothing is lost", async (t) => {
+test("PostgreSQL is slow: batches are refused within their time limit, the queue is bounded, memory does not grow, and nothing is lost", async (t) => {
   const stand = await openStand(t, { ...LONG, FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE: "8" }, postgres.url);
   const server = await stand.server();
   const client = await stand.client(server);

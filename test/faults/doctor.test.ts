@@ -43,7 +43,7 @@ function about({ data }: Outcome, executionId: string): string[] {
   return findings.filter(({ execution_ids: ids }) => ids?.includes(executionId)).map(({ check }) => check);
 }
 
-test("an execution whose worker was killed is found, and goes on when the doctor has its commands offered again", async (t) => {
+test("an execution whose worker was killed is found, and continues when the doctor has its commands offered again", async (t) => {
   const stand = await openStand(t, UNATTENDED);
   const server = await stand.server();
   const client = await stand.client(server);

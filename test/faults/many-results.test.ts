@@ -34,7 +34,7 @@ workflow:
     tool: {kind: noop, result: {done: "{{ workload.count }}"}}
 `;
 
-test(`${COUNT} results of 100 KB: no copy in any event, bounded memory, all gone with their execution`, async (t) => {
+test(`${COUNT} results of 100 KB: no copy in any event, bounded memory, all deleted with their execution`, async (t) => {
   const stand = await openStand(t, LONG);
   const server = await stand.server();
   const client = await stand.client(server);

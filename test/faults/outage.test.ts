@@ -81,7 +81,7 @@ test("a server that starts while the database is unavailable waits for it, and e
   assert.equal((await fetch(`${server.url}/api/health`)).status, 200);
 });
 
-test("a password that is wrong, a database that is not there: the start ends, and says which", async (t) => {
+test("a wrong password or a missing database: the start ends with an error that says which", async (t) => {
   const folder = await folderWith(t, {});
   for (const [url, what] of [
     [postgres.url.replace(/:[0-9a-f]+@/, ":wrong@"), /password authentication failed/],

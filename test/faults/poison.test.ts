@@ -51,7 +51,7 @@ test("malformed events, or events of an unknown command: 4xx that names them, an
   await stand.finish(client, [id], { ...PAIR_DONE, once: true });
 });
 
-test("templates that throw or do not end: their executions fail with a code, those beside them go on", async (t) => {
+test("templates that throw or do not end: their executions fail with a code, other executions continue", async (t) => {
   const { stand, server, client } = await open(t);
   await stand.worker(server, "one");
   const endless = "{% for a in range(10000) %}{% for b in range(10000) %}{{ a * b }}{% endfor %}{% endfor %}";
@@ -74,7 +74,7 @@ test("templates that throw or do not end: their executions fail with a code, tho
   await stand.finish(client, sound, { ...WORK_DONE, once: true });
 });
 
-test("documents that are bombs are refused in bounded time and memory", async (t) => {
+test("documents with alias bombs, deep nesting or excessive size are refused in bounded time and memory", async (t) => {
   const { server, client } = await open(t);
   const levels = Array.from(
     { length: 30 },
@@ -94,7 +94,7 @@ test("documents that are bombs are refused in bounded time and memory", async (t
   assert.ok(peakMb(server.pid) < 500, `The server used ${peakMb(server.pid)} MB`);
 });
 
-test("bodies without an end: 413, as soon as it is clear; the server's memory is bounded", async (t) => {
+test("bodies without an end: 413 as soon as the limit is exceeded; the server's memory is bounded", async (t) => {
   const { stand, server, client } = await open(t);
   const before = peakMb(server.pid);
   for (const path of ["/api/events/batch", "/api/execute", "/api/catalog/register", "/api/commands/claim"]) {

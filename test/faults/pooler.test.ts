@@ -8,7 +8,7 @@ import { LONG, openStand } from "./support/stand.ts";
 /* A service behind a pooler. */
 
 for (const mode of ["session", "transaction"] as const) {
-  test(`behind PgBouncer in ${mode} mode a service works; the way past it gives back what needs a session`, async (t) => {
+  test(`behind PgBouncer in ${mode} mode a service works; a direct connection restores the features that need a session`, async (t) => {
     const { url } = await startRealPostgres(15);
     // Each server holds its connections for as long as it likes in session mode.
     const pooled = await startPgbouncer(url, mode, mode === "session" ? 40 : 3);

@@ -27,7 +27,7 @@ test("the embedded PostgreSQL is started again when it dies, and health is not o
   assert.equal(await findPostmaster(join(folder, "home/postgres/data")), undefined);
 });
 
-test("servers are restarted one after the other: a caller that tries nothing twice misses nothing", async (t) => {
+test("servers are restarted one after the other: a caller that never retries misses nothing", async (t) => {
   const ports = [await freePort(), await freePort()];
   const stand = await openStand(t, { ...LONG, FLOW_LAME_DUCK_SECONDS: "1.5" });
   const servers = [await stand.server({}, ports[0]), await stand.server({}, ports[1])];

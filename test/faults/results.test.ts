@@ -27,7 +27,7 @@ workflow:
     tool: {kind: noop, result: {last: "{{ produce.rows[-1][:4] }}"}}
 `;
 
-test("a stored result that is gone or was altered, in the database or in its file: REFERENCE_NOT_AVAILABLE, and never another text", async (t) => {
+test("a stored result that is missing or was altered, in the database or in its file: REFERENCE_NOT_AVAILABLE, never the altered text", async (t) => {
   const stand = await openStand(t, LONG);
   const server = await stand.server();
   const client = await stand.client(server);

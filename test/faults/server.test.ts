@@ -9,7 +9,7 @@ import { until } from "./support/until.ts";
 
 /* What happens to servers (the fault matrix in the design): killed between two commits, told to stop under load. */
 
-test("a server that is killed after it accepted a batch and before it worked it out: the next start does that", async (t) => {
+test("a server is killed after it accepted a batch and before it processed it: the next start processes it", async (t) => {
   const stand = await openStand(t, LONG);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -81,7 +81,7 @@ test("a batch that a dead server left is processed by a running one", async (t) 
   await stand.finish(other, [id], PAIR_DONE);
 });
 
-test("a batch that cannot be worked out keeps no server from starting, and no other batch from being worked out", async (t) => {
+test("a batch that cannot be processed keeps no server from starting, and no other batch from being processed", async (t) => {
   const stand = await openStand(t, LONG);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -117,7 +117,7 @@ test("a server is killed after a commit and before its notice: the others find t
   await stand.finish(await stand.client(second), ids, WORK_DONE);
 });
 
-test("a server that is killed again and again under load: what it acknowledged is done", async (t) => {
+test("a server is killed again and again under load: all acknowledged work is done", async (t) => {
   const stand = await openStand(t);
   let server = await stand.server();
   const { port } = server;
@@ -134,7 +134,7 @@ test("a server that is killed again and again under load: what it acknowledged i
   await stand.finish(client, ids, WORK_DONE);
 });
 
-test("SIGTERM of a server under load, and its restart: nothing is lost, nothing is done twice, workers go on", async (t) => {
+test("SIGTERM of a server under load, and its restart: nothing is lost, nothing is done twice, workers continue", async (t) => {
   const stand = await openStand(t, LONG);
   let server = await stand.server();
   const { port } = server;

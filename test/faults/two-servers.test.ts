@@ -12,7 +12,7 @@ import { until } from "./support/until.ts";
 
 /* Several servers on one database (the fault matrix in the design), without a broker: they meet in the database alone. */
 
-test("two servers with a worker each share all executions: each is worked on by both, and nothing is done twice", async (t) => {
+test("two servers with a worker each share all executions: both servers work on each, and nothing is done twice", async (t) => {
   const stand = await openStand(t, LONG);
   const [one, two] = await Promise.all([stand.server(), stand.server()]);
   const [first, second] = [await stand.client(one), await stand.client(two)];
@@ -28,7 +28,7 @@ test("two servers with a worker each share all executions: each is worked on by 
   await stand.finish(second, parents, { ...PARENT_DONE, once: true });
 });
 
-test("a batch that comes doubled, to both servers at once and again later, is accepted once", async (t) => {
+test("a duplicate batch, sent to both servers at once and again later, is accepted once", async (t) => {
   const stand = await openStand(t, LONG);
   const [one, two] = await Promise.all([stand.server(), stand.server()]);
   const clients = [await stand.client(one), await stand.client(two)] as const;
@@ -53,7 +53,7 @@ test("a batch that comes doubled, to both servers at once and again later, is ac
   await stand.finish(clients[1], ids, { ...PAIR_DONE, once: true });
 });
 
-test("events that come in another order than they happened are refused and change nothing; in their order they are accepted", async (t) => {
+test("events that arrive out of order are refused and change nothing; in order they are accepted", async (t) => {
   const stand = await openStand(t, LONG);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -123,7 +123,7 @@ test("SIGTERM of the role `all` under load, and its restart: nothing is lost, no
   await stand.finish(createClient(service.url), ids, { ...WORK_DONE, once: true });
 });
 
-test("what a worker gives back when it is stopped is taken by a worker of the other server at once", async (t) => {
+test("commands that a stopped worker gives back are claimed at once by a worker of the other server", async (t) => {
   const stand = await openStand(t, LONG);
   const [one, two] = await Promise.all([stand.server(), stand.server()]);
   const client = await stand.client(one);

@@ -33,7 +33,7 @@ test(`${WAITING} commands wait for a label that no worker has: a server that sta
   assert.ok(median < RUN_MS_MAX, `a run took ${median} ms`);
 });
 
-test(`what a worker held that was killed does not queue behind ${WAITING} commands that wait`, async (t) => {
+test(`the commands of a killed worker do not queue behind ${WAITING} waiting commands`, async (t) => {
   const stand = await openStand(t);
   await insertWaiting(stand.database, WAITING, { gpu: "none" });
   const server = await stand.server();

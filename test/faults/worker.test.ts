@@ -56,7 +56,7 @@ test("a worker that is killed while it waits for a sub-playbook: the next one wa
   await stand.finish(client, children, WORK_DONE);
 });
 
-test("a worker that is frozen for longer than its lease: its late report is refused, and the work is neither lost nor doubled in the log", async (t) => {
+test("a worker that is frozen for longer than its lease: its late report is refused, and the work is neither lost nor duplicated in the log", async (t) => {
   const stand = await openStand(t);
   const server = await stand.server();
   const client = await stand.client(server);
@@ -120,7 +120,7 @@ test("a worker that is frozen for longer than its lease starts nothing before it
   assert.equal(run.executionId, id);
 });
 
-test("SIGTERM of a worker under load: it drains; no step fails, none is repeated, no effect is doubled", async (t) => {
+test("SIGTERM of a worker under load: it drains; no step fails or is repeated, and no effect is duplicated", async (t) => {
   const stand = await openStand(t, LONG);
   const server = await stand.server();
   const client = await stand.client(server);

@@ -22,7 +22,7 @@ function differing(change: (outcome: Outcome) => Partial<Outcome>): Promise<unkn
   return compare(scenario, surroundings, { run });
 }
 
-test("the same run twice is the same", async () => void (await differing(() => ({}))));
+test("two identical runs compare as equal", async () => void (await differing(() => ({}))));
 
 for (const [what, change] of [
   ["another status", () => ({ status: "FAILED" })],
@@ -37,7 +37,7 @@ for (const [what, change] of [
   test(`${what} is a difference`, () => assert.rejects(differing(change), { name: "AssertionError" }));
 }
 
-test("a run that ends in another way than expected is no success, even if both do", async () => {
+test("a run that ends in an unexpected way is not a success, even if it does so on both runtimes", async () => {
   const run = async () => outcome;
   await assert.rejects(compare({ ...scenario, ends: "FAILED" }, surroundings, { run }), /The local run/);
 });

@@ -19,7 +19,7 @@ const playbooks = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".yaml") && !name.endsWith(".test.yaml"))
   .sort();
 
-test("every example comes to the same on both runtimes", async (t) => {
+test("every example gives the same result on both runtimes", async (t) => {
   const { url: _url, ...data } = await createTestDatabase();
   const api = await startExampleApi();
   t.after(() => api.close());
@@ -57,7 +57,7 @@ async function pay(origin: string, order: string): Promise<void> {
   assert.equal(status, 201);
 }
 
-test("every example is among them", () => {
+test("no example is left out", () => {
   const run = new Set(exampleScenarios({ api: "", mcp: "", nobody: "", csv: "" }).map(({ path }) => path));
   assert.deepEqual(
     playbooks.map((name) => `examples/${name.replace(/\.yaml$/, "")}`).filter((path) => !run.has(path)),

@@ -17,7 +17,7 @@ import { formsDocument, limitDocument } from "./tool-forms.ts";
 
 const FOLDER = join(ROOT, "test/parity/playbooks");
 
-test("every shape of the language comes to the same on both runtimes", async (t) => {
+test("every feature of the language gives the same result on both runtimes", async (t) => {
   const { url: _url, ...data } = await createTestDatabase();
   const api = await startExampleApi();
   t.after(() => api.close());
@@ -61,7 +61,7 @@ function filled(expected: Json, seen: Json): Json {
   return { ...seen, ...Object.fromEntries(fields) };
 }
 
-test("every document beside these tests is run by one of them", () => {
+test("each document in this folder is run by one of these tests", () => {
   const documents = readdirSync(FOLDER).map((name) => `parity/${name.replace(/\.yaml$/, "")}`);
   const run = new Set(LANGUAGE.map(({ path }) => path));
   assert.deepEqual(

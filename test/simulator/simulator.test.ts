@@ -50,7 +50,7 @@ test("a seed gives the same run every time", async () => {
   }
 });
 
-test("whatever breaks, every run ends once, as it would have without faults", async (context) => {
+test("whatever fails, every run ends once, with the result of a run without faults", async (context) => {
   if (only !== undefined) return await runSeed(Number(only), playbookOf(Number(only)));
   // Threads, because there are two processors, and because the test runner's own tracking of promises, which costs as
   // much as the simulation, does not reach into them: 10,000 seeds take 160 s on two cores instead of three times as long.

@@ -16,7 +16,7 @@ workflow:
 `;
 }
 
-test("a cursor claims, processes the rows, and claims again until there are none", () => {
+test("a cursor claims, processes the rows, and claims again until no rows are left", () => {
   given(cursor("", "{ max_rows: 2, row_concurrency: 2 }"))
     .then("workflow.initialized each", "loop.started each", "command.issued each claim")
     .when(rows("each", [{ id: 1 }, { id: 2 }]))
@@ -74,7 +74,7 @@ test("a claim that fails fails the step", () => {
     .is({ status: "FAILED", error: /claim of step 'each' failed: no such table/ });
 });
 
-test("a claim that fails after rows that went well fails the step", () => {
+test("a claim that fails after successful rows fails the step", () => {
   given(cursor(""))
     .when(rows("each", [1]), done("each"), failed("each", "connection lost"))
     .is({ status: "FAILED", error: /claim of step 'each' failed: connection lost/ });
@@ -92,13 +92,13 @@ test("a failed row ends the cursor, and the rows that were claimed with it are n
     .is({ status: "FAILED", error: /1 of 1 iterations of step 'each' failed; the first: bad row/ });
 });
 
-test("on_error: continue goes on to the last row", () => {
+test("on_error: continue continues to the last row", () => {
   given(cursor(", on_error: continue", "{ max_rows: 2 }"))
     .when(rows("each", [1, 2]), failed("each", "bad row"), done("each"), rows("each", []))
     .is({ status: "FAILED", error: /1 of 2/ });
 });
 
-test("a claim that was claimed again is answered by the second worker alone", () => {
+test("after a second worker took over a claim command, only that worker's answer counts", () => {
   given(cursor(""))
     .when(claimed("each"), claimed("each"))
     .refuses("stale", ({ state, now }) => [
@@ -158,7 +158,7 @@ test("max_in_flight frames are claimed at once, each with its own rows at a time
     });
 });
 
-test("after a claim that gave nothing no other is made, and those under way are waited for", () => {
+test("after a claim without rows no further claim is made, and claims under way are awaited", () => {
   given(cursor(", max_in_flight: 2"))
     .when(rows("each", []))
     .then()
@@ -198,7 +198,7 @@ test("exec: local gives each frame to one worker", () => {
   );
 });
 
-test("max_seconds count from the moment when a frame's rows were known, for each of its rows", () => {
+test("max_seconds counts from the moment when a frame's rows were known, for each of its rows", () => {
   const run = given(cursor("", "{ max_rows: 2, max_seconds: '{{ 5 }}' }")).when(rows("each", ["a", "b"]));
   const [first] = run.commands.flatMap(({ loop }) => loop?.frame_ends_at ?? []);
   assert.equal(first, 1_001_000 + 5_000);

@@ -7,13 +7,13 @@ import { cancelled, claimed, done, failed, rows, timedOut } from "../support/rep
 
 // Language document, section 7: how a run ends, and what its result is.
 
-test("the result is that of the step that finished last", () => {
+test("the result is that of the step that completed last", () => {
   given("workflow: [{ step: a, next: [b, c] }, { step: b }, { step: c }]")
     .when(done("a", { n: 0 }), done("c", { n: 2 }), done("b", { n: 1 }))
     .is({ status: "COMPLETED", result: { n: 1 } });
 });
 
-test("the result is that of end where it ran, although another step finished later", () => {
+test("the result is that of end if it ran, although another step finished later", () => {
   given("workflow: [{ step: a, next: [b, end] }, { step: b }, { step: end }]")
     .when(done("a"), done("end", { n: "end" }), done("b", { n: "b" }))
     .is({ status: "COMPLETED", result: { n: "end" } });
@@ -51,7 +51,7 @@ test("the arcs of the final step are followed", () => {
     .is({ status: "COMPLETED" });
 });
 
-test("a final step whose guard says no is not tried again", () => {
+test("a final step whose guard is false is not tried again", () => {
   given(`
 executor: { spec: { final_step: tidy } }
 workflow: [{ step: a }, { step: tidy, when: false }]
@@ -91,7 +91,7 @@ test("a target that fails, fails the run although an arc would have taken it", (
     .is({ status: "FAILED" });
 });
 
-test("a target that is no step is refused at the start, with the steps there are", () => {
+test("a target that is not a step is refused at the start, with the names of the steps", () => {
   const request = { executionId: "1", catalogId: "2", input: {}, target: "x" };
   assert.throws(() => startExecution(request, compile("workflow: [{ step: a }, { step: b }]"), countingEnv()), {
     code: "NOT_FOUND",
@@ -147,7 +147,7 @@ test("a step whose work has not started is skipped when the run is cancelled", (
     .is({ status: "CANCELLED", steps: { a: "SKIPPED" } });
 });
 
-test("a run whose time is over fails with that error, and everything in it ends", () => {
+test("a run that exceeds its time limit fails with that error, and everything in it ends", () => {
   const { state } = given(RUNNING)
     .when(done("a"), claimed("b"))
     .when(timedOut())

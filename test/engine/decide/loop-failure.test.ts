@@ -150,7 +150,7 @@ test("a loop command that fails as a whole fails the iterations it had not repor
     .is({ status: "FAILED", error: /2 of 3 iterations of step 'each' failed; the first: it broke/ });
 });
 
-test("a loop command that ends early without a failure has not done the loop's work", () => {
+test("a loop command that ends early without a failure leaves the loop's work incomplete", () => {
   // As when the step's time was over between two iterations, or a second attempt stopped where the first had not.
   given(loop(3, "{ policy: { exec: local } }"))
     .when(done("each", "x", { iteration: 0 }))

@@ -36,7 +36,7 @@ function big(count: number, settings = ""): Given {
   return run.is({ status: "COMPLETED" });
 }
 
-test("its manifest is stored with the loop's end, and says what the specification says", () => {
+test("the manifest is stored with the loop's end, in the form of the specification", () => {
   const run = big(10);
   const { manifest, parts = [] } = resultOf(run).loop ?? {};
   assert.match(manifest ?? "", /^noetl:\/\/execution\/1\/step\/each\/task\/loop\/run\/[^/]+\/manifest$/);
@@ -55,7 +55,7 @@ test("its manifest is stored with the loop's end, and says what the specificatio
   );
 });
 
-test("who reads the manifest by its reference has the results in their order", async () => {
+test("reading the manifest by its reference gives the results in their order", async () => {
   const run = big(10);
   const { manifest = "" } = resultOf(run).loop ?? {};
   const results = await loading(referenced(manifest), async (ref) => run.stored.get(ref) ?? null);
@@ -73,7 +73,7 @@ test("people are shown the manifest, and of a long one its reference alone", () 
   assert.deepEqual(Object.keys(short), ["kind", "strategy", "total_parts", "total_bytes", "ref"]);
 });
 
-test("_ref is the manifest, and nothing where all of it is inline", () => {
+test("_ref is the manifest, and nothing if all results are inline", () => {
   const reference = view(big(10)).get("_ref") as JsonObject;
   assert.deepEqual([reference["kind"], reference["total_parts"]], ["manifest", 3]);
   const small = given("workflow: [{ step: each, loop: { in: 2 } }]").when(done("each", 1), done("each", 2));
@@ -81,7 +81,7 @@ test("_ref is the manifest, and nothing where all of it is inline", () => {
   assert.equal(resultOf(small).loop?.manifest, undefined);
 });
 
-test("a loop that was cut off before its end has no manifest, and is shown with what is in no part", () => {
+test("a loop that was cut off before its end has no manifest, and is shown with the results that are in no part", () => {
   const run = given(`
 workflow:
   - { step: start, next: [a, each] }
@@ -118,7 +118,7 @@ function smallJoined(): Given {
   return run;
 }
 
-test("people see joined results that are inline as what they come to", () => {
+test("people see joined results that are inline as their combined value", () => {
   assert.deepEqual((boundedResult(resultOf(smallJoined())) as { results: unknown }).results, [0, 1, 2, 3, 4, 5]);
 });
 
@@ -137,7 +137,7 @@ test("merged maps are read by their fields", () => {
   assert.deepEqual(toPlainJson((view(run).get("results") as View).get("a")), { x: 1, y: 2 });
 });
 
-test("an iteration that failed stands in the list of results and in no other", () => {
+test("an iteration that failed is in the list of results, but not in a joined list", () => {
   for (const [settings, results] of [
     ["", [{ items: [1] }, "error"]],
     [JOINED, [1]],
@@ -152,7 +152,7 @@ test("an iteration that failed stands in the list of results and in no other", (
   }
 });
 
-test("what several runs of a task came to takes the place of its last run", () => {
+test("the combined result of several runs of a task replaces that of its last run", () => {
   const run = given("workflow: [{ step: a, tool: [{ t: { kind: noop } }, { u: { kind: noop } }] }]");
   const id = Object.keys(run.state.commands)[0] ?? "";
   const ref = { command_id: id, attempt: 1, step: "a", worker: "w" };

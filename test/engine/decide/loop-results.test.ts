@@ -28,7 +28,7 @@ test("results beyond the inline limit leave the state in parts", () => {
   assert.ok(result?.parts.every(({ ref }) => ref.startsWith("noetl://execution/1/step/each/task/loop/run/")));
 });
 
-test("the results of a loop read the same, wherever they lie", () => {
+test("the results of a loop read the same, wherever they are stored", () => {
   const run = given("workflow: [{ step: each, loop: { in: 10, spec: { mode: parallel } } }]");
   for (const index of [3, 9, 0, 7, 1, 2, 8, 4, 6, 5]) run.when(done("each", `${index}${BIG}`, { iteration: index }));
   const stored = run.state.steps["each"]?.result;

@@ -191,7 +191,7 @@ workflow:
     .is({ status: "COMPLETED", steps: { b: "SKIPPED" } });
 });
 
-test("a loop that runs again starts from nothing", () => {
+test("a loop that runs again starts anew", () => {
   given(`
 workflow:
   - step: each
@@ -210,7 +210,7 @@ workflow:
     .is({ status: "COMPLETED", result: doneWith(["z"]) });
 });
 
-test("two loops side by side issue each their own", () => {
+test("two loops side by side each issue their own iterations", () => {
   given(`
 workflow:
   - { step: a, next: [p, q] }

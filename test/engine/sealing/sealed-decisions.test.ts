@@ -46,7 +46,7 @@ workflow:
     tool: { kind: noop }
 `;
 
-test("for any secrets and any JSON, what a later when, set, args and loop sees is what the tool gave, and the log has no secret", () => {
+test("for any secrets and any JSON, later when, set, args and loop see the tool's exact result, and the log has no secret", () => {
   let sealedCount = 0;
   fc.assert(
     fc.property(VALUE, fc.array(fc.nat(9), { minLength: 1, maxLength: 2 }), (made, picks) => {
@@ -74,7 +74,7 @@ test("for any secrets and any JSON, what a later when, set, args and loop sees i
   assert.ok(sealedCount > 50, `in ${sealedCount} values something was sealed`);
 });
 
-test("the defaults of a workload read what is sealed among the inputs, and what they made of it is sealed", () => {
+test("the defaults of a workload read sealed inputs, and values derived from them are sealed", () => {
   const input = reported({ token: "swordfish-1", plain: 3 }, "swordfish-1") as { [key: string]: Json };
   const run = given(
     'workload: { token: null, url: "https://h/?t={{ workload.token }}", size: "{{ token | length }}" }\nworkflow:\n  - step: a\n    tool: { kind: noop }\n',
@@ -103,7 +103,7 @@ workflow:
   - { step: no, tool: { kind: noop } }
 `;
 
-test("without the key of a sealed value a decision over it fails and says so; what stands beside it can be read", () => {
+test("without the key of a sealed value a decision that uses it fails with the reason; values beside it can be read", () => {
   const report = reported({ token: "swordfish-1", text: "a swordfish-1", ok: true }, "swordfish-1");
   const start = (condition: string) =>
     given(BRANCHES.replace("CONDITION", condition), {}, { sealing: decisions(LOST) }).when(done("tell", report));
@@ -114,7 +114,7 @@ test("without the key of a sealed value a decision over it fails and says so; wh
   start("not tell.ok").is({ open: ["no"] });
 });
 
-test("a text of an author that only looks sealed is compared as it stands", () => {
+test("a text of an author that only looks sealed is compared as written", () => {
   for (const text of ["[sealed:k1:abc]", "see [sealed:] and [sealed:k9:AAAA]", "[sealed:"]) {
     const run = given(
       BRANCHES.replace("CONDITION", "tell.text == workload.want"),
@@ -127,7 +127,7 @@ test("a text of an author that only looks sealed is compared as it stands", () =
   }
 });
 
-test("a value without secrets is looked through once, however often it is read", () => {
+test("a value without secrets is scanned once, however often it is read", () => {
   const { open } = decisions() ?? assert.fail();
   const rows = Array.from({ length: 10_000 }, (_, id) => ({ id, name: `row ${id}` }));
   let reads = 0;

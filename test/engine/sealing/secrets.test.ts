@@ -88,7 +88,7 @@ test("the password of an address and the fields of a JSON text are secrets by th
   assert.equal(noted(JSON.stringify({ a: [{ b: "hunter22" }] })).hide("b is hunter22"), "b is [secret]");
 });
 
-test("of a secret of several lines each line is one, but for its armour", () => {
+test("each line of a multi-line secret is a secret, except for its armour", () => {
   const secrets = noted("-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nshort\n-----END KEY-----\n");
   assert.equal(secrets.hide("MIIEvQIBADANBgkq"), "[secret]");
   assert.equal(secrets.hide("-----BEGIN KEY----- short"), "-----BEGIN KEY----- short");
@@ -106,7 +106,7 @@ test("fields with public names are not secret, except for the password in an add
   );
 });
 
-test("a text that was cut off within a secret loses what is left of it", () => {
+test("a text that was cut off within a secret loses the rest of the secret", () => {
   const secrets = noted("hunter22-and-more");
   assert.equal(secrets.hideCut("hunter22-and-more hunter22-an"), "[secret] [secret]");
   assert.equal(secrets.hideCut("nothing hun"), "nothing hun");
@@ -140,7 +140,7 @@ test("a variant is sealed as it was written, and opens as that", () => {
   assert.deepEqual(openSealed(secrets.seal(value, sealer), sealer, createSecrets()), value);
 });
 
-test("a text of an author that looks sealed stays what it is", () => {
+test("a text of an author that looks sealed stays unchanged", () => {
   const value = { a: "[sealed:k1:abc]", b: "see [sealed:] and [sealed:k9:AAAA]" };
   assert.deepEqual(openSealed(value, sealer, createSecrets()), value);
 });
@@ -175,7 +175,7 @@ test("a search costs about the same for ten thousand secrets as for ten", () => 
   assert.ok(ratio < 30, `${ratio}`);
 });
 
-test("a secret of fewer than eight characters is hidden as a whole word, where people look, and sealed nowhere", () => {
+test("a secret of fewer than eight characters is hidden as a whole word, in text for people, and never sealed", () => {
   const secrets = noted({ user: "demo", password: "demo", pin: 4711, seven: "a1b2c3d" });
   assert.equal(
     secrets.hide("demo: user demo, demographics_done, my_demo, demo4, -demo- 4711 47110 a1b2c3d a1b2c3de"),
@@ -197,7 +197,7 @@ test("a secret of fewer than eight characters is hidden as a whole word, where p
   assert.equal(longer.isIn("demographics"), true);
 });
 
-test("for any secrets and any JSON, what a later step reads is what the tool gave, and its keys are as they were all the time", () => {
+test("for any secrets and any JSON, a later step reads the tool's exact result, and its keys never change", () => {
   let sealedCount = 0;
   fc.assert(
     fc.property(

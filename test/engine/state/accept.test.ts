@@ -28,7 +28,7 @@ test("every report is refused once the run is over", () => {
   run.when(raw(...events)).refuses("late", ...events.map((event) => raw(event)), cancelled());
 });
 
-test("a report for a command that never was is unknown", () => {
+test("a report for a command that never existed is unknown", () => {
   given(CHAIN).refuses("unknown", ({ now }) => [
     { type: "command.completed", at: now, command_id: "999", attempt: 1, step: "a" },
   ]);
@@ -68,7 +68,7 @@ test("a report without a claim is stale", () => {
   ]);
 });
 
-test("the end of a command is early while results it speaks of have not arrived", () => {
+test("the end of a command is early while results it refers to have not arrived", () => {
   const run = given(CHAIN).when(claimed("a"));
   const [taskDone, end] = eventsOf(run, done("a", { n: 1 }));
   assert.ok(taskDone && end);
@@ -210,7 +210,7 @@ function progress(more: { attempt?: number; iteration?: number } = {}): Report {
   };
 }
 
-test("how far a task is is taken from who holds its command, and changes nothing", () => {
+test("the progress of a task is accepted from the holder of its command, and changes nothing", () => {
   const run = given(CHAIN).when(claimed("a"));
   const before = structuredClone(run.state);
   run.when(progress());
@@ -218,7 +218,7 @@ test("how far a task is is taken from who holds its command, and changes nothing
   run.when(done("a")).is({ results: { a: { status: "ok" } } });
 });
 
-test("of a claim that was lost, of a command that has ended and of a run that is over no progress is taken", () => {
+test("progress is refused for a lost claim, an ended command and an ended run", () => {
   const run = given(CHAIN)
     .refuses("stale", progress({ attempt: 1 }))
     .when(claimed("a"));
@@ -232,7 +232,7 @@ test("of a claim that was lost, of a command that has ended and of a run that is
     .refuses("late", raw(...old));
 });
 
-test("of an iteration that has ended, or of another command's, no progress is taken", () => {
+test("progress is refused for an ended iteration and for another command's iteration", () => {
   given(LOOP)
     .when(claimed("each"), progress({ iteration: 1 }))
     .refuses("unknown", progress({ iteration: 3 }), progress())

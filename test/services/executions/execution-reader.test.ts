@@ -64,7 +64,7 @@ test("two reads at once of a moving execution fold each event once", async () =>
   await orchestrator.close();
 });
 
-test("what was not read for ten seconds is forgotten, and loaded again", async () => {
+test("an execution that was not read for ten seconds is evicted, and loaded again", async () => {
   const { orchestrator, reader, read, finds, time } = await setup();
   await read();
   time.now = 9_999;
@@ -86,7 +86,7 @@ test("an execution that does not exist is undefined, each time", async () => {
   await orchestrator.close();
 });
 
-test("a reader shares the programs of what runs, and takes none of them away", async () => {
+test("a reader shares the programs of running executions, and evicts none of them", async () => {
   const texts: string[] = [];
   const entry = async (id: string) => {
     texts.push(id);

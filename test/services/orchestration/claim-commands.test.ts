@@ -12,7 +12,7 @@ workflow:
     tool: {kind: noop}
 `;
 
-test("a worker that drains is answered at once, and nobody else is", async () => {
+test("only the draining worker's claim is answered at once", async () => {
   const { orchestrator, start } = openOrchestrator();
   const [draining, other] = [orchestrator.claim(wanted("draining")), orchestrator.claim(wanted("other"))];
   orchestrator.dismiss("draining");
@@ -44,7 +44,7 @@ function setupSlow() {
   return { ...advancing, slowDown, begun, write: () => write() };
 }
 
-test("a server that stops while a claim is written gives it to the worker that asked, and to nobody else", async () => {
+test("a server that stops while a claim is written gives the command to the claiming worker only", async () => {
   const { orchestrator, start, slowDown, begun, write } = setupSlow();
   await start(DOCUMENT);
   slowDown();
@@ -62,7 +62,7 @@ test("a server that stops while a claim is written gives it to the worker that a
   assert.deepEqual(await other, []);
 });
 
-test("a worker that has left while its claim is written loses it to another one at once", async () => {
+test("the claim of a worker that leaves while it is written goes to another worker at once", async () => {
   const { orchestrator, start, slowDown, begun, write } = setupSlow();
   await start(DOCUMENT);
   slowDown();

@@ -63,7 +63,7 @@ async function claimedOf(failing = true) {
   return { ...bench, command, status };
 }
 
-test("a report that this program fails over is answered as a fault, as often as it is sent, and changes nothing", async () => {
+test("a report that makes this program fail is answered as a fault each time it is sent, and changes nothing", async () => {
   const { orchestrator, command, status, faults } = await claimedOf();
   for (let times = 1; times <= 5; times += 1) {
     await assert.rejects(orchestrator.report(ended(command, "command.completed")), { code: "processing_error" });
@@ -73,7 +73,7 @@ test("a report that this program fails over is answered as a fault, as often as 
   await orchestrator.close();
 });
 
-test("where even the command's failure cannot be followed up, the execution is ended and says why", async () => {
+test("if not even the consequences of the command's failure can be decided, the execution is ended with the reason", async () => {
   const { orchestrator, command, status } = await claimedOf();
   for (let times = 1; times <= 3; times += 1) {
     assert.equal((await status())?.status, "RUNNING");
@@ -91,7 +91,7 @@ test("where even the command's failure cannot be followed up, the execution is e
   await orchestrator.close();
 });
 
-test("a batch that was only accepted, and that this program fails over, ends its execution", async () => {
+test("a batch that was only accepted and makes this program fail ends its execution", async () => {
   const { orchestrator, command, status } = await claimedOf();
   const { requestId } = await orchestrator.report({ ...ended(command, "command.completed"), isAwaited: false });
   await orchestrator.close();
@@ -99,7 +99,7 @@ test("a batch that was only accepted, and that this program fails over, ends its
   assert.match((await status())?.error?.message ?? "", new RegExp(`event batch ${requestId}.*a fault`));
 });
 
-test("a refusal ends no execution, however often it comes", async () => {
+test("a refusal ends no execution, however often it occurs", async () => {
   const { orchestrator, command, status } = await claimedOf(false);
   const stale = ended({ ...command, attempt: 7 }, "command.failed");
   for (let times = 1; times <= 5; times += 1) await assert.rejects(orchestrator.report(stale), { code: "CONFLICT" });

@@ -29,7 +29,7 @@ async function reportAndClaim(
 }
 
 // They have contexts of up to megabytes, and the keys of 5,000 batches are remembered.
-test("of a batch that is remembered for its key the commands of its answer are forgotten", async () => {
+test("a batch that is remembered for its key does not keep the commands of its answer", async () => {
   const { orchestrator, start } = openOrchestrator();
   const executionId = await start(TWO_STEPS);
   const [first] = await orchestrator.claim({ worker: "w", limit: 1, kinds: undefined, labels: {}, waitMs: 0 });

@@ -37,7 +37,7 @@ function batch(events: ReturnType<typeof endOf>, more: object = {}) {
   return { caller: "w", idempotencyKey: `k${keys}`, bodySha256: "a", events, ...more };
 }
 
-test("work spreads: each of those who wait gets one before anybody gets two", async () => {
+test("work spreads: each waiting worker gets one command before any worker gets two", async () => {
   const { orchestrator, start } = openOrchestrator();
   const answers = ["w1", "w2", "w3"].map((worker) => orchestrator.claim(ask(worker, 4, 5_000)));
   await start(FAN_OUT);
@@ -67,7 +67,7 @@ test("commands that a report claimed reach the worker also when the report had t
   await Promise.all([orchestrator.close(), other.close()]);
 });
 
-test("what was claimed for a report that is refused in the end is for others at once", async () => {
+test("commands claimed for a report that is refused in the end are available to others at once", async () => {
   const { orchestrator, another, start } = openOrchestrator();
   const other = another();
   const executionId = await start(TWO_STEPS);
@@ -81,7 +81,7 @@ test("what was claimed for a report that is refused in the end is for others at 
   await Promise.all([orchestrator.close(), other.close()]);
 });
 
-test("a command that another server issued is claimed here, where an older state is remembered", async () => {
+test("a command that another server issued is claimed here, although the state in memory is older", async () => {
   const { orchestrator, another, start } = openOrchestrator();
   const other = another();
   await start(TWO_STEPS);
@@ -95,7 +95,7 @@ test("a command that another server issued is claimed here, where an older state
   await orchestrator.close();
 });
 
-test("a claim whose command cannot be read is answered later, and not lost", async () => {
+test("a claim whose command cannot be read is answered later and not lost", async () => {
   const store = createMemoryStore(Date.now);
   const away = new Error("away");
   let failures = 1;
@@ -117,7 +117,7 @@ test("a claim whose command cannot be read is answered later, and not lost", asy
   await Promise.all([orchestrator.close(), other.close()]);
 });
 
-test("a batch of several executions is written in two parts when another server moves one, and told as one", async () => {
+test("a batch of several executions is written in two parts when another server moves one, and answered as one", async () => {
   const { orchestrator, another, start, store } = openOrchestrator();
   const other = another();
   const ids = [await start(TWO_STEPS), await start(TWO_STEPS)];
@@ -142,7 +142,7 @@ test("a batch of several executions is written in two parts when another server 
   await orchestrator.close();
 });
 
-test("a refusal names the place in the batch as it was sent, also when a part of it is written already", async () => {
+test("a refusal names the position in the batch as sent, even if a part of it is already written", async () => {
   const { orchestrator, start } = openOrchestrator();
   await start(TWO_STEPS);
   const [first] = await orchestrator.claim(ask("w1"));
@@ -156,7 +156,7 @@ test("a refusal names the place in the batch as it was sent, also when a part of
   await orchestrator.close();
 });
 
-test("a batch is recovered by a server that remembers the execution as it was before", async () => {
+test("a batch is recovered by a server whose state in memory is from before the batch", async () => {
   const { orchestrator, another, start, store } = openOrchestrator();
   const dying = another();
   const executionId = await start(TWO_STEPS);
@@ -214,7 +214,7 @@ test("an execution that cannot be ended at its deadline does not keep others ope
   await Promise.all([orchestrator.close(), other.close()]);
 });
 
-test("what is decided is not seen before it is written, and reading does not wait for that", async () => {
+test("decisions are not visible before they are written, and reading does not wait for that", async () => {
   const { orchestrator, start, store, view } = openOrchestrator();
   const executionId = await start(TWO_STEPS);
   const [first] = await orchestrator.claim(ask("w1"));
@@ -239,7 +239,7 @@ test("what is decided is not seen before it is written, and reading does not wai
   await orchestrator.close();
 });
 
-test("a start that is sent twice at once is one execution, and no fault", async () => {
+test("a start that is sent twice at once creates one execution and no fault", async () => {
   const store = createMemoryStore(Date.now);
   const { orchestrator, start, faults } = openOrchestrator({}, store);
   await start(TWO_STEPS);
@@ -257,7 +257,7 @@ test("a start that is sent twice at once is one execution, and no fault", async 
   await orchestrator.close();
 });
 
-test("a server that stops answers whoever waits, and takes nothing new", async () => {
+test("a server that stops answers all waiting claims and accepts nothing new", async () => {
   const { orchestrator, start } = openOrchestrator();
   await start(TWO_STEPS);
   await orchestrator.claim(ask("w1"));

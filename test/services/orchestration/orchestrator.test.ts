@@ -75,7 +75,7 @@ workflow:
   });
 }
 
-test("another worker's waiting claim takes nothing from who reports", async () => {
+test("another worker's waiting claim takes nothing from a worker that reports", async () => {
   const advancing = openOrchestrator();
   await advancing.start(TWO_STEPS);
   const [first] = await advancing.orchestrator.claim(claim());

@@ -77,7 +77,7 @@ test("a batch that cannot be written because the database is away is refused wit
   }
 });
 
-test("every other refusal stays what it is", async () => {
+test("every other refusal stays unchanged", async () => {
   const { orchestrator, start } = openOrchestrator({ unavailable });
   await start(TWO_STEPS);
   const command = await claimed(orchestrator);

@@ -24,7 +24,7 @@ async function doneElsewhere(): Promise<string> {
   return id;
 }
 
-test("the detail is that of the database, not what this server remembers", async () => {
+test("the detail comes from the database, not from this server's memory", async () => {
   const id = await doneElsewhere();
   const { body } = await here.get(`/api/executions/${id}`);
   assert.equal(body["status"], "COMPLETED");
@@ -34,18 +34,18 @@ test("the detail is that of the database, not what this server remembers", async
   );
 });
 
-test("what follows there from what began here says so too", async () => {
+test("events decided there about work that began here name their cause too", async () => {
   const id = await doneElsewhere();
   assertCaused((await there.get(`/api/executions/${id}/events`)).body["events"] as Body[]);
 });
 
-test("the result is not kept back by what this server remembers, waiting or not", async () => {
+test("an older state in this server's memory does not delay the result, with or without waiting", async () => {
   const id = await doneElsewhere();
   const { body } = await here.get(`/api/executions/${id}/result`);
   assert.deepEqual([body["status"], body["result"]], ["COMPLETED", { step: "end" }]);
 });
 
-test("who waits here sees the end that comes there", async () => {
+test("a caller that waits here sees an end that was written there", async () => {
   const id = await here.execute("t");
   const waiting = here.get(`/api/executions/${id}/result?wait_ms=30000`);
   const stream = readEvents(await first.open.request(`/api/executions/${id}/stream`)).rest();
@@ -55,7 +55,7 @@ test("who waits here sees the end that comes there", async () => {
   assert.equal((await stream).at(-1)?.event, "end");
 });
 
-test("an execution that runs there is cancelled here", async () => {
+test("an execution that runs there can be cancelled here", async () => {
   const id = await here.execute("t");
   await second.service.orchestrator.recovery.poll();
   const [command] = await there.claim("w");

@@ -32,7 +32,7 @@ function judge(begun: BegunExecution, ...events: ReportedEvent[]): Record<number
   return Object.fromEntries(refusals.map(({ index, reason }) => [index, reason]));
 }
 
-test("events are judged as they will be after those before them in the batch", () => {
+test("each event is judged in the state after the earlier events of the batch", () => {
   const begun = beginLive(PLAIN);
   const { done, completed } = reports(begun);
   assert.deepEqual(judge(begun, done("a"), completed({ tasks: ["a"] })), {});
@@ -53,7 +53,7 @@ test("an event of another claim, another command or another execution is refused
   assert.deepEqual(judge(begun, done("a")), { 0: "late" });
 });
 
-test("an event counts with the worker and the attempt of the claim, both, and with neither alone", () => {
+test("an event counts only with both the worker and the attempt of the claim", () => {
   const begun = beginLive(PLAIN);
   const { done } = reports(begun);
   const [own, other] = [{ worker: "w1" }, { worker: "w2" }];
@@ -65,7 +65,7 @@ test("an event counts with the worker and the attempt of the claim, both, and wi
   assert.deepEqual(judge(begun, done("a", { worker: "w2", attempt: 2 })), { 0: "stale" });
 });
 
-test("names that every object inherits are no commands", () => {
+test("names that every object inherits are not commands", () => {
   const begun = beginLive(PLAIN);
   const { done } = reports(begun);
   for (const command_id of ["__proto__", "constructor", "toString"]) {
@@ -87,7 +87,7 @@ test("iterations that had ended under an earlier claim are no reason to refuse t
   assert.deepEqual(judge(begun, ...short), { 4: "early" });
 });
 
-test("iterations that the command does not have are refused, however often they are told", () => {
+test("iterations that the command does not have are refused, however often they are reported", () => {
   const begun = beginLive(LOCAL_LOOP);
   const { done, iteration, completed } = reports(begun);
   assert.deepEqual(judge(begun, done("a", { iteration: 3 }), done("a")), { 0: "unknown", 1: "unknown" });
@@ -95,7 +95,7 @@ test("iterations that the command does not have are refused, however often they 
   assert.deepEqual(judge(begun, ...twice), { 3: "early" });
 });
 
-test("what a short form leaves out is filled in, from the state at that moment", () => {
+test("fields that a short form leaves out are filled in, from the state at that moment", () => {
   const begun = beginLive(PIPELINE);
   const { done, completed } = reports(begun);
   const short = completed();

@@ -58,7 +58,7 @@ function done(task: string, value: StoredResult["value"], more: Partial<Done> = 
   } as Done;
 }
 
-test("templates are shown beside what they came to, from inputs, variables and results of steps", () => {
+test("templates are shown beside their rendered values, from inputs, variables and results of steps", () => {
   const context = {
     workload: { host: "a.test" },
     vars: { n: 3 },
@@ -107,7 +107,7 @@ for (const [what, template, shown] of [
   ["of a token", "{{ token('db') }}", "[secret]"],
   ["beside one that is none", "{{ login.user }}", "Ada"],
 ] as const) {
-  test(`a secret that is read ${what} is not shown, nor what was made of it: ${template}`, () => {
+  test(`a secret that is read ${what} is not shown, nor any value derived from it: ${template}`, () => {
     const task = url(template, {
       context: {
         workload: { access_token: SEALED, db: { password: "hunter2" } },
@@ -122,7 +122,7 @@ for (const [what, template, shown] of [
   });
 }
 
-test("a secret is not shown as an input, in what an input makes of it, or as it is written", () => {
+test("a secret is not shown as an input, in a value derived by an input, or as written", () => {
   const [task] = rendered(
     `workflow:
   - step: s
@@ -162,7 +162,7 @@ test("a stored result is not loaded: its short fields are read, and the rest is 
   assert.deepEqual(task.unknown, [{ path: "url", waits_for: ["a stored result"] }]);
 });
 
-test("errors and values that depend on the time are shown in their place; the rest is shown all the same", () => {
+test("errors and values that depend on the time are shown in their place; the rest is still shown", () => {
   const [task] = rendered(
     `workflow:
   - step: s
@@ -186,7 +186,7 @@ const PIPELINE = `workflow:
       - c: { kind: http, url: "{{ a.id }}/{{ b.id }}/{{ output.data.id }}" }
 `;
 
-test("a task reads what the tasks before it gave and set", () => {
+test("a task reads the results and assignments of the tasks before it", () => {
   const [, b, c] = rendered(PIPELINE, { done: [done("a", { id: 5 }), done("b", { id: 6 })] });
   assert.equal(at(b), "5/5/6/ok/5");
   assert.equal(at(c), "5/6/6");
@@ -206,7 +206,7 @@ test("values of later tasks are marked as unknown, and never guessed", () => {
   assert.equal(at(later), "5/{{ b.id }}/{{ output.data.id }}");
 });
 
-test("a retry is the same coming to the task; after a jump back it is what it was the last time", () => {
+test("a retry belongs to the same visit of the task; after a jump back the last visit is shown", () => {
   const failed = { status: "error", final: false, task_run_id: "12-0-1" } as const;
   const error = { kind: "timeout", code: "T", message: "late", retryable: true } as const;
   const first = [done("a", { id: 5 }, { task_run_id: "12-0-0" }), done("b", null, { ...failed, error })];
@@ -217,7 +217,7 @@ test("a retry is the same coming to the task; after a jump back it is what it wa
   assert.deepEqual([at(a), at(b), at(c)], [3, "7/7/8/ok/7", "7/8/8"]);
 });
 
-test("a failure that was let pass is what the next task reads", () => {
+test("the next task reads a failure that a rule let pass", () => {
   const error = { kind: "timeout", code: "T", message: "late", retryable: true } as const;
   const result = { value: { status: "error", error } };
   const [, b] = rendered(
@@ -232,7 +232,7 @@ test("a failure that was let pass is what the next task reads", () => {
   assert.equal(at(b), "error T late");
 });
 
-test("a secret that a task gave stays one for those after it, also by way of its set", () => {
+test("a secret in a task's result stays secret for later tasks, also through its set", () => {
   const [, b] = rendered(
     `workflow:
   - step: s
@@ -287,7 +287,7 @@ test("combined results of several runs of a task are marked as unknown", () => {
   assert.deepEqual(b?.unknown, [{ path: "url", waits_for: ["the joined results of 'a'"] }]);
 });
 
-test("what is too long is not shown, and what takes too long is an error", () => {
+test("a value that is too long is not shown, and a rendering that takes too long is an error", () => {
   const context = { workload: { text: "x".repeat(300_000), list: Array.from({ length: 1_000 }, (_, n) => n) } };
   const long = url("{{ workload.text }}", { context });
   assert.equal(long.rendered, null);

@@ -12,7 +12,7 @@ function setup() {
   return { clock, setting, due, add: (ms: number, name: string) => deadlines.add(ms, () => due.push(name)) };
 }
 
-test("calls come about when they are due, in that order, and once", async () => {
+test("calls are made about when they are due, in that order, and once", async () => {
   const { clock, due, add } = setup();
   add(200, "late");
   add(50, "early");
@@ -24,7 +24,7 @@ test("calls come about when they are due, in that order, and once", async () => 
   assert.deepEqual(due, ["early", "late"]);
 });
 
-test("a call that was cancelled does not come", async () => {
+test("a cancelled call is not made", async () => {
   const { clock, due, add } = setup();
   const cancel = add(50, "never");
   add(50, "one");
@@ -34,7 +34,7 @@ test("a call that was cancelled does not come", async () => {
   assert.deepEqual(due, ["one"]);
 });
 
-test("nothing ticks while nothing is open", async () => {
+test("no timer runs while no call is open", async () => {
   const { clock, due, add } = setup();
   add(50, "one");
   await clock.advance(1_000);
@@ -44,7 +44,7 @@ test("nothing ticks while nothing is open", async () => {
   assert.deepEqual(due, ["one", "two"]);
 });
 
-test("a clock that is set forward ends no wait early, one that is set back makes none longer", async () => {
+test("a clock that is set forward ends no wait early, a clock that is set back makes no wait longer", async () => {
   const { clock, setting, due, add } = setup();
   add(5_000, "wait");
   await clock.advance(100);

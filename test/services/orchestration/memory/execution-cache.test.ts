@@ -23,7 +23,7 @@ function live(executionId: string): LiveExecution {
   return { state: { ...emptyState(), executionId }, lastEventId: 1 } as LiveExecution;
 }
 
-test("an execution is loaded once, however many ask", async () => {
+test("an execution is loaded once, however many callers request it", async () => {
   const { cache, loads } = setup();
   const cached = cache.entry("1");
   await Promise.all([cache.load(cached), cache.load(cached)]);
@@ -33,7 +33,7 @@ test("an execution is loaded once, however many ask", async () => {
   assert.equal(cache.entry("1"), cached);
 });
 
-test("what there is not is looked for again after its round", async () => {
+test("a missing execution is looked up again after its round", async () => {
   const { cache, loads } = setup([]);
   const cached = cache.entry("1");
   await cache.load(cached);
@@ -44,7 +44,7 @@ test("what there is not is looked for again after its round", async () => {
   assert.deepEqual(loads, ["1", "1"]);
 });
 
-test("a load that fails says so, and the next one tries again", async () => {
+test("a failed load rejects, and the next one tries again", async () => {
   const { cache, loads } = setup();
   const cached = cache.entry("broken");
   await assert.rejects(cache.load(cached), /away/);
@@ -52,7 +52,7 @@ test("a load that fails says so, and the next one tries again", async () => {
   assert.deepEqual(loads, ["broken", "broken"]);
 });
 
-test("a sweep forgets what is idle, ended, missing or not loaded, and nothing that is in use", async () => {
+test("a sweep evicts executions that are idle, ended, missing or not loaded, and none in use", async () => {
   const { cache, time } = setup(["idle", "busy", "marked", "ended"]);
   for (const id of ["idle", "busy", "marked", "ended", "missing"]) await cache.load(cache.entry(id));
   cache.entry("unloaded");
@@ -75,7 +75,7 @@ test("a sweep forgets what is idle, ended, missing or not loaded, and nothing th
   );
 });
 
-test("no more are kept than there is room for, however lately they were used", async () => {
+test("the limit of kept executions holds, however recently they were used", async () => {
   const ids = Array.from({ length: 2_100 }, (_, index) => String(index));
   const { cache } = setup(ids);
   for (const id of ids) await cache.load(cache.entry(id));

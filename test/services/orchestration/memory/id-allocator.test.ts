@@ -14,7 +14,7 @@ function counter() {
   return { shared, reserve, now: () => shared.now };
 }
 
-test("ids grow by one, and a block is asked for once, however many wait for it", async () => {
+test("ids grow by one, and a block is fetched once, however many callers wait for it", async () => {
   const { shared, reserve, now } = counter();
   const ids = createIdAllocator(reserve, now);
   assert.equal(ids.isReady(), false);
@@ -32,7 +32,7 @@ test("without a block there is no id", () => {
   );
 });
 
-test("ids of two servers differ, and each can go on above what the other has given", async () => {
+test("ids of two servers differ, and each can continue above the other's ids", async () => {
   const { reserve, now } = counter();
   const [left, right] = [createIdAllocator(reserve, now), createIdAllocator(reserve, now)];
   await left.ready();
@@ -44,7 +44,7 @@ test("ids of two servers differ, and each can go on above what the other has giv
   assert.ok(left.next() > given);
 });
 
-test("a block that lies around is thrown away, so that ids tell when they were given", async () => {
+test("an old block is thrown away, so that ids show when they were assigned", async () => {
   const { shared, reserve, now } = counter();
   const ids = createIdAllocator(reserve, now);
   await ids.ready();
@@ -55,7 +55,7 @@ test("a block that lies around is thrown away, so that ids tell when they were g
   assert.ok(ids.next() > early + 1);
 });
 
-test("a reservation that fails is tried again by whoever asks next", async () => {
+test("a failed reservation is tried again by the next caller", async () => {
   const { reserve, now } = counter();
   let fails = true;
   const ids = createIdAllocator(async (count) => {
@@ -68,7 +68,7 @@ test("a reservation that fails is tried again by whoever asks next", async () =>
   assert.equal(ids.next(), 1_001);
 });
 
-test("a counter that was set back below given ids is not believed", async () => {
+test("a counter that was set back below assigned ids is not trusted", async () => {
   const { reserve, now } = counter();
   const ids = createIdAllocator(reserve, now);
   await assert.rejects(ids.ready(1e12), /behind those that were given/);

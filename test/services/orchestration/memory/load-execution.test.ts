@@ -14,7 +14,7 @@ const PARALLEL = "workflow: [{ step: a, next: [{ step: b }, { step: c }] }, { st
 const issued = (command_id: string) =>
   ({ type: "command.issued", at: 0, command_id, step: "a", step_run_id: "1", command_kind: "noop" }) as never;
 
-test("a snapshot has the state and what announced its open commands; one of an older version has the state alone", async () => {
+test("a snapshot has the state and the events that announced its open commands; a snapshot of an older version has the state alone", async () => {
   const { live, commands } = beginLive(PARALLEL);
   const [first] = commands;
   assert.ok(first !== undefined);
@@ -44,7 +44,7 @@ test("a snapshot has the state and what announced its open commands; one of an o
   assert.equal(older?.issued.size, 0);
 });
 
-test("what announced a command is forgotten with the command's end", () => {
+test("the event that announced a command is forgotten with the command's end", () => {
   const { live } = beginLive(PARALLEL);
   const ref = { at: 0, command_id: "5", step: "a", attempt: 1 };
   for (const end of ["command.completed", "command.failed", "command.cancelled"] as const) {

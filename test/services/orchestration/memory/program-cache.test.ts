@@ -21,7 +21,7 @@ function setup(contents: Record<string, string>) {
   return { programs, reads, contents };
 }
 
-test("a playbook is read and compiled once, however many ask", async () => {
+test("a playbook is read and compiled once, however many callers request it", async () => {
   const { programs, reads } = setup({ 1: TEXT });
   const [one, two] = await Promise.all([programs("1"), programs("1")]);
   assert.equal(one, two);
@@ -38,7 +38,7 @@ workload: { limit: 3 }
 workflow:
 ${Array.from({ length: 5_000 }, (_, index) => `- {step: s${index}, tool: {kind: noop, a: "{{ workload.limit }}"}, next: [{step: s${(index + 1) % 5_000}, when: "workload.limit > 1"}]}\n`).join("")}`;
 
-test("while a large playbook is compiled, others have their turn; the program is the one of a compilation at once", async () => {
+test("while a large playbook is compiled, other work proceeds; the program equals that of an uninterrupted compilation", async () => {
   const { playbook, diagnostics } = loadRegistered(LARGE, "p@1");
   assert.ok(playbook);
   // Read already: no other thread is waited for.
@@ -67,7 +67,7 @@ test("while a large playbook is compiled, others have their turn; the program is
   assert.deepEqual(shown(program).reaches, [true, false]);
 });
 
-test("a large playbook that could not be read, or is none, is told, and read the next time", async () => {
+test("a large playbook that could not be read or is invalid gives an error, and is read again the next time", async () => {
   const ending = createDocuments({ file: new URL("../../support/document-thread-that-ends.js", import.meta.url) });
   const contents: Record<string, string> = {
     1: `${LARGE}# ends: by a fault\n`,
@@ -81,7 +81,7 @@ test("a large playbook that could not be read, or is none, is told, and read the
   await ending.close();
 });
 
-test("an entry that is not there, or is no playbook, is told, and looked for again", async () => {
+test("an entry that is missing or not a playbook gives an error, and is looked up again", async () => {
   const { programs, contents } = setup({ 2: "kind: Nothing" });
   const code = (expected: string) => (error: unknown) => error instanceof FlowError && error.code === expected;
   await assert.rejects(programs("1"), code("NOT_FOUND"));
@@ -90,7 +90,7 @@ test("an entry that is not there, or is no playbook, is told, and looked for aga
   assert.equal((await programs("1")).path, "p");
 });
 
-test("the least recently used one is forgotten when there are too many", async () => {
+test("the least recently used program is evicted when there are too many", async () => {
   const all = Object.fromEntries(Array.from({ length: 501 }, (_, id) => [String(id), TEXT]));
   const { programs, reads } = setup(all);
   for (let id = 0; id < 500; id += 1) await programs(String(id));

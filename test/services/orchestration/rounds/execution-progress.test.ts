@@ -24,14 +24,14 @@ test("a loop counts its iterations", () => {
   assert.deepEqual([at(0), at(1), at(500), at(999), at(1_000)], [25, 25, 37, 49, 50]);
 });
 
-test("a loop of nothing, or of who knows how many, counts as none, and one that has ended as a step", () => {
+test("an empty loop and a loop of unknown length count as 0, and a loop that has ended as a step", () => {
   const loop = (total: number | null, done: number) => ({ total, done, failed: 0 });
   assert.equal(progressOf(stateWith({ each: { status: "RUNNING", run: running, loop: loop(null, 70) } }), 2), 0);
   assert.equal(progressOf(stateWith({ each: { status: "RUNNING", run: running, loop: loop(0, 0) } }), 2), 0);
   assert.equal(progressOf(stateWith({ each: { status: "FAILED", loop: loop(10, 3) } }), 2), 50);
 });
 
-test("only a run that completed is at a hundred", () => {
+test("only a completed run is at 100 percent", () => {
   const state = stateWith({ only: { status: "COMPLETED" } });
   assert.equal(progressOf(state, 1), 99);
   state.status = "FAILED";

@@ -28,7 +28,7 @@ test("commands are taken in the order in which they came, whatever they require"
   assert.equal(ready.size(), 0);
 });
 
-test("a worker is given what it has all kinds and labels for, and nothing else", () => {
+test("a worker gets only commands for which it has all kinds and labels", () => {
   const ready = createReadyQueue();
   ready.add(entry(1, { kinds: ["http", "shell"] }));
   ready.add(entry(2, { kinds: ["http"], labels: { zone: "a" } }));
@@ -39,13 +39,13 @@ test("a worker is given what it has all kinds and labels for, and nothing else",
   assert.equal(ready.take({ kinds: ["shell", "http"], labels: {} }, take)?.commandId, "1");
 });
 
-test("labels that every object inherits are labels of no worker", () => {
+test("no worker has the labels that every object inherits", () => {
   const ready = createReadyQueue();
   ready.add(entry(1, { labels: { toString: "x" } }));
   assert.equal(ready.take({ kinds: undefined, labels: {} }, take), undefined);
 });
 
-test("a command that cannot be taken at the moment stays, one that never can is gone", () => {
+test("a command that cannot be taken at the moment stays, a command that can never be taken is dropped", () => {
   const ready = createReadyQueue();
   for (const id of [1, 2, 3]) ready.add(entry(id));
   const verdicts: Record<string, Verdict> = { 1: "skip", 2: "drop", 3: "take" };
@@ -53,7 +53,7 @@ test("a command that cannot be taken at the moment stays, one that never can is 
   assert.deepEqual(["1", "2", "3"].map(ready.has), [true, false, false]);
 });
 
-test("a command that is known is not added again, but under a later claim", () => {
+test("a known command is not added again, except under a later claim", () => {
   const ready = createReadyQueue();
   ready.add(entry(1, { attempt: 1 }));
   ready.add(entry(1, { attempt: 0 }));
@@ -63,7 +63,7 @@ test("a command that is known is not added again, but under a later claim", () =
   assert.equal(ready.take(ANY, take)?.attempt, 2);
 });
 
-test("a search gives up after many that are passed over, and finds what stands in another group", () => {
+test("a search gives up after passing over many commands of a group, and finds commands of another group", () => {
   const ready = createReadyQueue();
   for (let id = 1; id <= 100; id += 1) ready.add(entry(id, { kinds: ["http"] }));
   ready.add(entry(200));
@@ -84,14 +84,14 @@ function fill(ready: ReadyQueue, kind: string, first: number, count: number): nu
 const SMALL = { groupMax: 10, readyMax: 100, groupMin: 2 };
 const requirementOf = (kind: string) => ({ kinds: [kind], labels: null });
 
-test("a group that is full leaves the others their room", () => {
+test("a group that is full leaves room for the others", () => {
   const ready = createReadyQueue();
   assert.equal(fill(ready, "gpu", 1, GROUP_MAX + 1), GROUP_MAX);
   assert.ok(ready.add(entry(100_000)));
   assert.equal(ready.take(ANY, ({ kinds }) => (kinds.length === 0 ? "take" : "skip"))?.commandId, "100000");
 });
 
-test("a full queue has room for some of every group, and keeps what they are without what their workers get", () => {
+test("a full queue has room for some commands of every group, and keeps them without their bodies", () => {
   const ready = createReadyQueue({ groupMax: 10, readyMax: 20, groupMin: 2 });
   assert.deepEqual([fill(ready, "a", 1, 10), fill(ready, "b", 20, 10)], [10, 10]);
   const body = { command_id: "40" } as Command;
@@ -102,7 +102,7 @@ test("a full queue has room for some of every group, and keeps what they are wit
   assert.deepEqual(ready.take({ kinds: ["c"], labels: {} }, take)?.body, undefined);
 });
 
-test("what a group has left out is told once half of it is gone, and nothing newer goes before it", () => {
+test("a group reports that it left commands out once half of it is gone, and no newer command overtakes them", () => {
   let told = 0;
   const ready = createReadyQueue({ ...SMALL, onShort: () => (told += 1) });
   assert.equal(fill(ready, "http", 1, 10), 10);
@@ -126,7 +126,7 @@ test("what a group has left out is told once half of it is gone, and nothing new
   );
 });
 
-test("a group stays one of which something was left out while the store has more, or something came meanwhile", () => {
+test("a group stays marked as incomplete while the store has more commands, or some arrived meanwhile", () => {
   const ready = createReadyQueue(SMALL);
   fill(ready, "http", 1, 11);
   for (let id = 1; id <= 10; id += 1) ready.remove(String(id));
@@ -142,7 +142,7 @@ test("a group stays one of which something was left out while the store has more
   assert.deepEqual([ready.size(), ready.roomOf(requirementOf("http")).refused], [0, 0], "an empty group is forgotten");
 });
 
-test("what was claimed before is never left out, and comes first", () => {
+test("commands that were claimed before are never left out, and come first", () => {
   const ready = createReadyQueue(SMALL);
   fill(ready, "http", 1, 11);
   assert.equal(ready.add(entry(100, { kinds: ["http"], attempt: 1 })), true);
@@ -153,7 +153,7 @@ test("what was claimed before is never left out, and comes first", () => {
   );
 });
 
-test("it is known whether anything suits a worker", () => {
+test("the queue knows whether any command suits a worker", () => {
   const ready = createReadyQueue();
   ready.add(entry(1, { kinds: ["http"], labels: { zone: "a" } }));
   assert.equal(ready.suits({ kinds: ["http"], labels: {} }), false);

@@ -15,14 +15,14 @@ workflow:
 `;
 const wanted = (limit: number, labels = {}) => ({ worker: "w", limit, kinds: undefined, labels, waitMs: 30_000 });
 
-test("commands that nobody can take keep no others from being claimed, however many they are", async () => {
+test("commands that no worker can take do not keep others from being claimed, however many they are", async () => {
   const { orchestrator, start } = openOrchestrator({ limits: LIMITS });
   for (const gpu of ["a", "b", "c", "d"]) await start(documentOf(50, `labels: {gpu: ${gpu}}`));
   await start(documentOf(1, ""));
   assert.equal((await orchestrator.claim(wanted(5))).length, 1);
 });
 
-test("what memory had no room for is read back as workers take what it had", async () => {
+test("commands that did not fit into memory are read back as workers take those that did", async () => {
   const { orchestrator, start } = openOrchestrator({ limits: LIMITS });
   await start(documentOf(50, ""));
   const ids = new Set<string>();
@@ -31,7 +31,7 @@ test("what memory had no room for is read back as workers take what it had", asy
   }
 });
 
-test("a server that was told of nothing reads all of it, a group at a time, and for who does not wait too", async () => {
+test("a server that received no notices reads all commands, a group at a time, even for workers that do not wait", async () => {
   const { another, start } = openOrchestrator({ limits: LIMITS });
   for (const gpu of ["a", "b", "c", "d"]) await start(documentOf(20, `labels: {gpu: ${gpu}}`));
   await start(documentOf(20, ""));
