@@ -10,7 +10,8 @@ import { json, OPERATOR, startFakeServer, startTestGateway } from "../../support
 
 const TOKEN = "A".repeat(43);
 const SESSION = { authorization: `Bearer ${TOKEN}` };
-const ME = { kind: "user", user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };
+const ADA = { kind: "user", user_id: 1, email: "ada@example.com", display_name: "Ada", roles: ["viewer"] };
+const ME = { ...ADA, permissions: [], actions: ["view"] };
 const EXPIRES = new Date(Date.now() + 3_600_000).toISOString();
 
 test("a call is passed on with its body, in the name of its session, and its answer comes back", async (t) => {

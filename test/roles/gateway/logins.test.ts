@@ -57,18 +57,21 @@ async function setup(
     if (request.url?.includes("/result?") === true) return;
     if (request.url === "/api/auth/me") {
       const me = sessions.get(String(request.headers["x-flow-session"]));
-      return me === undefined ? json(response, 401, {}) : json(response, 200, me);
+      return me === undefined
+        ? json(response, 401, { error: "no session", code: "UNAUTHENTICATED" })
+        : json(response, 200, me);
     }
     const { workload: input } = await jsonOf<{ workload: LoginInput }>(request);
     const key = String(request.headers["idempotency-key"]);
-    if (keys.has(key)) return json(response, 422, { error: "used", detail: { idempotency_key: key } });
+    if (keys.has(key))
+      return json(response, 422, { error: "used", code: "INVALID_INPUT", detail: { idempotency_key: key } });
     last += 1;
     const id = String(last);
     keys.set(key, id);
-    json(response, 200, { execution_id: id, status: "RUNNING" });
+    json(response, 200, { execution_id: id, status: "RUNNING", path: "login", version: 1, catalog_id: "1" });
     const user = { user_id: last, email: input.email, display_name: input.display_name, roles: [] };
     const expires = new Date(Date.now() + 3_600_000).toISOString();
-    sessions.set(input.token_sha256, { ...user, kind: "user", permissions: [], expires_at: expires });
+    sessions.set(input.token_sha256, { ...user, kind: "user", permissions: [], actions: [], expires_at: expires });
     await play({ id, input }, async (body = { user }) => {
       const about = { request_id: input.request_id, execution_id: id };
       const authorization = `Bearer ${CALLBACK_TOKEN}`;

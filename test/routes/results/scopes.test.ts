@@ -126,7 +126,9 @@ test("results of scope step end with their step", async () => {
   const ref = refOf(command);
   await put(command, LONG, { scope: "step" });
   assert.equal(await statusOf(ref), 200);
-  await work.finish("w", command);
+  const { body } = await work.finish("w", command);
+  // It ends when what follows from the report is decided.
+  await (await api.open.request(`/api/events/batch/${String(body["request_id"])}/stream`)).text();
   const answer = await get(ref);
   assert.equal(answer.status, 404);
   await results.idle();

@@ -12,6 +12,7 @@ declare module "s3rver" {
       configureBuckets: { name: string; configs: string[] }[];
     });
     readonly httpServer: Server;
+    readonly store: Record<"putObject" | "deleteObject", (...args: never[]) => Promise<unknown>>;
     run(): Promise<AddressInfo>;
   }
 }

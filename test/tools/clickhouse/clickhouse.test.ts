@@ -303,7 +303,7 @@ for (const [name, config, credentials, message] of [
   ["no SQL", {}, auth({ port: 1 }), /No SQL command provided/],
   ["a missing parameter", { query: "select $2", params: [1] }, auth({ port: 1 }), /uses parameter \$2/],
   ["a port that is none", { query: "select 1" }, auth({ port: 1 }, { port: "x" }), /port "x"/],
-  ["a host that is none", { query: "select 1" }, auth({ port: 1 }, { host: "ftp://x" }), /host that is none/],
+  ["a host that is none", { query: "select 1" }, auth({ port: 1 }, { host: "ftp://x" }), /has an invalid host/],
 ] as [string, JsonObject, Record<string, Credential>, RegExp][]) {
   test(`${name} is an error of the configuration`, async (t) => {
     const { error } = await tool(t).run(toolCall(config, { auth: credentials }));

@@ -447,7 +447,7 @@ for (const [name, config, credentials, message] of [
     "an account that is an address",
     { query: "select 1" },
     auth({ token: "t", account: "evil.example/x" }),
-    /"account" that is none/,
+    /has an invalid "account"/,
   ],
   [
     "a missing parameter",
