@@ -2,7 +2,7 @@ import { and, sql as built, eq, gt, isNull, lt } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
 import type { PlaybookPermission } from "../../schema/rules/access-rules.ts";
 import { columnsOf, type RowOf } from "../database/columns-of.ts";
-import type { Database } from "../database/database.ts";
+import type { Database, Transaction } from "../database/database.ts";
 import { sessions } from "../tables/auth.ts";
 import { catalog } from "../tables/catalog.ts";
 import { execution } from "../tables/execution.ts";
@@ -53,7 +53,7 @@ export async function findSessionAccess({ sql }: Database, tokenSha256: string):
 
 /** A user by id or by address (in any case); undefined for an inactive user. */
 export async function findUserAccess(
-  { sql }: Database,
+  { sql }: Pick<Database | Transaction, "sql">,
   user: { userId: number | string } | { email: string },
 ): Promise<UserAccess | undefined> {
   const [row] = await sql<UserAccess[]>`
@@ -65,7 +65,15 @@ export async function findUserAccess(
   return row;
 }
 
-function rolesOf(sql: Database["sql"]) {
+/** Key of the advisory lock of changes of users and roles. */
+const ACCESS_LOCK = 7_203_116;
+
+/** Waits until no other transaction changes users or roles; held until this one ends. Reading takes no lock. */
+export async function lockAccess({ sql }: Transaction): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${ACCESS_LOCK})`;
+}
+
+function rolesOf(sql: Database["sql"] | Transaction["sql"]) {
   return sql`role as (
     select r.role_id, r.name
     from who join auth.user_roles g using (user_id) join auth.roles r using (role_id)
@@ -73,7 +81,7 @@ function rolesOf(sql: Database["sql"]) {
   )`;
 }
 
-function givenBy(sql: Database["sql"]) {
+function givenBy(sql: Database["sql"] | Transaction["sql"]) {
   return sql`
     user_id::float8 as "userId", email, display_name as "displayName",
     coalesce((select json_agg(name order by name) from role), '[]') as roles,

@@ -58,7 +58,7 @@ export type PermissionRow = Pick<typeof permissions.$inferSelect, "name" | "desc
 
 /** Permissions that roles can give beside playbooks, by name, which is the cursor too. */
 export async function listPermissions(
-  { db }: Database,
+  { db }: Database | Transaction,
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<PermissionRow, string>> {
   const rows = await db

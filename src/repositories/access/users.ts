@@ -64,7 +64,7 @@ export async function listUsers(
 }
 
 /** One user, or undefined. */
-export async function findUser({ db }: Database, key: UserKey): Promise<UserRow | undefined> {
+export async function findUser({ db }: Database | Transaction, key: UserKey): Promise<UserRow | undefined> {
   const isMeant = "userId" in key ? eq(users.userId, key.userId) : built`lower(${users.email}) = lower(${key.email})`;
   const [row] = await db.select(USER).from(users).where(isMeant);
   return row;

@@ -1,6 +1,6 @@
 import type { MeAnswer } from "../../schema/api/auth.ts";
 import { AUTH_ROUTES } from "../../schema/routes/auth.ts";
-import { allowedActions, decideAccess } from "../../schema/rules/access-rules.ts";
+import { allowedActions, decideUserAccess } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access, CallingUser } from "../../services/access/access.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
@@ -28,9 +28,7 @@ export function authRoutes(
       }
       const about = isOther ? await userOf(access, email) : user;
       const decision =
-        about === undefined
-          ? { allowed: true, rule: "the operator's token" }
-          : decideAccess(about.playbooks, action, path);
+        about === undefined ? { allowed: true, rule: "the operator's token" } : decideUserAccess(about, action, path);
       return json({ ...decision, action, path, email: about?.email ?? null });
     },
     changes: async (_, c) =>

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { RouteContract, SubjectName, UserNeeds } from "../../schema/routes/contract.ts";
-import { type AccessAction, decideAccess, type Permission, pathRules } from "../../schema/rules/access-rules.ts";
+import { type AccessAction, decideUserAccess, type Permission, pathRules } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access, CallingUser } from "../../services/access/access.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
@@ -108,7 +108,7 @@ async function permit(
   { action, path, described }: { action: AccessAction; path: string; described: string },
   deps: UserAccessDeps,
 ): Promise<void> {
-  const { allowed, rule } = decideAccess(user.playbooks, action, path);
+  const { allowed, rule } = decideUserAccess(user, action, path);
   const entry = { action: `playbook.${action}`, resource: `playbook/${path}`, rule };
   if (!allowed) {
     refuse(c, deps, entry);

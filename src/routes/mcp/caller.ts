@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
-import { decideAccess } from "../../schema/rules/access-rules.ts";
+import { decideUserAccess } from "../../schema/rules/access-rules.ts";
 import { defined } from "../../schema/words/defined.ts";
 import type { AgentCaller, BegunCall } from "../../services/mcp/tool-calls.ts";
 import type { Recheck } from "../http/recheck-access.ts";
@@ -18,7 +18,7 @@ export function agentCaller(c: Context<RouteEnvironment>): AgentCaller {
     permit: (action, path) => c.var.permit(action, path),
     may(action, path) {
       const user = c.get("user");
-      return user === undefined || decideAccess(user.playbooks, action, path).allowed;
+      return user === undefined || decideUserAccess(user, action, path).allowed;
     },
     callable: () => c.var.visible("execute"),
   };

@@ -62,6 +62,29 @@ export function decideAccess(
   return { allowed: false, rule: `no role: ${why}` };
 }
 
+/** Folders of playbooks that administer the service itself: logins, users, roles. */
+const SYSTEM_FOLDERS = ["api_integration/", "system/"];
+
+/** Whether the playbook at this path administers the service itself. */
+export function isSystemPath(path: string): boolean {
+  return SYSTEM_FOLDERS.some((folder) => path.startsWith(folder));
+}
+
+/**
+ * What a user may do by their rows and permissions. System playbooks act with the rights of the service: executing or changing
+ * one takes a permission to manage something as well, whatever the rows say.
+ */
+export function decideUserAccess(
+  { playbooks, permissions }: { playbooks: readonly PlaybookPermission[]; permissions: readonly string[] },
+  action: AccessAction,
+  path: string,
+): AccessDecision {
+  const decision = decideAccess(playbooks, action, path);
+  if (!decision.allowed || action === "view" || !isSystemPath(path)) return decision;
+  if (permissions.some((name) => name.startsWith("manage_"))) return decision;
+  return { allowed: false, rule: `no role: ${path} is a system playbook, which takes a permission manage_…` };
+}
+
 /** The actions that some row gives, whatever for: with none of them nothing can be done at all. */
 export function allowedActions(permissions: readonly PlaybookPermission[]): AccessAction[] {
   return ACCESS_ACTIONS.filter((action) => permissions.some((row) => gives(row, action)));

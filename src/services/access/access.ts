@@ -2,14 +2,15 @@ import {
   findPath,
   findSessionAccess,
   findUserAccess,
+  lockAccess,
   type SessionAccess,
   type Subject,
   touchSession,
   type UserAccess,
 } from "../../repositories/access/access.ts";
-import type { Database } from "../../repositories/database/database.ts";
+import { type Database, type Transaction, transaction } from "../../repositories/database/database.ts";
 import { uncoveredBy } from "../../schema/rules/access-cover.ts";
-import type { ActionFlags, PathRow } from "../../schema/rules/access-rules.ts";
+import type { ActionFlags, PathRow, Permission } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Caller } from "./audit.ts";
 
@@ -55,6 +56,31 @@ export interface Actor {
   caller: Caller;
   /** Absent: an operator, who may grant everything. */
   user?: CallingUser;
+}
+
+/**
+ * Runs a change of users or roles while no other one runs, with the actor's rights as they are then: of two administrators who
+ * take each other's rights at the same moment one succeeds. Throws `FlowError` FORBIDDEN if the actor has lost the permission
+ * that the change takes.
+ */
+export async function administer<T>(
+  database: Database,
+  { caller, user }: Actor,
+  permission: Permission,
+  work: (tx: Transaction, actor: Actor) => Promise<T>,
+): Promise<T> {
+  return await transaction(database, async (tx) => {
+    await lockAccess(tx);
+    if (user === undefined) return await work(tx, { caller });
+    const now = await findUserAccess(tx, user);
+    if (now?.permissions.includes(permission) !== true) {
+      throw new FlowError(
+        "FORBIDDEN",
+        `${user.email} no longer has the permission ${permission}. Ask an administrator`,
+      );
+    }
+    return await work(tx, { caller, user: { ...user, ...now } });
+  });
 }
 
 /**

@@ -13,12 +13,12 @@ import {
   type RoleRow,
   updateRole,
 } from "../../repositories/access/roles.ts";
-import { type Database, type Transaction, transaction } from "../../repositories/database/database.ts";
+import type { Database, Transaction } from "../../repositories/database/database.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, textCursor } from "../pagination-cursor.ts";
-import { type Actor, checkReach, checkRows } from "./access.ts";
+import { type Actor, administer, checkReach, checkRows } from "./access.ts";
 import { audited } from "./audit.ts";
 
 /**
@@ -55,21 +55,21 @@ export function createRoles({ database }: { database: Database }): Roles {
   /** One change of a role that the actor may reach, and its row in the audit log, or neither. `given`: rows that it gives. */
   const changing = async <T>(
     name: string,
-    { caller, ...actor }: Actor,
+    asking: Actor,
     [action, detail]: readonly [action: string, detail: JsonObject],
-    work: (tx: Transaction) => Promise<T>,
+    work: (tx: Transaction, actor: Actor) => Promise<T>,
     given: (role: RoleRow) => Parameters<typeof checkRows>[1] = () => [],
-  ): Promise<T> => {
-    const role = await find(name);
-    if (name === KEPT_ROLE) throw new FlowError("CONFLICT", `The role '${name}' stays as it is. Add another role`);
-    checkReach({ caller, ...actor }, role.permissions, `To change the role '${name}'`);
-    checkRows({ caller, ...actor }, given(role), `To change the role '${name}'`);
-    return await transaction(database, async (tx) => {
-      const done = await work(tx);
-      await insertAudit(tx, [audited(caller, action, `role/${name}`, { detail })]);
+  ): Promise<T> =>
+    await administer(database, asking, "manage_roles", async (tx, actor) => {
+      const role = await findRole(tx, name);
+      if (role === undefined) throw unknownRole(name);
+      if (name === KEPT_ROLE) throw new FlowError("CONFLICT", `The role '${name}' stays as it is. Add another role`);
+      checkReach(actor, role.permissions, `To change the role '${name}'`);
+      checkRows(actor, given(role), `To change the role '${name}'`);
+      const done = await work(tx, actor);
+      await insertAudit(tx, [audited(actor.caller, action, `role/${name}`, { detail })]);
       return done;
     });
-  };
 
   return {
     async list({ limit, cursor }) {
@@ -83,10 +83,10 @@ export function createRoles({ database }: { database: Database }): Roles {
       const { items, next } = await listPermissions(database, { limit, ...key });
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
-    async add({ name, playbooks, ...change }, actor) {
-      await checkPermissions(database, change.permissions ?? [], actor);
-      checkRows(actor, playbooks, `To add the role '${name}'`);
-      await transaction(database, async (tx) => {
+    async add({ name, playbooks, ...change }, asking) {
+      await administer(database, asking, "manage_roles", async (tx, actor) => {
+        await checkPermissions(tx, change.permissions ?? [], actor);
+        checkRows(actor, playbooks, `To add the role '${name}'`);
         if (!(await insertRole(tx, name))) throw new FlowError("CONFLICT", `There is a role '${name}' already`);
         await updateRole(tx, name, change);
         for (const permission of playbooks) await insertPlaybookPermission(tx, name, permission);
@@ -95,11 +95,14 @@ export function createRoles({ database }: { database: Database }): Roles {
       });
       return await find(name);
     },
-    async change(name, change, actor) {
-      await checkPermissions(database, change.permissions ?? [], actor);
+    async change(name, change, asking) {
       // Switched on, it gives its rows to its users.
       const given = ({ isActive, playbooks }: RoleRow) => (change.isActive === true && !isActive ? playbooks : []);
-      await changing(name, actor, ["role.update", detailOf(change)], (tx) => updateRole(tx, name, change), given);
+      const update = async (tx: Transaction, actor: Actor) => {
+        await checkPermissions(tx, change.permissions ?? [], actor);
+        await updateRole(tx, name, change);
+      };
+      await changing(name, asking, ["role.update", detailOf(change)], update, given);
       return await find(name);
     },
     remove: async (name, actor) =>
@@ -122,8 +125,8 @@ export function createRoles({ database }: { database: Database }): Roles {
 /** More permissions than a program ever asks for. */
 const PERMISSIONS_MAX = 1_000;
 
-async function checkPermissions(database: Database, names: readonly string[], actor: Actor): Promise<void> {
-  const { items: known } = await listPermissions(database, { limit: PERMISSIONS_MAX });
+async function checkPermissions(tx: Transaction, names: readonly string[], actor: Actor): Promise<void> {
+  const { items: known } = await listPermissions(tx, { limit: PERMISSIONS_MAX });
   const unknown = names.find((name) => !known.some((one) => one.name === name));
   if (unknown !== undefined) {
     const those = known.map(({ name }) => name).join(", ");

@@ -15,13 +15,13 @@ import {
   type UserRow,
   updateUser,
 } from "../../repositories/access/users.ts";
-import { type Database, type Transaction, transaction } from "../../repositories/database/database.ts";
+import type { Database, Transaction } from "../../repositories/database/database.ts";
 import { violatedConstraint } from "../../repositories/database/error-codes.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
 import { encodeCursor, idCursor } from "../pagination-cursor.ts";
-import { type Actor, checkReach, checkRows } from "./access.ts";
+import { type Actor, administer, checkReach, checkRows } from "./access.ts";
 import { audited } from "./audit.ts";
 
 /**
@@ -56,31 +56,30 @@ export function createUsers({ database }: { database: Database }): Users {
    */
   const changing = async (
     key: UserKey,
-    { caller, ...actor }: Actor,
+    asking: Actor,
     [action, detail]: readonly [action: string, detail: JsonObject],
-    work: (tx: Transaction, user: UserRow) => Promise<unknown>,
+    work: (tx: Transaction, user: UserRow, actor: Actor) => Promise<unknown>,
     opens = false,
-  ) => {
-    const user = await find(key);
-    const roles = await findRoles(
-      database,
-      user.roles.map(({ role }) => role),
-    );
-    const active = new Set(user.roles.filter(({ isActive }) => isActive).map(({ role }) => role));
-    const held = roles.filter(({ name }) => active.has(name)).flatMap(({ permissions }) => permissions);
-    checkReach({ caller, ...actor }, held, `To change ${user.email}`);
-    // The owner of an address logs in as its user, and a reactivated user has their old rights; inactive roles may be switched on.
-    const rows = opens ? roles.flatMap(({ playbooks }) => playbooks) : [];
-    checkRows({ caller, ...actor }, rows, `To change ${user.email}`);
-    await transaction(database, async (tx) => {
-      await work(tx, user);
+  ) =>
+    await administer(database, asking, "manage_users", async (tx, actor) => {
+      const user = await findUser(tx, key);
+      if (user === undefined) throw unknownUser(key);
+      const roles = await findRoles(
+        tx,
+        user.roles.map(({ role }) => role),
+      );
+      const active = new Set(user.roles.filter(({ isActive }) => isActive).map(({ role }) => role));
+      const held = roles.filter(({ name }) => active.has(name)).flatMap(({ permissions }) => permissions);
+      checkReach(actor, held, `To change ${user.email}`);
+      // The owner of an address logs in as its user, and a reactivated user has their old rights; inactive roles may be switched on.
+      const rows = opens ? roles.flatMap(({ playbooks }) => playbooks) : [];
+      checkRows(actor, rows, `To change ${user.email}`);
+      await work(tx, user, actor);
       await checkAdministrated(tx, user, held);
-      await insertAudit(tx, [
-        audited(caller, action, `user/${user.email}`, { detail: { user_id: user.userId, ...detail } }),
-      ]);
+      const about = { detail: { user_id: user.userId, ...detail } };
+      await insertAudit(tx, [audited(actor.caller, action, `user/${user.email}`, about)]);
+      return user;
     });
-    return user;
-  };
   const again = async ({ userId }: UserRow) => await find({ userId });
 
   return {
@@ -90,9 +89,9 @@ export function createUsers({ database }: { database: Database }): Users {
       return { items, nextCursor: next === undefined ? null : encodeCursor(next) };
     },
     find,
-    async add({ email, displayName, roles }, actor) {
-      await checkRoles(database, roles, actor);
-      const userId = await transaction(database, async (tx) => {
+    async add({ email, displayName, roles }, asking) {
+      const userId = await administer(database, asking, "manage_users", async (tx, actor) => {
+        await checkRoles(tx, roles, actor);
         const id = await insertUser(tx, { email, displayName });
         if (id === undefined) throw taken(email);
         await grantRoles(tx, id, roles, actor.user?.userId ?? null);
@@ -118,12 +117,12 @@ export function createUsers({ database }: { database: Database }): Users {
     },
     remove: async (key, actor) =>
       await changing(key, actor, ["user.delete", {}], (tx, { userId }) => deleteUser(tx, userId)),
-    async grant(key, role, actor) {
-      await checkRoles(database, [role], actor);
-      const by = actor.user?.userId ?? null;
-      return await again(
-        await changing(key, actor, ["user.grant", { role }], (tx, { userId }) => grantRoles(tx, userId, [role], by)),
-      );
+    async grant(key, role, asking) {
+      const give = async (tx: Transaction, { userId }: UserRow, actor: Actor) => {
+        await checkRoles(tx, [role], actor);
+        await grantRoles(tx, userId, [role], actor.user?.userId ?? null);
+      };
+      return await again(await changing(key, asking, ["user.grant", { role }], give));
     },
     revoke: async (key, role, actor) =>
       await again(
@@ -132,8 +131,8 @@ export function createUsers({ database }: { database: Database }): Users {
   };
 }
 
-async function checkRoles(database: Database, names: readonly string[], actor: Actor): Promise<void> {
-  const roles = await findRoles(database, names);
+async function checkRoles(tx: Transaction, names: readonly string[], actor: Actor): Promise<void> {
+  const roles = await findRoles(tx, names);
   const unknown = names.find((name) => !roles.some((role) => role.name === name));
   if (unknown !== undefined) throw new FlowError("NOT_FOUND", `There is no role '${unknown}'`);
   for (const { name, permissions, playbooks } of roles) {

@@ -1,4 +1,4 @@
-import { decideAccess } from "../../schema/rules/access-rules.ts";
+import { decideUserAccess } from "../../schema/rules/access-rules.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../access/access.ts";
 import { type Audit, audited } from "../access/audit.ts";
@@ -21,9 +21,7 @@ export function checkStarter({
   return async (parentExecutionId, userId, path) => {
     const user = await access.user({ userId });
     const { allowed, rule } =
-      user === undefined
-        ? { allowed: false, rule: "the user is not active" }
-        : decideAccess(user.playbooks, "execute", path);
+      user === undefined ? { allowed: false, rule: "the user is not active" } : decideUserAccess(user, "execute", path);
     if (allowed) return;
     const who = user?.email ?? `user ${userId}`;
     const caller = { actorKind: "user", actor: who, userId: String(userId), rule } as const;

@@ -1,7 +1,7 @@
 import { findReading } from "../../repositories/access/access.ts";
 import type { Database } from "../../repositories/database/database.ts";
 import { executionOfRef } from "../../schema/api/results.ts";
-import { decideAccess } from "../../schema/rules/access-rules.ts";
+import { decideUserAccess } from "../../schema/rules/access-rules.ts";
 import type { Access } from "../access/access.ts";
 import { type Audit, audited } from "../access/audit.ts";
 import { notAvailable } from "../results/read-result.ts";
@@ -33,9 +33,7 @@ export function checkReading({
     if (isOneTree || userId === null) return;
     const user = await access.user({ userId });
     const { allowed, rule } =
-      user === undefined
-        ? { allowed: false, rule: "the user is not active" }
-        : decideAccess(user.playbooks, "view", path);
+      user === undefined ? { allowed: false, rule: "the user is not active" } : decideUserAccess(user, "view", path);
     if (allowed) return;
     const who = user?.email ?? `user ${userId}`;
     const caller = { actorKind: "user", actor: who, userId: String(userId), rule } as const;

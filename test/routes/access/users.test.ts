@@ -341,6 +341,19 @@ test("the audit log is read in pages, newest first, by who, what, result and tim
   assert.equal((await call(auditor, "GET", "/users")).status, 403);
 });
 
+test("of two administrators who take each other's rights at the same moment one succeeds", async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const [one, other] = [await manager("manage_users"), await manager("manage_users")];
+    const answers = await Promise.all([
+      call(one.user, "DELETE", `/users/${other.user.userId}/roles/${other.role}`),
+      call(other.user, "DELETE", `/users/${one.user.userId}/roles/${one.role}`),
+    ]);
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 403]);
+    const refused = answers.find(({ status }) => status === 403);
+    assert.match(JSON.stringify(refused?.body), /no longer has the permission manage_users|may not/);
+  }
+});
+
 test("the last user who may manage users cannot be removed", async () => {
   const { userId, email } = await addUser(api.database, { roles: ["admin"] });
   await api.database.sql`update auth.users set is_active = false where user_id <> ${userId}`;

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import {
   decideAccess,
+  decideUserAccess,
   matchesPattern,
   type PlaybookPermission,
   patternRegex,
@@ -89,3 +90,21 @@ test("nothing is allowed by default, and the reason is given", () => {
     "no role: what allows a does not allow to modify it",
   );
 });
+
+for (const [path, permissions, execute, view] of [
+  ["api_integration/idp/setup_admin_permissions", [], false, true],
+  ["api_integration/idp/setup_admin_permissions", ["view_audit", "view_operations"], false, true],
+  ["api_integration/idp/setup_admin_permissions", ["manage_users"], true, true],
+  ["system/purge", [], false, true],
+  ["system/purge", ["manage_credentials"], true, true],
+  ["systems/purge", [], true, true],
+  ["api_integrations/x", [], true, true],
+] as const) {
+  test(`'${path}' with ${permissions.join(", ") || "no permission"}, and rows on everything`, () => {
+    const user = { playbooks: [row({ allowPattern: "**", canModify: true })], permissions };
+    assert.equal(decideUserAccess(user, "execute", path).allowed, execute);
+    assert.equal(decideUserAccess(user, "modify", path).allowed, execute);
+    assert.equal(decideUserAccess(user, "view", path).allowed, view);
+    assert.equal(decideUserAccess({ ...user, playbooks: [] }, "execute", path).allowed, false);
+  });
+}
