@@ -19,10 +19,10 @@ COPY src ./src
 COPY gui ./gui
 RUN node bin/bundle.js && rm dist/flow/*.map && npx vite build gui --logLevel warn
 
-# Debian and no "distroless" base: tasks of kind shell need a shell, tasks of kind python a Python.
+# Debian and no "distroless" base: tasks of kind shell need a shell, tasks of kind python a Python, and both a sandbox.
 FROM node:${NODE}
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends python3 \
+    && apt-get install --yes --no-install-recommends bubblewrap python3 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/flow
 COPY package.json LICENSE ./

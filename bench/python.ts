@@ -55,6 +55,7 @@ async function run(tool: Tool, code: string, n: ToolCall["input"][string]): Prom
     input: { n },
     auth: {},
     executionId: "1",
+    trustDomain: "",
     step: "bench",
     task: "bench",
     attempt: 1,

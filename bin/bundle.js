@@ -12,8 +12,11 @@ import { build } from "esbuild";
 const KEEP_MS = 24 * 60 * 60_000;
 const folder = "dist/flow";
 
-const harness = "src/tools/python/harness";
-const harnessFiles = readdirSync(harness).filter((name) => name.endsWith(".py"));
+const pythonFiles = ["src/tools/python/harness", "src/tools/sandbox"].flatMap((place) =>
+  readdirSync(place)
+    .filter((name) => name.endsWith(".py"))
+    .map((name) => [name, readFileSync(join(place, name), "utf8")]),
+);
 
 const { outputFiles } = await build({
   // A thread begins with a file of its own, found beside the code that starts it.
@@ -33,11 +36,9 @@ const { outputFiles } = await build({
   mainFields: ["module", "main"],
   // Native code, and optional: looked for where the program is installed when a task first needs it.
   external: ["@duckdb/node-api"],
-  // Python for `tools/python/harness.ts`: part of a bundled file, so that it fits the program that runs whatever is installed later.
+  // Python for `tools/python` and `tools/sandbox`: part of a bundled file, so that it fits the program that runs whatever is installed later.
   define: {
-    BUNDLED_HARNESS: JSON.stringify(
-      Object.fromEntries(harnessFiles.map((name) => [name, readFileSync(join(harness, name), "utf8")])),
-    ),
+    BUNDLED_PYTHON: JSON.stringify(Object.fromEntries(pythonFiles)),
   },
   sourcemap: true,
   sourcesContent: false,

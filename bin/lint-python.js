@@ -1,10 +1,10 @@
-// `node bin/lint-python.js`: part of `npm run check`. Lints the Python harness with ruff and compares its format; `--write` formats
+// `node bin/lint-python.js`: part of `npm run check`. Lints the Python files with ruff and compares its format; `--write` formats
 // it. Ruff is here as WebAssembly, so that a machine without Python checks the same.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 
-const FOLDER = "src/tools/python/harness";
+const FOLDERS = ["src/tools/python/harness", "src/tools/sandbox"];
 
 const ruff = new Workspace(
   {
@@ -22,8 +22,8 @@ const ruff = new Workspace(
 );
 
 const problems = [];
-for (const name of readdirSync(FOLDER).filter((name) => name.endsWith(".py"))) {
-  const file = join(FOLDER, name);
+const files = FOLDERS.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
+for (const file of files.filter((name) => name.endsWith(".py"))) {
   const text = readFileSync(file, "utf8");
   for (const { code, message, start_location: start } of ruff.check(text)) {
     problems.push(`${file}:${start.row}:${start.column} ${code ?? "syntax"} ${message}`);

@@ -64,6 +64,8 @@ export interface StoredExecution {
   lastEventId: number;
   parentExecutionId: string | null;
   rootExecutionId: string;
+  /** Id of the user in whose name it runs; null: an operator's. */
+  startedBy: number | string | null;
   /** Where folding may begin; null: with the first event. */
   snapshot: Snapshot | null;
 }

@@ -10,6 +10,7 @@ import type { HttpOptions } from "./http/http.ts";
 import type { McpOptions } from "./mcp/mcp.ts";
 import type { NatsOptions } from "./nats/nats.ts";
 import type { PythonToolOptions } from "./python/python.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
 import { SCRIPT_BYTES_MAX } from "./scripts/auth.ts";
 import type { ScriptFetcher } from "./scripts/http.ts";
 import type { ShellOptions } from "./shell/shell.ts";
@@ -28,6 +29,8 @@ export interface ToolSettings {
   proxyOf?: ProxyOf | undefined;
   /** Where `artifact` reads stored results. */
   store: ResultStore;
+  /** Where the code of `python` and `shell` tasks runs. Default: as this process does. */
+  sandbox?: Promise<Sandbox>;
   /** Kinds that this worker runs (`FLOW_WORKER_TOOLS`). Default: all. */
   kinds?: readonly string[];
   http?: Omit<HttpOptions, "egress">;
@@ -109,15 +112,21 @@ const LOADERS: { readonly [K in DriverKind]: Loader } = {
   },
   transfer: async (settings, egress, get) =>
     (await import("./transfer/transfer.ts")).createTransferTool({ ...settings.transfer, egress, driver: get }),
-  shell: async (settings) => (await import("./shell/shell.ts")).createShellTool(settings.shell),
+  shell: async (settings) =>
+    (await import("./shell/shell.ts")).createShellTool({ ...(await sandboxOf(settings)), ...settings.shell }),
   python: async (settings, egress, get) => {
     const { createPythonTool } = await import("./python/python.ts");
-    return createPythonTool({ scriptFetcher: await scriptFetcher(settings, egress, get), ...settings.python });
+    const fetcher = { scriptFetcher: await scriptFetcher(settings, egress, get) };
+    return createPythonTool({ ...fetcher, ...(await sandboxOf(settings)), ...settings.python });
   },
   nats: async (settings, egress) => (await import("./nats/nats.ts")).createNatsTool({ ...settings.nats, egress }),
   artifact: async (settings) => (await import("./artifact.ts")).createArtifactTool({ store: settings.store }),
   noop: async () => (await import("./noop.ts")).createNoopTool(),
 };
+
+async function sandboxOf({ sandbox }: ToolSettings): Promise<{ sandbox?: Sandbox }> {
+  return sandbox === undefined ? {} : { sandbox: await sandbox };
+}
 
 async function scriptFetcher(
   settings: ToolSettings,

@@ -36,7 +36,7 @@ test("heartbeats go on while the main thread is blocked, and list what was start
     await heartbeat.leave();
     await server.terminate();
   });
-  heartbeat.start();
+  heartbeat.start("none");
   await registered;
   table.add({ command: { command_id: "9007199254740991" }, attempt: 1 });
   // From here on no callback of this thread runs until five heartbeats have told of the command.

@@ -3492,6 +3492,8 @@ export interface operations {
                         pid?: number;
                         hostname?: string;
                         version?: string;
+                        /** @description What keeps the code of tasks apart from it. */
+                        isolation?: string;
                         /** @description Of this process alone. Another one under the name gives back what the process before it held. */
                         instance?: string;
                     };
@@ -3930,6 +3932,8 @@ export interface operations {
                             step_started_at: number;
                             /** @description Fencing token: reports carry it. */
                             attempt: number;
+                            /** @description Whose code it runs, and in whose name: code of two domains must run in separate processes. */
+                            trust_domain: string;
                             lease_expires_at: string;
                             /** @description The step's tasks. */
                             tool: unknown;
@@ -4043,6 +4047,8 @@ export interface operations {
                         step_started_at: number;
                         /** @description Fencing token: reports carry it. */
                         attempt: number;
+                        /** @description Whose code it runs, and in whose name: code of two domains must run in separate processes. */
+                        trust_domain: string;
                         lease_expires_at: string;
                         /** @description The step's tasks. */
                         tool: unknown;
@@ -4232,6 +4238,8 @@ export interface operations {
                             step_started_at: number;
                             /** @description Fencing token: reports carry it. */
                             attempt: number;
+                            /** @description Whose code it runs, and in whose name: code of two domains must run in separate processes. */
+                            trust_domain: string;
                             lease_expires_at: string;
                             /** @description The step's tasks. */
                             tool: unknown;

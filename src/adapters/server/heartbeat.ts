@@ -11,7 +11,7 @@ export interface Registration {
   labels: Readonly<Record<string, string>>;
   /** Kinds of task that it runs. */
   capabilities: readonly string[];
-  runtime: { pid: number; hostname: string; version: string; instance: string };
+  runtime: { pid: number; hostname: string; version: string; instance: string; isolation?: string };
 }
 
 /** What the thread of the heartbeat begins with. */
@@ -54,8 +54,8 @@ export interface HeartbeatParts extends Omit<HeartbeatStart, "token"> {
 
 /** A worker's place in the server's pool, kept by a separate thread that no busy tool can starve. */
 export interface Heartbeat {
-  /** Registers, until the server answers. */
-  start(): void;
+  /** Registers, until the server answers. `isolation` says what runs the code of tasks, for people. */
+  start(isolation: string): void;
   /** Sends one now. */
   beat(): void;
   /** Registers anew. */
@@ -90,8 +90,9 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
     else if (message.type === "failed") parts.onFailed(message);
     else left();
   };
+  let registration = parts.registration;
   const start = () => {
-    thread = openThread(parts);
+    thread = openThread({ ...parts, registration });
     thread.on("message", hear);
     thread.on("error", (error) => {
       thread = undefined;
@@ -102,7 +103,10 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
     if (isDraining) tell("drain");
   };
   return {
-    start,
+    start(isolation) {
+      registration = { ...registration, runtime: { ...registration.runtime, isolation } };
+      start();
+    },
     beat: () => tell("beat"),
     register: () => tell("register"),
     drain() {

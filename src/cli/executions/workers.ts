@@ -50,13 +50,15 @@ const NARROW: TableLayout = {
 };
 
 const WIDE: TableLayout = {
-  headings: ["NAME", "STATUS", "CAPACITY", "RUNNING", "HEARTBEAT", "KINDS", "LABELS"],
+  headings: ["NAME", "STATUS", "CAPACITY", "RUNNING", "HEARTBEAT", "KINDS", "LABELS", "ISOLATION"],
   shrink: [],
   rowOf(item) {
     const { name, status, capacity, running, heartbeat_age_ms, capabilities } = item;
     const heartbeat = `${formatDuration(heartbeat_age_ms)} ago`;
     const counts = [formatCount(capacity), formatCount(running)];
-    return [name, status, ...counts, heartbeat, capabilities.join(","), labelsOf(item)];
+    const isolation = item.runtime["isolation"];
+    const isolated = typeof isolation === "string" ? isolation : "unknown";
+    return [name, status, ...counts, heartbeat, capabilities.join(","), labelsOf(item), isolated];
   },
 };
 

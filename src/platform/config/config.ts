@@ -15,7 +15,7 @@ import { RESULT_SETTINGS } from "./results.ts";
 import { SECRET_SETTINGS } from "./secrets.ts";
 import { ADMIN_SETTINGS, DOCTOR_SETTINGS, SERVICE_SETTINGS } from "./service.ts";
 import { TRACING_SETTINGS } from "./tracing.ts";
-import { DUCKDB_SETTINGS, WORKER_SETTINGS } from "./worker.ts";
+import { DUCKDB_SETTINGS, ISOLATION_SETTINGS, WORKER_SETTINGS } from "./worker.ts";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const LOG_FORMATS = ["pretty", "json"] as const;
@@ -115,6 +115,7 @@ const SETTINGS = {
   ...SECRET_SETTINGS,
   ...KEYCHAIN_SETTINGS,
   ...WORKER_SETTINGS,
+  ...ISOLATION_SETTINGS,
   ...DUCKDB_SETTINGS,
   ...PROXY_SETTINGS,
   ...PUBLIC_SETTINGS,

@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import { FlowError } from "../../schema/words/errors.ts";
 import { countSetting, secondsSetting, setting } from "../setting.ts";
 
@@ -73,4 +74,43 @@ function folders(text: string): readonly string[] {
 function memory(name: string, text: string): string {
   if (/^[1-9]\d*(\.\d+)?\s*[KMGT](i?B)$/i.test(text)) return text;
   throw new FlowError("INVALID_SETTING", `${name} must be a size such as 512MB or 4GB, got '${text}'`);
+}
+
+/** Settings of the sandbox that the code of `python` and `shell` tasks runs in. A local run has none. */
+export const ISOLATION_SETTINGS = {
+  taskIsolation: setting({
+    name: "FLOW_TASK_ISOLATION",
+    meaning: "Sandbox of python and shell tasks: auto (the strongest that works), strict (no code without one) or none",
+    default: "auto; none in a local run",
+    parse: (text) => oneOf("FLOW_TASK_ISOLATION", text ?? "auto", ["auto", "strict", "none"]),
+  }),
+  taskNetwork: setting({
+    name: "FLOW_TASK_NETWORK",
+    meaning: "What code in a sandbox reaches: guarded (by an HTTP proxy with the rules of http tasks), open or none",
+    default: "guarded; open where FLOW_HTTP_ALLOW_PRIVATE is all",
+    parse: (text) => (text === undefined ? undefined : oneOf("FLOW_TASK_NETWORK", text, ["guarded", "open", "none"])),
+  }),
+  taskReadable: setting({
+    name: "FLOW_TASK_READABLE",
+    meaning: "Folders that code in a sandbox may read besides programs and libraries, comma-separated",
+    default: "none",
+    parse: (text) => readableFolders(text),
+  }),
+  taskMemoryMib: countSetting("FLOW_TASK_MEMORY_MIB", "Memory of one process in a sandbox, MiB", 4_096),
+  taskScratchMib: countSetting("FLOW_TASK_SCRATCH_MIB", "Files of the scratch folder of a sandbox, MiB", 512),
+  taskProcesses: countSetting("FLOW_TASK_PROCESSES", "Processes and threads in a sandbox", 512, 1_000_000),
+} as const;
+
+function oneOf<const T extends string>(name: string, text: string, known: readonly T[]): T {
+  const found = known.find((each) => each === text.toLowerCase());
+  if (found !== undefined) return found;
+  throw new FlowError("INVALID_SETTING", `${name} must be one of ${known.join(", ")}, got '${text}'`);
+}
+
+function readableFolders(text: string | undefined): readonly string[] {
+  const folders = (text ?? "").split(",").map((part) => part.trim());
+  const given = folders.filter((part) => part !== "");
+  const relative = given.find((part) => !isAbsolute(part));
+  if (relative === undefined) return Object.freeze(given);
+  throw new FlowError("INVALID_SETTING", `FLOW_TASK_READABLE must be whole paths, got '${relative}'`);
 }

@@ -14,6 +14,7 @@ const COLUMNS = columnsOf(execution, [
   "lastEventId",
   "parentExecutionId",
   "rootExecutionId",
+  "startedBy",
 ]);
 
 /** An execution's row, and its newest snapshot. */

@@ -1,17 +1,22 @@
 import { createServerResults } from "../../adapters/server/results.ts";
 import type { RetryParts } from "../../adapters/server/retry.ts";
 import { type Config, isGiven } from "../../platform/config/config.ts";
+import { createEgressGuard, type EgressGuard } from "../../platform/http/egress.ts";
 import { proxyRules } from "../../platform/http/proxy.ts";
 import type { ResultStore } from "../../ports/result-store.ts";
 import type { SecretSource } from "../../ports/secret-source.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../../schema/words/playbook.ts";
 import { createToolRegistry, type ToolRegistry } from "../../tools/registry.ts";
+import { openSandbox } from "../../tools/sandbox/open-sandbox.ts";
+import { DEFAULT_LIMITS, type Sandbox } from "../../tools/sandbox/sandbox.ts";
 import { openSecretSource } from "../server/secret-source.ts";
 
 /** What a worker can do. */
 export interface WorkerTools {
   tools: ToolRegistry;
+  /** Where the code of tasks runs. Rejects with `FlowError` INVALID_SETTING where settings ask for more than there is. */
+  sandbox: Promise<Sandbox>;
   /** Requests tokens and secrets, within the same bounds as the tools. */
   secretSource: SecretSource;
   /** Kinds of task that it runs. */
@@ -22,6 +27,7 @@ export interface WorkerTools {
 
 /** How long `artifact` tries to read a result. */
 const ARTIFACT_MS = 120_000;
+const MIB = 1024 ** 2;
 /** Kinds that the worker itself carries out. */
 const UNDRIVEN = ["playbook", "workbook"];
 
@@ -40,20 +46,48 @@ export function createWorkerTools(config: Config, server: RetryParts): WorkerToo
   };
   const allowPrivate = isGiven(config, "httpAllowPrivate") ? config.httpAllowPrivate : [];
   const secretSource = openSecretSource(config, allowPrivate);
+  const proxyOf = proxyRules(config);
+  const sandbox = openTaskSandbox(config, createEgressGuard({ allowPrivate, proxyOf }), allowPrivate);
+  // Who waits for it is told. The tools, which may be closed before they need it, are not.
+  sandbox.catch(() => undefined);
   const tools = createToolRegistry({
     allowPrivate,
-    proxyOf: proxyRules(config),
+    proxyOf,
     store,
+    sandbox,
     ...(kinds !== "all" && { kinds }),
     python: {
       ...defined({ pythonPath: config.python }),
+      keepsSpare: true,
+      memoryLimitBytes: config.taskMemoryMib * MIB,
       scriptFiles: config.scriptFolder === undefined ? "none" : { folder: config.scriptFolder },
     },
     duckdb: { files: isGiven(config, "duckdbFiles") ? config.duckdbFiles : [], memory: config.duckdbMemory },
   });
-  if (kinds === "all") return { tools, secretSource, capabilities: RUNNABLE_KINDS, claims: undefined };
+  if (kinds === "all") return { tools, sandbox, secretSource, capabilities: RUNNABLE_KINDS, claims: undefined };
   const capabilities = [...kinds, ...UNDRIVEN];
-  return { tools, secretSource, capabilities, claims: [...capabilities, ...PARSED_ONLY_KINDS] };
+  return { tools, sandbox, secretSource, capabilities, claims: [...capabilities, ...PARSED_ONLY_KINDS] };
+}
+
+async function openTaskSandbox(
+  config: Config,
+  guard: EgressGuard,
+  allowPrivate: "all" | readonly string[],
+): Promise<Sandbox> {
+  return await openSandbox({
+    isolation: config.taskIsolation,
+    // Where every address may be reached, a guard on the way would only be in it.
+    network: config.taskNetwork ?? (allowPrivate === "all" ? "open" : "guarded"),
+    readable: config.taskReadable,
+    limits: {
+      ...DEFAULT_LIMITS,
+      memoryBytes: config.taskMemoryMib * MIB,
+      scratchBytes: config.taskScratchMib * MIB,
+      processes: config.taskProcesses,
+    },
+    guard,
+    python: config.python ?? "python3",
+  });
 }
 
 function toolKinds(config: Config): "all" | readonly string[] {

@@ -45,7 +45,7 @@ export interface RunningWorker {
   name: string;
   /** Where its server is. */
   serverUrl: string;
-  /** Resolves when the server knows it for the first time. */
+  /** Resolves when the server knows it for the first time. Rejects with `FlowError` INVALID_SETTING if it cannot work as set. */
   registered: Promise<void>;
 }
 
@@ -55,6 +55,9 @@ const CALL_CONNECTIONS = 16;
 const WAIT_CONNECTIONS = 256;
 /** How much longer than draining the stopping may take: leaving the pool, and stopping the tools. */
 const STOP_EXTRA_MS = 10_000;
+/** Said at the start of a worker that has no sandbox for the code of its tasks. */
+const UNISOLATED =
+  "python and shell tasks run without a sandbox: their code can read what this worker can. Install bubblewrap, or let its user make user namespaces";
 /** Time between two lines of counters, at level debug. */
 const SUMMARY_MS = 60_000;
 
@@ -82,8 +85,10 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
   const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, runningTable: createRunningTable(), lease };
   const build = buildWork(basis, { beat: () => heartbeat.beat(), register: () => heartbeat.register() });
   const { work } = build;
+  const { sandbox } = build.tools;
   let begin = () => {};
-  const registered = new Promise<void>((resolve) => {
+  const registered = new Promise<void>((resolve, reject) => {
+    sandbox.catch(reject);
     begin = () => {
       begin = () => {};
       work.start();
@@ -92,6 +97,7 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
   });
   const heartbeat = buildHeartbeat(basis, build, () => begin());
   const summary = setInterval(() => logger.debug({ ...log.totals(), slots: work.taken() }, "so far"), SUMMARY_MS);
+  lifecycle.add("the sandbox", async () => (await sandbox.catch(() => undefined))?.close());
   lifecycle.add("the tools", () => build.tools.tools.close());
   lifecycle.add("the requests for secrets", () => build.tools.secretSource.close());
   lifecycle.add("the connections to the server", () => build.close());
@@ -106,7 +112,14 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
     );
   };
   lifecycle.add("the worker", stop, config.workerDrainMs + STOP_EXTRA_MS);
-  heartbeat.start();
+  void sandbox.then(
+    ({ kind, summary: isolation }) => {
+      if (kind === "none" && config.taskIsolation !== "none") logger.warn({ isolation }, UNISOLATED);
+      else logger.info({ isolation }, "task code is isolated");
+      heartbeat.start(isolation);
+    },
+    () => undefined,
+  );
   return { name, serverUrl: url, registered };
 }
 

@@ -3,7 +3,14 @@ import type { JsonObject } from "../../schema/words/json.ts";
 import type { ClaimedCommand } from "../../services/orchestration/rounds/types.ts";
 
 /** A claimed command as workers get it (Worker protocol). */
-export function commandAnswer({ command, attempt, leaseExpiresAt, tool, spec }: ClaimedCommand): ClaimedCommandAnswer {
+export function commandAnswer({
+  command,
+  attempt,
+  trustDomain,
+  leaseExpiresAt,
+  tool,
+  spec,
+}: ClaimedCommand): ClaimedCommandAnswer {
   const { context, loop, claim, trace } = command;
   const { parent_execution_id } = context;
   return {
@@ -14,6 +21,7 @@ export function commandAnswer({ command, attempt, leaseExpiresAt, tool, spec }: 
     step_run_id: command.step_run_id,
     step_started_at: command.step_started_at,
     attempt,
+    trust_domain: trustDomain,
     lease_expires_at: new Date(leaseExpiresAt).toISOString(),
     tool,
     spec,

@@ -21,6 +21,7 @@ export const RegisterWorkerBody = v.object({
       pid: v.exactOptional(count),
       hostname: v.exactOptional(shortText),
       version: v.exactOptional(shortText),
+      isolation: v.exactOptional(v.pipe(shortText, v.description("What keeps the code of tasks apart from it."))),
       instance: v.exactOptional(
         v.pipe(
           shortText,

@@ -14,6 +14,8 @@ export interface Command {
   loop?: CommandLoop;
   /** Present on a cursor's claim: the most rows to take. */
   claim?: { max_rows: number };
+  /** Whose code it runs and in whose name, as its claim says; absent where one person runs everything. */
+  trust_domain?: string;
   /** `traceparent` of the trace that it belongs to. */
   trace?: string;
   context: CommandContext;

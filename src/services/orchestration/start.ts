@@ -7,7 +7,7 @@ import type { ExecutionStart } from "../../ports/execution-store.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { TraceRef } from "../../schema/words/trace.ts";
 import { runJob, startJob } from "./jobs.ts";
-import { decisionsOf, type LiveExecution } from "./memory/load-execution.ts";
+import { decisionsOf, type LiveExecution, trustDomain } from "./memory/load-execution.ts";
 import type { CommandProgram } from "./memory/program-cache.ts";
 import type { Orchestrator, StartInput } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
@@ -70,6 +70,7 @@ async function begin(
     state: { ...emptyState(), executionId, path: source.path },
     source,
     catalogId: input.entry.catalogId,
+    trustDomain: trustDomain(input.entry.path, start.startedBy ?? null),
     lastEventId: Number(executionId),
     undecided: [],
     issued: new Map(),

@@ -30,6 +30,11 @@ export interface ToolCall {
   /** Absent: nothing here requests tokens. */
   tokens?: CredentialTokens;
   executionId: string;
+  /**
+   * Whose code this is, and in whose name it runs: the code of two domains never shares a process. Any text; equal for all that
+   * one person runs on a machine of their own.
+   */
+  trustDomain: string;
   step: string;
   task: string;
   /** 1-based run of this task by its retry policy. */

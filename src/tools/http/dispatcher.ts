@@ -112,7 +112,8 @@ function tunnel(
   };
 }
 
-async function openTunnel(proxy: OutgoingProxy, target: string, timeoutMs: number): Promise<Socket> {
+/** A socket through the proxy's CONNECT to `host:port`. Rejects with an error of code PROXY_REFUSED or PROXY_UNREACHABLE. */
+export async function openTunnel(proxy: OutgoingProxy, target: string, timeoutMs: number): Promise<Socket> {
   const client = new Client(proxy.origin, { connect: { timeout: timeoutMs }, headersTimeout: timeoutMs });
   try {
     const headers = { host: target, ...authorizationOf(proxy) };

@@ -11,7 +11,7 @@ import { FlowError } from "../../schema/words/errors.ts";
  */
 
 /** The files' texts by their names, where `bin/bundle.js` has put them in. */
-declare const BUNDLED_HARNESS: Readonly<Record<string, string>> | undefined;
+declare const BUNDLED_PYTHON: Readonly<Record<string, string>> | undefined;
 
 /** Exit status of an interpreter that is older than {@link PYTHON_MINIMUM}; the same number is in `harness/bootstrap.py`. */
 export const EXIT_TOO_OLD = 86;
@@ -28,7 +28,7 @@ export const BOOTSTRAP = textOf("bootstrap");
 export const HARNESS = JSON.stringify(FILES.map((name) => [name, textOf(name)]));
 
 function textOf(name: string): string {
-  if (typeof BUNDLED_HARNESS !== "undefined") return BUNDLED_HARNESS[`${name}.py`] ?? "";
+  if (typeof BUNDLED_PYTHON !== "undefined") return BUNDLED_PYTHON[`${name}.py`] ?? "";
   return readFileSync(packagePath(`src/tools/python/harness/${name}.py`), "utf8");
 }
 

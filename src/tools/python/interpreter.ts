@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { constants } from "node:os";
 import type { Duplex, Readable } from "node:stream";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import { BOOTSTRAP, createFrameReader, EXIT_TOO_OLD, frame, HARNESS, PYTHON_MINIMUM } from "./harness.ts";
 import { createOutputReader } from "./output.ts";
 
@@ -25,7 +27,9 @@ export interface InterpreterOptions {
   pythonPath: string;
   /** The whole environment of the interpreter. */
   env: Readonly<Record<string, string>>;
+  /** Where code runs: a folder of this machine, or of the sandbox. */
   workingDirectory: string;
+  sandbox: Sandbox;
   memoryLimitBytes: number;
   /** Most bytes of output per task that are given out as lines. */
   maxOutputBytes: number;
@@ -92,6 +96,7 @@ export class Interpreter {
   spent = false;
 
   private readonly child: ChildProcess;
+  private readonly isSandboxed: boolean;
   private readonly protocol: Duplex;
   private readonly output: Readable;
   private readonly ended: Promise<void>;
@@ -104,10 +109,13 @@ export class Interpreter {
   private onReady: (() => void) | undefined;
 
   private constructor(options: InterpreterOptions) {
-    this.child = spawn(options.pythonPath, ["-c", BOOTSTRAP], {
+    const { pythonPath, env, workingDirectory, sandbox } = options;
+    this.isSandboxed = sandbox.kind !== "none";
+    const program = sandbox.wrap({ file: pythonPath, args: ["-c", BOOTSTRAP], env, cwd: workingDirectory });
+    this.child = spawn(program.file, program.args, {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
-      env: options.env,
-      cwd: options.workingDirectory,
+      env: program.env,
+      cwd: program.cwd,
       // A process group of its own: one kill also reaches child processes of the code, and Ctrl-C reaches only this program.
       detached: true,
     });
@@ -123,6 +131,8 @@ export class Interpreter {
       outputBytesMax: options.maxOutputBytes + OUTPUT_SLACK_BYTES,
       resultBytesMax: RESULT_BYTES_MAX,
       mark: mark.toString("latin1"),
+      // Empty at the start of every task. Elsewhere it is a folder of people, which is not for us to empty.
+      scratch: sandbox.scratch ?? null,
     };
     this.protocol.write(frame(JSON.stringify(settings)));
   }
@@ -265,7 +275,10 @@ export class Interpreter {
   private watchEnd(): Promise<void> {
     return new Promise((resolve) => {
       this.child.once("error", () => resolve());
-      this.child.once("exit", (exitCode, exitSignal) => {
+      this.child.once("exit", (status, signal) => {
+        const { exitCode, exitSignal } = this.isSandboxed
+          ? innerEnd(status, signal)
+          : { exitCode: status, exitSignal: signal };
         this.spent = true;
         killGroup(this.child.pid);
         const finish = () => {
@@ -302,6 +315,20 @@ export class Interpreter {
       return unusable(options.pythonPath, `it is ${output}, and ${PYTHON_MINIMUM} is needed`);
     return unusable(options.pythonPath, `it ended at once${output === "" ? "" : `, saying: ${output}`}`);
   }
+}
+
+/** What starts a program in a sandbox ends with 128 + n for a signal n that ended the program. */
+function innerEnd(
+  status: number | null,
+  signal: NodeJS.Signals | null,
+): {
+  exitCode: number | null;
+  exitSignal: NodeJS.Signals | null;
+} {
+  const inner = Object.entries(constants.signals).find(([, number]) => status === 128 + number)?.[0];
+  return inner === undefined
+    ? { exitCode: status, exitSignal: signal }
+    : { exitCode: null, exitSignal: inner as NodeJS.Signals };
 }
 
 function killGroup(pid: number | undefined): void {

@@ -7,33 +7,50 @@ const TASKS_PER_INTERPRETER = 1_000;
 const SURPLUS_IDLE_MS = 10_000;
 /** Warm ones stay this long; the next task after that pays one start. */
 const WARM_IDLE_MS = 300_000;
+/**
+ * A task that waited longer than this is not overtaken by later tasks of a domain that has an interpreter. It spans two starts:
+ * changing over more often would spend more time on starts than on tasks.
+ */
+const OVERTAKEN_MS = 200;
 
 /** What {@link PythonPool} takes. */
 export interface PythonPoolOptions extends InterpreterOptions {
-  /** Idle interpreters that are kept for long. */
+  /** Idle interpreters that are kept for long, the fresh one included. */
   warmCount: number;
   /** Interpreters at most, busy ones included. More tasks than that wait, first come first served. */
   maxCount: number;
+  /** Whether a fresh one stands ready for the next trust domain; worth its memory where there are many. */
+  keepsSpare: boolean;
+}
+
+interface Idle {
+  interpreter: Interpreter;
+  /** Whose code it has run; undefined: it is fresh. */
+  domain: string | undefined;
+  timer: NodeJS.Timeout;
 }
 
 interface Waiter {
+  domain: string;
+  since: number;
   resolve(interpreter: Interpreter): void;
   reject(reason: unknown): void;
 }
 
 /**
- * Interpreters that are started when needed and used again. Nothing is started before the first use. It holds their processes:
- * {@link PythonPool.close} ends them.
+ * Interpreters that are started when needed and used again, each by one trust domain only: code can leave hooks behind that
+ * read what later code is given. As long as there is room, a fresh one stands ready for the next domain. Nothing is started
+ * before the first use. It holds processes: {@link close} ends them.
  */
 export class PythonPool {
-  private readonly options: PythonPoolOptions;
   /** The longest idle first; the one used last is used again, so that the others can be ended. */
-  private readonly idle: { interpreter: Interpreter; timer: NodeJS.Timeout }[] = [];
+  private readonly idle: Idle[] = [];
   private readonly all = new Set<Interpreter>();
   private readonly waiters: Waiter[] = [];
   private starting = 0;
-  private pythonPath: string;
   private closed = false;
+  private pythonPath: string;
+  private readonly options: PythonPoolOptions;
 
   constructor(options: PythonPoolOptions) {
     this.options = options;
@@ -41,19 +58,20 @@ export class PythonPool {
   }
 
   /**
-   * Calls `work` with an interpreter, waiting for one when all are busy. Rejects with the reason of `signal` if that aborts
-   * first; then `work` is never called. Throws FlowError `INVALID_SETTING` if no interpreter can be started.
+   * Gives `work` an interpreter of its own that has run code of `domain` only, waiting for one when all are busy. Rejects with
+   * the reason of `signal` when that is aborted before; then `work` is never called. Throws FlowError `INVALID_SETTING` when
+   * none can be started.
    */
-  async use<T>(signal: AbortSignal, work: (interpreter: Interpreter) => Promise<T>): Promise<T> {
+  async use<T>(domain: string, signal: AbortSignal, work: (interpreter: Interpreter) => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.closed) throw new FlowError("CANCELLED", "The python tool is closed: the program is ending.");
-    const interpreter = await this.acquire(signal);
+    const interpreter = this.takeIdle(domain) ?? (await this.wait(domain, signal));
     interpreter.ref();
     try {
       signal.throwIfAborted();
       return await work(interpreter);
     } finally {
-      this.release(interpreter);
+      this.release(interpreter, domain);
     }
   }
 
@@ -65,6 +83,71 @@ export class PythonPool {
     for (const waiter of this.waiters.splice(0)) waiter.reject(reason);
     await Promise.all(Array.from(this.all, (interpreter) => interpreter.kill()));
     this.all.clear();
+  }
+
+  /** One that the domain has used, the last one first; else a fresh one. */
+  private takeIdle(domain: string): Interpreter | undefined {
+    for (const wanted of [domain, undefined]) {
+      for (;;) {
+        const at = this.idle.findLastIndex((entry) => entry.domain === wanted);
+        if (at < 0) break;
+        const [{ interpreter, timer }] = this.idle.splice(at, 1) as [Idle];
+        clearTimeout(timer);
+        if (!interpreter.spent) {
+          if (wanted === undefined) this.startSpare();
+          return interpreter;
+        }
+        this.discard(interpreter);
+      }
+    }
+    return undefined;
+  }
+
+  private wait(domain: string, signal: AbortSignal): Promise<Interpreter> {
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.waiters.splice(this.waiters.indexOf(waiter), 1);
+        reject(signal.reason);
+      };
+      const waiter: Waiter = {
+        domain,
+        since: performance.now(),
+        resolve(interpreter) {
+          signal.removeEventListener("abort", abort);
+          resolve(interpreter);
+        },
+        reject(reason) {
+          signal.removeEventListener("abort", abort);
+          reject(reason);
+        },
+      };
+      signal.addEventListener("abort", abort, { once: true });
+      this.waiters.push(waiter);
+      this.startIfNeeded();
+    });
+  }
+
+  /** Every waiter is served by an interpreter that becomes free or by one that is started, whichever is first. */
+  private startIfNeeded(): void {
+    while (!this.closed && this.starting < this.waiters.length && this.hasRoom()) void this.start();
+  }
+
+  /** Whether one more may be started. One that is idle, and of no use to those who wait, makes room. */
+  private hasRoom(): boolean {
+    if (this.all.size + this.starting < this.options.maxCount) return true;
+    const [oldest] = this.idle;
+    if (oldest === undefined) return false;
+    this.idle.shift();
+    clearTimeout(oldest.timer);
+    this.discard(oldest.interpreter);
+    return true;
+  }
+
+  /** Starts a fresh one for the next domain, where that pushes nothing out. */
+  private startSpare(): void {
+    const isFull = this.all.size + this.starting >= this.options.maxCount;
+    if (this.closed || isFull || this.starting > this.waiters.length || !this.options.keepsSpare) return;
+    if (!this.idle.some((entry) => entry.domain === undefined)) void this.start();
   }
 
   private async start(): Promise<void> {
@@ -84,61 +167,49 @@ export class PythonPool {
     this.all.add(interpreter);
     // A wrapper (pyenv) finds the real interpreter anew each time: skip it from now on.
     if (interpreter.executable !== "") this.pythonPath = interpreter.executable;
-    this.release(interpreter);
+    this.release(interpreter, undefined);
   }
 
-  /** Every waiter gets an interpreter that becomes free or one that is started, whichever comes first. */
-  private startIfNeeded(): void {
-    while (!this.closed && this.starting < this.waiters.length && this.all.size + this.starting < this.options.maxCount)
-      void this.start();
-  }
-
-  private acquire(signal: AbortSignal): Promise<Interpreter> {
-    for (let entry = this.idle.pop(); entry !== undefined; entry = this.idle.pop()) {
-      clearTimeout(entry.timer);
-      if (!entry.interpreter.spent) return Promise.resolve(entry.interpreter);
-      this.discard(entry.interpreter);
-    }
-    return new Promise((resolve, reject) => {
-      const abort = () => {
-        this.waiters.splice(this.waiters.indexOf(waiter), 1);
-        reject(signal.reason);
-      };
-      const waiter: Waiter = {
-        resolve(interpreter) {
-          signal.removeEventListener("abort", abort);
-          resolve(interpreter);
-        },
-        reject(reason) {
-          signal.removeEventListener("abort", abort);
-          reject(reason);
-        },
-      };
-      signal.addEventListener("abort", abort, { once: true });
-      this.waiters.push(waiter);
-      this.startIfNeeded();
-    });
-  }
-
-  private release(interpreter: Interpreter): void {
+  private release(interpreter: Interpreter, domain: string | undefined): void {
     if (this.closed || interpreter.spent || interpreter.tasksRun >= TASKS_PER_INTERPRETER) {
       this.discard(interpreter);
       this.startIfNeeded();
       return;
     }
-    const waiter = this.waiters.shift();
-    if (waiter === undefined) this.rest(interpreter);
-    else waiter.resolve(interpreter);
+    const [first] = this.waiters;
+    if (first === undefined) {
+      this.rest(interpreter, domain);
+      return;
+    }
+    const mayOvertake = performance.now() - first.since < OVERTAKEN_MS;
+    const next = domain === undefined || first.domain === domain || !mayOvertake ? 0 : this.sameDomain(domain);
+    const [waiter] = this.waiters.splice(next, 1) as [Waiter];
+    if (domain === undefined || waiter.domain === domain) {
+      waiter.resolve(interpreter);
+      if (domain === undefined) this.startSpare();
+      return;
+    }
+    this.waiters.unshift(waiter);
+    this.discard(interpreter);
+    this.startIfNeeded();
   }
 
-  private rest(interpreter: Interpreter): void {
+  /** Place of the first waiter of the domain, or of the first of all waiters. */
+  private sameDomain(domain: string): number {
+    return Math.max(
+      0,
+      this.waiters.findIndex((waiter) => waiter.domain === domain),
+    );
+  }
+
+  private rest(interpreter: Interpreter, domain: string | undefined): void {
     interpreter.unref();
     const idleMs = this.idle.length < this.options.warmCount ? WARM_IDLE_MS : SURPLUS_IDLE_MS;
     const end = () => {
       this.idle.splice(this.idle.indexOf(entry), 1);
       this.discard(interpreter);
     };
-    const entry = { interpreter, timer: setTimeout(end, idleMs).unref() };
+    const entry: Idle = { interpreter, domain, timer: setTimeout(end, idleMs).unref() };
     this.idle.push(entry);
   }
 

@@ -4,6 +4,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
 import { abortedResult, answering } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
+import { inScratch, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 import type { ScriptFiles } from "../scripts/file.ts";
 import type { ScriptFetcher } from "../scripts/http.ts";
 import type { ScriptPlaces } from "../scripts/script-source.ts";
@@ -17,6 +18,8 @@ export interface PythonToolOptions {
   pythonPath?: string;
   /** Interpreters that stay started while nothing runs, once they were needed. Default 2. */
   warmCount?: number;
+  /** Whether a fresh interpreter stands ready for the next trust domain. Default: no. */
+  keepsSpare?: boolean;
   /** Tasks that run at the same time, one interpreter each. Default: one per core, at least 2. */
   maxCount?: number;
   /** Address space of one interpreter. Default 4 GiB: libraries such as numpy reserve far more than they use. */
@@ -29,8 +32,10 @@ export interface PythonToolOptions {
   scriptFetcher?: ScriptFetcher;
   /** Environment of this program, of which an interpreter sees a few names only. Default: the one it was started with. */
   env?: Readonly<Record<string, string | undefined>>;
-  /** Where code runs, and what its relative paths start from. Default: the working directory of this program. */
+  /** Where code runs, and what its relative paths start from, without a sandbox. Default: the working directory of this program. */
   workingDirectory?: string;
+  /** What keeps code apart from this program. Default: nothing. */
+  sandbox?: Sandbox;
 }
 
 /**
@@ -42,13 +47,16 @@ export interface PythonToolOptions {
  * their task are ended with the interpreter.
  */
 export function createPythonTool(options: PythonToolOptions = {}): Tool {
+  const sandbox = options.sandbox ?? noSandbox("none");
   const maxCount = options.maxCount ?? Math.max(2, availableParallelism());
   const pool = new PythonPool({
     pythonPath: options.pythonPath ?? "python3",
-    env: pythonEnvironment(options.env ?? inheritedEnvironment()),
-    workingDirectory: options.workingDirectory ?? process.cwd(),
+    sandbox,
+    env: inScratch(pythonEnvironment(options.env ?? inheritedEnvironment()), sandbox),
+    workingDirectory: sandbox.scratch ?? options.workingDirectory ?? process.cwd(),
     warmCount: options.warmCount ?? 2,
     maxCount,
+    keepsSpare: options.keepsSpare ?? false,
     memoryLimitBytes: options.memoryLimitBytes ?? 4 * 1024 ** 3,
     maxOutputBytes: options.maxOutputBytes ?? 1024 ** 2,
   });
@@ -70,7 +78,7 @@ async function runTask(pool: PythonPool, places: ScriptPlaces, call: ToolCall): 
     executionId: call.executionId,
   };
   try {
-    const answer = await pool.use(call.signal, (interpreter) => {
+    const answer = await pool.use(call.trustDomain, call.signal, (interpreter) => {
       // SIGKILL, since code in a loop, or waiting in C, would not notice anything milder.
       const stop = () => void interpreter.kill();
       call.signal.addEventListener("abort", stop, { once: true });

@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 
 /** How one command is run. */
 export interface ShellCommand {
   command: string;
   cwd: string;
   env: Record<string, string>;
+  sandbox: Sandbox;
   signal: AbortSignal;
   /** Time between TERM and KILL when the signal aborts, in milliseconds. */
   killGraceMs: number;
@@ -29,9 +32,11 @@ const DRAIN_MS = 1000;
  */
 export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
   return new Promise((resolve, reject) => {
-    const child = spawn("/bin/sh", ["-c", options.command], {
-      cwd: options.cwd,
-      env: options.env,
+    const { command, cwd, env, sandbox } = options;
+    const program = sandbox.wrap({ file: "/bin/sh", args: ["-c", command], cwd, env });
+    const child = spawn(program.file, program.args, {
+      cwd: program.cwd,
+      env: program.env,
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -40,7 +45,9 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
     let killTimer: NodeJS.Timeout | undefined;
     let drainTimer: NodeJS.Timeout | undefined;
     const onAbort = () => {
-      signalGroup(child.pid, "SIGTERM");
+      // What makes the sandbox would end at once, and with it everything within.
+      if (sandbox.kind === "none") signalGroup(child.pid, "SIGTERM");
+      else for (const pid of membersOf(child.pid)) signalProcess(pid, "SIGTERM");
       killTimer = setTimeout(() => signalGroup(child.pid, "SIGKILL"), options.killGraceMs);
     };
     child.stdout.on("data", (chunk: Buffer) => options.stdout.write(chunk));
@@ -92,6 +99,26 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, signal);
+  } catch {}
+}
+
+/** The processes of a group, without its first. */
+function membersOf(group: number | undefined): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== group);
+  return pids.map(Number).filter((pid) => {
+    try {
+      // pid (name) state parent group …; the name may have blanks and parentheses of its own.
+      const fields = readFileSync(`/proc/${pid}/stat`, "latin1");
+      return Number(fields.slice(fields.lastIndexOf(")") + 2).split(" ")[2]) === group;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
   } catch {}
 }
 

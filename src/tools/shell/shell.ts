@@ -13,6 +13,7 @@ import {
   TextLike,
 } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
+import { inScratch, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 import { captureOutput, type OutputCapture, runShellCommand, type ShellExit } from "./process.ts";
 
 /** What {@link createShellTool} takes. */
@@ -24,6 +25,8 @@ export interface ShellOptions {
   env?: Readonly<Record<string, string | undefined>>;
   /** Where commands run, and what a relative `cwd` is relative to. Default: this process's folder. */
   workFolder?: string;
+  /** What keeps commands apart from this program. Default: nothing. */
+  sandbox?: Sandbox;
   /** Bytes of each output stream that the result keeps. Default 10 MiB. */
   outputBytesMax?: number;
   /** Time between TERM and KILL of a task that is stopped, in milliseconds. Default 2,000. */
@@ -57,6 +60,7 @@ async function runCommands(call: ToolCall, options: ShellOptions): Promise<ToolR
         command,
         cwd: task.cwd,
         env: task.env,
+        sandbox: options.sandbox ?? noSandbox("none"),
         signal: call.signal,
         killGraceMs: options.killGraceMs ?? 2000,
         stdout,
@@ -139,10 +143,12 @@ function readShellTask(call: ToolCall, options: ShellOptions): ShellTask {
   if (commands.some((command) => command.includes("\0"))) {
     throw configurationError("The shell task's command has a NUL character, which no command can carry.");
   }
+  const sandbox = options.sandbox ?? noSandbox("none");
+  const base = inScratch(baseEnvironment(options.env ?? inheritedEnvironment()), sandbox);
   return {
     commands,
-    cwd: resolve(options.workFolder ?? process.cwd(), config.cwd ?? "."),
-    env: { ...baseEnvironment(options.env ?? inheritedEnvironment()), ...taskEnvironment(config.env ?? {}) },
+    cwd: resolve(sandbox.scratch ?? options.workFolder ?? process.cwd(), config.cwd ?? "."),
+    env: { ...base, ...taskEnvironment(config.env ?? {}) },
   };
 }
 

@@ -116,6 +116,7 @@ async function claimRows(
       auth,
       tokens: context.tokens.forTool(stop),
       executionId: place.command.execution_id,
+      trustDomain: place.command.trust_domain ?? "",
       step: place.command.step,
       task: "claim",
       attempt: 1,

@@ -168,6 +168,7 @@ async function execute(
       auth: prepared.auth,
       tokens: context.tokens.forTool(signal),
       executionId: command.execution_id,
+      trustDomain: command.trust_domain ?? "",
       step: command.step,
       task: run.task.task.label,
       attempt: run.run,

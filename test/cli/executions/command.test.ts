@@ -287,7 +287,7 @@ test("workers lists the workers safely, and explains an empty list", async (t) =
   const workers = (...args: string[]) => flow(folder, ["workers", ...args], { FLOW_SERVER_URL: server.origin });
   const table = await workers();
   assert.match(table.stdout, /\nw1 +stale +3\/64 +1m ago +zone=a +http,noop\n$/);
-  assert.match((await workers("--wide")).stdout, /\nw1 +stale +64 +3 +1m 05s ago +http,noop +zone=a\n$/);
+  assert.match((await workers("--wide")).stdout, /\nw1 +stale +64 +3 +1m 05s ago +http,noop +zone=a +unknown\n$/);
   assert.match(table.stderr, /^1 worker at .*, 0 ready; commands wait until there is one/);
   assert.deepEqual((JSON.parse((await workers("--json")).stdout) as { items: unknown[] }).items, [WORKER]);
   items = [];

@@ -10,7 +10,7 @@ import { RESULT_SETTINGS } from "../../../src/platform/config/results.ts";
 import { SECRET_SETTINGS } from "../../../src/platform/config/secrets.ts";
 import { ADMIN_SETTINGS, DOCTOR_SETTINGS, SERVICE_SETTINGS } from "../../../src/platform/config/service.ts";
 import { TRACING_SETTINGS } from "../../../src/platform/config/tracing.ts";
-import { DUCKDB_SETTINGS, WORKER_SETTINGS } from "../../../src/platform/config/worker.ts";
+import { DUCKDB_SETTINGS, ISOLATION_SETTINGS, WORKER_SETTINGS } from "../../../src/platform/config/worker.ts";
 import { PROXY_SETTINGS } from "../../../src/platform/http/proxy.ts";
 import { FlowError } from "../../../src/schema/words/errors.ts";
 
@@ -30,6 +30,7 @@ const ELSEWHERE = {
   ...SERVICE_SETTINGS,
   ...TRACING_SETTINGS,
   ...WORKER_SETTINGS,
+  ...ISOLATION_SETTINGS,
 };
 
 test("an empty environment gives the defaults", () => {

@@ -52,3 +52,27 @@ test("templates see the variables that are allowed, as far as they are set", () 
   const environment = { FLOW_TEMPLATE_ENV: "REGION,ABSENT", REGION: "eu", PASSWORD: "canary" };
   assert.deepEqual(templateEnvironment(loadConfig(environment)), { REGION: "eu" });
 });
+
+test("the sandbox of task code has defaults, and takes folders by their whole paths", () => {
+  const { taskIsolation, taskNetwork, taskReadable, taskMemoryMib, taskScratchMib, taskProcesses } = loadConfig({});
+  assert.deepEqual([taskIsolation, taskNetwork, taskReadable], ["auto", undefined, []]);
+  assert.deepEqual([taskMemoryMib, taskScratchMib, taskProcesses], [4_096, 512, 512]);
+  const given = loadConfig({
+    FLOW_TASK_ISOLATION: "STRICT",
+    FLOW_TASK_NETWORK: "open",
+    FLOW_TASK_READABLE: "/opt/models, /data",
+  });
+  assert.deepEqual(given.taskReadable, ["/opt/models", "/data"]);
+  assert.deepEqual([given.taskIsolation, given.taskNetwork], ["strict", "open"]);
+});
+
+for (const [name, text] of [
+  ["FLOW_TASK_ISOLATION", "some"],
+  ["FLOW_TASK_NETWORK", "closed"],
+  ["FLOW_TASK_READABLE", "models"],
+  ["FLOW_TASK_MEMORY_MIB", "0"],
+] as const) {
+  test(`${name}=${text} is refused`, () => {
+    assert.throws(() => loadConfig({ [name]: text }), new RegExp(`${name} must be`));
+  });
+}

@@ -196,8 +196,8 @@ function readyOf({ commandId, executionId, kinds, labels, attempt }: CommandRow)
 }
 
 function storedOf(row: ExecutionRow): StoredExecution {
-  const { executionId, catalogId, path, version, status, lastEventId, parentExecutionId, rootExecutionId, snapshot } =
-    row;
+  const { executionId, catalogId, path, version, status, lastEventId, parentExecutionId, rootExecutionId } = row;
+  const { startedBy, snapshot } = row;
   return copy({
     executionId,
     catalogId,
@@ -207,6 +207,7 @@ function storedOf(row: ExecutionRow): StoredExecution {
     lastEventId,
     parentExecutionId,
     rootExecutionId,
+    startedBy,
     snapshot,
   });
 }
@@ -286,7 +287,18 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
 function begin(executionId: string, start: ExecutionStart | undefined): ExecutionRow {
   if (start === undefined) throw new Error(`Execution ${executionId} begins without a start`);
   const { catalogId, path, version, parentExecutionId, rootExecutionId, deadlineAt } = start;
-  const about = { executionId, catalogId, path, version, parentExecutionId, rootExecutionId, deadlineAt, start };
+  const startedBy = start.startedBy ?? null;
+  const about = {
+    executionId,
+    catalogId,
+    path,
+    version,
+    parentExecutionId,
+    rootExecutionId,
+    startedBy,
+    deadlineAt,
+    start,
+  };
   return { ...about, status: "PENDING", progress: 0, lastEventId: 0, snapshot: null, endedAt: null };
 }
 

@@ -34,6 +34,7 @@ export function beginLive(text: string): BegunExecution {
     state,
     source: { program, file: "p@1", path: "p", version: 1 },
     catalogId: "1",
+    trustDomain: "",
     lastEventId: 100,
     undecided: [],
     issued: new Map(),

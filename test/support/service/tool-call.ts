@@ -9,6 +9,7 @@ export function toolCall(config: JsonObject, more: Partial<ToolCall> = {}): Tool
     input: {},
     auth: {},
     executionId: "1001",
+    trustDomain: "",
     step: "step",
     task: "task",
     attempt: 1,

@@ -121,7 +121,15 @@ export function claimedCommand(tentative: TentativeClaim, command: Command, leas
     ...(step?.timeoutMs !== undefined && { timeout_ms: step.timeoutMs }),
     ...(step !== undefined && { result: step.result as unknown as Json }),
   };
-  return { command, attempt: tentative.attempt, leaseExpiresAt, tool: (step?.tasks ?? []) as unknown as Json, spec };
+  const { trustDomain } = tentative.changes.live;
+  return {
+    command,
+    attempt: tentative.attempt,
+    trustDomain,
+    leaseExpiresAt,
+    tool: (step?.tasks ?? []) as unknown as Json,
+    spec,
+  };
 }
 
 /** Commands issued by a round can be claimed in the same round: this saves a commit and a wait. */

@@ -23,6 +23,8 @@ const PAGE_EVENTS = 1_000;
 export interface FoldedExecution {
   state: ExecutionState;
   catalogId: string;
+  /** Whose code it runs, and in whose name: {@link trustDomain}. */
+  trustDomain: string;
   /** The newest event folded into the state. */
   lastEventId: number;
   /**
@@ -41,6 +43,14 @@ export interface LiveExecution extends FoldedExecution {
   references: LoadedReferences;
   /** What its decisions read and write. */
   decisions: SealedDecisions;
+}
+
+/**
+ * The trust domain of an execution: the code of one playbook, in the name of one user or of the operators. Workers keep the code
+ * of two domains apart.
+ */
+export function trustDomain(path: string, startedBy: number | string | null): string {
+  return `${path} ${startedBy === null ? "operators" : `user ${startedBy}`}`;
 }
 
 /** An event in the log, with its id if that is known. */
@@ -106,7 +116,12 @@ export async function foldStored(
 ): Promise<FoldedExecution | undefined> {
   const stored = await store.find(executionId);
   if (stored === undefined) return undefined;
-  const folded: FoldedExecution = { catalogId: stored.catalogId, eventsSinceSnapshot: 0, ...startingPoint(stored) };
+  const folded: FoldedExecution = {
+    catalogId: stored.catalogId,
+    trustDomain: trustDomain(stored.path, stored.startedBy),
+    eventsSinceSnapshot: 0,
+    ...startingPoint(stored),
+  };
   // Only up to the event that the row names: events that another server writes meanwhile are discovered when this state is
   // written.
   await foldUpTo(store, executionId, folded, stored.lastEventId);

@@ -19,6 +19,7 @@ export interface ClaimedCommand {
   command: Command;
   /** Fencing token. */
   attempt: number;
+  trustDomain: string;
   /** Milliseconds since 1970, by the store's clock. */
   leaseExpiresAt: number;
   /** The step's tasks, in normal form. */

@@ -3,6 +3,7 @@
 import builtins
 import os
 import resource
+import shutil
 import signal
 import sys
 import threading
@@ -11,8 +12,10 @@ import threading
 class Surroundings:
     """What a task may change in the interpreter and the next one must not see. Imported modules stay imported."""
 
-    def __init__(self, memory_limit):
+    def __init__(self, memory_limit, scratch):
         self.pid = os.getpid()
+        self.folders = [] if scratch is None else [scratch, "/dev/shm"]
+        self.processes = processes() if scratch is not None else None
         self.environ, self.directory = dict(os.environ), os.getcwd()
         self.path, self.arguments = list(sys.path), ["flow_task"]
         self.builtins = dict(builtins.__dict__)
@@ -44,7 +47,36 @@ class Surroundings:
             root = sys.modules["logging"].getLogger()
             root.handlers[:] = []
             root.setLevel("WARNING")
+        if not all([is_emptied(folder) for folder in self.folders]):
+            return True
+        if self.processes is not None and processes() != self.processes:
+            return True
         return threading.active_count() > 1 or has_children() or peak_memory() > self.memory_peak_max
+
+
+def is_emptied(folder):
+    """Removes what a task has left in a folder of the sandbox. False when something stays."""
+    try:
+        entries = os.listdir(folder)
+        for entry in entries:
+            path = os.path.join(folder, entry)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.remove(path)
+        return True
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def processes():
+    """The processes of the sandbox: those that left our group, and are no children of ours any more, too."""
+    try:
+        return {entry for entry in os.listdir("/proc") if entry.isdigit()}
+    except OSError:
+        return set()
 
 
 def has_children():

@@ -21,7 +21,7 @@ def main():
     faulthandler.enable()
     limit_memory(settings["memoryLimitBytes"])
     streams = Streams(os.dup(1), settings["outputBytesMax"], settings["mark"].encode("ascii"))
-    surroundings = Surroundings(settings["memoryLimitBytes"])
+    surroundings = Surroundings(settings["memoryLimitBytes"], settings["scratch"])
     # A forked child that returns to this loop must not answer for its parent.
     os.register_at_fork(after_in_child=lambda: os.close(PROTOCOL))
     streams.begin()

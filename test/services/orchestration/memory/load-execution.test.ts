@@ -25,7 +25,7 @@ test("a snapshot has the state and the events that announced its open commands; 
         store: {
           find: async () => ({
             ...{ executionId: "7", catalogId: "1", path: "p", version: 1, status: "RUNNING", lastEventId: 100 },
-            ...{ parentExecutionId: null, rootExecutionId: "7" },
+            ...{ parentExecutionId: null, rootExecutionId: "7", startedBy: null },
             snapshot: { eventId: 100, format: SNAPSHOT_FORMAT, state },
           }),
           eventsAfter: async () => [],

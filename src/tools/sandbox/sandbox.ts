@@ -1,0 +1,68 @@
+/** A program as it is started: with a sandbox around it, or without. */
+export interface Program {
+  /** Path, or a name that is looked up on PATH. */
+  file: string;
+  args: readonly string[];
+  /** The whole environment. */
+  env: Readonly<Record<string, string>>;
+  /** Working directory, as the program sees it. */
+  cwd: string;
+}
+
+/** What keeps the code of tasks apart from the worker: bubblewrap, util-linux' `unshare`, or nothing. */
+export type SandboxKind = "bubblewrap" | "unshare" | "none";
+
+/** How much one program may use, with everything that it starts. */
+export interface SandboxLimits {
+  /** Address space of each process, bytes. */
+  memoryBytes: number;
+  /** Processes and threads. Not enforced by Linux for a worker that runs as root. */
+  processes: number;
+  /** Largest file, bytes. */
+  fileBytes: number;
+  /** All files of the scratch folder, bytes. They are kept in memory. */
+  scratchBytes: number;
+  /** Open files of each process. */
+  openFiles: number;
+  /** CPU time of each process, seconds. */
+  cpuSeconds: number;
+}
+
+/** What tasks may use unless settings say otherwise. Libraries such as numpy reserve far more memory than they use. */
+export const DEFAULT_LIMITS: SandboxLimits = {
+  memoryBytes: 4 * 1024 ** 3,
+  processes: 512,
+  fileBytes: 2 * 1024 ** 3,
+  scratchBytes: 512 * 1024 ** 2,
+  openFiles: 4_096,
+  cpuSeconds: 3_600,
+};
+
+/** What code reaches over the network: what the address guard lets through, everything, or nothing. */
+export type TaskNetwork = "guarded" | "open" | "none";
+
+/** Starts programs where they see neither the worker nor its files. */
+export interface Sandbox {
+  readonly kind: SandboxKind;
+  /** How code is kept apart, or why it is not, for people: `bubblewrap, guarded network`. */
+  readonly summary: string;
+  /** Folder that programs may write to and start in; undefined: the working directory of the worker. */
+  readonly scratch: string | undefined;
+  /** How to start a program within. Its environment gets what it needs to reach the network. */
+  wrap(program: Program): Program;
+  /** Closes what the sandboxes share. Programs that run keep running, without a network. */
+  close(): Promise<void>;
+}
+
+/** The folder of a sandbox that programs start in and may write to. Each sandbox has an empty one. */
+export const SCRATCH_FOLDER = "/tmp";
+
+/** No sandbox: programs run as the user of this process, and see what it sees. */
+export function noSandbox(why: string): Sandbox {
+  return { kind: "none", summary: why, scratch: undefined, wrap: (program) => program, close: async () => {} };
+}
+
+/** An environment whose folders are those of the sandbox: outside it is as it was. */
+export function inScratch(env: Readonly<Record<string, string>>, { scratch }: Sandbox): Record<string, string> {
+  return scratch === undefined ? { ...env } : { ...env, HOME: scratch, TMPDIR: scratch };
+}
