@@ -30,7 +30,7 @@ function exerciseExecutions(check: Check): void {
     const entry = { catalogId: "1", path: "jobs/nightly", version: 3 };
     const { parentExecutionId, rootExecutionId } = of;
     const expected = { executionId, ...entry, status: "RUNNING", lastEventId, parentExecutionId, rootExecutionId };
-    assert.deepEqual(await store.find(executionId), { ...expected, snapshot });
+    assert.deepEqual(await store.find(executionId), { ...expected, startedBy: null, snapshot });
     assert.deepEqual(await store.eventsAfter(executionId, 0, 10), change.events);
   });
 

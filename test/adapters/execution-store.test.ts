@@ -57,6 +57,7 @@ test("an execution that begins is found again as it was written", async () => {
     lastEventId: change.lastEventId,
     parentExecutionId: null,
     rootExecutionId: change.executionId,
+    startedBy: null,
     snapshot: { eventId: change.lastEventId, format: 1, state: '{"a":"\\u0000"}' },
   });
   const [row] = await database.sql<[{ deadline_at: Date }]>`

@@ -81,8 +81,8 @@ export const ISOLATION_SETTINGS = {
   taskIsolation: setting({
     name: "FLOW_TASK_ISOLATION",
     meaning: "Sandbox of python and shell tasks: auto (the strongest that works), strict (no code without one) or none",
-    default: "auto; none in a local run",
-    parse: (text) => oneOf("FLOW_TASK_ISOLATION", text ?? "auto", ["auto", "strict", "none"]),
+    default: "none",
+    parse: (text) => oneOf("FLOW_TASK_ISOLATION", text ?? "none", ["auto", "strict", "none"]),
   }),
   taskNetwork: setting({
     name: "FLOW_TASK_NETWORK",

@@ -55,7 +55,7 @@ test("templates see the variables that are allowed, as far as they are set", () 
 
 test("the sandbox of task code has defaults, and takes folders by their whole paths", () => {
   const { taskIsolation, taskNetwork, taskReadable, taskMemoryMib, taskScratchMib, taskProcesses } = loadConfig({});
-  assert.deepEqual([taskIsolation, taskNetwork, taskReadable], ["auto", undefined, []]);
+  assert.deepEqual([taskIsolation, taskNetwork, taskReadable], ["none", undefined, []]);
   assert.deepEqual([taskMemoryMib, taskScratchMib, taskProcesses], [4_096, 512, 512]);
   const given = loadConfig({
     FLOW_TASK_ISOLATION: "STRICT",

@@ -32,7 +32,7 @@ export async function startTestS3(): Promise<TestS3> {
   const start = async () => {
     const configureBuckets = port === 0 ? [{ name: BUCKET, configs: [] }] : [];
     server = new S3Rver({ address: "127.0.0.1", port, silent: true, directory: folder, configureBuckets });
-    takeTurns(server.store);
+    keepFolders(server.store);
     ({ port } = await server.run());
   };
   const stop = async () => {
@@ -59,17 +59,12 @@ export async function startTestS3(): Promise<TestS3> {
 }
 
 /**
- * Lets the store of objects write and delete one after the other. It removes a folder with its last object, also while another
- * object is written there, and the error of that write ends the process. S3 itself has no folders.
+ * Lets removing an object leave its folder. `s3rver` removes empty folders, also while another object is being written there, and the
+ * error of that write ends the process. S3 itself has no folders.
  */
-function takeTurns(store: S3Rver["store"]): void {
-  let last: Promise<unknown> = Promise.resolve();
-  for (const name of ["putObject", "deleteObject"] as const) {
-    const work = store[name].bind(store);
-    store[name] = (...args) => {
-      const turn = last.then(() => work(...args));
-      last = turn.catch(() => undefined);
-      return turn;
-    };
-  }
+function keepFolders(store: S3Rver["store"]): void {
+  store.deleteObject = async (bucket, key) => {
+    const files = ["object", "object.md5", "metadata.json"].map((name) => store.getResourcePath(bucket, key, name));
+    await Promise.all(files.map((file) => rm(file, { force: true })));
+  };
 }

@@ -12,7 +12,10 @@ declare module "s3rver" {
       configureBuckets: { name: string; configs: string[] }[];
     });
     readonly httpServer: Server;
-    readonly store: Record<"putObject" | "deleteObject", (...args: never[]) => Promise<unknown>>;
+    readonly store: {
+      deleteObject(bucket: string, key: string): Promise<void>;
+      getResourcePath(bucket: string, key: string, resource: string): string;
+    };
     run(): Promise<AddressInfo>;
   }
 }

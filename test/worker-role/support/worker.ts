@@ -26,8 +26,6 @@ export function startTestWorker(
     FLOW_WORKER_NAME: "w",
     FLOW_WORKER_DRAIN_SECONDS: "5",
     FLOW_HTTP_ALLOW_PRIVATE: "all",
-    // Half a second of each start; the sandbox has tests of its own.
-    FLOW_TASK_ISOLATION: "none",
     FLOW_LOG_LEVEL: "debug",
     ...environment,
   });
