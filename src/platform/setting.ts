@@ -33,6 +33,13 @@ export function countSetting(name: string, meaning: string, fallback: number, ma
   });
 }
 
+/** The value that a text names, in any case of its letters. Throws `FlowError` INVALID_SETTING for any other. */
+export function oneOf<const T extends string>(name: string, text: string, values: readonly T[]): T {
+  const found = values.find((value) => value === text.toLowerCase());
+  if (found !== undefined) return found;
+  throw new FlowError("INVALID_SETTING", `${name} must be one of ${values.join(", ")}, got '${text}'`);
+}
+
 /** Shortest time of a setting, seconds: less than a millisecond would be none. */
 const SECONDS_MIN = 0.001;
 /** Longest time of a setting: what a timer can wait, 24 days. */

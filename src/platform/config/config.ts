@@ -4,7 +4,7 @@ import { canonicalKind } from "../../schema/words/task-kinds.ts";
 import { createSecret, MASK, type Secret } from "../crypto/secret.ts";
 import { addressRanges } from "../http/egress.ts";
 import { PROXY_SETTINGS } from "../http/proxy.ts";
-import { type SettingDefinition, setting } from "../setting.ts";
+import { oneOf, type SettingDefinition, setting } from "../setting.ts";
 import { parsePort, parseServerUrl } from "./address.ts";
 import { DATABASE_SETTINGS } from "./database.ts";
 import { GATEWAY_SETTINGS } from "./gateway.ts";
@@ -128,13 +128,13 @@ const SETTINGS = {
     name: "FLOW_LOG_LEVEL",
     meaning: "Least important log lines that are written: trace, debug, info, warn, error, fatal or silent",
     default: "info",
-    parse: (text) => oneOf("FLOW_LOG_LEVEL", text, LOG_LEVELS, "info"),
+    parse: (text) => oneOf("FLOW_LOG_LEVEL", text ?? "info", LOG_LEVELS),
   }),
   logFormat: setting({
     name: "FLOW_LOG_FORMAT",
     meaning: "How log lines look: pretty (short, for people) or json (one object per line)",
     default: "pretty on a terminal, else json",
-    parse: (text) => (text === undefined ? undefined : oneOf("FLOW_LOG_FORMAT", text, LOG_FORMATS, "json")),
+    parse: (text) => (text === undefined ? undefined : oneOf("FLOW_LOG_FORMAT", text, LOG_FORMATS)),
   }),
 } as const;
 
@@ -259,11 +259,5 @@ function token(name: string, text: string | undefined): Secret | undefined {
 }
 
 function flag(name: string, text: string | undefined, fallback: boolean): boolean {
-  return oneOf(name, text, ["true", "false"], fallback ? "true" : "false") === "true";
-}
-
-function oneOf<T extends string>(name: string, text: string | undefined, values: readonly T[], fallback: T): T {
-  const found = text === undefined ? fallback : values.find((value) => value === text.toLowerCase());
-  if (found !== undefined) return found;
-  throw new FlowError("INVALID_SETTING", `${name} must be one of ${values.join(", ")}, got '${text}'`);
+  return oneOf(name, text ?? String(fallback), ["true", "false"]) === "true";
 }

@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { FlowError } from "../../schema/words/errors.ts";
-import { countSetting, secondsSetting, setting } from "../setting.ts";
+import { countSetting, oneOf, secondsSetting, setting } from "../setting.ts";
 
 /** Settings of a worker. Times are milliseconds in the program. */
 export const WORKER_SETTINGS = {
@@ -100,12 +100,6 @@ export const ISOLATION_SETTINGS = {
   taskScratchMib: countSetting("FLOW_TASK_SCRATCH_MIB", "Files of the scratch folder of a sandbox, MiB", 512),
   taskProcesses: countSetting("FLOW_TASK_PROCESSES", "Processes and threads in a sandbox", 512, 1_000_000),
 } as const;
-
-function oneOf<const T extends string>(name: string, text: string, known: readonly T[]): T {
-  const found = known.find((each) => each === text.toLowerCase());
-  if (found !== undefined) return found;
-  throw new FlowError("INVALID_SETTING", `${name} must be one of ${known.join(", ")}, got '${text}'`);
-}
 
 function readableFolders(text: string | undefined): readonly string[] {
   const folders = (text ?? "").split(",").map((part) => part.trim());

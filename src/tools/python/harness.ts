@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { packagePath } from "../../platform/system/package-file.ts";
+import { readPythonFile } from "../../platform/system/python-file.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 
 /**
@@ -9,9 +8,6 @@ import { FlowError } from "../../schema/words/errors.ts";
  * JSON. After `ready` the harness waits for a request, may ask for `names` while it runs, and answers with exactly one `done`.
  * Nothing else uses the descriptor, so that no output of the code, or of its child processes, can be mistaken for an answer.
  */
-
-/** The files' texts by their names, where `bin/bundle.js` has put them in. */
-declare const BUNDLED_PYTHON: Readonly<Record<string, string>> | undefined;
 
 /** Exit status of an interpreter that is older than {@link PYTHON_MINIMUM}; the same number is in `harness/bootstrap.py`. */
 export const EXIT_TOO_OLD = 86;
@@ -28,8 +24,7 @@ export const BOOTSTRAP = textOf("bootstrap");
 export const HARNESS = JSON.stringify(FILES.map((name) => [name, textOf(name)]));
 
 function textOf(name: string): string {
-  if (typeof BUNDLED_PYTHON !== "undefined") return BUNDLED_PYTHON[`${name}.py`] ?? "";
-  return readFileSync(packagePath(`src/tools/python/harness/${name}.py`), "utf8");
+  return readPythonFile(`src/tools/python/harness/${name}.py`);
 }
 
 const HEAD_BYTES = 4;

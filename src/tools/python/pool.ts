@@ -129,11 +129,11 @@ export class PythonPool {
 
   /** Every waiter is served by an interpreter that becomes free or by one that is started, whichever is first. */
   private startIfNeeded(): void {
-    while (!this.closed && this.starting < this.waiters.length && this.hasRoom()) void this.start();
+    while (!this.closed && this.starting < this.waiters.length && this.makeRoom()) void this.start();
   }
 
-  /** Whether one more may be started. One that is idle, and of no use to those who wait, makes room. */
-  private hasRoom(): boolean {
+  /** Whether one more may be started; ends one that is idle, and of no use to those who wait, where that makes the room. */
+  private makeRoom(): boolean {
     if (this.all.size + this.starting < this.options.maxCount) return true;
     const [oldest] = this.idle;
     if (oldest === undefined) return false;
@@ -176,30 +176,28 @@ export class PythonPool {
       this.startIfNeeded();
       return;
     }
-    const [first] = this.waiters;
-    if (first === undefined) {
+    if (this.waiters.length === 0) {
       this.rest(interpreter, domain);
       return;
     }
-    const mayOvertake = performance.now() - first.since < OVERTAKEN_MS;
-    const next = domain === undefined || first.domain === domain || !mayOvertake ? 0 : this.sameDomain(domain);
-    const [waiter] = this.waiters.splice(next, 1) as [Waiter];
-    if (domain === undefined || waiter.domain === domain) {
-      waiter.resolve(interpreter);
-      if (domain === undefined) this.startSpare();
+    const waiter = this.takeWaiter(domain);
+    if (waiter === undefined) {
+      this.discard(interpreter);
+      this.startIfNeeded();
       return;
     }
-    this.waiters.unshift(waiter);
-    this.discard(interpreter);
-    this.startIfNeeded();
+    waiter.resolve(interpreter);
+    if (domain === undefined) this.startSpare();
   }
 
-  /** Place of the first waiter of the domain, or of the first of all waiters. */
-  private sameDomain(domain: string): number {
-    return Math.max(
-      0,
-      this.waiters.findIndex((waiter) => waiter.domain === domain),
-    );
+  /** The next waiter for an interpreter of the domain; undefined if all wait for other domains, or the first has waited too long. */
+  private takeWaiter(domain: string | undefined): Waiter | undefined {
+    const [first] = this.waiters;
+    if (first === undefined) return undefined;
+    if (domain === undefined || first.domain === domain) return this.waiters.shift();
+    if (performance.now() - first.since >= OVERTAKEN_MS) return undefined;
+    const at = this.waiters.findIndex((waiter) => waiter.domain === domain);
+    return at < 0 ? undefined : this.waiters.splice(at, 1)[0];
   }
 
   private rest(interpreter: Interpreter, domain: string | undefined): void {

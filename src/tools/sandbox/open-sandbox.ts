@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EgressGuard } from "../../platform/http/egress.ts";
-import { packagePath } from "../../platform/system/package-file.ts";
+import { readPythonFile } from "../../platform/system/python-file.ts";
 import { type Ended, runProgram } from "../../platform/system/run-program.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { bubblewrapCommand, type SandboxPlan } from "./bubblewrap.ts";
@@ -79,7 +79,7 @@ async function sandboxOf(
   const isGuarded = options.network === "guarded" && python !== undefined;
   const proxy = isGuarded ? await openEgressProxy(join(folder, "egress.sock"), options.guard) : undefined;
   const forwarder = join(folder, "forwarder.py");
-  if (proxy !== undefined) await writeFile(forwarder, forwarderText());
+  if (proxy !== undefined) await writeFile(forwarder, readPythonFile("src/tools/sandbox/forwarder.py"));
   const plan: SandboxPlan = {
     files,
     extra:
@@ -106,14 +106,6 @@ async function sandboxOf(
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** Texts of Python files by their names, where `bin/bundle.js` has put them in. */
-declare const BUNDLED_PYTHON: Readonly<Record<string, string>> | undefined;
-
-function forwarderText(): string {
-  if (typeof BUNDLED_PYTHON !== "undefined") return BUNDLED_PYTHON["forwarder.py"] ?? "";
-  return readFileSync(packagePath("src/tools/sandbox/forwarder.py"), "utf8");
 }
 
 /** The program behind the forwarder. Some clients read the proxy's variables in small letters, others in capitals. */

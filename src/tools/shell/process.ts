@@ -47,7 +47,7 @@ export function runShellCommand(options: ShellCommand): Promise<ShellExit> {
     const onAbort = () => {
       // What makes the sandbox would end at once, and with it everything within.
       if (sandbox.kind === "none") signalGroup(child.pid, "SIGTERM");
-      else for (const pid of membersOf(child.pid)) signalProcess(pid, "SIGTERM");
+      else for (const pid of membersOf(child.pid)) send(pid, "SIGTERM");
       killTimer = setTimeout(() => signalGroup(child.pid, "SIGKILL"), options.killGraceMs);
     };
     child.stdout.on("data", (chunk: Buffer) => options.stdout.write(chunk));
@@ -91,14 +91,17 @@ function watchGroup(group: number): void {
   });
 }
 
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid !== undefined) send(-pid, signal);
+}
+
 /**
  * A negative id names the whole group. Never throws: ESRCH says that everything in it has ended, EPERM that what is left
  * in it belongs to another user now (a setuid program), and nothing else can be done about either.
  */
-function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
+function send(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(-pid, signal);
+    process.kill(pid, signal);
   } catch {}
 }
 
@@ -114,12 +117,6 @@ function membersOf(group: number | undefined): number[] {
       return false;
     }
   });
-}
-
-function signalProcess(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {}
 }
 
 /** Collects one stream: its first bytes as text, and every line for the log. */

@@ -60,7 +60,7 @@ async function runCommands(call: ToolCall, options: ShellOptions): Promise<ToolR
         command,
         cwd: task.cwd,
         env: task.env,
-        sandbox: options.sandbox ?? noSandbox("none"),
+        sandbox: task.sandbox,
         signal: call.signal,
         killGraceMs: options.killGraceMs ?? 2000,
         stdout,
@@ -119,6 +119,7 @@ function shown(command: string): string {
 
 interface ShellTask {
   commands: string[];
+  sandbox: Sandbox;
   cwd: string;
   env: Record<string, string>;
 }
@@ -147,6 +148,7 @@ function readShellTask(call: ToolCall, options: ShellOptions): ShellTask {
   const base = inScratch(baseEnvironment(options.env ?? inheritedEnvironment()), sandbox);
   return {
     commands,
+    sandbox,
     cwd: resolve(sandbox.scratch ?? options.workFolder ?? process.cwd(), config.cwd ?? "."),
     env: { ...base, ...taskEnvironment(config.env ?? {}) },
   };
