@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { DIAGNOSTICS_PAGE, diagnosticsPage } from "../../docs/generate.ts";
 import { PERMISSIONS_PAGE, permissionsPage } from "../../docs/permissions.ts";
-import { API_TYPES, apiTypes } from "../../gui/generate-types.ts";
 
 test("docs/diagnostics.md lists exactly the codes of the loader", () => {
   assert.equal(readFileSync(DIAGNOSTICS_PAGE, "utf8"), diagnosticsPage(), "run `npm run generate`");
@@ -11,8 +10,4 @@ test("docs/diagnostics.md lists exactly the codes of the loader", () => {
 
 test("docs/permissions.md lists exactly the existing routes, as in their contracts", () => {
   assert.equal(readFileSync(PERMISSIONS_PAGE, "utf8"), permissionsPage(), "run `npm run generate`");
-});
-
-test("the page knows exactly the calls of the API that there are", async () => {
-  assert.equal(readFileSync(API_TYPES, "utf8"), await apiTypes(), "run `npm run generate`");
 });

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useRef } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
 import { accessChanged } from "./queries.ts";
@@ -12,7 +12,7 @@ export function AddUser(): ReactNode {
   const navigate = useNavigate();
   const may = useAllowed("manage_users");
   const add = useMutation({
-    mutationFn: (body: { email: string; display_name?: string }) => answerOf(api.POST("/api/auth/users", { body })),
+    mutationFn: (body: { email: string; display_name?: string }) => api("POST /api/auth/users", { body }),
     onSuccess: async ({ user_id }) => {
       dialog.current?.close();
       await accessChanged();

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 
 const ACTIONS = [
   ["view", "see"],
@@ -14,7 +14,7 @@ export function Check(): ReactNode {
   const [question, setQuestion] = useState<{ email: string; action: Action; path: string }>();
   const check = useMutation({
     mutationFn: ({ email, action, path }: { email: string; action: Action; path: string }) =>
-      answerOf(api.POST("/api/auth/can", { body: { action, path, ...(email !== "" && { email }) } })),
+      api("POST /api/auth/can", { body: { action, path, ...(email !== "" && { email }) } }),
   });
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

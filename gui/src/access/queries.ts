@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 
 const page = (cursor: string | null) => (cursor === null ? {} : { cursor });
@@ -11,7 +11,7 @@ export function userList({ q, role }: { q?: string | undefined; role?: string | 
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) => {
       const query = { ...page(pageParam), ...(q !== undefined && { q }), ...(role !== undefined && { role }) };
-      return answerOf(api.GET("/api/auth/users", { params: { query }, signal }));
+      return api("GET /api/auth/users", { query, signal });
     },
     getNextPageParam: (answer) => answer.next_cursor,
   });
@@ -21,7 +21,7 @@ export function userList({ q, role }: { q?: string | undefined; role?: string | 
 export function userDetail(user: string) {
   return queryOptions({
     queryKey: ["users", "one", user],
-    queryFn: ({ signal }) => answerOf(api.GET("/api/auth/users/{user}", { params: { path: { user } }, signal })),
+    queryFn: ({ signal }) => api("GET /api/auth/users/:user", { params: { user }, signal }),
   });
 }
 
@@ -31,9 +31,7 @@ export function sessionList(user: string) {
     queryKey: ["users", "sessions", user],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) =>
-      answerOf(
-        api.GET("/api/auth/sessions", { params: { query: { ...page(pageParam), user, is_live: "true" } }, signal }),
-      ),
+      api("GET /api/auth/sessions", { query: { ...page(pageParam), user, is_live: "true" }, signal }),
     getNextPageParam: (answer) => answer.next_cursor,
   });
 }
@@ -44,7 +42,7 @@ export function roleList() {
     queryKey: ["roles"],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) =>
-      answerOf(api.GET("/api/auth/roles", { params: { query: { ...page(pageParam), limit: "200" } }, signal })),
+      api("GET /api/auth/roles", { query: { ...page(pageParam), limit: "200" }, signal }),
     getNextPageParam: (answer) => answer.next_cursor,
   });
 }
@@ -53,7 +51,7 @@ export function roleList() {
 export function roleDetail(role: string) {
   return queryOptions({
     queryKey: ["roles", "one", role],
-    queryFn: ({ signal }) => answerOf(api.GET("/api/auth/roles/{role}", { params: { path: { role } }, signal })),
+    queryFn: ({ signal }) => api("GET /api/auth/roles/:role", { params: { role }, signal }),
   });
 }
 
@@ -77,7 +75,7 @@ export function permissionList() {
 
 function permissionPage(cursor: string | null, signal: AbortSignal) {
   const query = { ...page(cursor), limit: "500" };
-  return answerOf(api.GET("/api/auth/permissions", { params: { query }, signal }));
+  return api("GET /api/auth/permissions", { query, signal });
 }
 
 type PermissionsPage = Awaited<ReturnType<typeof permissionPage>>;
@@ -108,7 +106,7 @@ export function auditList(filters: AuditFilters) {
         ...(since !== undefined && { since }),
         ...(until !== undefined && { until }),
       };
-      return answerOf(api.GET("/api/auth/audit", { params: { query }, signal }));
+      return api("GET /api/auth/audit", { query, signal });
     },
     getNextPageParam: (answer) => answer.next_cursor,
   });

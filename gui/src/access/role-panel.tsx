@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { Role } from "../api/types.ts";
 import { type Allowed, useAllowed } from "../parts/allowed.ts";
 import { ProblemPanel } from "../parts/problem.tsx";
@@ -52,9 +52,9 @@ function State({ role, may }: { role: Role; may: Allowed }): ReactNode {
   const navigate = useNavigate();
   const path = { role: role.name };
   const isActive = !role.is_active;
-  const change = () => answerOf(api.PUT("/api/auth/roles/{role}", { params: { path }, body: { is_active: isActive } }));
+  const change = () => api("PUT /api/auth/roles/:role", { params: path, body: { is_active: isActive } });
   const remove = async () => {
-    await answerOf(api.DELETE("/api/auth/roles/{role}", { params: { path } }));
+    await api("DELETE /api/auth/roles/:role", { params: path });
     await navigate({ to: "/access", search: { tab: "roles" } });
   };
   return (
@@ -79,7 +79,7 @@ function RolePermissions({ role, may }: { role: Role; may: Allowed }): ReactNode
   const known = useQuery(permissionList());
   const change = useMutation({
     mutationFn: (permissions: string[]) =>
-      answerOf(api.PUT("/api/auth/roles/{role}", { params: { path: { role: role.name } }, body: { permissions } })),
+      api("PUT /api/auth/roles/:role", { params: { role: role.name }, body: { permissions } }),
     onSuccess: accessChanged,
   });
   // What was just chosen stands until the answer is there.

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { Role } from "../api/types.ts";
 import type { Allowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
@@ -11,11 +11,9 @@ import { actionsOf, ruleText } from "./rule-text.ts";
 /** What a role allows with which playbooks, row by row. */
 export function RoleRules({ role, may }: { role: Role; may: Allowed }): ReactNode {
   const remove = (permissionId: string) =>
-    answerOf(
-      api.DELETE("/api/auth/roles/{role}/playbooks/{permission_id}", {
-        params: { path: { role: role.name, permission_id: permissionId } },
-      }),
-    );
+    api("DELETE /api/auth/roles/:role/playbooks/:permission_id", {
+      params: { role: role.name, permission_id: permissionId },
+    });
   return (
     <section className="panel stack">
       <h2>Playbooks</h2>
@@ -66,9 +64,7 @@ function AddRule({ role, may }: { role: Role; may: Allowed }): ReactNode {
   const form = useRef<HTMLFormElement>(null);
   const add = useMutation({
     mutationFn: (body: Parameters<typeof bodyOf>[0]) =>
-      answerOf(
-        api.POST("/api/auth/roles/{role}/playbooks", { params: { path: { role: role.name } }, body: bodyOf(body) }),
-      ),
+      api("POST /api/auth/roles/:role/playbooks", { params: { role: role.name }, body: bodyOf(body) }),
     onSuccess: async () => {
       form.current?.reset();
       await accessChanged();

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useRef } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { Role } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
@@ -82,7 +82,7 @@ function AddRole(): ReactNode {
   const navigate = useNavigate();
   const may = useAllowed("manage_roles");
   const add = useMutation({
-    mutationFn: (body: { name: string; description?: string }) => answerOf(api.POST("/api/auth/roles", { body })),
+    mutationFn: (body: { name: string; description?: string }) => api("POST /api/auth/roles", { body }),
     onSuccess: async ({ name }) => {
       dialog.current?.close();
       await accessChanged();

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { me } from "../api/queries.ts";
 import type { User } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
@@ -78,9 +78,9 @@ function State({ user, isSelf }: { user: User; isSelf: boolean }): ReactNode {
   const navigate = useNavigate();
   const path = { user: String(user.user_id) };
   const change = (isActive: boolean) =>
-    answerOf(api.PUT("/api/auth/users/{user}", { params: { path }, body: { is_active: isActive } }));
+    api("PUT /api/auth/users/:user", { params: path, body: { is_active: isActive } });
   const remove = async () => {
-    await answerOf(api.DELETE("/api/auth/users/{user}", { params: { path } }));
+    await api("DELETE /api/auth/users/:user", { params: path });
     await navigate({ to: "/access", search: { tab: "users" } });
   };
   return (

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { User } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
 import { AllowedButton } from "../parts/allowed-button.tsx";
@@ -13,8 +13,7 @@ import { accessChanged, roleList } from "./queries.ts";
 export function UserRoles({ user }: { user: User }): ReactNode {
   const may = useAllowed("manage_users");
   const path = { user: String(user.user_id) };
-  const take = (role: string) =>
-    answerOf(api.DELETE("/api/auth/users/{user}/roles/{role}", { params: { path: { ...path, role } } }));
+  const take = (role: string) => api("DELETE /api/auth/users/:user/roles/:role", { params: { ...path, role } });
   return (
     <section className="panel stack">
       <h2>Roles</h2>
@@ -73,10 +72,7 @@ function GiveRole({ user }: { user: User }): ReactNode {
   const roles = useInfiniteQuery(roleList());
   const [role, setRole] = useState("");
   const give = useMutation({
-    mutationFn: () =>
-      answerOf(
-        api.PUT("/api/auth/users/{user}/roles/{role}", { params: { path: { user: String(user.user_id), role } } }),
-      ),
+    mutationFn: () => api("PUT /api/auth/users/:user/roles/:role", { params: { user: String(user.user_id), role } }),
     onSuccess: async () => {
       setRole("");
       await accessChanged();

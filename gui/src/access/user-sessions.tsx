@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { Session, User } from "../api/types.ts";
 import { type Allowed, useAllowed } from "../parts/allowed.ts";
 import { Ago } from "../parts/now.tsx";
@@ -14,7 +14,7 @@ export function UserSessions({ user }: { user: User }): ReactNode {
   const id = String(user.user_id);
   const pages = useInfiniteQuery(sessionList(id));
   const sessions = pages.data?.pages.flatMap((page) => page.sessions) ?? [];
-  const endAll = () => answerOf(api.DELETE("/api/auth/users/{user}/sessions", { params: { path: { user: id } } }));
+  const endAll = () => api("DELETE /api/auth/users/:user/sessions", { params: { user: id } });
   return (
     <section className="panel stack">
       <div className="row spread">
@@ -88,7 +88,7 @@ function Row({ session, may }: { session: Session; may: Allowed }): ReactNode {
           title="End this session?"
           action="End it"
           may={may}
-          run={() => answerOf(api.DELETE("/api/auth/sessions/{session_id}", { params: { path } }))}
+          run={() => api("DELETE /api/auth/sessions/:session_id", { params: path })}
         >
           {session.email} has to log in again there.
         </Confirm>

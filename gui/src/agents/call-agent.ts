@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../src/schema/words/json.ts";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { follow } from "../api/live.ts";
 import type { EventRecord, Execution } from "../api/types.ts";
 import { isFinal } from "../parts/status.tsx";
@@ -36,7 +36,7 @@ export async function callAgent(
   signal: AbortSignal,
 ): Promise<AgentCall> {
   const body = { path, resource_kind: "agent" as const, workload: workload as never };
-  const { execution_id: executionId } = await answerOf(api.POST("/api/execute", { body, headers, signal }));
+  const { execution_id: executionId } = await api("POST /api/execute", { body, headers, signal });
   let progress: CallProgress = { executionId, isTaken: false, text: "" };
   onProgress(progress);
   const watching = new AbortController();
@@ -58,11 +58,9 @@ async function ended(executionId: string, signal: AbortSignal): Promise<Executio
   const path = { execution_id: executionId };
   for (;;) {
     const query = { wait_ms: String(WAIT_MS) };
-    const { status } = await answerOf(
-      api.GET("/api/executions/{execution_id}/result", { params: { path, query }, signal }),
-    );
+    const { status } = await api("GET /api/executions/:execution_id/result", { params: path, query, signal });
     // The execution itself has the whole result, whatever it is stored as.
-    if (isFinal(status)) return await answerOf(api.GET("/api/executions/{execution_id}", { params: { path }, signal }));
+    if (isFinal(status)) return await api("GET /api/executions/:execution_id", { params: path, signal });
   }
 }
 

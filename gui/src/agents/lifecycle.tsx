@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
 import { executionDetail } from "../api/queries.ts";
 import { useAllowed } from "../parts/allowed.ts";
@@ -58,9 +58,7 @@ function Lifecycle({ server }: { server: McpServer }): ReactNode {
     mutationFn: ([action]: readonly [string, string]) => {
       const path = { resource_path: server.path, action };
       const headers = key.of(path);
-      return answerOf(
-        api.POST("/api/mcp/mcp/{resource_path}/lifecycle/{action}", { params: { path }, body: {}, headers }),
-      );
+      return api("POST /api/mcp/mcp/:resource_path{.+}/lifecycle/:action", { params: path, body: {}, headers });
     },
     onSuccess: () => key.answered(),
     onSettled: () => setPending(undefined),

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { useIdempotencyKey } from "../api/idempotency.ts";
 import { type AgentCall, type CallProgress, callAgent } from "./call-agent.ts";
 import { keepCall, type PastCall } from "./history.ts";
@@ -50,12 +50,10 @@ export function useAgentCall(path: string, onEnd: (request: AgentCallRequest, ca
   });
   const cancel = useMutation({
     mutationFn: (executionId: string) =>
-      answerOf(
-        api.POST("/api/executions/{execution_id}/cancel", {
-          params: { path: { execution_id: executionId } },
-          body: { reason: "cancelled in the terminal" },
-        }),
-      ),
+      api("POST /api/executions/:execution_id/cancel", {
+        params: { execution_id: executionId },
+        body: { reason: "cancelled in the terminal" },
+      }),
   });
   return { call, cancel, progress };
 }

@@ -1,4 +1,4 @@
-import { answerOf, api } from "./client.ts";
+import { api } from "./client.ts";
 import type { Execution, Step } from "./types.ts";
 
 /** Below this many steps all of them are read each time: it is a few kilobytes. */
@@ -14,9 +14,7 @@ export async function readExecution(
   signal: AbortSignal,
 ): Promise<Execution> {
   const read = (query: { steps_after?: string }) =>
-    answerOf(
-      api.GET("/api/executions/{execution_id}", { params: { path: { execution_id: executionId }, query }, signal }),
-    );
+    api("GET /api/executions/:execution_id", { params: { execution_id: executionId }, query, signal });
   const isMerged =
     known !== undefined &&
     known.ended_at === null &&

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, MutationCache, QueryCache, QueryClient, queryOptions } from "@tanstack/react-query";
 import type { CredentialType } from "../../../src/schema/rules/credential-types.ts";
-import { answerOf, api, isLockedOut } from "./client.ts";
+import { api, isLockedOut } from "./client.ts";
 import { readExecution } from "./execution.ts";
 import { Problem } from "./problem.ts";
 import type { Execution } from "./types.ts";
@@ -39,7 +39,7 @@ export function executionList(of: { path: string } | { parent: string; status: s
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) => {
       const page = { ...query, limit: "100", ...(pageParam !== null && { cursor: pageParam }) };
-      return answerOf(api.GET("/api/executions", { params: { query: page }, signal }));
+      return api("GET /api/executions", { query: page, signal });
     },
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: LIST_MS,
@@ -68,7 +68,7 @@ export function catalogList(filters: { kind?: "playbook" | "agent" | "mcp" | und
         ...(prefix !== undefined && { prefix }),
         ...(pageParam !== null && { cursor: pageParam }),
       };
-      return answerOf(api.GET("/api/catalog", { params: { query }, signal }));
+      return api("GET /api/catalog", { query, signal });
     },
     getNextPageParam: (page) => page.next_cursor,
   });
@@ -80,12 +80,11 @@ export function catalogVersions(path: string) {
     queryKey: ["catalog", "versions", path],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) =>
-      answerOf(
-        api.GET("/api/catalog/versions/{path}", {
-          params: { path: { path }, query: pageParam === null ? {} : { cursor: pageParam } },
-          signal,
-        }),
-      ),
+      api("GET /api/catalog/versions/:path{.+}", {
+        params: { path },
+        query: pageParam === null ? {} : { cursor: pageParam },
+        signal,
+      }),
     getNextPageParam: (page) => page.next_cursor,
   });
 }
@@ -96,7 +95,7 @@ export function catalogEntry(path: string, version: string) {
     queryKey: ["catalog", path, version],
     staleTime: version === "latest" ? 5_000 : Number.POSITIVE_INFINITY,
     queryFn: ({ signal }) =>
-      answerOf(api.GET("/api/catalog/resource/{path}", { params: { path: { path }, query: { version } }, signal })),
+      api("GET /api/catalog/resource/:path{.+}", { params: { path }, query: { version }, signal }),
   });
 }
 
@@ -110,7 +109,7 @@ function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], 
 export function workerPool() {
   return queryOptions({
     queryKey: ["workers"],
-    queryFn: ({ signal }) => answerOf(api.GET("/api/worker/pools", { params: { query: { limit: "500" } }, signal })),
+    queryFn: ({ signal }) => api("GET /api/worker/pools", { query: { limit: "500" }, signal }),
     refetchInterval: LIST_MS,
   });
 }
@@ -129,7 +128,7 @@ export function credentialList(filters: {
         ...defined(filters),
         ...(pageParam !== null && { cursor: pageParam }),
       };
-      return answerOf(api.GET("/api/credentials", { params: { query }, signal }));
+      return api("GET /api/credentials", { query, signal });
     },
     getNextPageParam: (page) => page.next_cursor,
   });
@@ -139,7 +138,7 @@ export function credentialList(filters: {
 export function agentList() {
   return queryOptions({
     queryKey: ["agents"],
-    queryFn: ({ signal }) => answerOf(api.POST("/api/catalog/agents/list", { body: { limit: 500 }, signal })),
+    queryFn: ({ signal }) => api("POST /api/catalog/agents/list", { body: { limit: 500 }, signal }),
   });
 }
 
@@ -148,6 +147,6 @@ export function me() {
   return queryOptions({
     queryKey: ["me"],
     staleTime: 60_000,
-    queryFn: ({ signal }) => answerOf(api.GET("/api/auth/me", { signal })),
+    queryFn: ({ signal }) => api("GET /api/auth/me", { signal }),
   });
 }

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { Problem } from "../api/problem.ts";
 import { queries } from "../api/queries.ts";
 import type { Credential } from "../api/types.ts";
@@ -83,7 +83,7 @@ function Remove({ name }: { name: string }): ReactNode {
   const [isConfirming, setIsConfirming] = useState(false);
   const navigate = useNavigate();
   const remove = useMutation({
-    mutationFn: () => answerOf(api.DELETE("/api/credentials/{identifier}", { params: { path: { identifier: name } } })),
+    mutationFn: () => api("DELETE /api/credentials/:identifier", { params: { identifier: name } }),
     onSuccess: async () => {
       await navigate({ to: "/credentials", search: {} });
       await queries.invalidateQueries({ queryKey: ["credentials"] });

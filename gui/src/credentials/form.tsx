@@ -3,7 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { CREDENTIAL_TYPES, type CredentialType } from "../../../src/schema/rules/credential-types.ts";
 import type { JsonObject } from "../../../src/schema/words/json.ts";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { Problem } from "../api/problem.ts";
 import { queries } from "../api/queries.ts";
 import type { Credential } from "../api/types.ts";
@@ -157,18 +157,15 @@ async function saved({ name, type, description, tags, data }: Written, replaced:
     ...(replaced !== undefined && { schema: replaced.schema as never, meta: replaced.meta as never }),
   };
   if (replaced === undefined) await refuseKnown(name);
-  const params = { path: { identifier: name } };
-  return await answerOf(
-    replaced === undefined
-      ? api.POST("/api/credentials", { body: { name, ...content } })
-      : api.PUT("/api/credentials/{identifier}", { params, body: content }),
-  );
+  return await (replaced === undefined
+    ? api("POST /api/credentials", { body: { name, ...content } })
+    : api("PUT /api/credentials/:identifier", { params: { identifier: name }, body: content }));
 }
 
 /** The server would replace one with the same name, which is not wanted when creating one. */
 async function refuseKnown(name: string): Promise<void> {
   try {
-    await answerOf(api.GET("/api/credentials/{identifier}", { params: { path: { identifier: name } } }));
+    await api("GET /api/credentials/:identifier", { params: { identifier: name } });
   } catch (error) {
     if (error instanceof Problem && error.status === 404) return;
     throw error;

@@ -1,12 +1,11 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 
 /** One credential without its data: no browser asks for them. */
 export function credentialRecord(name: string) {
   return queryOptions({
     queryKey: ["credentials", "one", name],
-    queryFn: ({ signal }) =>
-      answerOf(api.GET("/api/credentials/{identifier}", { params: { path: { identifier: name } }, signal })),
+    queryFn: ({ signal }) => api("GET /api/credentials/:identifier", { params: { identifier: name }, signal }),
   });
 }
 
@@ -16,12 +15,11 @@ export function credentialUses(name: string) {
     queryKey: ["credentials", "uses", name],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam, signal }) =>
-      answerOf(
-        api.GET("/api/credentials/{identifier}/uses", {
-          params: { path: { identifier: name }, query: pageParam === null ? {} : { cursor: pageParam } },
-          signal,
-        }),
-      ),
+      api("GET /api/credentials/:identifier/uses", {
+        params: { identifier: name },
+        query: pageParam === null ? {} : { cursor: pageParam },
+        signal,
+      }),
     getNextPageParam: (page) => page.next_cursor,
   });
 }
@@ -31,8 +29,6 @@ export function credentialAudit(name: string) {
   return queryOptions({
     queryKey: ["credentials", "audit", name],
     queryFn: ({ signal }) =>
-      answerOf(
-        api.GET("/api/auth/audit", { params: { query: { resource: `credential/${name}`, limit: "50" } }, signal }),
-      ),
+      api("GET /api/auth/audit", { query: { resource: `credential/${name}`, limit: "50" }, signal }),
   });
 }

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useRef, useState } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import type { Execution } from "../api/types.ts";
 import { useAllowed } from "../parts/allowed.ts";
@@ -16,15 +16,13 @@ export function Actions({ execution }: { execution: Execution }): ReactNode {
   const mayRun = useAllowed("execute", { path: execution.path });
   const again = useMutation({
     mutationFn: () =>
-      answerOf(
-        api.POST("/api/execute", {
-          body: {
-            path: execution.path,
-            version: execution.version,
-            workload: execution.workload as Record<string, never>,
-          },
-        }),
-      ),
+      api("POST /api/execute", {
+        body: {
+          path: execution.path,
+          version: execution.version,
+          workload: execution.workload as Record<string, never>,
+        },
+      }),
     onSuccess: ({ execution_id }) =>
       void navigate({ to: "/executions/$executionId", params: { executionId: execution_id } }),
   });
@@ -73,12 +71,10 @@ function Cancel({ executionId, path }: { executionId: string; path: string }): R
   const [reason, setReason] = useState("");
   const cancel = useMutation({
     mutationFn: () =>
-      answerOf(
-        api.POST("/api/executions/{execution_id}/cancel", {
-          params: { path: { execution_id: executionId } },
-          body: reason === "" ? {} : { reason },
-        }),
-      ),
+      api("POST /api/executions/:execution_id/cancel", {
+        params: { execution_id: executionId },
+        body: reason === "" ? {} : { reason },
+      }),
     onSuccess: () => {
       dialog.current?.close();
       void queries.invalidateQueries({ queryKey: ["execution", executionId] });

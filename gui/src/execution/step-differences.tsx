@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { Execution, Step } from "../api/types.ts";
 import { DiffView } from "../parts/json/diff-view.tsx";
 import { ProblemPanel } from "../parts/problem.tsx";
@@ -88,9 +88,11 @@ function stepResult(executionId: string, step: string) {
     staleTime: 30_000,
     queryFn: async ({ signal }: { signal: AbortSignal }) => {
       const path = { execution_id: executionId };
-      const { result } = await answerOf(
-        api.GET("/api/executions/{execution_id}/result", { params: { path, query: { step } }, signal }),
-      );
+      const { result } = await api("GET /api/executions/:execution_id/result", {
+        params: path,
+        query: { step },
+        signal,
+      });
       return comparable(result);
     },
   };

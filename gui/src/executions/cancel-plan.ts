@@ -1,4 +1,4 @@
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { type ExecutionFilters, executionPage } from "./queries.ts";
 import { OPEN_STATES, statesOf } from "./state-filter.tsx";
 
@@ -72,12 +72,10 @@ export async function carryOut(
   const one = async () => {
     for (let id = left.pop(); id !== undefined && !signal.aborted; id = left.pop()) {
       try {
-        const { status } = await answerOf(
-          api.POST("/api/executions/{execution_id}/cancel", {
-            params: { path: { execution_id: id } },
-            body: { reason: "cancelled in the browser, together with others" },
-          }),
-        );
+        const { status } = await api("POST /api/executions/:execution_id/cancel", {
+          params: { execution_id: id },
+          body: { reason: "cancelled in the browser, together with others" },
+        });
         if (status === "CANCELLED") cancelled += 1;
         else ended += 1;
       } catch (error) {

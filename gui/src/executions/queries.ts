@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { sinceOf } from "./spans.ts";
 
 /** Filters of a list of executions, as they stand in the address. */
@@ -29,12 +29,10 @@ export function executionPage(filters: ExecutionFilters, cursor: string | null, 
     parent_execution_id: parent,
     cursor: cursor ?? undefined,
   }).filter(([, value]) => value !== undefined && value !== "");
-  return answerOf(
-    api.GET("/api/executions", {
-      params: { query: { ...Object.fromEntries(query), limit: String(limit) } },
-      ...(signal !== undefined && { signal }),
-    }),
-  );
+  return api("GET /api/executions", {
+    query: { ...Object.fromEntries(query), limit: String(limit) },
+    ...(signal !== undefined && { signal }),
+  });
 }
 
 /** A page that is polled: the newest (`cursor` null), or the visible one. */

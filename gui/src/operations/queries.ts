@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 
 /** Polling interval of the overview, milliseconds: its statements are bounded. */
 const OVERVIEW_MS = 3_000;
@@ -10,7 +10,7 @@ const DIAGNOSIS_MS = 20_000;
 export function overview() {
   return queryOptions({
     queryKey: ["overview"],
-    queryFn: ({ signal }) => answerOf(api.GET("/api/admin/overview", { signal })),
+    queryFn: ({ signal }) => api("GET /api/admin/overview", { signal }),
     refetchInterval: OVERVIEW_MS,
     retry: false,
   });
@@ -20,7 +20,7 @@ export function overview() {
 export function diagnosis() {
   return queryOptions({
     queryKey: ["diagnosis"],
-    queryFn: ({ signal }) => answerOf(api.GET("/api/admin/diagnosis", { signal })),
+    queryFn: ({ signal }) => api("GET /api/admin/diagnosis", { signal }),
     refetchInterval: DIAGNOSIS_MS,
     retry: false,
   });

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useId } from "react";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { me, queries } from "../api/queries.ts";
 
 /** What the server asks of a user for this. */
@@ -12,7 +12,7 @@ export function SweepButton(): ReactNode {
   const why = useId();
   const lacks = who.data?.kind === "user" && !who.data.permissions.includes(NEEDS);
   const sweep = useMutation({
-    mutationFn: () => answerOf(api.POST("/api/admin/command_reaper/sweep", {})),
+    mutationFn: () => api("POST /api/admin/command_reaper/sweep"),
     onSettled: () => {
       void queries.invalidateQueries({ queryKey: ["overview"] });
       void queries.invalidateQueries({ queryKey: ["diagnosis"] });

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { answerOf, api } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { me } from "../api/queries.ts";
 import type { Me } from "../api/types.ts";
 
@@ -61,7 +61,7 @@ export function useAllowed(need: Need, { path, to = WORDS[need] }: AccessQuery =
     enabled: isChecked,
     staleTime: DECIDED_MS,
     queryFn: ({ signal }) =>
-      answerOf(api.POST("/api/auth/can", { body: { action: action ?? "view", path: path ?? "" }, signal })),
+      api("POST /api/auth/can", { body: { action: action ?? "view", path: path ?? "" }, signal }),
   });
   if (user === undefined || (gives(user, need) && decision.data?.allowed !== false)) return { allowed: true };
   return { allowed: false, why: reason(user, need, path === undefined ? to : `${to} ${path}`) };

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useBlocker, useNavigate } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useMemo, useRef, useState } from "react";
 import "../../styles/catalog.css";
-import { answerOf, api } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { catalogEntry, queries } from "../../api/queries.ts";
 import type { Validation } from "../../api/types.ts";
 import { useAllowed } from "../../parts/allowed.ts";
@@ -124,7 +124,7 @@ function useRegistration(text: string) {
   });
   const register = useMutation({
     mutationFn: (strict: boolean) =>
-      answerOf(api.POST("/api/catalog/register", { body: { content: text, if_changed: true, strict } })),
+      api("POST /api/catalog/register", { body: { content: text, if_changed: true, strict } }),
     onSuccess: async ({ path }) => {
       await queries.invalidateQueries({ queryKey: ["catalog"] });
       await navigate({ to: "/entry/$", params: { _splat: path }, search: { tab: "document" }, ignoreBlocker: true });

@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { answerOf, api } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import type { Validation } from "../../api/types.ts";
 
 /** How long to wait after the last key press before errors are shown, milliseconds. */
@@ -36,5 +36,5 @@ export function useValidation(text: string): TextState {
 
 /** Asks the server what registering a text would say of it. */
 export function validated(content: string, signal?: AbortSignal): Promise<Validation> {
-  return answerOf(api.POST("/api/catalog/validate", { body: { content }, ...(signal !== undefined && { signal }) }));
+  return api("POST /api/catalog/validate", { body: { content }, ...(signal !== undefined && { signal }) });
 }

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useMemo, useState } from "react";
 import { isJsonObject, type Json, type JsonObject } from "../../../../src/schema/words/json.ts";
-import { answerOf, api } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { useIdempotencyKey } from "../../api/idempotency.ts";
 import { executionDetail } from "../../api/queries.ts";
 import type { Resource } from "../../api/types.ts";
@@ -129,7 +129,7 @@ function useRun(entry: Resource, fields: readonly InputField[]) {
       const isAgent = entry.kind === "agent";
       const { path, version } = entry;
       const body = { path, version, workload: workload as never, ...(isAgent && { resource_kind: "agent" as const }) };
-      return answerOf(api.POST("/api/execute", { body, headers: key.of(body) }));
+      return api("POST /api/execute", { body, headers: key.of(body) });
     },
     onSuccess: ({ execution_id }, workload) => {
       key.answered();

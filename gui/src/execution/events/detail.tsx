@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { answerOf, api } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { addressOf, PUBLIC_PATH } from "../../api/session.ts";
 import type { EventRecord } from "../../api/types.ts";
 import { CopyButton } from "../../parts/copy.tsx";
@@ -97,9 +97,7 @@ function oneEvent(executionId: string, eventId: string) {
     queryFn: async ({ signal }) => {
       const query = { after: String(Math.max(0, Number(eventId) - 1)), limit: "1" };
       const path = { execution_id: executionId };
-      const { events } = await answerOf(
-        api.GET("/api/executions/{execution_id}/events", { params: { path, query }, signal }),
-      );
+      const { events } = await api("GET /api/executions/:execution_id/events", { params: path, query, signal });
       return { event: events.find(({ event_id }) => String(event_id) === eventId) ?? null };
     },
   });

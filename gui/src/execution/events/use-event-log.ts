@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { answerOf, api } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { createEventLog, type EventLog } from "./log.ts";
 import { PAGE } from "./pages.ts";
 
@@ -27,19 +27,17 @@ export function useEventLog(executionId: string, filter: LogFilter, lastEventId:
     const path = { execution_id: executionId };
     return createEventLog({
       marks: (after, counted, signal) =>
-        answerOf(
-          api.GET("/api/executions/{execution_id}/events/marks", {
-            params: { path, query: { ...query, after: String(after), counted: String(counted), every: String(PAGE) } },
-            signal,
-          }),
-        ),
+        api("GET /api/executions/:execution_id/events/marks", {
+          params: path,
+          query: { ...query, after: String(after), counted: String(counted), every: String(PAGE) },
+          signal,
+        }),
       page: (after, limit, signal) =>
-        answerOf(
-          api.GET("/api/executions/{execution_id}/events", {
-            params: { path, query: { ...query, after: String(after), limit: String(limit), values: "short" } },
-            signal,
-          }),
-        ),
+        api("GET /api/executions/:execution_id/events", {
+          params: path,
+          query: { ...query, after: String(after), limit: String(limit), values: "short" },
+          signal,
+        }),
     });
   }, [executionId, type, step, worker, isFailed, text]);
   useEffect(() => log.open(), [log]);

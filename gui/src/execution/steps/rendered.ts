@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { answerOf, api } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import type { RenderedTask } from "../../api/types.ts";
 
 /** Whose inputs are wanted: those of a claim of a command, of one iteration where it runs some. */
@@ -22,7 +22,7 @@ export function renderedInputs({ executionId, commandId, attempt, iteration }: R
         attempt: String(attempt),
         ...(iteration !== undefined && { iteration: String(iteration) }),
       };
-      return await answerOf(api.GET("/api/executions/{execution_id}/rendered", { params: { path, query }, signal }));
+      return await api("GET /api/executions/:execution_id/rendered", { params: path, query, signal });
     },
   });
 }

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { answerOf, api } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import type { EventRecord } from "../../api/types.ts";
 
 /** Events of a page, and pages that are kept: a loop may have a hundred thousand. */
@@ -31,12 +31,7 @@ export function stepEvents({ executionId, step, commandId, isFailed = false }: S
         ...(isFailed && { event_type: "loop.iteration.failed" }),
         ...(pageParam !== undefined && { cursor: pageParam }),
       };
-      return answerOf(
-        api.GET("/api/executions/{execution_id}/events", {
-          params: { path: { execution_id: executionId }, query },
-          signal,
-        }),
-      );
+      return api("GET /api/executions/:execution_id/events", { params: { execution_id: executionId }, query, signal });
     },
     getNextPageParam: (page) => page.next_cursor,
     maxPages: PAGES_MAX,
@@ -58,9 +53,7 @@ export function wholeEvent(executionId: string, eventId: number) {
     queryFn: async ({ signal }) => {
       const query = { after: String(eventId - 1), limit: "1" };
       const path = { execution_id: executionId };
-      const page = await answerOf(
-        api.GET("/api/executions/{execution_id}/events", { params: { path, query }, signal }),
-      );
+      const page = await api("GET /api/executions/:execution_id/events", { params: path, query, signal });
       return page.events.find((event) => event.event_id === eventId) ?? null;
     },
   });
