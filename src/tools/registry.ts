@@ -2,6 +2,7 @@ import { createEgressGuard, type EgressGuard } from "../platform/http/egress.ts"
 import type { ProxyOf } from "../platform/http/proxy.ts";
 import type { ResultStore } from "../ports/result-store.ts";
 import { FlowError } from "../schema/words/errors.ts";
+import { isJsonObject } from "../schema/words/json.ts";
 import { failed } from "../schema/words/outcome.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS, type RunnableKind } from "../schema/words/playbook.ts";
 import type { Tool } from "./contract/tool.ts";
@@ -121,7 +122,7 @@ const LOADERS: { readonly [K in DriverKind]: Loader } = {
   },
   nats: async (settings, egress) => (await import("./nats/nats.ts")).createNatsTool({ ...settings.nats, egress }),
   artifact: async (settings) => (await import("./artifact.ts")).createArtifactTool({ store: settings.store }),
-  noop: async () => (await import("./noop.ts")).createNoopTool(),
+  noop: () => Promise.resolve(createNoopTool()),
 };
 
 async function sandboxOf({ sandbox }: ToolSettings): Promise<{ sandbox?: Sandbox }> {
@@ -175,4 +176,21 @@ function reasonUnavailable(kind: string): string {
 
 function unavailableTool(message: string): Tool {
   return { run: () => Promise.resolve(failed("configuration", "KIND_NOT_AVAILABLE", message)) };
+}
+
+/** `noop`: does nothing and answers `result`, or `{status: ok}` without one (language document, section 8). */
+export function createNoopTool(): Tool {
+  return {
+    run(call) {
+      const result = call.config["result"] ?? null;
+      if (result === null) return Promise.resolve({ status: "ok", data: { status: "ok" } });
+      if (isJsonObject(result)) return Promise.resolve({ status: "ok", data: result });
+      const message = `The noop task is not configured correctly: key "result" expects a map, got ${typeName(result)}.`;
+      return Promise.resolve(failed("configuration", "INVALID_CONFIG", message));
+    },
+  };
+}
+
+function typeName(value: unknown): string {
+  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
 }

@@ -4,7 +4,7 @@ import { FlowError } from "../../src/schema/words/errors.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 import { type Accumulate, manifestOf } from "../../src/schema/words/manifest.ts";
 import { createArtifactTool } from "../../src/tools/artifact.ts";
-import { createNoopTool } from "../../src/tools/noop.ts";
+import { createNoopTool } from "../../src/tools/registry.ts";
 import { toolCall } from "../support/service/tool-call.ts";
 
 const REF = "noetl://execution/1/step/a/task/a/run/1";

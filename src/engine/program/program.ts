@@ -2,17 +2,17 @@ import { mergeNeeds, type Needs } from "../../language/template/needs.ts";
 import { type Condition, compileCondition, compileTemplate, type Template } from "../../language/template/template.ts";
 import { FAILURE_NAMES, LOOP_DONE } from "../../language/views/event-name.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
-import type {
-  Arc,
-  Assignment,
-  KeychainDefinition,
-  Loop,
-  Playbook,
-  PolicyRule,
-  Step,
-  Task,
+import {
+  type Arc,
+  type Assignment,
+  type KeychainDefinition,
+  type Loop,
+  type Playbook,
+  type PolicyRule,
+  RUNNABLE_KINDS,
+  type Step,
+  type Task,
 } from "../../schema/words/playbook.ts";
-import { hiddenNeeds } from "./code-needs.ts";
 import { buildGraph, type Graph } from "./graph.ts";
 import { atOnce, type Pieces } from "./pieces.ts";
 
@@ -217,6 +217,25 @@ export function calledTask(program: Program, task: ProgramTask): ProgramTask | u
   return task.task.kind === "workbook" ? program.workbook.get(workbookName(task.task)) : task;
 }
 
+/**
+ * Kinds that a worker needs for a command: those of the step's tasks, or of its cursor's claim. Kinds that no worker can run
+ * (for example an unknown kind) are not required: any worker that takes the command answers with an error that says so, as the
+ * local runtime does.
+ */
+export function requiredKinds(program: Program, name: string, isClaim: boolean): string[] {
+  const step = program.steps.get(name);
+  if (step === undefined) return [];
+  const kinds = isClaim
+    ? [step.step.loop?.cursor?.kind ?? "sqldb"]
+    : step.tasks.map((task) => (calledTask(program, task) ?? task).task.kind);
+  return [...new Set(kinds.filter((kind) => REQUIRED.has(kind)))];
+}
+
+/** Kinds that a worker must offer. Every worker runs `noop`, and carries out `playbook` and `workbook` itself. */
+const REQUIRED: ReadonlySet<string> = new Set(
+  RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "playbook" && kind !== "workbook"),
+);
+
 /** Name of the `workbook` entry that a task of kind `workbook` calls. */
 export function workbookName({ config, label }: Task): string {
   return String(config["task"] ?? config["name"] ?? label);
@@ -292,4 +311,44 @@ function entries(object: JsonObject): [string, Template][] {
 
 function optional(value: Json | undefined): Template | undefined {
   return value === undefined ? undefined : compileTemplate(value);
+}
+
+const NOTHING: Needs = { names: new Set(), members: new Map() };
+
+/** Everything: each root is used as a whole. */
+const EVERYTHING: Needs = {
+  names: new Set(["workload", "ctx", "vars", "steps", "iter"]),
+  members: new Map([
+    ["workload", "all"],
+    ["ctx", "all"],
+    ["vars", "all"],
+    ["steps", "all"],
+    ["iter", "all"],
+  ]),
+};
+
+/** The token of a caller, for a server that is otherwise called with the machine's identity. */
+const CALLERS_TOKEN: Needs = {
+  names: new Set(["workload"]),
+  members: new Map([["workload", new Set(["access_token"])]]),
+};
+
+/**
+ * What a task reads beyond its templates: for Python code see {@link codeNeeds}; a task of kind `mcp` reads
+ * `workload.access_token`.
+ */
+function hiddenNeeds(task: Task): Needs {
+  return task.kind === "mcp" ? CALLERS_TOKEN : codeNeeds(task);
+}
+
+/**
+ * What Python code may read beyond its inputs. `context` and `**kw` give it every name; parameters of `main` are bound by name,
+ * so any word of the code may be an input. Code outside the document may read anything.
+ */
+export function codeNeeds(task: Task): Needs {
+  if (task.kind !== "python") return NOTHING;
+  const code = task.config["code"];
+  if (typeof code !== "string" || /\bcontext\b|\*\*\s*\w/.test(code)) return EVERYTHING;
+  if (!/\bdef\s+main\b/.test(code)) return NOTHING;
+  return { names: new Set(code.match(/[A-Za-z_]\w*/g) ?? []), members: new Map() };
 }

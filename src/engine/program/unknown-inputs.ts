@@ -26,6 +26,7 @@ export function unknownInputs(program: Program, input: JsonObject): string[] {
 
 /** {@link unknownInputs} step by step: collecting what 5,000 steps read takes some 100 ms, once. */
 export function* unknownInputsInPieces(program: Program, input: JsonObject): Pieces<string[]> {
+  if (Object.keys(input).length === 0) return [];
   const names = known.get(program) ?? (yield* collect(program));
   known.set(program, names);
   return Object.keys(input).flatMap((name) => {

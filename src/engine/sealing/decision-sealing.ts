@@ -3,9 +3,8 @@ import type { FlowEvent } from "../../schema/words/event.ts";
 import { type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { mayHoldSealed, type Opened, type Sealer } from "../../schema/words/sealed.ts";
 import { lostSecret } from "./lost-secret.ts";
-import { mayBeSealed, openSealed } from "./open-sealed.ts";
 import { sealEvent } from "./seal-event.ts";
-import { createSecrets } from "./secrets.ts";
+import { createSecrets, mayBeSealed, openSealed } from "./secrets.ts";
 
 /**
  * Lets decisions read sealed values, and keeps the opened values out of events. Each function returns its argument if nothing

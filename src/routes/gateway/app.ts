@@ -7,7 +7,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { refuseMethod } from "../http/allowed-methods.ts";
 import { errorAnswers } from "../http/errors.ts";
 import { BODY_BYTES_MAX } from "../http/read-body.ts";
-import { bodyLimit, requests } from "../http/request.ts";
+import { bodyLimit, requests } from "../http/request-context.ts";
 import { guiFiles } from "../system/gui.ts";
 import { type OriginRules, origins } from "./cors.ts";
 import { type LoginRouteDeps, loginRoutes } from "./login.ts";

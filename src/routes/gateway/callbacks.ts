@@ -9,8 +9,7 @@ import { refuseMethod } from "../http/allowed-methods.ts";
 import { bearerOf, tokenMatcher } from "../http/authenticate.ts";
 import { errorAnswers } from "../http/errors.ts";
 import { BODY_BYTES_MAX } from "../http/read-body.ts";
-import { bodyLimit, requests } from "../http/request.ts";
-import type { RouteEnvironment } from "../http/request-context.ts";
+import { bodyLimit, type RouteEnvironment, requests } from "../http/request-context.ts";
 import { readJson } from "../http/validate.ts";
 
 /** What the gateway's internal side is made of. */

@@ -10,14 +10,11 @@ import {
   findExecution,
   listExecutions,
   listOpenChildren,
-  type OpenChild,
 } from "../../repositories/executions/execution-list.ts";
 import { findStartByKey } from "../../repositories/orchestration/load-execution.ts";
-import type { ArcAnswer, NextRetryAnswer, OpenCommandAnswer, StepAnswer } from "../../schema/api/executions.ts";
 import type { RenderedAnswer } from "../../schema/api/rendered.ts";
 import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import type { JsonObject } from "../../schema/words/json.ts";
 import type { Access } from "../access/access.ts";
 import type { Audit } from "../access/audit.ts";
 import type { Listed, PageQuery } from "../catalog/catalog.ts";
@@ -28,24 +25,15 @@ import { encodeCursor, idCursor } from "../pagination-cursor.ts";
 import type { Results } from "../results/results.ts";
 import { awaitResult, type ExecutionResult, type ResultRequest } from "./await-result.ts";
 import { type Cancelled, type CancelRequest, cancelExecutions } from "./cancel-execution.ts";
-import { checkStarter } from "./check-caller-access.ts";
 import { type FollowRequest, followEvents } from "./event-stream.ts";
-import type { ExecutionReader, ExecutionView } from "./execution-reader.ts";
-import { arcsOf, stepsOf } from "./execution-steps.ts";
-import { mayHaveChildren, nextRetryOf, openCommandsOf } from "./open-commands.ts";
+import { type DerivedDetail, detailOf, mayHaveChildren } from "./execution-detail.ts";
+import type { ExecutionReader } from "./execution-reader.ts";
 import { type RenderedRequest, renderedValues } from "./rendered/rendered.ts";
 import { type ExecutionRequest, type Started, startExecutions } from "./start-execution.ts";
 
 /** An execution with the details derived from its events. */
-export interface ExecutionDetail {
+export interface ExecutionDetail extends DerivedDetail {
   row: ExecutionRow;
-  workload: JsonObject;
-  steps: StepAnswer[];
-  /** More than the length of `steps` if only changed steps were requested. */
-  stepsTotal: number;
-  arcs: ArcAnswer[];
-  commands: OpenCommandAnswer[];
-  next_retry: NextRetryAnswer | null;
 }
 
 /** The end of an execution; its result inline, or by reference if it is large. */
@@ -99,23 +87,6 @@ export interface ExecutionsDeps {
   now(): number;
 }
 
-/** Builds the answer from an execution's state synchronously: the next read changes the state in place. */
-function answerOf(
-  { state, source: { program } }: ExecutionView,
-  children: readonly OpenChild[],
-  now: number,
-  changed: ReadonlySet<string> | undefined,
-) {
-  return {
-    workload: state.workload,
-    steps: stepsOf(state, program, changed),
-    stepsTotal: program.steps.size,
-    arcs: arcsOf(state),
-    commands: openCommandsOf(state, program, children),
-    next_retry: nextRetryOf(state, now),
-  };
-}
-
 /** The executions of a database. */
 export function createExecutions(deps: ExecutionsDeps): Executions {
   const { database, reader, results } = deps;
@@ -129,7 +100,6 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     start: startExecutions({
       ...deps,
       cancel: (id, reason) => cancel(id, { reason, cascade: true }),
-      checkStarter: checkStarter(deps),
     }),
     async list(filter, { limit, cursor }) {
       const key = cursor === undefined ? {} : { cursor: idCursor(cursor) };
@@ -144,7 +114,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       if (view === undefined) throw unknownExecution(executionId);
       const { program } = view.source;
       const children = mayHaveChildren(view.state, program) ? await listOpenChildren(database, executionId) : [];
-      return { row, ...answerOf(view, children, deps.now(), changed) };
+      return { row, ...detailOf(view, children, deps.now(), changed) };
     },
     async events(executionId, request) {
       // Events of an execution that retention has deleted stay in the log until their month is dropped.

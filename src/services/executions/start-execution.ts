@@ -14,10 +14,13 @@ import {
   type ParentRow,
 } from "../../repositories/orchestration/find-startable.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
+import { decideUserAccess } from "../../schema/rules/access-rules.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
+import type { Access } from "../access/access.ts";
+import { type Audit, audited } from "../access/audit.ts";
 import { missingChildren } from "../catalog/missing-children.ts";
 import { inPieces } from "../in-pieces.ts";
 import type { Orchestrator } from "../orchestration/orchestrator.ts";
@@ -66,8 +69,8 @@ export function startExecutions(deps: {
   orchestrator: Pick<Orchestrator, "start">;
   /** Cancels a child whose parent was cancelled while it started. */
   cancel(executionId: string, reason: string): Promise<unknown>;
-  /** See `checkStarter`. */
-  checkStarter(parentExecutionId: string, userId: number, path: string): Promise<void>;
+  access: Pick<Access, "user">;
+  audit: Pick<Audit, "refused">;
   /** The compiled playbook of a catalog entry. */
   programs(catalogId: string): Promise<{ program: Program }>;
 }): (request: ExecutionRequest) => Promise<Started> {
@@ -87,7 +90,7 @@ export function startExecutions(deps: {
     const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
     const startedBy = caller?.startedBy ?? request.startedBy;
     if (parent !== undefined && typeof caller?.startedBy === "number") {
-      await deps.checkStarter(parent.execution_id, caller.startedBy, entry.path);
+      await checkStarter(deps, parent.execution_id, caller.startedBy, entry.path);
     }
     const { kind: _kind, ...what } = entry;
     const { program } = await deps.programs(entry.catalogId);
@@ -202,4 +205,27 @@ async function earlierEntry(database: Database, executionId: string): Promise<Pa
 
 function isEnded(status: ExecutionStateName): boolean {
   return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED";
+}
+
+/**
+ * A child runs in the name of the user who started its parent, with that user's current permissions: otherwise every author of
+ * a playbook could run any other playbook by calling it. Rejects with `FlowError` FORBIDDEN, which is recorded in the audit
+ * log.
+ */
+async function checkStarter(
+  { access, audit }: { access: Pick<Access, "user">; audit: Pick<Audit, "refused"> },
+  parentExecutionId: string,
+  userId: number,
+  path: string,
+): Promise<void> {
+  const user = await access.user({ userId });
+  const { allowed, rule } =
+    user === undefined ? { allowed: false, rule: "the user is not active" } : decideUserAccess(user, "execute", path);
+  if (allowed) return;
+  const who = user?.email ?? `user ${userId}`;
+  const caller = { actorKind: "user", actor: who, userId: String(userId), rule } as const;
+  const detail = { parent_execution_id: parentExecutionId };
+  audit.refused(audited(caller, "playbook.execute", `playbook/${path}`, { result: "deny", detail }));
+  const message = `Execution ${parentExecutionId} runs in the name of ${who}, who may not execute ${path}: ${rule}`;
+  throw new FlowError("FORBIDDEN", message, { detail: { path } });
 }

@@ -3,7 +3,7 @@ import type { KeychainWrite } from "../../ports/keychain.ts";
 import { type ObtainedSecret, REQUESTED_KINDS, type RequestedKind } from "../../ports/secret-source.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
-import { findCredential } from "./resolve-auth.ts";
+import { findCredential } from "./credentials.ts";
 
 /** True for kinds whose fields come by a request, as opposed to those that are at hand. */
 export function isRequested(kind: string): kind is RequestedKind {

@@ -1,5 +1,4 @@
-import { SENSITIVE } from "../../engine/sealing/open-sealed.ts";
-import type { Secrets } from "../../engine/sealing/secrets.ts";
+import { SENSITIVE, type Secrets } from "../../engine/sealing/secrets.ts";
 import type { CredentialSource } from "../../ports/credentials.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { ToolResult } from "../../schema/words/outcome.ts";

@@ -1,6 +1,5 @@
-import { mayBeSealed, openSealed } from "../../engine/sealing/open-sealed.ts";
 import { type EventSealing, sealEvent } from "../../engine/sealing/seal-event.ts";
-import type { Secrets } from "../../engine/sealing/secrets.ts";
+import { mayBeSealed, openSealed, type Secrets } from "../../engine/sealing/secrets.ts";
 import type { ChildRunner } from "../../ports/children.ts";
 import type { WritableResultStore } from "../../ports/result-store.ts";
 import type { Command } from "../../schema/words/command.ts";

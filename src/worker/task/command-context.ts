@@ -6,8 +6,8 @@ import type { RenderOptions } from "../../language/template/template.ts";
 import type { ProgressNumbers, TaskLog } from "../../schema/words/event.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { CommandProgram, WorkerDeps } from "../deps.ts";
-import type { CommandTokens } from "../secrets/tokens.ts";
-import type { RunLog } from "./task-log.ts";
+import type { RunLog } from "../reporting/progress.ts";
+import type { CommandTokens } from "../secrets/credentials.ts";
 
 /** One run of one task. */
 export interface TaskRun {

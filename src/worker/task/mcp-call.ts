@@ -5,7 +5,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { type Json, type JsonObject, own } from "../../schema/words/json.ts";
 import { type McpResource, mcpResourcePaths } from "../../schema/words/mcp-resource.ts";
 import type { Credential } from "../../tools/contract/tool.ts";
-import { resolveAuth } from "../secrets/resolve-auth.ts";
+import { resolveAuth } from "../secrets/credentials.ts";
 import type { CommandContext } from "./command-context.ts";
 
 /** What a task of kind `mcp` comes to, its server looked up and its token chosen. */

@@ -12,11 +12,11 @@ import { failed, type TaskError, type ToolResult } from "../../schema/words/outc
 import type { ResultAbout, StoredResult } from "../../schema/words/result.ts";
 import { abortedResult } from "../deadline.ts";
 import { TASK_RUNS_MAX } from "../deps.ts";
+import { createRunLog } from "../reporting/progress.ts";
 import { aboutOf, endRuns, isSensitive, keep, keepFailed, keptError, notKept, outcomeOf } from "./keep-result.ts";
 import type { PipelineRun, PipelineState } from "./pipeline-run.ts";
 import type { Kept } from "./store-result.ts";
 import { runTask } from "./task.ts";
-import { createRunLog } from "./task-log.ts";
 
 /** How a pipeline ended. */
 export interface PipelineEnd {

@@ -1,7 +1,6 @@
 import { taskScope } from "../../engine/decide/task-scope.ts";
 import { milliseconds } from "../../engine/decide/time-limit.ts";
-import { codeNeeds } from "../../engine/program/code-needs.ts";
-import { calledTask, type ProgramTask, workbookName } from "../../engine/program/program.ts";
+import { calledTask, codeNeeds, type ProgramTask, workbookName } from "../../engine/program/program.ts";
 import type { LoadedReferences } from "../../language/template/loaded-references.ts";
 import type { Template } from "../../language/template/template.ts";
 import { ReferenceNeeded } from "../../language/views/references.ts";
@@ -14,8 +13,8 @@ import type { Task } from "../../schema/words/playbook.ts";
 import type { ToolCall } from "../../tools/contract/tool.ts";
 import { abortedResult, withDeadline } from "../deadline.ts";
 import { openProgress } from "../reporting/progress.ts";
+import { resolveAuth, scriptAuth } from "../secrets/credentials.ts";
 import { hideSecrets, noteSensitive, notingAuth } from "../secrets/note-secrets.ts";
-import { resolveAuth, scriptAuth } from "../secrets/resolve-auth.ts";
 import { callChild } from "./call-playbook.ts";
 import { type CommandContext, type TaskRun, traceparentOf } from "./command-context.ts";
 import { type McpCall, prepareMcpCall } from "./mcp-call.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { openSealed } from "../../../src/engine/sealing/open-sealed.ts";
-import { createSecrets } from "../../../src/engine/sealing/secrets.ts";
+import { createSecrets, openSealed } from "../../../src/engine/sealing/secrets.ts";
 import { createSealer } from "../../../src/platform/crypto/sealing.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
 import { leavesOf, VALUE } from "../support/json-values.ts";

@@ -1,9 +1,9 @@
 import { createFileCredentials } from "../../../src/adapters/file-credentials.ts";
 import { systemClock } from "../../../src/adapters/system-clock.ts";
 import { createLocalRuntime } from "../../../src/local/runtime.ts";
+import { createSecretSource } from "../../../src/roles/server/secret-source.ts";
 import { type EventRecord, toRecord } from "../../../src/schema/rules/event-record.ts";
 import { createToolRegistry, type ToolRegistry } from "../../../src/tools/registry.ts";
-import { createSecretSource } from "../../../src/tools/secrets/create-secret-source.ts";
 import { loadedResult, type Outcome, outcomeOf, shownSteps } from "./outcome.ts";
 import type { Scenario } from "./scenario.ts";
 

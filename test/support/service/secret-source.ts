@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import type { TestContext } from "node:test";
 import type { StoredCredential } from "../../../src/ports/credentials.ts";
 import type { SecretSource } from "../../../src/ports/secret-source.ts";
+import { createSecretSource } from "../../../src/roles/server/secret-source.ts";
 import type { Json, JsonObject } from "../../../src/schema/words/json.ts";
-import { createSecretSource } from "../../../src/tools/secrets/create-secret-source.ts";
 import type { SecretSourceOptions } from "../../../src/tools/secrets/secret-source.ts";
 import { type RecordedRequest, startHttpServer, type TestHttpServer } from "../servers/http-server.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { KeychainKey, KeychainWrite } from "../../../src/ports/keychain.ts";
+import { createSecretSource } from "../../../src/roles/server/secret-source.ts";
 import { failed as failedResult } from "../../../src/schema/words/outcome.ts";
-import { createSecretSource } from "../../../src/tools/secrets/create-secret-source.ts";
 import { type RecordedRequest, startHttpServer } from "../../support/servers/http-server.ts";
 import { type Answer, formFields, secretBench } from "../../support/service/secret-source.ts";
 import { setup } from "../support/bench.ts";

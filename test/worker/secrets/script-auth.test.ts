@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { scriptAuth } from "../../../src/worker/secrets/resolve-auth.ts";
+import { scriptAuth } from "../../../src/worker/secrets/credentials.ts";
 
 const token = { name: "scripts", type: "bearer", data: { token: "t" } };
 const source = { find: (name: string) => Promise.resolve(name === "scripts" ? token : undefined) };

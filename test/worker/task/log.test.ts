@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LOG_BYTES_MAX, LOG_LINE_CHARS_MAX, LOG_LINES_MAX, type TaskLog } from "../../../src/schema/words/event.ts";
-import { createRunLog } from "../../../src/worker/task/task-log.ts";
+import { createRunLog } from "../../../src/worker/reporting/progress.ts";
 import { type BenchOptions, setup } from "../support/bench.ts";
 import { recordsOf } from "../support/recorded.ts";
 import { bad, type Call, ok } from "../support/scripted-tools.ts";

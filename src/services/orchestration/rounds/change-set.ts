@@ -1,4 +1,4 @@
-import { calledTask, type Program } from "../../../engine/program/program.ts";
+import { requiredKinds } from "../../../engine/program/program.ts";
 import { type ExecutionState, isTerminal, openCommand } from "../../../engine/state/state.ts";
 import type {
   CommandChange,
@@ -11,7 +11,6 @@ import { type EventRecord, toRecord } from "../../../schema/rules/event-record.t
 import type { Command } from "../../../schema/words/command.ts";
 import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json } from "../../../schema/words/json.ts";
-import { RUNNABLE_KINDS } from "../../../schema/words/playbook.ts";
 import type { Marker } from "../memory/execution-cache.ts";
 import {
   type LiveExecution,
@@ -206,25 +205,6 @@ function project(
       return;
   }
 }
-
-/**
- * Kinds that a worker needs for a command: those of the step's tasks, or of its cursor's claim. Kinds that no worker can run
- * (for example an unknown kind) are not required: any worker that takes the command answers with an error that says so, as the
- * local runtime does.
- */
-export function requiredKinds(program: Program, name: string, isClaim: boolean): string[] {
-  const step = program.steps.get(name);
-  if (step === undefined) return [];
-  const kinds = isClaim
-    ? [step.step.loop?.cursor?.kind ?? "sqldb"]
-    : step.tasks.map((task) => (calledTask(program, task) ?? task).task.kind);
-  return [...new Set(kinds.filter((kind) => REQUIRED.has(kind)))];
-}
-
-/** Kinds that a worker must offer. Every worker runs `noop`, and carries out `playbook` and `workbook` itself. */
-const REQUIRED: ReadonlySet<string> = new Set(
-  RUNNABLE_KINDS.filter((kind) => kind !== "noop" && kind !== "playbook" && kind !== "workbook"),
-);
 
 /**
  * Progress of an execution in percent: the share of its steps that have ended. A running loop counts with the share of its

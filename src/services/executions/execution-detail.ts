@@ -1,0 +1,180 @@
+import { calledTask, type Program, requiredKinds } from "../../engine/program/program.ts";
+import {
+  type ExecutionState,
+  isTerminal,
+  knownStep,
+  type OpenCommand,
+  type Retry,
+  type StepState,
+} from "../../engine/state/state.ts";
+import type { OpenChild } from "../../repositories/executions/execution-list.ts";
+import {
+  type ArcAnswer,
+  type NextRetryAnswer,
+  OPEN_COMMANDS_MAX,
+  type OpenCommandAnswer,
+  type StepAnswer,
+} from "../../schema/api/executions.ts";
+import { defined } from "../../schema/words/defined.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
+import type { ExecutionView } from "./execution-reader.ts";
+
+/** What the API derives from an execution's events, beside its row. */
+export interface DerivedDetail {
+  workload: JsonObject;
+  steps: StepAnswer[];
+  /** More than the length of `steps` if only changed steps were requested. */
+  stepsTotal: number;
+  arcs: ArcAnswer[];
+  commands: OpenCommandAnswer[];
+  next_retry: NextRetryAnswer | null;
+}
+
+/**
+ * Builds the answer from an execution's state synchronously: the next read changes the state in place. `children`: open
+ * executions that it has called. `changed`: the steps to include; default all.
+ */
+export function detailOf(
+  { state, source: { program } }: ExecutionView,
+  children: readonly OpenChild[],
+  now: number,
+  changed: ReadonlySet<string> | undefined,
+): DerivedDetail {
+  return {
+    workload: state.workload,
+    steps: stepsOf(state, program, changed),
+    stepsTotal: program.steps.size,
+    arcs: arcsOf(state),
+    commands: openCommandsOf(state, program, children),
+    next_retry: nextRetryOf(state, now),
+  };
+}
+
+/**
+ * The steps of an execution as the API shows them: in the order of their first start, then those that were skipped and never
+ * ran, then those to which nothing has happened, in the order of the document. `only` restricts the answer to these steps; if
+ * it names any and the execution has ended, the steps it never reached are included. An execution that has ended waits for
+ * nothing: steps it did not reach are SKIPPED.
+ */
+function stepsOf(state: ExecutionState, program: Program, only?: ReadonlySet<string>): StepAnswer[] {
+  const names = [...program.steps.keys()];
+  const isOver = isTerminal(state.status);
+  const hasChanges = only === undefined || only.size > 0;
+  return names
+    .map((name, index) => ({ name, index, step: knownStep(state, name) }))
+    .filter(({ name, step }) => only === undefined || only.has(name) || (isOver && hasChanges && isPending(step)))
+    .sort((left, right) => rank(left.step) - rank(right.step) || left.index - right.index)
+    .map(({ name, step }) => {
+      const answer = stepAnswer(name, step);
+      return isOver && isPending(step) ? { ...answer, status: "SKIPPED" } : answer;
+    });
+}
+
+/** The arcs that were taken, in the order in which their steps first ended, and how often: more than once around a loop. */
+function arcsOf({ arcs }: ExecutionState): ArcAnswer[] {
+  return Object.entries(arcs).flatMap(([from, targets]) =>
+    Object.entries(targets).map(([to, times]) => ({ from, to, times })),
+  );
+}
+
+const SKIPPED_RANK = Number.MAX_SAFE_INTEGER - 1;
+const PENDING_RANK = Number.MAX_SAFE_INTEGER;
+
+function isPending(step: StepState | undefined): boolean {
+  return step === undefined || step.status === "PENDING";
+}
+
+function rank(step: StepState | undefined): number {
+  if (step === undefined || (step.order === 0 && step.status === "PENDING")) return PENDING_RANK;
+  return step.order === 0 ? SKIPPED_RANK : step.order;
+}
+
+function stepAnswer(name: string, step: StepState | undefined): StepAnswer {
+  if (step === undefined) {
+    return {
+      name,
+      status: "PENDING",
+      started_at: null,
+      ended_at: null,
+      duration_ms: null,
+      attempts: 0,
+      runs: 0,
+      order: 0,
+    };
+  }
+  const { startedAt, endedAt, loop, error } = step;
+  return {
+    name,
+    status: step.status,
+    started_at: timeOf(startedAt),
+    ended_at: timeOf(endedAt),
+    duration_ms: startedAt === null || endedAt === null ? null : Math.max(0, endedAt - startedAt),
+    attempts: step.attempts,
+    runs: step.runs,
+    order: step.order,
+    ...(loop !== null && { loop: { ...loop } }),
+    ...(error !== null && { error: { ...error } }),
+  };
+}
+
+function timeOf(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}
+
+/**
+ * The commands of an execution that have not ended, oldest first, as the API shows them with what they wait for; empty if the
+ * execution has ended. `children`: open executions that it has called.
+ */
+function openCommandsOf(state: ExecutionState, program: Program, children: readonly OpenChild[]): OpenCommandAnswer[] {
+  if (isTerminal(state.status)) return [];
+  const entries = Object.entries(state.commands).slice(0, OPEN_COMMANDS_MAX);
+  return entries.map(([command_id, command]) => {
+    const { step, attempt, worker, issuedAt, startedAt, iterations, claim, running } = command;
+    const called = children.filter(({ key }) => key.startsWith(`${command_id}-`)).map(({ executionId }) => executionId);
+    const labels = program.steps.get(step)?.step.labels;
+    return {
+      command_id,
+      execution_id: state.executionId,
+      status: running === true ? "RUNNING" : attempt === 0 ? "PENDING" : "CLAIMED",
+      step,
+      attempt,
+      worker,
+      issued_at: new Date(issuedAt).toISOString(),
+      claimed_at: startedAt === null ? null : new Date(startedAt).toISOString(),
+      kinds: requiredKinds(program, step, claim),
+      ...defined({ labels }),
+      ...(iterations !== null && { iterations: { from: iterations.from, to: iterations.to } }),
+      ...(called.length > 0 && { children: called }),
+    };
+  });
+}
+
+/** True if an open command may have called another execution. */
+export function mayHaveChildren(state: ExecutionState, program: Program): boolean {
+  if (isTerminal(state.status)) return false;
+  const steps = new Set(Object.values(state.commands).map(({ step }) => step));
+  return [...steps].some((name) =>
+    program.steps.get(name)?.tasks.some((task) => (calledTask(program, task) ?? task).task.kind === "playbook"),
+  );
+}
+
+/**
+ * The soonest next run of a failed task that waits to be retried; null if no task waits. A run whose time has come by `now`
+ * (milliseconds since 1970) is under way and no longer waits.
+ */
+function nextRetryOf(state: ExecutionState, now: number): NextRetryAnswer | null {
+  if (isTerminal(state.status)) return null;
+  let next: NextRetryAnswer | undefined;
+  for (const command of Object.values(state.commands)) {
+    for (const [iteration, retry] of Object.entries(command.retries ?? {})) {
+      if (Date.parse(retry.at) <= now || (next !== undefined && next.at <= retry.at)) continue;
+      next = retryAnswer(command, Number(iteration), retry);
+    }
+  }
+  return next ?? null;
+}
+
+function retryAnswer({ step, iterations }: OpenCommand, iteration: number, retry: Retry): NextRetryAnswer {
+  const { task, at, run, error } = retry;
+  return { step, task, ...(iterations !== null && { iteration }), at, run: run + 1, error };
+}
