@@ -47,7 +47,7 @@ export function createPostgresExecutionStore(options: PostgresExecutionStoreOpti
     },
     pendingRequirements: (after, limit) => findPendingRequirements(database, after, limit),
     pendingCommands: (wanted) => findPending(database, wanted),
-    claimableCommands: (commandIds, abandonedBy) => findClaimable(database, commandIds, policy, abandonedBy ?? null),
+    claimableCommands: (commandIds, abandoned) => findClaimable(database, commandIds, policy, abandoned),
     returnedCommands: (limit) => findReturned(database, limit),
     commandBodies: (commandIds) => loadCommandBodies(database, commandIds),
     unprocessedBatches: (idleMs, limit) =>

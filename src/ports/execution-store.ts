@@ -35,9 +35,9 @@ export interface ExecutionStore {
   pendingCommands(wanted: readonly { requirement: Requirement; limit: number }[]): Promise<ReadyCommand[]>;
   /**
    * Those of these commands that may be claimed now: PENDING ones, and held ones that the claim policy gives up (decisions,
-   * "Worker protocol"). Held ones of `abandonedBy` count as given up, whatever their lease.
+   * "Worker protocol"). Held ones of `abandoned.worker` count as given up, whatever their lease.
    */
-  claimableCommands(commandIds: readonly string[], abandonedBy?: string): Promise<ReadyCommand[]>;
+  claimableCommands(commandIds: readonly string[], abandoned?: Abandoning): Promise<ReadyCommand[]>;
   /** Held commands that may be claimed now because their worker has signed off, or is not known; at most `limit`. */
   returnedCommands(limit: number): Promise<ReadyCommand[]>;
   /** The commands with these ids as they were issued. */
@@ -171,6 +171,15 @@ export interface ReadyCommand extends Requirement {
   executionId: string;
   /** Number of claims so far: more than 0 for a command that was taken from a worker. */
   attempt: number;
+  /** The worker that lost the last claim; null or absent if it gave the command back, or there was no claim. */
+  lostBy?: string | null;
+}
+
+/** The holder of commands that may be claimed whatever their leases. */
+export interface Abandoning {
+  worker: string;
+  /** Its process is gone; otherwise it gave them back, or the answer to its claim was lost. */
+  isGone: boolean;
 }
 
 /** Row of a batch, written with the events that it brought. */

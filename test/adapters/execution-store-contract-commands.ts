@@ -148,9 +148,15 @@ export function exerciseClaims(check: Check): void {
       const { change, commandId } = await issued({ ...CLAIMED, worker });
       await bench.claimed(commandId, { secondsAgo, leaseSeconds });
       const ready = { commandId, executionId: change.executionId, kinds: ["noop", "http"], labels: null, attempt: 1 };
-      assert.deepEqual([...(await store.claimableCommands([commandId]))], free ? [ready] : []);
-      assert.deepEqual([...(await store.claimableCommands([commandId], worker))], [ready], "given up by its holder");
-      assert.deepEqual([...(await store.claimableCommands([commandId], "another"))], free ? [ready] : []);
+      const judge = async (by?: string, isGone = false) =>
+        by === undefined
+          ? await store.claimableCommands([commandId])
+          : await store.claimableCommands([commandId], { worker: by, isGone });
+      const lost = [{ ...ready, lostBy: worker }];
+      assert.deepEqual([...(await judge())], free ? lost : []);
+      assert.deepEqual([...(await judge(worker))], [{ ...ready, lostBy: null }], "given up by its holder");
+      assert.deepEqual([...(await judge(worker, true))], lost, "its holder's process is gone");
+      assert.deepEqual([...(await judge("another"))], free ? lost : []);
     });
   }
 
@@ -159,7 +165,10 @@ export function exerciseClaims(check: Check): void {
     const [waiting, over] = [await bench.issued(), await bench.issued(CLAIMED)];
     const end = { commandId: over.commandId, status: "COMPLETED", attempt: 1, worker: null, leaseMs: null } as const;
     await write(rows.follow(over.change, { commands: [end] }));
-    const ready = await store.claimableCommands(["9007199254740991", over.commandId, waiting.commandId], "w1");
+    const ready = await store.claimableCommands(["9007199254740991", over.commandId, waiting.commandId], {
+      worker: "w1",
+      isGone: true,
+    });
     assert.deepEqual(
       ready.map(({ commandId }) => commandId),
       [waiting.commandId],

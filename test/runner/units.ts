@@ -38,7 +38,7 @@ const SHARED = [
 ];
 
 /** Begin first, in this order: the longest, so that none of them is left alone at the end. */
-const FIRST = ["simulator/", "faults/", "gui/", "deploy/", "routes/", "adapters/"];
+const FIRST = ["simulator/", "faults/", "attacks/", "gui/", "deploy/", "routes/", "adapters/"];
 
 /** One at a time, beside units of other folders: these load a service until it gives way, and measure how soon it is back. */
 const ALONE = "faults/";

@@ -167,7 +167,7 @@ async function pool({ tables, orchestrator, query }: ApiParts, what: string, bod
   const running = body["running"] as unknown as RunningEntry[];
   const found = await query(async () => tables.workers.heartbeat(name, running));
   if (found === undefined) throw new FlowError("unknown", `No worker '${name}' is registered here`);
-  if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, name);
+  if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, { worker: name, isGone: true });
   return { cancel: found.cancelled, lost: found.lost };
 }
 

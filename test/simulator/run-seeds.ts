@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type FaultPlan, NO_FAULTS } from "./faults.ts";
 import { assertInvariants } from "./invariants/invariants.ts";
+import { rootsWithLoss } from "./invariants/losses.ts";
 import { PLAYBOOKS, type Simulated } from "./playbooks.ts";
 import { simulate } from "./simulate.ts";
 
@@ -19,6 +20,8 @@ export interface Summary {
   faults: Record<keyof FaultPlan, number>;
   /** Claims after the first: a worker was lost, or taken for lost. */
   reclaims: number;
+  /** Executions with a command that failed after too many lost claims. */
+  lost: number;
 }
 
 /** Failures after which the rest is not worth the time. */
@@ -40,12 +43,13 @@ export async function runSeed(seed: number, playbook: Simulated, summary?: Summa
   for (const kind of Object.keys(run.faults.counts) as (keyof FaultPlan)[]) {
     summary.faults[kind] += run.faults.counts[kind];
   }
+  summary.lost += rootsWithLoss(run).size;
   for (const { attempt } of run.tables.store.commands.values()) summary.reclaims += Math.max(0, attempt - 1);
 }
 
 /** Runs every `stride`-th seed from `first` to `last`. */
 export async function runSeeds(first: number, last: number, stride: number): Promise<Summary> {
-  const summary: Summary = { runs: 0, failures: [], faults: { ...NO_FAULTS }, reclaims: 0 };
+  const summary: Summary = { runs: 0, failures: [], faults: { ...NO_FAULTS }, reclaims: 0, lost: 0 };
   for (let seed = first; seed <= last && summary.failures.length < FAILURES_MAX; seed += stride) {
     const playbook = playbookOf(seed);
     try {

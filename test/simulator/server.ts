@@ -33,6 +33,8 @@ export interface ServerParts extends World {
   broker: VirtualBroker;
   /** Memory has room for few commands that wait. */
   isCramped: boolean;
+  /** Claims of a command that are lost before it fails. */
+  lostClaims: number;
   /** A batch was acknowledged to whoever sent it. */
   acknowledged(outcome: ReportOutcome): void;
   /** Something was thrown, or told as a fault, where nothing may be: the run is a failure. */
@@ -143,7 +145,7 @@ function live(parts: ServerParts, process: Process): Life {
     clock: process.clock,
     defer: (call) => setImmediate(() => void process.gate().then(call)),
     env: {},
-    limits: { ...LIMITS, ...(parts.isCramped && { ready: FEW }) },
+    limits: { ...LIMITS, lostClaims: parts.lostClaims, ...(parts.isCramped && { ready: FEW }) },
     resultOf: (state) => {
       const result = resultOf(state);
       return result === null ? null : boundedResult(result);

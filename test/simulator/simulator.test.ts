@@ -62,6 +62,8 @@ test("whatever fails, every run ends once, with the result of a run without faul
   const told = failures.map(({ seed, playbook, message }) => `FLOW_SEED=${seed} (${playbook}): ${message}`);
   assert.equal(failures.length, 0, told.join("\n\n"));
   context.diagnostic(`${total(({ runs }) => runs)} runs, ${total(({ reclaims }) => reclaims)} commands claimed again`);
+  context.diagnostic(`${total(({ lost }) => lost)} executions with a command that was lost too often`);
+  assert.ok(SEEDS < 1_000 || total(({ lost }) => lost) > 20, "Hardly a command was lost too often");
   // A simulator in which nothing breaks shows nothing.
   for (const kind of Object.keys(summaries[0]?.faults ?? {}) as (keyof Summary["faults"])[]) {
     const count = total(({ faults }) => faults[kind]);

@@ -29,7 +29,7 @@ export function disturbedStore(store: ExecutionStore, process: Process, world: W
     flush: (flush) => send(() => store.flush(flush), "writes"),
     pendingRequirements: (after, limit) => send(() => store.pendingRequirements(after, limit)),
     pendingCommands: (wanted) => send(() => store.pendingCommands(wanted)),
-    claimableCommands: (ids, abandonedBy) => send(() => store.claimableCommands(ids, abandonedBy)),
+    claimableCommands: (ids, abandoned) => send(() => store.claimableCommands(ids, abandoned)),
     returnedCommands: (limit) => send(() => store.returnedCommands(limit)),
     commandBodies: (ids) => send(() => store.commandBodies(ids)),
     unprocessedBatches: (idleMs, limit) => send(() => store.unprocessedBatches(idleMs, limit)),

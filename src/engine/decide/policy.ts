@@ -1,7 +1,7 @@
 import type { RenderOptions, Template } from "../../language/template/template.ts";
 import { ReferenceNeeded } from "../../language/views/references.ts";
 import type { Scope } from "../../language/views/scope.ts";
-import type { ToolResult } from "../../schema/words/outcome.ts";
+import { type ToolResult, WORKER_LOST } from "../../schema/words/outcome.ts";
 import type { CompiledAssignment, ProgramRule } from "../program/program.ts";
 
 /** What to do after a task: only the verdict, which the worker carries out. */
@@ -109,6 +109,8 @@ function retry(
 ): Verdict {
   const { set } = rule;
   const exhausted: Verdict = { do: "fail", set };
+  // A sub-playbook that ended so has cost as many workers as the limit allows: running it again would multiply the limit.
+  if (result.error?.code === WORKER_LOST) return exhausted;
   if (tries.runs >= (read(rule.attempts) ?? ATTEMPTS_DEFAULT)) return exhausted;
   const share = jitterShare(rule, read);
   const planned = backoffMs(rule.rule.backoff, read(rule.delay), tries.runs);

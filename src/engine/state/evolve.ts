@@ -146,13 +146,19 @@ function issued(state: ExecutionState, event: EventOf<"command.issued">): Execut
 }
 
 /** A new claim makes every earlier claim stale, and voids what that claim had reported of unfinished work. */
-function claimed(state: ExecutionState, event: EventOf<"command.claimed" | "command.started">): ExecutionState {
+function claimed(
+  state: ExecutionState,
+  event: EventOf<"command.claimed"> | EventOf<"command.started">,
+): ExecutionState {
   const command = openCommand(state, event.command_id);
   if (command === undefined || event.attempt < command.attempt) return state;
   if (event.attempt > command.attempt) {
     command.values = {};
     delete command.retries;
     delete command.running;
+    if (event.type === "command.claimed" && event.lost_by !== undefined) {
+      command.lostBy = [...(command.lostBy ?? []), event.lost_by];
+    }
   }
   if (event.type === "command.started") command.running = true;
   command.attempt = event.attempt;

@@ -179,6 +179,8 @@ export interface OpenCommand {
   startedAt: number | null;
   /** The current claim has reported `command.started`. */
   running?: true;
+  /** The workers that lost earlier claims, one entry for each lost claim. A claim that was given back is not among them. */
+  lostBy?: string[];
   /**
    * Iterations of a loop command; null outside loops. Those below `endedBelow` and those in `endedAbove` have ended: a
    * second report of one changes nothing.

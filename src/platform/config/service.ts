@@ -67,6 +67,12 @@ export const SERVICE_SETTINGS = {
     parse: (text) => milliseconds("FLOW_COMMAND_CLAIM_HEALTHY_WORKER_HARD_TIMEOUT_SECONDS", text),
   }),
   claimLeaseMs: secondsSetting("FLOW_COMMAND_CLAIM_LEASE_SECONDS", "How long a claim holds without a heartbeat", 120),
+  commandLostLimit: countSetting(
+    "FLOW_COMMAND_LOST_LIMIT",
+    "Workers that a command may lose, by a crash or a lease that ran out, before it fails with WORKER_LOST",
+    3,
+    1_000,
+  ),
   lameDuckMs: setting({
     name: "FLOW_LAME_DUCK_SECONDS",
     meaning: "How long a stopping server or gateway still answers calls, so that callers go elsewhere",

@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from "postgres";
+import type { Abandoning } from "../../ports/execution-store.ts";
 import type { Command } from "../../schema/words/command.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { Database } from "../database/database.ts";
@@ -12,6 +13,8 @@ export interface ClaimableCommand {
   labels: JsonObject | null;
   /** Claims so far. */
   attempt: number;
+  /** The worker that lost the last claim; null if it gave the command back, or there was no claim. */
+  lostBy?: string | null;
 }
 
 /** When a held command may be taken from its worker (see {@link findClaimable}). */
@@ -88,20 +91,24 @@ type Fragment = PendingQuery<Row[]>;
 
 /**
  * Those of these commands that may be claimed now, oldest first: PENDING commands; commands whose lease has expired and whose
- * worker is missing, not ready or stale, or has held them for longer than the hard timeout; and commands held by `abandonedBy`,
- * whatever their lease. It locks nothing: claims are written by the flush, which compares again.
+ * worker is missing, not ready or stale, or has held them for longer than the hard timeout; and commands held by
+ * `abandoned.worker`, whatever their lease. A worker that has signed off gave its commands back; any other worker lost them. It
+ * locks nothing: claims are written by the flush, which compares again.
  */
 export async function findClaimable(
   { sql }: Database,
   commandIds: readonly string[],
   policy: ClaimPolicy,
-  abandonedBy: string | null,
+  abandoned: Abandoning | undefined,
 ): Promise<ClaimableCommand[]> {
+  const { worker = null, isGone = false } = abandoned ?? {};
   return sql<ClaimableCommand[]>`
-    select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt
+    select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt,
+      case when c.worker = ${worker} then case when ${isGone} then c.worker end
+        when r.status is distinct from 'offline' then c.worker end as "lostBy"
     from flow.command c left join flow.runtime r on r.kind = 'worker' and r.name = c.worker
     where c.command_id = any(${[...commandIds]}::bigint[])
-      and (c.status = 'PENDING' or c.worker = ${abandonedBy} or ${givenUp(sql, policy)})
+      and (c.status = 'PENDING' or c.worker = ${worker} or ${givenUp(sql, policy)})
     order by c.command_id`;
 }
 

@@ -104,13 +104,15 @@ export async function findLost(
 }
 
 /**
- * Commands that a worker has given back: it has signed off or its row is gone, and their leases have expired. At most `limit`.
+ * Commands that a worker has given back, or lost: it has signed off, or its row is gone, and their leases have expired. At most
+ * `limit`.
  * Every server runs this every second; it costs one lookup for each worker that holds commands.
  */
 export async function findReturned({ sql }: Database, limit: number): Promise<ClaimableCommand[]> {
   return await sql<ClaimableCommand[]>`
     with recursive ${holders(sql, FIRST_HELD)}
-    select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt
+    select c.command_id as "commandId", c.execution_id as "executionId", c.kinds, c.labels, c.attempt,
+      case when r.status is null then h.worker end as "lostBy"
     from holder h left join flow.runtime r on r.kind = 'worker' and r.name = h.worker
     cross join lateral (
       select command_id, execution_id, kinds, labels, attempt from flow.command

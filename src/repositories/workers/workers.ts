@@ -21,6 +21,8 @@ export interface Registered {
   id: string;
   /** Commands that another process held under this name: their leases are over. */
   released: string[];
+  /** That process did not sign off: it was killed. */
+  isGone: boolean;
 }
 
 /**
@@ -59,7 +61,12 @@ export async function registerRuntime({ sql }: Database, entry: NewRuntime): Pro
       heartbeat_at = now()
     returning runtime_id as id
     )
-    select id, array(select command_id from released order by command_id) as released from registered`;
+    select id, array(select command_id from released order by command_id) as released,
+      -- As it was before this statement.
+      not exists (
+        select from flow.runtime where kind = ${entry.kind} and name = ${entry.name} and status = 'offline'
+      ) as "isGone"
+    from registered`;
   if (row === undefined) throw new Error("an upsert into flow.runtime returned no row");
   return row;
 }

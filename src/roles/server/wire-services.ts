@@ -61,6 +61,7 @@ export type ServiceConfig = Pick<
   | "batchStatusPollMs"
   | "claimHardTimeoutMs"
   | "claimLeaseMs"
+  | "commandLostLimit"
   | "reaperHardTimeoutMs"
   | "reaperWorkerStaleMs"
   | "resultBytesMax"
@@ -156,6 +157,7 @@ export function createService(deps: ServiceDeps): Service {
     ...defined({ traceOf: deps.traceOf }),
     limits: {
       leaseMs: config.claimLeaseMs,
+      lostClaims: config.commandLostLimit,
       ackMs: config.batchEnqueueTimeoutMs,
       queueMax: config.batchQueueMax,
       processingMs: config.batchProcessingTimeoutMs,

@@ -113,7 +113,10 @@ export interface EventBodies {
     /** Present on a command that claims rows for a cursor loop. */
     claim?: true;
   };
-  "command.claimed": CommandRef;
+  "command.claimed": CommandRef & {
+    /** The worker that lost the claim before this one: its lease ran out, or its process was gone. Absent: nothing was lost. */
+    lost_by?: string;
+  };
   "command.started": CommandRef;
   "task.done": CommandRef & {
     task: string;

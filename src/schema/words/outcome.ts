@@ -29,6 +29,9 @@ export const TASK_ERROR_KINDS = [
 /** Kind of a {@link TaskError}: one of {@link TASK_ERROR_KINDS}. */
 export type TaskErrorKind = (typeof TASK_ERROR_KINDS)[number];
 
+/** Code of the error of a command that was lost with one worker after the other. */
+export const WORKER_LOST = "WORKER_LOST";
+
 /** Why a task failed. `message` reaches users: it contains no stack of flow's code and no secret. */
 export type TaskError = {
   kind: TaskErrorKind;

@@ -1,6 +1,7 @@
 import { openCommand } from "../../engine/state/state.ts";
 import { claimEntry, claimedCommand } from "./claims/claims.ts";
 import { runJob } from "./jobs.ts";
+import { withoutLost } from "./lost-commands.ts";
 import type { Orchestrator } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
 import type { PendingClaim, TentativeClaim } from "./rounds/round.ts";
@@ -11,10 +12,10 @@ export function createClaiming(
   parts: OrchestratorParts,
 ): Pick<Orchestrator, "claim" | "claimOne" | "offer" | "dismiss"> {
   const waits = new Set<Wait>();
-  const offer: Orchestrator["offer"] = async (commandIds, abandonedBy) => {
+  const offer: Orchestrator["offer"] = async (commandIds, abandoned) => {
     const { store, ready, roundLoop, now, observer } = parts;
     try {
-      const found = await store.claimableCommands(commandIds, abandonedBy);
+      const found = await withoutLost(parts, await store.claimableCommands(commandIds, abandoned));
       for (const command of found) ready.add({ ...command, readyAt: now() });
       if (found.length > 0) roundLoop.wake();
     } catch (error) {
@@ -89,7 +90,8 @@ async function waitForCommands(
         cancel();
         signal?.removeEventListener("abort", leave);
         // No worker waits for them anymore: offer them to others at once, not when the lease expires.
-        if (left?.aborted && commands.length > 0) void offer(commands.map(idOf), input.worker);
+        if (left?.aborted && commands.length > 0)
+          void offer(commands.map(idOf), { worker: input.worker, isGone: false });
         resolve(commands);
       },
     };
@@ -113,7 +115,7 @@ async function claimOne(
 ): Promise<ClaimedCommand | undefined> {
   parts.checkOpen("UNAVAILABLE");
   const { store, roundLoop, limits, now } = parts;
-  const [entry] = await store.claimableCommands([commandId]);
+  const [entry] = await withoutLost(parts, await store.claimableCommands([commandId]));
   if (entry === undefined) return undefined;
   const ready = { ...entry, readyAt: now() };
   let tentative: TentativeClaim | undefined;

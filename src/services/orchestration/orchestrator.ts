@@ -1,7 +1,7 @@
 import type { Acceptance } from "../../engine/state/accept.ts";
 import type { ExecutionState } from "../../engine/state/state.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
+import type { Abandoning, ExecutionStore, StoredStatus } from "../../ports/execution-store.ts";
 import type { ReportedEvent } from "../../schema/api/event-input.ts";
 import type { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent, ParentRef } from "../../schema/words/event.ts";
@@ -96,9 +96,10 @@ export interface Orchestrator {
   /** One command by its id, which {@link offer} has found claimable. Undefined if another worker was faster. */
   claimOne(commandId: string, worker: string): Promise<ClaimedCommand | undefined>;
   /**
-   * Another process reports that these commands may be claimed: looks them up and offers them to waiting workers. Never throws.
+   * Another process reports that these commands may be claimed: looks them up and offers them to waiting workers. A command
+   * whose claims were lost too often fails instead. Never throws.
    */
-  offer(commandIds: readonly string[], abandonedBy?: string): Promise<void>;
+  offer(commandIds: readonly string[], abandoned?: Abandoning): Promise<void>;
   /**
    * Calls the listener after each commit that changed the execution, by this process or (as reported by the broker) by another;
    * for `end` only after commits with which it may have ended.
@@ -151,6 +152,8 @@ export interface OrchestratorDeps {
 /** Limits of the orchestrator; times in milliseconds. */
 export interface OrchestratorLimits {
   leaseMs: number;
+  /** `FLOW_COMMAND_LOST_LIMIT`: claims of a command that are lost with their workers before it fails. */
+  lostClaims: number;
   /** `FLOW_BATCH_ACCEPT_ENQUEUE_TIMEOUT_SECONDS`. */
   ackMs: number;
   /** `FLOW_BATCH_ACCEPT_QUEUE_MAXSIZE`. */

@@ -4,6 +4,7 @@ import { fromRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { FlowEvent } from "../../schema/words/event.ts";
 import { inject, processBatchJob, runJob } from "./jobs.ts";
+import { withoutLost } from "./lost-commands.ts";
 import type { UndecidedEvent } from "./memory/load-execution.ts";
 import type { Recovery } from "./orchestrator.ts";
 import type { OrchestratorParts } from "./parts.ts";
@@ -18,7 +19,10 @@ export function createRecovery(parts: OrchestratorParts): Recovery {
   return {
     async poll() {
       const returned = await store.returnedCommands(PAGE);
-      const news = returned.filter(({ commandId }) => !ready.has(commandId));
+      const news = await withoutLost(
+        parts,
+        returned.filter(({ commandId }) => !ready.has(commandId)),
+      );
       for (const command of news) ready.add({ ...command, readyAt: now() });
       const found = news.length + (await refill.poll());
       // Even for known commands: the reason that kept them from being claimed may have passed unnoticed.

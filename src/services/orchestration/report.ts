@@ -105,7 +105,9 @@ async function send(
   if (!ids.isReady()) await ids.ready();
   const arrivedAt = now();
   const requestId = String(ids.next());
-  const answer = createAnswer(input.claim, (commandIds) => void offer(commandIds, input.claim?.worker));
+  const abandoned = input.claim && { worker: input.claim.worker, isGone: false };
+  const giveBack = (commandIds: string[]) => void offer(commandIds, abandoned);
+  const answer = createAnswer(input.claim, giveBack);
   const job = createReportJob({
     ...input,
     requestId,

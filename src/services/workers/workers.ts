@@ -104,15 +104,18 @@ export function createWorkers(deps: WorkersDeps): Workers {
       if (await isReplaced(database, heartbeat.name, heartbeat.instance)) throw replaced(heartbeat.name);
       throw new FlowError("unknown", `No worker '${heartbeat.name}' is registered here. Register again`);
     }
-    if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, heartbeat.name);
+    // Of a process that says who it is, the answer to a claim was lost; one that does not may be another process by now.
+    const abandoned = { worker: heartbeat.name, isGone: heartbeat.instance === undefined };
+    if (found.unlisted.length > 0) void orchestrator.offer(found.unlisted, abandoned);
     return { cancel: found.cancelled, lost: found.lost };
   };
   return {
     async register(worker) {
       const [runtimeId = ""] = await reserveIds(database, 1);
       const registered = await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
-      if (registered.released.length > 0) void orchestrator.offer(registered.released, worker.name);
-      return { runtimeId: registered.id, leaseMs };
+      const { id, released, isGone } = registered;
+      if (released.length > 0) void orchestrator.offer(released, { worker: worker.name, isGone });
+      return { runtimeId: id, leaseMs };
     },
     async heartbeat({ waitMs = 0, ...heartbeat }, signal = NEVER) {
       // Before the database is queried, so that a cancellation between the two is not missed.
@@ -128,7 +131,7 @@ export function createWorkers(deps: WorkersDeps): Workers {
     async deregister(name, instance) {
       const released = await deregisterWorker(database, name, instance);
       if (released === undefined || released.length === 0) return;
-      void orchestrator.offer(released, name);
+      void orchestrator.offer(released, { worker: name, isGone: false });
       deps.onReturned(released);
     },
     async list({ limit, cursor }) {

@@ -43,6 +43,7 @@ export const SHORT: NodeJS.ProcessEnv = {
   FLOW_COMMAND_REAPER_INTERVAL_SECONDS: "0.2",
   FLOW_COMMAND_REAPER_PENDING_RETRY_SECONDS: "0.5",
   FLOW_WORKER_HEARTBEAT_SECONDS: "0.2",
+  FLOW_COMMAND_LOST_LIMIT: "1000",
 };
 
 /** Times of production, where no lease can end within a test. */

@@ -18,8 +18,11 @@ before(async () => {
   await setup.worker("stale", { silentSeconds: 61 });
 });
 
-const claimable = async (commandId: string, by: string | null = null) =>
-  (await findClaimable(database, [commandId], POLICY, by)).map((command) => command.commandId).includes(commandId);
+const find = async (commandId: string, by?: string, isGone = false) => {
+  const abandoned = by === undefined ? undefined : { worker: by, isGone };
+  return (await findClaimable(database, [commandId], POLICY, abandoned)).find((found) => found.commandId === commandId);
+};
+const claimable = async (commandId: string, by?: string) => (await find(commandId, by)) !== undefined;
 
 const HARD = -1_801;
 const CASES: [what: string, worker: string, at: { claimedSeconds?: number; leaseSeconds?: number }, free: boolean][] = [
@@ -55,6 +58,24 @@ test("a command that its holder has given up is claimable whatever its lease, an
   assert.equal(await claimable(commandId, "stale"), false);
 });
 
+test("a worker that has signed off gave its command back; one that is missing, stale, draining or too slow lost it", async () => {
+  const lostBy = async (worker: string, claimedSeconds?: number) => {
+    const at = { leaseSeconds: -1, ...(claimedSeconds !== undefined && { claimedSeconds }) };
+    return (await find(await setup.held(worker, at)))?.lostBy;
+  };
+  assert.equal(await lostBy("offline"), null);
+  for (const worker of ["missing", "stale", "draining"]) assert.equal(await lostBy(worker), worker);
+  assert.equal(await lostBy("healthy", HARD), "healthy");
+});
+
+test("a command given up on its holder's word was lost if the holder's process is gone", async () => {
+  const commandId = await setup.held("healthy");
+  assert.equal((await find(commandId, "healthy", true))?.lostBy, "healthy");
+  assert.equal((await find(commandId, "healthy", false))?.lostBy, null);
+  const waiting = await setup.command();
+  assert.equal((await find(waiting.commandId, "healthy", true))?.lostBy, null);
+});
+
 test("a waiting command is claimable; an ended or unknown one is not", async () => {
   const { commandId, change } = await setup.command();
   assert.equal(await claimable(commandId), true);
@@ -67,6 +88,6 @@ test("a waiting command is claimable; an ended or unknown one is not", async () 
     [false, "CANCELLED", null, null, change.executionId],
   );
   assert.equal(await judgeClaim(database, "9", POLICY), undefined);
-  assert.equal((await findClaimable(database, ["9"], POLICY, null)).length, 0);
-  assert.equal((await findClaimable(database, [], POLICY, null)).length, 0);
+  assert.equal((await findClaimable(database, ["9"], POLICY, undefined)).length, 0);
+  assert.equal((await findClaimable(database, [], POLICY, undefined)).length, 0);
 });

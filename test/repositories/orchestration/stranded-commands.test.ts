@@ -127,10 +127,10 @@ test("commands of a worker that signed off or is gone are released, and no other
   const returned = async (worker: string, leaseSeconds: number) => {
     const commandId = await setup.held(worker, { leaseSeconds });
     const found = (await findReturned(database, 1_000)).find((row) => row.commandId === commandId);
-    return found && [found.kinds, found.labels, found.attempt];
+    return found && [found.kinds, found.labels, found.attempt, found.lostBy];
   };
-  assert.deepEqual(await returned("signed-off", -1), [["noop", "http"], null, 1]);
-  assert.deepEqual(await returned("missing", -1), [["noop", "http"], null, 1]);
+  assert.deepEqual(await returned("signed-off", -1), [["noop", "http"], null, 1, null]);
+  assert.deepEqual(await returned("missing", -1), [["noop", "http"], null, 1, "missing"]);
   for (const worker of ["healthy", "stale", "draining"]) assert.equal(await returned(worker, -1), undefined);
   assert.equal(await returned("signed-off", 60), undefined);
   assert.equal((await findReturned(database, 1)).length, 1);

@@ -44,11 +44,14 @@ async function leaseSeconds(commandId: string): Promise<number> {
 }
 
 test("a worker that registers again keeps its row and its id, and is ready again", async () => {
-  assert.deepEqual({ ...(await registerRuntime(database, runtime("again", "501"))) }, { id: "501", released: [] });
+  assert.deepEqual(
+    { ...(await registerRuntime(database, runtime("again", "501"))) },
+    { id: "501", released: [], isGone: true },
+  );
   await deregisterWorker(database, "again");
   assert.deepEqual(
     { ...(await registerRuntime(database, { ...runtime("again", "502"), capacity: 2 })) },
-    { id: "501", released: [] },
+    { id: "501", released: [], isGone: false },
   );
   const { items } = await listWorkers(database, { limit: 500 });
   const row = items.find(({ name }) => name === "again");
@@ -58,11 +61,25 @@ test("a worker that registers again keeps its row and its id, and is ready again
   );
 });
 
+test("a new process under a worker's name releases what the old one held, which is gone unless it signed off", async () => {
+  const as = async (instance: string) => {
+    const worker = { ...runtime("replaced", "503"), about: { instance }, instance };
+    const { released, isGone } = await registerRuntime(database, worker);
+    return { released, isGone };
+  };
+  await as("first");
+  const commandId = await setup.held("replaced");
+  assert.deepEqual(await as("first"), { released: [], isGone: true });
+  assert.deepEqual(await as("second"), { released: [commandId], isGone: true });
+  await deregisterWorker(database, "replaced", "second");
+  assert.deepEqual(await as("third"), { released: [commandId], isGone: false });
+});
+
 test("a server and a worker of one name are two", async () => {
   await registerRuntime(database, runtime("both", "511"));
   assert.deepEqual(
     { ...(await registerRuntime(database, { ...runtime("both", "512"), kind: "server" })) },
-    { id: "512", released: [] },
+    { id: "512", released: [], isGone: true },
   );
   assert.equal(await touchServer(database, "both"), true);
   assert.equal(await touchServer(database, "again"), false);

@@ -156,7 +156,7 @@ test("a report of a claim that was lost is refused and writes nothing", async ()
   const advancing = openOrchestrator();
   const executionId = await advancing.start(TWO_STEPS);
   const [lost] = await advancing.orchestrator.claim(claim(1, "w1"));
-  await advancing.orchestrator.offer([lost!.command.command_id], "w1");
+  await advancing.orchestrator.offer([lost!.command.command_id], { worker: "w1", isGone: false });
   const [newer] = await advancing.orchestrator.claim(claim(1, "w2"));
   assert.equal(newer?.attempt, 2);
   const before = await types(advancing, executionId);

@@ -11,6 +11,7 @@ import type { FaultPlan } from "../faults.ts";
 import type { Simulation } from "../simulate.ts";
 import { expectedOutcome, outcomeOf } from "./expected.ts";
 import { assertLog } from "./log.ts";
+import { isWorkerLost, lossesAreCounted, rootsWithLoss } from "./losses.ts";
 import { assertWork } from "./work.ts";
 
 /** Checks what must hold after every run; the numbers are those of the list of invariants in the design. */
@@ -25,6 +26,7 @@ export async function assertInvariants(run: Simulation): Promise<void> {
     states.set(row.executionId, state);
   }
   nothingIsOpen(run);
+  lossesAreCounted(run);
   nothingIsClaimedTwice(run);
   batchesAreInTheLog(run);
   assertWork(run);
@@ -64,7 +66,9 @@ function nothingIsOpen({ tables: { store } }: Simulation): void {
     const last = events.at(-1)?.event_type;
     assert.equal(last, `command.${row.status.toLowerCase()}`, `Command ${row.commandId} is ${row.status}`);
     const claims = events.filter(({ event_type }) => event_type === "command.claimed").length;
-    assert.equal(row.attempt, claims, `Command ${row.commandId} was claimed ${claims} times`);
+    // Beyond the claims of its workers, so that one that comes back learns that it lost the command.
+    const beyond = isWorkerLost(events.at(-1)) ? 1 : 0;
+    assert.equal(row.attempt, claims + beyond, `Command ${row.commandId} was claimed ${claims} times`);
   }
 }
 
@@ -136,9 +140,10 @@ async function asExpected(run: Simulation, states: ReadonlyMap<string, Execution
     [...started.values()].sort(),
     "Started otherwise",
   );
+  const lost = rootsWithLoss(run);
   for (const executionId of started.values()) {
     const state = states.get(executionId);
-    if (state === undefined || interfered.has(executionId)) continue;
+    if (state === undefined || interfered.has(executionId) || lost.has(executionId)) continue;
     const outcome = outcomeOf(state, tables.payloads, playbook.isRacy);
     assert.deepEqual(outcome, await expectedOutcome(playbook), "It ended otherwise than locally");
   }

@@ -7,6 +7,7 @@ import { isMarker } from "../../../src/services/orchestration/memory/load-execut
 import type { FaultPlan } from "../faults.ts";
 import { programOf } from "../playbooks.ts";
 import type { Simulation } from "../simulate.ts";
+import { rootsWithLoss } from "./losses.ts";
 
 /** Checks what workers did and stored against what the log says of it. */
 export function assertWork(run: Simulation): void {
@@ -87,8 +88,11 @@ function referencesOf(event: FlowEvent): ResultRef[] {
 }
 
 /** What is stored is what was reported, and not what a worker stored that had lost its claim; nothing else is left. */
-function resultsAreReported({ tables: { store, payloads }, ledger, interfered }: Simulation): void {
-  if (interfered.size > 0 || payloads.size === 0) return;
+function resultsAreReported(run: Simulation): void {
+  const { interfered, ledger } = run;
+  const { store, payloads } = run.tables;
+  // What a worker stored before it was lost for the last time, nobody reports.
+  if (interfered.size > 0 || rootsWithLoss(run).size > 0 || payloads.size === 0) return;
   const reported = new Map<string, string>();
   const events: FlowEvent[] = [...records(store.events)].map(fromRecord);
   for (const event of events) {

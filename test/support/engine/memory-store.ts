@@ -113,10 +113,14 @@ export function createMemoryStore(
       );
       return found.sort(byId).map(readyOf);
     },
-    async claimableCommands(ids, abandonedBy) {
+    async claimableCommands(ids, abandoned) {
       const rows = ids.flatMap((id) => store.commands.get(id) ?? []).sort(byId);
-      const isGivenUp = (row: CommandRow) => isHeld(row) && (row.worker === abandonedBy || policy(row));
-      return rows.filter((row) => row.status === "PENDING" || isGivenUp(row)).map(readyOf);
+      const isGivenUp = (row: CommandRow) => isHeld(row) && (row.worker === abandoned?.worker || policy(row));
+      const isLost = ({ worker }: CommandRow) =>
+        worker === abandoned?.worker ? abandoned?.isGone === true : !hasSignedOff(worker);
+      return rows
+        .filter((row) => row.status === "PENDING" || isGivenUp(row))
+        .map((row) => ({ ...readyOf(row), lostBy: isHeld(row) && isLost(row) ? row.worker : null }));
     },
     async returnedCommands(limit) {
       const rows = [...store.commands.values()].filter((row) => isHeld(row) && hasSignedOff(row.worker));
@@ -124,7 +128,7 @@ export function createMemoryStore(
         .filter(({ leaseExpiresAt }) => (leaseExpiresAt ?? 0) <= now())
         .sort(byId)
         .slice(0, limit)
-        .map(readyOf);
+        .map((row) => ({ ...readyOf(row), lostBy: null }));
     },
     async commandBodies(ids) {
       return ids.flatMap((id): Command[] => {

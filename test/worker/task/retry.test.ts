@@ -57,6 +57,13 @@ for (const [then, delays] of [
   });
 }
 
+test("a sub-playbook that lost its workers is not run again, whatever the rule says: that would multiply the limit", async (t) => {
+  const lost = bad("sub_playbook", "WORKER_LOST");
+  assert.deepEqual(await delaysOf(t, "attempts: 9", { answers: [lost] }), { delays: [], runs: 1, code: "WORKER_LOST" });
+  const other = bad("sub_playbook", "WORKER_LOST_IT");
+  assert.equal((await delaysOf(t, "attempts: 9", { answers: [other] })).runs, 9);
+});
+
 test("jitter true spreads a delay down to nothing, a share spreads that share of it", async (t) => {
   const half = () => 0.5;
   const full = await delaysOf(t, "attempts: 2, delay: 10, jitter: true", { random: half });

@@ -2,6 +2,7 @@ import { evolve } from "../../../engine/state/evolve.ts";
 import { isTerminal, openCommand } from "../../../engine/state/state.ts";
 import type { ExecutionStore } from "../../../ports/execution-store.ts";
 import type { Command } from "../../../schema/words/command.ts";
+import type { FlowEvent } from "../../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../../schema/words/json.ts";
 import type { CachedExecution, ExecutionCache } from "../memory/execution-cache.ts";
 import type { LiveExecution } from "../memory/load-execution.ts";
@@ -98,7 +99,10 @@ function judgeEntry(
 }
 
 /** Whether the entry is newer than the state. A command's id is below that of its first event. */
-function isBehind({ state, lastEventId }: LiveExecution, { commandId, attempt }: ReadyEntry): boolean {
+export function isBehind(
+  { state, lastEventId }: LiveExecution,
+  { commandId, attempt }: Pick<ReadyEntry, "commandId" | "attempt">,
+): boolean {
   const open = openCommand(state, commandId);
   return open === undefined ? Number(commandId) > lastEventId : open.attempt < attempt;
 }
@@ -107,7 +111,15 @@ function isBehind({ state, lastEventId }: LiveExecution, { commandId, attempt }:
 export function claimEntry(entry: ReadyEntry, changes: ChangeSet, worker: string, now: number): TentativeClaim {
   const attempt = entry.attempt + 1;
   const step = openCommand(changes.live.state, entry.commandId)?.step ?? "";
-  const event = { type: "command.claimed" as const, at: now, command_id: entry.commandId, attempt, step, worker };
+  const event: FlowEvent = {
+    type: "command.claimed",
+    at: now,
+    command_id: entry.commandId,
+    attempt,
+    step,
+    worker,
+    ...(entry.lostBy != null && { lost_by: entry.lostBy }),
+  };
   evolve(changes.live.state, event);
   changes.event(event);
   return { entry, attempt, changes };
@@ -193,7 +205,7 @@ export async function deliverClaims(
         deps.onClaimed(entry);
         return [claimedCommand(claim, body, leaseExpiresAt)];
       }
-      if (isDurable(claim)) ready.add({ ...entry, attempt });
+      if (isDurable(claim)) ready.add({ ...entry, attempt, lostBy: null });
       else if (!offered.has(entry.commandId)) ready.add(entry);
       return [];
     });

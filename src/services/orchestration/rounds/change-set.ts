@@ -196,7 +196,8 @@ function project(
       set(event.command_id, "COMPLETED", { attempt: event.attempt });
       return;
     case "command.failed":
-      set(event.command_id, "FAILED", { attempt: event.attempt });
+      // Without a worker, the server failed it as lost: a worker that comes back must be told that the claim is not its own.
+      set(event.command_id, "FAILED", { attempt: event.worker === undefined ? event.attempt + 1 : event.attempt });
       return;
     case "command.cancelled":
       set(event.command_id, "CANCELLED", {});

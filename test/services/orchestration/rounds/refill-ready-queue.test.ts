@@ -3,7 +3,15 @@ import { test } from "node:test";
 import { openOrchestrator } from "../../../support/engine/orchestrator.ts";
 
 const FEW = { groupMax: 4, readyMax: 8, groupMin: 2 };
-const LIMITS = { leaseMs: 120_000, ackMs: 250, queueMax: 1_024, processingMs: 15_000, processors: 1, ready: FEW };
+const LIMITS = {
+  leaseMs: 120_000,
+  lostClaims: 3,
+  ackMs: 250,
+  queueMax: 1_024,
+  processingMs: 15_000,
+  processors: 1,
+  ready: FEW,
+};
 const documentOf = (count: number, spec: string) => `apiVersion: flow/v2
 kind: Playbook
 metadata: {name: p, path: p}
