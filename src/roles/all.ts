@@ -2,9 +2,12 @@ import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { type Config, isGiven } from "../platform/config/config.ts";
+import { isLoopback } from "../platform/http/loopback.ts";
+import { unshareable } from "../tools/sandbox/shared-folder.ts";
 import type { RunningServer, ServerDeps } from "./server/server.ts";
 import { startServer } from "./server/server.ts";
 import { startWorkerProcess } from "./worker/worker-process.ts";
+import { hiddenFromTasks } from "./worker/worker-tools.ts";
 
 /** What the role `all` needs. */
 export interface AllDeps extends ServerDeps {
@@ -63,12 +66,31 @@ export function workerEnvironment(config: Config, serverUrl: string, folder: str
   // One name for all its lives: a worker that is started again has its commands back as soon as it is registered.
   if (!isGiven(config, "workerName")) environment["FLOW_WORKER_NAME"] = workerName(config, folder);
   if (config.workerToken !== undefined) delete environment["FLOW_SERVER_TOKEN"];
+  shareFolder(environment, config, serverUrl, folder);
   if (config.databaseUrl !== undefined) return environment;
   // With an embedded database the service belongs to one person: tools may do what that person may do.
   if (!isGiven(config, "workerTools")) environment["FLOW_WORKER_TOOLS"] = "all";
   if (!isGiven(config, "httpAllowPrivate")) environment["FLOW_HTTP_ALLOW_PRIVATE"] = "all";
   if (!isGiven(config, "duckdbFiles")) environment["FLOW_DUCKDB_FILES"] = "all";
   return environment;
+}
+
+/**
+ * Lets the code of tasks work in the folder that flow was started in, where the service is for the person who started it; without
+ * this service's own files, whichever folder it is: the worker does not know them all.
+ */
+function shareFolder(environment: NodeJS.ProcessEnv, config: Config, serverUrl: string, folder: string): void {
+  const hidden = hiddenFromTasks(config, folder);
+  const isShared = !isGiven(config, "taskFolder") && isOwnMachine(config, serverUrl);
+  if (isShared && unshareable(folder, hidden) === undefined) environment["FLOW_TASK_FOLDER"] = folder;
+  if (environment["FLOW_TASK_FOLDER"] !== undefined) environment["FLOW_TASK_HIDDEN"] = hidden.join(",");
+}
+
+/** Whether the service is for the person who started it: its own database, no logins, open on this machine and nowhere else. */
+function isOwnMachine(config: Config, serverUrl: string): boolean {
+  const { databaseUrl, serverToken, workerToken } = config;
+  if (databaseUrl !== undefined || serverToken !== undefined || workerToken !== undefined) return false;
+  return !isGatewayWanted(config) && isLoopback(new URL(serverUrl).hostname);
 }
 
 /**

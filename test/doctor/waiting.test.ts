@@ -9,6 +9,7 @@ const WORKER: SeenWorker = {
   capacity: 4,
   held: 0,
   labels: { zone: "a" },
+  about: {},
   capabilities: ["http", "noop"],
   heartbeatAt: new Date(0),
   isSilent: false,

@@ -6,6 +6,7 @@ import { DOCTOR_LIMITS } from "../../src/services/diagnosis/limits.ts";
 import {
   checkBatches,
   checkExecutions,
+  checkIsolation,
   checkLeft,
   checkStale,
   checkWaiting,
@@ -95,6 +96,23 @@ test("a worker that drains ends what it holds, and is no anomaly", async () => {
   await sql`update flow.runtime set status = 'draining' where name = 'draining'`;
   const executionId = await claimed("draining");
   assert.deepEqual(await about(executionId, checkStale, LATER), []);
+});
+
+test("a worker that runs code without a sandbox is worth a notice; one with a sandbox, or without code, is not", async () => {
+  for (const [name, isolation, kind] of [
+    ["open", "none (bubblewrap: no such program)", "python"],
+    ["boxed", "unshare, guarded network", "shell"],
+    ["no-code", "none (FLOW_TASK_ISOLATION=none)", "noop"],
+  ]) {
+    const runtime = { isolation };
+    await work.post("/api/worker/pool/register", { name, capacity: 4, capabilities: [kind], labels: {}, runtime });
+  }
+  const { findings } = await readOnly(api.database, 5_000, (reading) => checkIsolation(reading, LATER));
+  assert.deepEqual(
+    findings.map(({ level, what }) => `${level}: ${what}`),
+    ["notice: The worker open runs python and shell tasks without a sandbox: none (bubblewrap: no such program)"],
+  );
+  await sql`delete from flow.runtime where name in ('open', 'boxed', 'no-code')`;
 });
 
 test("a worker that is silent is an anomaly while it holds something, else worth a notice", async () => {

@@ -94,7 +94,7 @@ test("with nothing set up: serve has a worker that runs playbooks, python, shell
 test("SIGTERM under work: running work ends and is reported, no step fails, none is repeated", async (t) => {
   const { url: databaseUrl } = await createTestDatabase();
   const folder = await folderWith(t, {});
-  const environment = { ...ownDatabase(databaseUrl), FLOW_WORKER_TOOLS: "all" };
+  const environment = { ...ownDatabase(databaseUrl), FLOW_WORKER_TOOLS: "all", FLOW_TASK_FOLDER: folder };
   const server = await startServe(t, folder, environment, ALL);
   // The step ends when the worker has been told to stop, which it sees by the log.
   const script = "touch began; while [ ! -e go ]; do sleep 0.02; done; echo done > ended";
@@ -125,6 +125,7 @@ test("a worker that is killed is started again and its command is run by the nex
   const environment = {
     ...ownDatabase(databaseUrl),
     FLOW_WORKER_TOOLS: "all",
+    FLOW_TASK_FOLDER: folder,
     FLOW_COMMAND_CLAIM_LEASE_SECONDS: "0.5",
     FLOW_COMMAND_REAPER_WORKER_STALE_SECONDS: "0.5",
     FLOW_COMMAND_REAPER_INTERVAL_SECONDS: "0.2",

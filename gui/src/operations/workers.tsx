@@ -65,6 +65,7 @@ function WorkerRow({ worker }: { worker: Worker }): ReactNode {
           </span>
         )}
       </p>
+      {text(worker.about["isolation"]) !== "" && <Isolation of={text(worker.about["isolation"])} />}
       {shown.length > 0 && <Commands commands={shown} name={worker.name} />}
       {!all && commands.length > SHOWN_MAX && (
         <button type="button" className="plain" onClick={() => setAll(true)}>
@@ -75,6 +76,17 @@ function WorkerRow({ worker }: { worker: Worker }): ReactNode {
         <p className="quiet">{running - commands.length} younger ones are not listed.</p>
       )}
     </li>
+  );
+}
+
+/** What keeps the code of its tasks apart from it. */
+function Isolation({ of }: { of: string }): ReactNode {
+  const isOpen = of.startsWith("none");
+  return (
+    <p className={isOpen ? "wrap status tone-warn" : "quiet wrap"} data-part="isolation">
+      {isOpen ? "Code of tasks runs without a sandbox: " : "Sandbox: "}
+      {of}
+    </p>
   );
 }
 

@@ -28,6 +28,11 @@ export async function showWorkers(input: CliInput): Promise<number> {
   const ready = items.filter(({ status }) => status === "ready").length;
   const hint = ready === 0 ? "; commands wait until there is one: 'flow serve --role=worker'" : "";
   io.stderr.write(`${plural(items.length, "worker")} at ${target.url}, ${ready} ready${hint}\n`);
+  const open = items.filter((item) => item.status === "ready" && isolationOf(item).startsWith("none"));
+  if (open.length > 0) {
+    const names = open.map(({ name }) => name).join(", ");
+    io.stderr.write(`without a sandbox for the code of tasks: ${names} ('flow workers --wide' says why)\n`);
+  }
   return EXIT.ok;
 }
 
@@ -56,11 +61,14 @@ const WIDE: TableLayout = {
     const { name, status, capacity, running, heartbeat_age_ms, capabilities } = item;
     const heartbeat = `${formatDuration(heartbeat_age_ms)} ago`;
     const counts = [formatCount(capacity), formatCount(running)];
-    const isolation = item.runtime["isolation"];
-    const isolated = typeof isolation === "string" ? isolation : "unknown";
-    return [name, status, ...counts, heartbeat, capabilities.join(","), labelsOf(item), isolated];
+    return [name, status, ...counts, heartbeat, capabilities.join(","), labelsOf(item), isolationOf(item)];
   },
 };
+
+/** What keeps the code of tasks apart from the worker, by its own word. */
+function isolationOf({ runtime }: PoolItem): string {
+  return typeof runtime["isolation"] === "string" ? runtime["isolation"] : "unknown";
+}
 
 function labelsOf({ labels }: PoolItem): string {
   return Object.entries(labels)

@@ -81,8 +81,8 @@ export const ISOLATION_SETTINGS = {
   taskIsolation: setting({
     name: "FLOW_TASK_ISOLATION",
     meaning: "Sandbox of python and shell tasks: auto (the strongest that works), strict (no code without one) or none",
-    default: "none",
-    parse: (text) => oneOf("FLOW_TASK_ISOLATION", text ?? "none", ["auto", "strict", "none"]),
+    default: "auto",
+    parse: (text) => oneOf("FLOW_TASK_ISOLATION", text ?? "auto", ["auto", "strict", "none"]),
   }),
   taskNetwork: setting({
     name: "FLOW_TASK_NETWORK",
@@ -94,17 +94,28 @@ export const ISOLATION_SETTINGS = {
     name: "FLOW_TASK_READABLE",
     meaning: "Folders that code in a sandbox may read besides programs and libraries, comma-separated",
     default: "none",
-    parse: (text) => readableFolders(text),
+    parse: (text) => absolutePaths("FLOW_TASK_READABLE", text),
+  }),
+  taskFolder: setting({
+    name: "FLOW_TASK_FOLDER",
+    meaning: "Folder that code in a sandbox starts in, and reads and writes, or 'none' for an empty one of its own",
+    default: "none; with the embedded database, on loopback and without tokens: the folder that flow was started in",
+    parse: (text) => (text === undefined || text === "none" ? undefined : absolutePaths("FLOW_TASK_FOLDER", text)[0]),
+  }),
+  taskHidden: setting({
+    name: "FLOW_TASK_HIDDEN",
+    meaning: "Files and folders in FLOW_TASK_FOLDER that code in a sandbox does not see, comma-separated",
+    default: "FLOW_HOME and the files that FLOW_…_FILE name, which are always hidden",
+    parse: (text) => absolutePaths("FLOW_TASK_HIDDEN", text),
   }),
   taskMemoryMib: countSetting("FLOW_TASK_MEMORY_MIB", "Memory of one process in a sandbox, MiB", 4_096),
   taskScratchMib: countSetting("FLOW_TASK_SCRATCH_MIB", "Files of the scratch folder of a sandbox, MiB", 512),
   taskProcesses: countSetting("FLOW_TASK_PROCESSES", "Processes and threads in a sandbox", 512, 1_000_000),
 } as const;
 
-function readableFolders(text: string | undefined): readonly string[] {
-  const folders = (text ?? "").split(",").map((part) => part.trim());
-  const given = folders.filter((part) => part !== "");
+function absolutePaths(name: string, text: string | undefined): readonly string[] {
+  const given = folders(text ?? "");
   const relative = given.find((part) => !isAbsolute(part));
-  if (relative === undefined) return Object.freeze(given);
-  throw new FlowError("INVALID_SETTING", `FLOW_TASK_READABLE must be whole paths, got '${relative}'`);
+  if (relative === undefined) return given;
+  throw new FlowError("INVALID_SETTING", `${name} must be whole paths, got '${relative}'`);
 }

@@ -9,7 +9,7 @@ import type { Reading } from "./read-snapshot.ts";
  * and takes no lock. All times are by the database's clock.
  */
 
-const WORKER = columnsOf(runtime, ["name", "status", "capacity", "labels", "capabilities", "heartbeatAt"]);
+const WORKER = columnsOf(runtime, ["name", "status", "capacity", "labels", "capabilities", "heartbeatAt", "about"]);
 
 /** A worker, and what it holds. */
 export interface SeenWorker extends RowOf<typeof WORKER> {

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { createServerResults } from "../../adapters/server/results.ts";
 import type { RetryParts } from "../../adapters/server/retry.ts";
 import { type Config, isGiven } from "../../platform/config/config.ts";
@@ -79,6 +80,8 @@ async function openTaskSandbox(
     // Where every address may be reached, a guard on the way would only be in it.
     network: config.taskNetwork ?? (allowPrivate === "all" ? "open" : "guarded"),
     readable: config.taskReadable,
+    folder: config.taskFolder,
+    hidden: hiddenFromTasks(config, process.cwd()),
     limits: {
       ...DEFAULT_LIMITS,
       memoryBytes: config.taskMemoryMib * MIB,
@@ -88,6 +91,13 @@ async function openTaskSandbox(
     guard,
     python: config.python ?? "python3",
   });
+}
+
+/** What code of tasks never sees, absolute: this service's keys and database, and every file that a setting names. */
+export function hiddenFromTasks(config: Config, folder: string): string[] {
+  const named = Object.entries(config.environment).filter(([name]) => /^FLOW_.+_FILE$/.test(name));
+  const files = [config.home, ...named.map(([, path]) => path ?? "")].filter((path) => path !== "");
+  return [...files.map((path) => resolve(folder, path)), ...config.taskHidden];
 }
 
 function toolKinds(config: Config): "all" | readonly string[] {

@@ -8,7 +8,16 @@ import { type CheckResult, counted, finding, shellWord } from "./finding.ts";
 import { DOCTOR_LIMITS, type DoctorLimits } from "./limits.ts";
 import { checkProjection } from "./projection.ts";
 import { checkDatabase, checkDeadRows, checkSessions, checkVacuumBlockers } from "./storage.ts";
-import { checkBatches, checkExecutions, checkLeft, checkStale, checkWaiting, checkWorkers, countOpen } from "./work.ts";
+import {
+  checkBatches,
+  checkExecutions,
+  checkIsolation,
+  checkLeft,
+  checkStale,
+  checkWaiting,
+  checkWorkers,
+  countOpen,
+} from "./work.ts";
 
 /** What is looked at. */
 export interface DiagnoseDeps {
@@ -33,6 +42,7 @@ const WORK_CHECKS: Readonly<Record<string, Check>> = {
   unprocessed_batches: checkBatches,
   left_commands: checkLeft,
   workers_gone: checkWorkers,
+  unisolated_workers: checkIsolation,
   projection: checkProjection,
   open_work: countOpen,
 };

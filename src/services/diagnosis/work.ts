@@ -81,6 +81,28 @@ export async function checkWorkers(reading: Reading, { staleMs }: DoctorLimits):
   return { findings, counts: { workers_silent: silent.length } };
 }
 
+/** Workers that run the code of tasks beside themselves. What an operator has chosen is worth knowing too. */
+export async function checkIsolation(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
+  const workers = await seenWorkers(reading, staleMs, ROWS_MAX);
+  const open = workers.flatMap(({ name, status, isSilent, capabilities, about }) => {
+    const isolation = String(about["isolation"] ?? "");
+    const runsCode = capabilities.some((kind) => kind === "python" || kind === "shell");
+    return status === "ready" && !isSilent && runsCode && isolation.startsWith("none") ? [{ name, isolation }] : [];
+  });
+  const findings = open.slice(0, FINDINGS_MAX).map(({ name, isolation }) =>
+    finding({
+      check: "unisolated_workers",
+      level: "notice",
+      what: `The worker ${name} runs python and shell tasks without a sandbox: ${isolation}`,
+      since: null,
+      why: "Whoever may register a playbook can read what this worker can: its token, its files, other tasks.",
+      todo: "Install bubblewrap there and let the worker's user make user namespaces; FLOW_TASK_ISOLATION=strict refuses to start without.",
+      command: "flow workers --wide",
+    }),
+  );
+  return { findings, counts: { workers_unisolated: open.length } };
+}
+
 /** Executions that nothing will move, and those that are past their time. */
 export async function checkExecutions(reading: Reading, { staleMs }: DoctorLimits): Promise<CheckResult> {
   const still = await motionlessExecutions(reading, staleMs, FINDINGS_MAX);

@@ -4,7 +4,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { failed, type ToolResult } from "../../schema/words/outcome.ts";
 import { abortedResult, answering } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
-import { inScratch, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
+import { inScratch, MISSING_FILE_HINT, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 import type { ScriptFiles } from "../scripts/file.ts";
 import type { ScriptFetcher } from "../scripts/http.ts";
 import type { ScriptPlaces } from "../scripts/script-source.ts";
@@ -53,7 +53,7 @@ export function createPythonTool(options: PythonToolOptions = {}): Tool {
     pythonPath: options.pythonPath ?? "python3",
     sandbox,
     env: inScratch(pythonEnvironment(options.env ?? inheritedEnvironment()), sandbox),
-    workingDirectory: sandbox.scratch ?? options.workingDirectory ?? process.cwd(),
+    workingDirectory: sandbox.workFolder ?? options.workingDirectory ?? process.cwd(),
     warmCount: options.warmCount ?? 2,
     maxCount,
     keepsSpare: options.keepsSpare ?? false,
@@ -62,14 +62,14 @@ export function createPythonTool(options: PythonToolOptions = {}): Tool {
   });
   const places: ScriptPlaces = { files: options.scriptFiles ?? "document", fetcher: options.scriptFetcher };
   return {
-    run: (call) => answering(() => runTask(pool, places, call)),
+    run: (call) => answering(() => runTask(pool, places, call, sandbox)),
     async close() {
       await Promise.all([pool.close(), places.fetcher?.close()]);
     },
   };
 }
 
-async function runTask(pool: PythonPool, places: ScriptPlaces, call: ToolCall): Promise<ToolResult> {
+async function runTask(pool: PythonPool, places: ScriptPlaces, call: ToolCall, sandbox: Sandbox): Promise<ToolResult> {
   const source = await pythonSource(call, places);
   if ("status" in source) return source;
   const request: PythonRequest = {
@@ -85,7 +85,7 @@ async function runTask(pool: PythonPool, places: ScriptPlaces, call: ToolCall): 
       const running = interpreter.run(request, call);
       return running.finally(() => call.signal.removeEventListener("abort", stop));
     });
-    return resultOf(answer, request.label, call);
+    return resultOf(answer, request.label, call, sandbox);
   } catch (error) {
     if (call.signal.aborted) return abortedResult(call.signal, subject(call));
     if (error instanceof FlowError && error.code === "CANCELLED")
@@ -94,12 +94,12 @@ async function runTask(pool: PythonPool, places: ScriptPlaces, call: ToolCall): 
   }
 }
 
-function resultOf(answer: PythonAnswer, label: string, call: ToolCall): ToolResult {
+function resultOf(answer: PythonAnswer, label: string, call: ToolCall, sandbox: Sandbox): ToolResult {
   switch (answer.type) {
     case "value":
       return { status: "ok", data: answer.value };
     case "error":
-      return exceptionResult(answer.error, label, call);
+      return exceptionResult(answer.error, label, call, sandbox);
     case "stopped":
       return abortedResult(call.signal, subject(call));
     case "lost":
@@ -111,12 +111,16 @@ function subject(call: ToolCall): string {
   return `The python code of task "${call.task}"`;
 }
 
-function exceptionResult(error: PythonError, label: string, call: ToolCall): ToolResult {
+/** What Python says about a file of the machine that is not in the sandbox. */
+const MISSING_FILE = /^FileNotFoundError: |Read-only file system/;
+
+function exceptionResult(error: PythonError, label: string, call: ToolCall, sandbox: Sandbox): ToolResult {
   for (const line of error.traceback.split("\n")) call.log(line);
   const place = error.line === null ? label : `${label}:${error.line}`;
   const inFunction = error.function === null || error.function === "<module>" ? "" : `, in ${error.function}`;
   const said = error.message === "" ? error.exception : `${error.exception}: ${error.message}`;
-  const result = failed("client_error", error.code, `${said} (${place}${inFunction})`, {
+  const hint = sandbox.kind !== "none" && MISSING_FILE.test(said) ? `. ${MISSING_FILE_HINT}` : "";
+  const result = failed("client_error", error.code, `${said} (${place}${inFunction})${hint}`, {
     retryable: error.retryable,
     details: {
       exception: error.exception,

@@ -1,4 +1,6 @@
 import { type Program, type SandboxLimits, SCRATCH_FOLDER } from "./sandbox.ts";
+import type { SharedMount } from "./shared-folder.ts";
+import { outerEnvironment, START_SCRIPT, startArguments } from "./start-script.ts";
 import type { VisibleFile } from "./visible-files.ts";
 
 /** What a sandbox is made of, whichever tool makes it. */
@@ -6,6 +8,10 @@ export interface SandboxPlan {
   files: readonly VisibleFile[];
   /** Files of the worker that appear elsewhere in the sandbox: path on the machine, path within. */
   extra: readonly { source: string; path: string }[];
+  /** What is shown of the folder that programs share with the machine, in this order. */
+  shared: readonly SharedMount[];
+  /** An empty file without permissions: what is shown instead of a file that is hidden. */
+  emptyFile: string;
   /** False gives a network of its own, with a loopback interface alone. */
   sharesNetwork: boolean;
   /** Whether the kernel lets a sandbox mount a /proc of its own: not in most containers, whose own is masked. */
@@ -28,32 +34,19 @@ export function bubblewrapCommand(bubblewrap: string, plan: SandboxPlan, program
   args.push("--dev", "/dev");
   if (plan.hasProc) args.push("--proc", "/proc");
   args.push("--size", String(plan.limits.scratchBytes), "--tmpfs", SCRATCH_FOLDER);
+  for (const mount of plan.shared) args.push(...sharedArguments(mount, plan.emptyFile));
   for (const { source, path } of plan.extra) args.push("--ro-bind", source, path);
   args.push("--remount-ro", "/", "--chdir", "/", "--", "/bin/sh", "-c", START_SCRIPT, "sh");
   return {
-    ...program,
     file: bubblewrap,
-    args: [...args, ...limitArguments(plan.limits), program.cwd, program.file, ...program.args],
+    args: [...args, ...startArguments(plan.limits, program)],
+    env: outerEnvironment(program.env),
     cwd: "/",
   };
 }
 
-/**
- * The first program within a sandbox: sets the limits, enters the folder and gives way to the program. dash and busybox call
- * the limit of processes `-p`, bash `-u`.
- */
-export const START_SCRIPT = `
-ulimit -S -v "$1"; ulimit -H -v "$1"
-ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null
-ulimit -f "$3"; ulimit -n "$4"; ulimit -t "$5"; ulimit -c 0
-cd -- "$6" || exit 126
-shift 6
-exec "$@"
-`;
-
-/** The limits in the units of the shell: KiB, number, blocks of 512 bytes, number, seconds. */
-export function limitArguments({ memoryBytes, processes, fileBytes, openFiles, cpuSeconds }: SandboxLimits): string[] {
-  return [memoryBytes / 1024, processes, fileBytes / 512, openFiles, cpuSeconds].map((limit) =>
-    String(Math.floor(limit)),
-  );
+function sharedArguments({ access, path, isFolder }: SharedMount, emptyFile: string): string[] {
+  if (access === "write") return ["--bind", path, path];
+  if (access === "read") return ["--ro-bind", path, path];
+  return isFolder ? ["--tmpfs", path, "--remount-ro", path] : ["--ro-bind", emptyFile, path];
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ import {
   SCRATCH_FOLDER,
   type TaskNetwork,
 } from "./sandbox.ts";
+import { assertShareable, sharedFolder } from "./shared-folder.ts";
 import { unshareCommand } from "./unshare.ts";
 import { type VisibleFile, visibleFiles } from "./visible-files.ts";
 
@@ -30,6 +31,10 @@ export interface SandboxOptions {
   network: TaskNetwork;
   /** Folders and files that code may read besides those of the system (`FLOW_TASK_READABLE`). */
   readable: readonly string[];
+  /** Folder that code starts in, and reads and writes (`FLOW_TASK_FOLDER`); undefined: an empty one of its own. */
+  folder: string | undefined;
+  /** Files and folders that are never shown, absolute. */
+  hidden: readonly string[];
   limits: SandboxLimits;
   /** Decides which addresses code may reach, where the network is guarded. */
   guard: EgressGuard;
@@ -52,19 +57,21 @@ interface Shape {
 
 /**
  * Tries what this machine has, the strongest first, by starting a program in it. Throws FlowError `INVALID_SETTING` for
- * `strict` where nothing works.
+ * `strict` where nothing works, and for a folder that cannot be shared.
  */
 export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
-  if (options.isolation === "none") return noSandbox("none (FLOW_TASK_ISOLATION=none)");
+  if (options.folder !== undefined) assertShareable(options.folder, options.hidden);
+  if (options.isolation === "none") return noSandbox("none (FLOW_TASK_ISOLATION=none)", options.folder);
   const folder = mkdtempSync(join(tmpdir(), "flow-sandbox-"));
   const root = join(folder, "root");
   mkdirSync(root);
+  writeFileSync(join(folder, "empty"), "", { mode: 0 });
   const [found, python] = await Promise.all([firstThatWorks(options, root), pythonFolders(options.python)]);
   const files = visibleFiles([...(python?.folders ?? []), ...options.readable]);
   if ("why" in found) {
     await rm(folder, { recursive: true, force: true });
     if (options.isolation === "strict") throw new FlowError("INVALID_SETTING", strictMessage(found.why));
-    return noSandbox(`none (${found.why})`);
+    return noSandbox(`none (${found.why})`, options.folder);
   }
   return await sandboxOf(found, options, files, folder, python?.executable);
 }
@@ -80,8 +87,11 @@ async function sandboxOf(
   const proxy = isGuarded ? await openEgressProxy(join(folder, "egress.sock"), options.guard) : undefined;
   const forwarder = join(folder, "forwarder.py");
   if (proxy !== undefined) await writeFile(forwarder, readPythonFile("src/tools/sandbox/forwarder.py"));
+  const shared = options.folder === undefined ? undefined : sharedFolder(options.folder, [...options.hidden, folder]);
   const plan: SandboxPlan = {
     files,
+    shared: shared?.mounts ?? [],
+    emptyFile: join(folder, "empty"),
     extra:
       proxy === undefined
         ? []
@@ -100,6 +110,7 @@ async function sandboxOf(
     kind: shape.kind,
     summary: `${shape.kind}, ${network}${shape.hasProc ? "" : ", no /proc"}`,
     scratch: SCRATCH_FOLDER,
+    workFolder: shared?.path ?? SCRATCH_FOLDER,
     wrap,
     async close() {
       await proxy?.close();
@@ -138,7 +149,15 @@ async function firstThatWorks(options: SandboxOptions, mountPoint: string): Prom
   let why = "";
   for (const shape of shapes(mountPoint)) {
     const sharesNetwork = options.network === "open";
-    const plan = { files, extra: [], sharesNetwork, hasProc: shape.hasProc, limits: options.limits };
+    const plan = {
+      files,
+      extra: [],
+      sharesNetwork,
+      hasProc: shape.hasProc,
+      limits: options.limits,
+      shared: [],
+      emptyFile: "",
+    };
     const ended = await run(shape.command(plan, PROBE));
     if (ended.code === PROBE_STATUS) return shape;
     why ||= `${shape.kind}: ${ended.output.split("\n").at(-1) ?? `status ${ended.code}`}`;

@@ -46,23 +46,37 @@ export interface Sandbox {
   readonly kind: SandboxKind;
   /** How code is kept apart, or why it is not, for people: `bubblewrap, guarded network`. */
   readonly summary: string;
-  /** Folder that programs may write to and start in; undefined: the working directory of the worker. */
+  /** Folder that programs may write to, empty at the start of each task; undefined: no sandbox empties one. */
   readonly scratch: string | undefined;
+  /** Folder that programs start in; undefined: the working directory of the worker. */
+  readonly workFolder: string | undefined;
   /** How to start a program within. Its environment gets what it needs to reach the network. */
   wrap(program: Program): Program;
   /** Closes what the sandboxes share. Programs that run keep running, without a network. */
   close(): Promise<void>;
 }
 
-/** The folder of a sandbox that programs start in and may write to. Each sandbox has an empty one. */
+/** The folder of a sandbox that programs may write to. Each sandbox has an empty one. */
 export const SCRATCH_FOLDER = "/tmp";
 
 /** No sandbox: programs run as the user of this process, and see what it sees. */
-export function noSandbox(why: string): Sandbox {
-  return { kind: "none", summary: why, scratch: undefined, wrap: (program) => program, close: async () => {} };
+export function noSandbox(why: string, workFolder?: string): Sandbox {
+  return {
+    kind: "none",
+    summary: why,
+    scratch: undefined,
+    workFolder,
+    wrap: (program) => program,
+    close: async () => {},
+  };
 }
 
 /** An environment whose folders are those of the sandbox: outside it is as it was. */
 export function inScratch(env: Readonly<Record<string, string>>, { scratch }: Sandbox): Record<string, string> {
   return scratch === undefined ? { ...env } : { ...env, HOME: scratch, TMPDIR: scratch };
 }
+
+/** What to do about a file that a sandbox does not show, or that is only read there: the end of a task's error message. */
+export const MISSING_FILE_HINT =
+  "The code runs in a sandbox, which shows it no other folders of the machine: FLOW_TASK_READABLE of the worker adds folders to read, " +
+  "FLOW_TASK_FOLDER one to write to";

@@ -1,31 +1,30 @@
 import { dirname } from "node:path";
-import { limitArguments, type SandboxPlan, START_SCRIPT } from "./bubblewrap.ts";
+import type { SandboxPlan } from "./bubblewrap.ts";
 import { type Program, SCRATCH_FOLDER } from "./sandbox.ts";
+import type { SharedMount } from "./shared-folder.ts";
+import { outerEnvironment, START_SCRIPT, startArguments } from "./start-script.ts";
 
 /**
  * How util-linux starts the program in a sandbox, where there is no bubblewrap: `unshare` makes the namespaces, a shell script
  * within mounts a new root over `mountPoint` (an empty folder of the worker, which outside stays empty), and `setpriv` gives up
- * every capability for good. It dies with `unshare`, and that with the worker's call of it.
+ * every capability for good. It dies with `unshare`, and that with the worker.
  */
 export function unshareCommand(mountPoint: string, plan: SandboxPlan, program: Program): Program {
   const namespaces = ["--user", "--map-root-user", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child"];
   if (!plan.sharesNetwork) namespaces.push("--net");
-  const limits = limitArguments(plan.limits);
   return {
-    ...program,
-    file: "unshare",
+    file: "setpriv",
     args: [
+      ...["--pdeathsig", "KILL", "--", "unshare"],
       ...namespaces,
       "--",
       "/bin/sh",
       "-c",
       rootScript(mountPoint, plan),
       "sh",
-      ...limits,
-      program.cwd,
-      program.file,
-      ...program.args,
+      ...startArguments(plan.limits, program),
     ],
+    env: outerEnvironment(program.env),
     cwd: "/",
   };
 }
@@ -66,14 +65,37 @@ rm .table
 ${plan.hasProc ? `mount -t proc -o ${SAFE},noexec proc proc` : ""}
 mount -t tmpfs -o size=${plan.limits.scratchBytes},mode=1777,${SAFE} tmpfs .${SCRATCH_FOLDER}
 mount -t tmpfs -o size=64m,mode=1777,${SAFE},noexec tmpfs dev/shm
+${plan.shared.map((mount) => sharedCommand(mount, plan.emptyFile)).join("\n")}
 ${extra.map(({ source, path }) => `touch ${quoted(`.${path}`)}; mount --bind -o ro ${quoted(source)} ${quoted(`.${path}`)}`).join("\n")}
 ${plan.sharesNetwork ? "" : LOOPBACK_UP}
 pivot_root . .old
 umount -l /.old
 rmdir /.old
 mount -o remount,bind,ro /
-exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all -- /bin/sh -c ${quoted(START_SCRIPT)} sh "$@"
+exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all -- /bin/sh -c ${quoted(FIRST_PROCESS)} sh ${quoted(START_SCRIPT)} "$@"
 `;
+}
+
+/**
+ * The first process of the sandbox: it waits for the program and gives its exit status. As the first process the program itself
+ * would not end by signals, and nothing would wait for processes that others left. What the shell says of a signal is dropped.
+ */
+const FIRST_PROCESS = `
+start=$1; shift
+exec 9>&2 2>/dev/null
+(exec /bin/sh -c "$start" sh "$@" 2>&9 9>&-)
+exit $?
+`;
+
+function sharedCommand({ access, path, isFolder }: SharedMount, emptyFile: string): string {
+  const inside = quoted(`.${path}`);
+  if (access === "hide") {
+    return isFolder
+      ? `mount -t tmpfs -o ro,size=4k,mode=755,${SAFE} tmpfs ${inside}`
+      : `mount --bind -o ro,${SAFE} ${quoted(emptyFile)} ${inside}`;
+  }
+  const make = isFolder ? `mkdir -p ${inside}` : "";
+  return `${make}\nmount -o rbind,${access === "read" ? "ro," : ""}${SAFE} ${quoted(path)} ${inside}`;
 }
 
 /** Without it nothing within can reach the guarded proxy. iproute2 has no part in util-linux, but is nearly everywhere. */

@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
-import { isAbsolute, relative } from "node:path";
+import { isAbsolute } from "node:path";
+import { isWithin } from "./shared-folder.ts";
 
 /** One thing of the machine's file system that a sandbox shows, for reading only. */
 export type VisibleFile =
@@ -68,9 +69,4 @@ function entryAt(path: string): VisibleFile | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (!way.startsWith("..") && !isAbsolute(way));
 }

@@ -13,7 +13,8 @@ import {
   TextLike,
 } from "../contract/task-config.ts";
 import type { Tool, ToolCall } from "../contract/tool.ts";
-import { inScratch, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
+import { inScratch, MISSING_FILE_HINT, noSandbox, type Sandbox } from "../sandbox/sandbox.ts";
+import { NO_FOLDER } from "../sandbox/start-script.ts";
 import { captureOutput, type OutputCapture, runShellCommand, type ShellExit } from "./process.ts";
 
 /** What {@link createShellTool} takes. */
@@ -75,7 +76,12 @@ async function runCommands(call: ToolCall, options: ShellOptions): Promise<ToolR
   const data = resultOf(exit, stdout, stderr, ran);
   if (call.signal.aborted) return { ...abortedResult(call.signal, `The command ${shown(task.commands[0]!)}`), data };
   if (exit.returncode === 0) return { status: "ok", data };
-  const error = failed("client_error", `EXIT_${exit.returncode}`, failureMessage(ran, exit, stderr));
+  const isSandboxed = task.sandbox.kind !== "none";
+  if (isSandboxed && exit.returncode === 126 && stderr.text().trimEnd().endsWith(NO_FOLDER)) {
+    return startFailure({ code: "ENOENT" }, String(ran.at(-1)?.["command"]), task.cwd, MISSING_FILE_HINT);
+  }
+  const hint = isSandboxed && MISSING_FILE.test(stderr.text()) ? MISSING_FILE_HINT : "";
+  const error = failed("client_error", `EXIT_${exit.returncode}`, failureMessage(ran, exit, stderr, hint));
   return { ...error, data };
 }
 
@@ -91,15 +97,19 @@ function resultOf(exit: ShellExit, stdout: OutputCapture, stderr: OutputCapture,
   };
 }
 
-/** Says which command, how it ended, and the last lines that it wrote to stderr. */
-function failureMessage(ran: readonly JsonObject[], exit: ShellExit, stderr: OutputCapture): string {
+/** What programs say about a file of the machine that is not in the sandbox. */
+const MISSING_FILE = /No such file or directory|Read-only file system|: not found/;
+
+/** Says which command, how it ended, the last lines that it wrote to stderr, and what to do if there is a `hint`. */
+function failureMessage(ran: readonly JsonObject[], exit: ShellExit, stderr: OutputCapture, hint: string): string {
   const which = ran.length > 1 ? `Command ${ran.length}, ` : "The command ";
   const how = exit.signal === null ? `exited with ${exit.returncode}` : `was ended by ${exit.signal}`;
   const lines = stderr.text().trimEnd().split("\n").slice(-5).join("\n").slice(-1000);
-  return `${which}${shown(String(ran.at(-1)?.["command"]))}, ${how}${lines === "" ? "." : `: ${lines}`}`;
+  const said = lines === "" ? "." : `: ${lines}`;
+  return `${which}${shown(String(ran.at(-1)?.["command"]))}, ${how}${said}${hint === "" ? "" : `\n${hint}`}`;
 }
 
-function startFailure(error: unknown, command: string, cwd: string): ToolResult {
+function startFailure(error: unknown, command: string, cwd: string, hint?: string): ToolResult {
   const code = (error as NodeJS.ErrnoException).code ?? "SPAWN_FAILED";
   const reasons: Record<string, string> = {
     ENOENT: `the folder ${cwd} (cwd) does not exist, or there is no /bin/sh`,
@@ -108,7 +118,8 @@ function startFailure(error: unknown, command: string, cwd: string): ToolResult 
     E2BIG: "command and environment are longer than the system allows (128 KiB a command); put the script into a file",
   };
   const reason = reasons[code] ?? messageOf(error);
-  return failed("configuration", code, `The command ${shown(command)} could not be started: ${reason}.`);
+  const message = `The command ${shown(command)} could not be started: ${reason}${hint === undefined ? "" : `. ${hint}`}.`;
+  return failed("configuration", code, message);
 }
 
 /** First line, at most 80 characters. */
@@ -149,7 +160,7 @@ function readShellTask(call: ToolCall, options: ShellOptions): ShellTask {
   return {
     commands,
     sandbox,
-    cwd: resolve(sandbox.scratch ?? options.workFolder ?? process.cwd(), config.cwd ?? "."),
+    cwd: resolve(sandbox.workFolder ?? options.workFolder ?? process.cwd(), config.cwd ?? "."),
     env: { ...base, ...taskEnvironment(config.env ?? {}) },
   };
 }

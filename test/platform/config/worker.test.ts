@@ -55,7 +55,7 @@ test("templates see the variables that are allowed, as far as they are set", () 
 
 test("the sandbox of task code has defaults, and takes folders by their whole paths", () => {
   const { taskIsolation, taskNetwork, taskReadable, taskMemoryMib, taskScratchMib, taskProcesses } = loadConfig({});
-  assert.deepEqual([taskIsolation, taskNetwork, taskReadable], ["none", undefined, []]);
+  assert.deepEqual([taskIsolation, taskNetwork, taskReadable], ["auto", undefined, []]);
   assert.deepEqual([taskMemoryMib, taskScratchMib, taskProcesses], [4_096, 512, 512]);
   const given = loadConfig({
     FLOW_TASK_ISOLATION: "STRICT",
@@ -64,12 +64,17 @@ test("the sandbox of task code has defaults, and takes folders by their whole pa
   });
   assert.deepEqual(given.taskReadable, ["/opt/models", "/data"]);
   assert.deepEqual([given.taskIsolation, given.taskNetwork], ["strict", "open"]);
+  const folderOf = (text: string) => loadConfig({ FLOW_TASK_FOLDER: text, FLOW_TASK_HIDDEN: "/srv/a,/srv/b" });
+  assert.deepEqual([folderOf("/srv").taskFolder, folderOf("none").taskFolder], ["/srv", undefined]);
+  assert.deepEqual(folderOf("/srv").taskHidden, ["/srv/a", "/srv/b"]);
 });
 
 for (const [name, text] of [
   ["FLOW_TASK_ISOLATION", "some"],
   ["FLOW_TASK_NETWORK", "closed"],
   ["FLOW_TASK_READABLE", "models"],
+  ["FLOW_TASK_FOLDER", "work"],
+  ["FLOW_TASK_HIDDEN", ".env"],
   ["FLOW_TASK_MEMORY_MIB", "0"],
 ] as const) {
   test(`${name}=${text} is refused`, () => {

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { loadConfig } from "../../../src/platform/config/config.ts";
 import { workerEnvironment } from "../../../src/roles/all.ts";
@@ -37,6 +40,29 @@ test("beside a server with a database of its own a worker may run everything and
     FLOW_HTTP_ALLOW_PRIVATE: "all",
     FLOW_DUCKDB_FILES: "all",
   });
+});
+
+test("on one's own machine the code of tasks works in the folder that flow was started in, without flow's own files", (t) => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "flow-folder-")));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const shared = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082", at = folder) => {
+    const made = workerEnvironment(loadConfig(environment), url, at);
+    return [made["FLOW_TASK_FOLDER"], made["FLOW_TASK_HIDDEN"]];
+  };
+  const home = join(folder, ".flow");
+  assert.deepEqual(shared({}), [folder, home]);
+  const files = { FLOW_HOME: "state", FLOW_ENCRYPTION_KEYS_FILE: "keys", FLOW_TASK_HIDDEN: "/srv/env" };
+  assert.deepEqual(shared(files), [folder, `${join(folder, "state")},${join(folder, "keys")},/srv/env`]);
+  const closed = [undefined, undefined];
+  assert.deepEqual(shared({ FLOW_SERVER_TOKEN: "operator" }), closed);
+  assert.deepEqual(shared({}, "http://10.1.2.3:8082"), closed);
+  assert.deepEqual(shared({ FLOW_IDP_DOMAINS: "idp.example" }), closed);
+  assert.deepEqual(shared({}, "http://127.0.0.1:8082", "/"), closed);
+  assert.deepEqual(shared({ FLOW_TASK_FOLDER: "none" }), ["none", home]);
+  const own = { FLOW_DATABASE_URL: "postgres://db/flow", FLOW_ENCRYPTION_KEYS: encryptionKeys() };
+  assert.deepEqual(shared(own), closed);
+  const given = { ...own, FLOW_TASK_FOLDER: folder, FLOW_CREDENTIALS_FILE: "credentials.json" };
+  assert.deepEqual(shared(given), [folder, `${home},${join(folder, "credentials.json")}`]);
 });
 
 test("what the settings say about tools holds there too", () => {

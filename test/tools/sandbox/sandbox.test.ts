@@ -34,6 +34,8 @@ const guarded = {
   isolation: "auto",
   network: "guarded",
   readable: [],
+  folder: undefined,
+  hidden: [],
   limits: DEFAULT_LIMITS,
   python: TEST_PYTHON,
 } as const;
@@ -178,6 +180,26 @@ result = os.getpid()`;
     `result = [open(f"/proc/{p}/comm").read() for p in os.listdir("/proc") if p.isdigit()]`,
   );
   assert.ok(!String(running).includes("sleep"), String(running));
+});
+
+test("a program ends with the worker that started it, however that ends", async () => {
+  const modules = ["src/tools/sandbox/open-sandbox.js", "src/platform/http/egress.js"].map(
+    (file) => new URL(`../../../${file}`, import.meta.url).href,
+  );
+  const script = `
+const [{ openSandbox }, { createEgressGuard }] = await Promise.all(${JSON.stringify(modules)}.map((file) => import(file)));
+const { spawn } = await import("node:child_process");
+const options = ${JSON.stringify({ ...guarded, network: "open", hidden: [] })};
+const box = await openSandbox({ ...options, guard: createEgressGuard({ allowPrivate: "all" }) });
+const { file, args, env, cwd } = box.wrap({ file: "/bin/sh", args: ["-c", "echo up; sleep 1000; sleep 1000"], env: {}, cwd: "/" });
+spawn(file, args, { env, cwd, detached: true, stdio: ["ignore", "inherit", "inherit"] });`;
+  const worker = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(worker.stdout, "data");
+  worker.kill("SIGKILL");
+  // The program holds the pipe for as long as it lives.
+  await once(worker, "close");
 });
 
 test("code of one trust domain never runs in an interpreter that ran another's", async () => {

@@ -3,8 +3,8 @@
 import builtins
 import os
 import resource
-import shutil
 import signal
+import stat
 import sys
 import threading
 
@@ -57,18 +57,29 @@ class Surroundings:
 def is_emptied(folder):
     """Removes what a task has left in a folder of the sandbox. False when something stays."""
     try:
-        entries = os.listdir(folder)
-        for entry in entries:
-            path = os.path.join(folder, entry)
-            if os.path.isdir(path) and not os.path.islink(path):
-                shutil.rmtree(path)
-            else:
-                os.remove(path)
+        remove_entries(folder, os.lstat(folder).st_dev)
         return True
     except FileNotFoundError:
         return True
-    except OSError:
+    except (OSError, RecursionError):
         return False
+
+
+def remove_entries(folder, device):
+    """Removes all that a folder holds, but nothing of other file systems: a folder of people may be mounted in there."""
+    is_empty = True
+    for entry in os.listdir(folder):
+        path = os.path.join(folder, entry)
+        status = os.lstat(path)
+        if status.st_dev != device:
+            is_empty = False
+        elif not stat.S_ISDIR(status.st_mode):
+            os.remove(path)
+        elif remove_entries(path, device):
+            os.rmdir(path)
+        else:
+            is_empty = False
+    return is_empty
 
 
 def processes():
