@@ -27,13 +27,14 @@ export function bubblewrapCommand(bubblewrap: string, plan: SandboxPlan, program
   const args = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"];
   if (!plan.sharesNetwork) args.push("--unshare-net");
   args.push("--die-with-parent", "--cap-drop", "ALL", "--hostname", "task");
+  // First of all: what is shown may lie below it.
+  args.push("--size", String(plan.limits.scratchBytes), "--tmpfs", SCRATCH_FOLDER);
   for (const file of plan.files) {
     if (file.type === "link") args.push("--symlink", file.target, file.path);
     else args.push("--ro-bind", file.source, file.path);
   }
   args.push("--dev", "/dev");
   if (plan.hasProc) args.push("--proc", "/proc");
-  args.push("--size", String(plan.limits.scratchBytes), "--tmpfs", SCRATCH_FOLDER);
   for (const mount of plan.shared) args.push(...sharedArguments(mount, plan.emptyFile));
   for (const { source, path } of plan.extra) args.push("--ro-bind", source, path);
   args.push("--remount-ro", "/", "--chdir", "/", "--", "/bin/sh", "-c", START_SCRIPT, "sh");

@@ -16,7 +16,7 @@ import {
   SCRATCH_FOLDER,
   type TaskNetwork,
 } from "./sandbox.ts";
-import { assertShareable, sharedFolder } from "./shared-folder.ts";
+import { assertShareable, isWithin, sharedFolder } from "./shared-folder.ts";
 import { unshareCommand } from "./unshare.ts";
 import { type VisibleFile, visibleFiles } from "./visible-files.ts";
 
@@ -57,10 +57,17 @@ interface Shape {
 
 /**
  * Tries what this machine has, the strongest first, by starting a program in it. Throws FlowError `INVALID_SETTING` for
- * `strict` where nothing works, and for a folder that cannot be shared.
+ * `strict` where nothing works, and for a folder that cannot be shown.
  */
 export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (options.folder !== undefined) assertShareable(options.folder, options.hidden);
+  const above = options.readable.find((path) => isWithin(path, SCRATCH_FOLDER));
+  if (above !== undefined) {
+    throw new FlowError(
+      "INVALID_SETTING",
+      `FLOW_TASK_READABLE has ${above}, which holds the scratch folder ${SCRATCH_FOLDER}`,
+    );
+  }
   if (options.isolation === "none") return noSandbox("none (FLOW_TASK_ISOLATION=none)", options.folder);
   const folder = mkdtempSync(join(tmpdir(), "flow-sandbox-"));
   const root = join(folder, "root");

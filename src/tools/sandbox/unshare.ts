@@ -53,7 +53,9 @@ function rootScript(mountPoint: string, plan: SandboxPlan): string {
 set -eu
 mount -t tmpfs -o size=16m,mode=755,${SAFE} tmpfs ${quoted(mountPoint)}
 cd ${quoted(mountPoint)}
-mkdir -p ${[...new Set(folders), "/proc", "/dev/shm", SCRATCH_FOLDER, "/.old"].map((path) => quoted(`.${path}`)).join(" ")}
+mkdir .${SCRATCH_FOLDER}
+mount -t tmpfs -o size=${plan.limits.scratchBytes},mode=1777,${SAFE} tmpfs .${SCRATCH_FOLDER}
+mkdir -p ${[...new Set(folders), "/proc", "/dev/shm", "/.old"].map((path) => quoted(`.${path}`)).join(" ")}
 touch ${files.map((path) => quoted(`.${path}`)).join(" ")}
 ${links.join("\n")}
 ln -s /proc/self/fd dev/fd
@@ -63,7 +65,6 @@ TABLE
 mount -a -T .table
 rm .table
 ${plan.hasProc ? `mount -t proc -o ${SAFE},noexec proc proc` : ""}
-mount -t tmpfs -o size=${plan.limits.scratchBytes},mode=1777,${SAFE} tmpfs .${SCRATCH_FOLDER}
 mount -t tmpfs -o size=64m,mode=1777,${SAFE},noexec tmpfs dev/shm
 ${plan.shared.map((mount) => sharedCommand(mount, plan.emptyFile)).join("\n")}
 ${extra.map(({ source, path }) => `touch ${quoted(`.${path}`)}; mount --bind -o ro ${quoted(source)} ${quoted(`.${path}`)}`).join("\n")}

@@ -290,6 +290,15 @@ test("workers lists the workers safely, and explains an empty list", async (t) =
   assert.match((await workers("--wide")).stdout, /\nw1 +stale +64 +3 +1m 05s ago +http,noop +zone=a +unknown\n$/);
   assert.match(table.stderr, /^1 worker at .*, 0 ready; commands wait until there is one/);
   assert.deepEqual((JSON.parse((await workers("--json")).stdout) as { items: unknown[] }).items, [WORKER]);
+  assert.doesNotMatch(table.stderr, /sandbox/);
+  const isolations = { open: "none (bubblewrap: no such program)", boxed: "unshare, guarded network" };
+  items = Object.entries(isolations).map(([name, isolation]) => ({
+    ...WORKER,
+    name,
+    status: "ready",
+    runtime: { isolation },
+  }));
+  assert.match((await workers()).stderr, /\nwithout a sandbox for the code of tasks: open \('flow workers --wide'/);
   items = [];
   assert.match((await workers()).stderr, /^0 workers/);
 });

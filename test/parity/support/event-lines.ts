@@ -1,6 +1,7 @@
 import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../src/schema/words/json.ts";
 import { maskSealed } from "../../../src/schema/words/sealed.ts";
+import { MISSING_FILE_HINT } from "../../../src/tools/sandbox/sandbox.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** Rows that tell of transport or of time, and of nothing that the playbook says. */
@@ -155,11 +156,15 @@ function withoutNotices(value: JsonObject): JsonObject {
 function cleanText(text: string): string {
   // What is as long is no message: a payload, in which the patterns would search for long.
   if (text.length > MESSAGE_MAX) return text;
-  return text
-    .replace(REFERENCE, "$1…$2…")
-    .replace(DOCUMENT, "$1")
-    .replace(MISSING, "$1")
-    .replace(/\b\d{15,}\b/g, "…");
+  return (
+    text
+      .replace(REFERENCE, "$1…$2…")
+      .replace(DOCUMENT, "$1")
+      .replace(MISSING, "$1")
+      // Only a service has a sandbox, and says so.
+      .replace(`. ${MISSING_FILE_HINT}`, "")
+      .replace(/\b\d{15,}\b/g, "…")
+  );
 }
 
 const MESSAGE_MAX = 2_000;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { packagePath } from "../../../src/platform/system/package-file.ts";
 import type { ResultStore } from "../../../src/ports/result-store.ts";
 import type { EventRecord } from "../../../src/schema/rules/event-record.ts";
 import type { Json } from "../../../src/schema/words/json.ts";
@@ -30,6 +31,8 @@ export async function startParityService(
     ...ownDatabase(databaseUrl),
     FLOW_WORKER_TOOLS: "all",
     FLOW_HTTP_ALLOW_PRIVATE: "all",
+    // Its code runs in a sandbox, that of a local run does not.
+    FLOW_TASK_READABLE: packagePath("playbooks"),
     FLOW_CREDENTIALS_FILE: credentialsFile,
     FLOW_TEMPLATE_ENV: Object.keys(env).join(","),
   };

@@ -96,6 +96,35 @@ for (const [what, command] of [
   });
 }
 
+test("a readable folder is shown below the scratch folder too, and is not emptied; one above it is refused", async () => {
+  const options = {
+    isolation: "auto",
+    network: "open",
+    folder: undefined,
+    hidden: [],
+    limits: DEFAULT_LIMITS,
+  } as const;
+  const guard = createEgressGuard({ allowPrivate: "all" });
+  const readable = await openSandbox({ ...options, guard, readable: [elsewhere], python: TEST_PYTHON });
+  const tool = createPythonTool({ pythonPath: TEST_PYTHON, sandbox: readable });
+  const code = `
+open("/tmp/left", "w")
+try:
+    open(${JSON.stringify(join(elsewhere, "new"))}, "w")
+except OSError as error:
+    result = [os.strerror(error.errno), os.listdir(${JSON.stringify(elsewhere)})]`;
+  for (const _time of [1, 2]) {
+    const { data } = await tool.run(toolCall({ code }));
+    assert.deepEqual(data, ["Read-only file system", ["data.csv"]]);
+  }
+  await tool.close?.();
+  await readable.close();
+  await assert.rejects(
+    openSandbox({ ...options, guard, readable: ["/tmp"], python: TEST_PYTHON }),
+    /FLOW_TASK_READABLE has \/tmp/,
+  );
+});
+
 test("variables of a task do not reach the programs that make the sandbox", async () => {
   for (const name of ["bwrap", "setpriv", "unshare", "mount", "mkdir", "sh"]) {
     writeFileSync(join(folder, name), `#!/bin/sh\necho ${name} > ${elsewhere}/escaped\n`, { mode: 0o755 });

@@ -66,7 +66,7 @@ def is_emptied(folder):
 
 
 def remove_entries(folder, device):
-    """Removes all that a folder holds, but nothing of other file systems: a folder of people may be mounted in there."""
+    """Removes all that a folder holds, but nothing of other file systems: a shared folder may be mounted there."""
     is_empty = True
     for entry in os.listdir(folder):
         path = os.path.join(folder, entry)
