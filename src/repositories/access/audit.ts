@@ -1,6 +1,6 @@
 import type { ISql } from "postgres";
 import type { JsonObject } from "../../schema/words/json.ts";
-import { type Database, type Transaction, transaction } from "../database/database.ts";
+import type { Database, Transaction } from "../database/database.ts";
 import type { auditLog } from "../tables/audit.ts";
 
 /** One row of the audit log. Nothing in it may be a secret: it is kept for long, and nothing of it can be taken back. */
@@ -10,6 +10,9 @@ export interface AuditEntry {
   actor?: string;
   /** For a user. */
   userId?: string;
+  /** For a user: whom the identity provider vouched for. */
+  issuer?: string;
+  subject?: string;
   /** `credential.read`, `keychain.read`, `secrets.rotate`, …: a noun and a verb. */
   action: string;
   /** On what: `credential/pg_demo`. */
@@ -20,6 +23,11 @@ export interface AuditEntry {
   result: (typeof auditLog.$inferSelect)["result"];
   address?: string;
   requestId?: string;
+  /** The execution that it is about, or that asks. */
+  executionId?: string;
+  /** The command with which a worker asks, and the number of its claim. */
+  commandId?: string;
+  attempt?: number;
   detail?: JsonObject;
 }
 
@@ -38,30 +46,21 @@ export async function insertAudit(at: Database | Transaction, entries: readonly 
 export function auditInsert(sql: ISql, entries: readonly AuditEntry[], only?: ReturnType<ISql>) {
   const rows = JSON.stringify(entries.map(rowOf));
   return sql`
-    insert into auth.audit_log (actor_kind, actor, user_id, action, resource, rule, result, address, request_id, detail)
-    select actor_kind, actor, user_id, action, resource, rule, result, address, request_id, detail
+    insert into auth.audit_log (actor_kind, actor, user_id, issuer, subject, action, resource, rule, result, address, request_id,
+      execution_id, command_id, attempt, detail)
+    select actor_kind, actor, user_id, issuer, subject, action, resource, rule, result, address, request_id,
+      execution_id, command_id, attempt, detail
     from jsonb_to_recordset(${rows}::text::jsonb) as entry (
-      actor_kind text, actor text, user_id bigint, action text, resource text, rule text, result text, address text,
-      request_id bigint, detail jsonb
+      actor_kind text, actor text, user_id bigint, issuer text, subject text, action text, resource text, rule text,
+      result text, address text, request_id bigint, execution_id bigint, command_id bigint, attempt int, detail jsonb
     )
     ${only === undefined ? sql`` : sql`where ${only}`}`;
 }
 
-/** Deletes rows that are older than `days`, at most `limit`; gives how many. */
-export async function deleteOldAudit(database: Database, days: number, limit: number): Promise<number> {
-  return transaction(database, async ({ sql }) => {
-    // The trigger lets rows go for a transaction that says so.
-    await sql`select set_config('flow.audit_retention', 'on', true)`;
-    const rows = await sql`
-      delete from auth.audit_log where audit_id in (
-        select audit_id from auth.audit_log
-        where at < now() - greatest(${days}::int, 1) * interval '1 day'
-        order by at
-        limit ${limit}
-      )
-      returning 1`;
-    return rows.length;
-  });
+/** Deletes rows that are older than `days`, at most `limit`, from the beginning of each chain; gives how many. */
+export async function deleteOldAudit({ sql }: Database, days: number, limit: number): Promise<number> {
+  const [row] = await sql<{ deleted: number }[]>`select auth.audit_delete_old(${days}::int, ${limit}::int) as deleted`;
+  return row?.deleted ?? 0;
 }
 
 function rowOf(entry: AuditEntry) {
@@ -69,12 +68,17 @@ function rowOf(entry: AuditEntry) {
     actor_kind: entry.actorKind,
     actor: bounded(entry.actor),
     user_id: entry.userId,
+    issuer: bounded(entry.issuer),
+    subject: bounded(entry.subject),
     action: entry.action,
     resource: bounded(entry.resource),
-    rule: entry.rule,
+    rule: bounded(entry.rule),
     result: entry.result,
     address: bounded(entry.address),
     request_id: entry.requestId,
+    execution_id: storedId(entry.executionId),
+    command_id: storedId(entry.commandId),
+    attempt: entry.attempt,
     detail: entry.detail,
   };
 }
@@ -82,4 +86,9 @@ function rowOf(entry: AuditEntry) {
 /** `jsonb` takes neither U+0000 nor half of a surrogate pair. */
 function bounded(text: string | undefined): string | undefined {
   return text?.slice(0, TEXT_MAX).replace(/\u0000|\p{Surrogate}/gu, "\ufffd");
+}
+
+/** What a caller sends as an id may be anything: it is in the resource then, or in the request's error. */
+function storedId(text: string | undefined): string | undefined {
+  return text !== undefined && /^[0-9]{1,18}$/.test(text) ? text : undefined;
 }

@@ -101,10 +101,12 @@ const STARTED_AT = "least(now(), coalesce(to_timestamp(started_ms / 1000), now()
 
 const started = ({ rowsOf }: FlushPlaces) => `
   insert into flow.execution (execution_id, catalog_id, path, version, status, progress, last_event_id,
-    parent_execution_id, parent_step, root_execution_id, started_by, result, error, started_at, ended_at, deadline_at,
-    caller, idempotency_key, body_sha256)
+    parent_execution_id, parent_step, root_execution_id, started_by, started_issuer, started_subject, result, error,
+    started_at, ended_at, deadline_at, caller, idempotency_key, body_sha256)
   select execution_id, catalog_id, path, version, status, progress, last_event_id,
-    parent_execution_id, parent_step, root_execution_id, started_by, result, error, ${STARTED_AT},
+    parent_execution_id, parent_step, root_execution_id, started_by,
+    (select issuer from auth.users where user_id = started_by), (select subject from auth.users where user_id = started_by),
+    result, error, ${STARTED_AT},
     case when ${isFinal("status")} then now() end, to_timestamp(deadline_ms / 1000), caller, idempotency_key, body_sha256
   from ${rowsOf("starts")} as t
   on conflict (execution_id) do nothing

@@ -18,8 +18,9 @@ export const users = auth.table(
     userId: identity("user_id"),
     email: text("email").notNull(),
     displayName: text("display_name").notNull(),
-    /** The identity provider and the user's name there: null before the first login. */
+    /** The identity provider that may vouch for this user; null before the first login if any may. */
     issuer: text("issuer"),
+    /** The user's name there: null before the first login. */
     subject: text("subject"),
     isActive: boolean("is_active").notNull().default(true),
     createdAt: createdAt(),
@@ -30,7 +31,7 @@ export const users = auth.table(
     uniqueIndex("users_email").on(sql`lower(${table.email})`),
     uniqueIndex("users_subject").on(table.issuer, table.subject),
     check("users_email_given", sql`email LIKE '_%@_%'`),
-    check("users_subject_whole", sql`(issuer IS NULL) = (subject IS NULL)`),
+    check("users_subject_whole", sql`issuer IS NOT NULL OR subject IS NULL`),
   ],
 );
 

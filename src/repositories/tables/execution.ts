@@ -38,6 +38,9 @@ export const execution = flow.table(
     rootExecutionId: id("root_execution_id").notNull(),
     /** The user in whose name the tree runs, a row of `auth.users`; null where an operator started it. */
     startedBy: id("started_by"),
+    /** Whom the identity provider had vouched for at the start: that user's `issuer` and `subject` at that moment. */
+    startedIssuer: text("started_issuer"),
+    startedSubject: text("started_subject"),
     result: document<Json>("result"),
     error: document("error"),
     startedAt: instant("started_at").notNull().defaultNow(),

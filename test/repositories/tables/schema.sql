@@ -166,6 +166,8 @@ table execution with autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_fac
   body_sha256 text
   deadline_at timestamp(3) with time zone
   started_by bigint
+  started_issuer text
+  started_subject text
   execution_ended CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text]))))
   execution_error CHECK (
 CASE
@@ -336,6 +338,17 @@ table transient with fillfactor=80
   transient_pkey PRIMARY KEY (bucket, key)
   INDEX transient_for_expiry btree (expires_at) WHERE (expires_at IS NOT NULL)
 
+table auth.audit_chain
+  chain integer not null
+  first_seq bigint not null default 1
+  last_seq bigint not null default 0
+  last_hash text not null default repeat('0'::text, 64)
+  after_audit_id bigint not null
+  audit_chain_range CHECK (((first_seq >= 1) AND (last_seq >= (first_seq - 1))))
+  audit_chain_pkey PRIMARY KEY (chain)
+  TRIGGER audit_chain_guard BEFORE INSERT OR DELETE OR UPDATE ON auth.audit_chain FOR EACH ROW EXECUTE FUNCTION auth.audit_chain_guard()
+  TRIGGER audit_chain_no_truncate BEFORE TRUNCATE ON auth.audit_chain FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_chain_guard()
+
 table auth.audit_log
   audit_id bigint not null identity always
   at timestamp(3) with time zone not null default now()
@@ -349,13 +362,26 @@ table auth.audit_log
   address text
   request_id bigint
   detail jsonb
+  issuer text
+  subject text
+  execution_id bigint
+  command_id bigint
+  attempt integer
+  chain integer
+  chain_seq bigint
+  previous_hash text
+  hash text
   audit_log_actor_kind CHECK ((actor_kind = ANY (ARRAY['operator'::text, 'worker'::text, 'user'::text, 'anonymous'::text, 'system'::text])))
   audit_log_result CHECK ((result = ANY (ARRAY['allow'::text, 'deny'::text, 'error'::text])))
   audit_log_user CHECK (((user_id IS NULL) OR (actor_kind = 'user'::text)))
   audit_log_pkey PRIMARY KEY (audit_id)
+  UNIQUE INDEX audit_log_chain btree (chain, chain_seq) WHERE (chain IS NOT NULL)
+  INDEX audit_log_for_execution btree (execution_id, audit_id) WHERE (execution_id IS NOT NULL)
   INDEX audit_log_for_resource btree (resource, audit_id)
   INDEX audit_log_for_retention btree (at)
   TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON auth.audit_log FOR EACH ROW EXECUTE FUNCTION auth.audit_log_append_only()
+  TRIGGER audit_log_forget AFTER DELETE ON auth.audit_log REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_log_forget()
+  TRIGGER audit_log_link BEFORE INSERT ON auth.audit_log FOR EACH ROW EXECUTE FUNCTION auth.audit_log_link()
   TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON auth.audit_log FOR EACH STATEMENT EXECUTE FUNCTION auth.audit_log_append_only()
 
 table auth.permissions
@@ -444,11 +470,73 @@ table auth.users
   updated_at timestamp(3) with time zone not null default now()
   last_login_at timestamp(3) with time zone
   users_email_given CHECK ((email ~~ '_%@_%'::text))
-  users_subject_whole CHECK (((issuer IS NULL) = (subject IS NULL)))
+  users_subject_whole CHECK (((issuer IS NOT NULL) OR (subject IS NULL)))
   users_pkey PRIMARY KEY (user_id)
   UNIQUE INDEX users_email btree (lower(email))
   UNIQUE INDEX users_subject btree (issuer, subject)
   TRIGGER users_tell AFTER UPDATE ON auth.users FOR EACH ROW WHEN (((old.is_active IS DISTINCT FROM new.is_active) OR (old.email <> new.email) OR (old.display_name <> new.display_name))) EXECUTE FUNCTION auth.tell_sessions_of_user()
+
+CREATE OR REPLACE FUNCTION auth.audit_chain_guard()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	IF TG_OP = 'UPDATE' AND pg_trigger_depth() > 1 THEN
+		RETURN NEW;
+	END IF;
+	RAISE EXCEPTION 'auth.audit_chain belongs to the audit log: % refused', TG_OP USING ERRCODE = 'insufficient_privilege';
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.audit_delete_old(days integer, most integer DEFAULT 5000)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+	bound timestamptz := now() - greatest(days, 1) * interval '1 day';
+	gone integer;
+BEGIN
+	-- The trigger lets rows go for a transaction that says so.
+	PERFORM set_config('flow.audit_retention', 'on', true);
+	DELETE FROM "auth"."audit_log" WHERE audit_id IN (
+		SELECT audit_id FROM (
+			(SELECT audit_id, NULL::integer AS chain, NULL::bigint AS chain_seq FROM "auth"."audit_log"
+				WHERE chain IS NULL AND at < bound ORDER BY at LIMIT most)
+			UNION ALL
+			SELECT oldest.audit_id, oldest.chain, oldest.chain_seq FROM "auth"."audit_chain" head
+				JOIN "auth"."audit_log" begins ON begins.chain = head.chain AND begins.chain_seq = head.first_seq AND begins.at < bound
+				CROSS JOIN LATERAL (
+					SELECT audit_id, chain, chain_seq, bool_and(at < bound) OVER (ORDER BY chain_seq) AS is_old
+					FROM (SELECT * FROM "auth"."audit_log" l WHERE l.chain = head.chain ORDER BY chain_seq LIMIT most) next
+				) oldest
+				WHERE oldest.is_old
+		) old
+		ORDER BY chain NULLS FIRST, chain_seq LIMIT most
+	);
+	GET DIAGNOSTICS gone = ROW_COUNT;
+	PERFORM set_config('flow.audit_retention', 'off', true);
+	RETURN gone;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.audit_hash(entry auth.audit_log)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+	SELECT encode(sha256(convert_to(
+		"auth"."audit_part"(entry.chain::text) || "auth"."audit_part"(entry.chain_seq::text)
+		|| "auth"."audit_part"(entry.previous_hash) || "auth"."audit_part"(entry.audit_id::text)
+		|| "auth"."audit_part"((extract(epoch FROM entry.at) * 1000)::bigint::text)
+		|| "auth"."audit_part"(entry.actor_kind) || "auth"."audit_part"(entry.actor) || "auth"."audit_part"(entry.user_id::text)
+		|| "auth"."audit_part"(entry.issuer) || "auth"."audit_part"(entry.subject)
+		|| "auth"."audit_part"(entry.action) || "auth"."audit_part"(entry.resource) || "auth"."audit_part"(entry.rule)
+		|| "auth"."audit_part"(entry.result) || "auth"."audit_part"(entry.address) || "auth"."audit_part"(entry.request_id::text)
+		|| "auth"."audit_part"(entry.execution_id::text) || "auth"."audit_part"(entry.command_id::text)
+		|| "auth"."audit_part"(entry.attempt::text) || "auth"."audit_part"(entry.detail::text),
+		'UTF8')), 'hex')
+$function$
 
 CREATE OR REPLACE FUNCTION auth.audit_log_append_only()
  RETURNS trigger
@@ -460,6 +548,63 @@ BEGIN
 	END IF;
 	RAISE EXCEPTION 'auth.audit_log is append-only: % refused', TG_OP USING ERRCODE = 'insufficient_privilege';
 END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.audit_log_forget()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+	part record;
+BEGIN
+	FOR part IN
+		SELECT chain, min(chain_seq) AS low, max(chain_seq) AS high, count(*) AS rows FROM removed WHERE chain IS NOT NULL GROUP BY chain
+	LOOP
+		UPDATE "auth"."audit_chain" SET first_seq = part.high + 1
+			WHERE chain = part.chain AND first_seq = part.low AND part.rows = part.high - part.low + 1;
+		IF NOT FOUND THEN
+			RAISE EXCEPTION 'auth.audit_log is append-only: only the oldest rows of chain % may be deleted', part.chain
+				USING ERRCODE = 'insufficient_privilege';
+		END IF;
+	END LOOP;
+	RETURN NULL;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.audit_log_link()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+	head "auth"."audit_chain";
+BEGIN
+	SELECT * INTO head FROM "auth"."audit_chain" ORDER BY chain LIMIT 1 FOR UPDATE SKIP LOCKED;
+	IF NOT FOUND THEN
+		-- 64 transactions at once. This one waits for another.
+		SELECT * INTO head FROM "auth"."audit_chain" WHERE chain = 1 + pg_backend_pid() % 64 FOR UPDATE;
+	END IF;
+	IF session_user <> current_user THEN
+		NEW.at := now();
+	END IF;
+	NEW.chain := head.chain;
+	NEW.chain_seq := head.last_seq + 1;
+	NEW.previous_hash := head.last_hash;
+	NEW.hash := "auth"."audit_hash"(NEW);
+	UPDATE "auth"."audit_chain" SET last_seq = NEW.chain_seq, last_hash = NEW.hash WHERE chain = head.chain;
+	RETURN NEW;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION auth.audit_part(part text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+	SELECT coalesce(octet_length(part) || ':' || part, '-')
 $function$
 
 CREATE OR REPLACE FUNCTION auth.path_matches(pattern text, path text)
