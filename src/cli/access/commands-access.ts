@@ -1,3 +1,4 @@
+import { AUDIT_RESULTS } from "../../schema/api/audit.ts";
 import { ACCESS_ACTIONS } from "../../schema/rules/access-rules.ts";
 import {
   type CliArgument,
@@ -228,5 +229,61 @@ Examples
   flow roles give team-etl view_audit`,
 };
 
+const auditCommand = commandsOf(async () => (await import("./audit.ts")).AUDIT_ACTIONS, SERVER_OPTIONS);
+
+const AUDIT: CliCommandSet = {
+  name: "audit",
+  summary: "Show the audit log, and verify that it is whole",
+  default: "list",
+  commands: [
+    auditCommand(
+      "list",
+      "List who did what, and what let them or did not, newest first",
+      [],
+      [
+        { name: "actor", value: "NAME", summary: "Only what this user (address) or worker did, for list" },
+        { name: "action", value: "ACTION", summary: "Only this action, as playbook.execute, for list" },
+        { name: "resource", value: "RESOURCE", summary: "Only on this, as playbook/etl/load, for list" },
+        { name: "execution", value: "ID", summary: "Only about this execution, for list" },
+        { name: "result", value: "RESULT", choices: AUDIT_RESULTS, summary: "Only with this result, for list" },
+        {
+          name: "since",
+          value: "TIME",
+          summary: "Since 90s, 15m, 2h, 7d, or a time as 2026-01-31T12:00:00Z, for list",
+        },
+        { name: "limit", value: "NUMBER", summary: "How many, for list; default 50" },
+      ],
+    ),
+    auditCommand(
+      "verify",
+      "Check the hash of each row, and that none is missing",
+      [],
+      [
+        {
+          name: "heads",
+          value: "FILE",
+          summary: "What an earlier 'verify --json' printed: must still be there; - reads a pipe",
+        },
+      ],
+    ),
+  ],
+  details: `Each row holds the hash of the one before it. 'verify' names the rows that were changed, that are missing, or that were
+moved. A person who owns the tables could write the whole log anew: keep the ends that 'verify --json' prints in
+another place, and give them to --heads the next time.
+
+These commands need the permission view_audit.
+
+With --json, list: {entries: […]}; verify: {whole, rows, before, problems: [{kind, chain, seq, audit_id, message}], heads}.
+
+Exit codes
+  0 done; verify: the log is whole   1 failed; verify: it is not whole   2 invalid command line
+
+Examples
+  flow audit list --result deny --since 1d
+  flow audit list --execution 7301444403200000001 --json
+  flow audit verify --json > heads.json
+  flow audit verify --heads heads.json`,
+};
+
 /** Logging in, and what users may do. */
-export const ACCESS_COMMANDS: readonly CliEntry[] = [LOGIN, LOGOUT, WHOAMI, CAN, USERS, ROLES];
+export const ACCESS_COMMANDS: readonly CliEntry[] = [LOGIN, LOGOUT, WHOAMI, CAN, USERS, ROLES, AUDIT];

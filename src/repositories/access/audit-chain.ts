@@ -73,7 +73,7 @@ export async function findUnchained({ sql }: Database, limit: number): Promise<U
   return row ?? { before: 0, later: [] };
 }
 
-/** The hash of the row at a place of a chain; undefined if there is none. */
+/** The hash of the row at a place of a chain; undefined without one. */
 export async function findChainHash({ sql }: Database, chain: number, seq: number): Promise<string | undefined> {
   const [row] = await sql<{ hash: string }[]>`
     select hash from auth.audit_log where chain = ${chain} and chain_seq = ${seq}`;

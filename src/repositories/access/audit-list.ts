@@ -8,12 +8,17 @@ const COLUMNS = columnsOf(auditLog, [
   "at",
   "actorKind",
   "actor",
+  "issuer",
+  "subject",
   "action",
   "resource",
   "rule",
   "result",
   "address",
   "requestId",
+  "executionId",
+  "commandId",
+  "attempt",
   "detail",
 ]);
 
@@ -30,6 +35,8 @@ export interface AuditFilter {
   action?: string;
   resource?: string;
   result?: AuditEntry["result"];
+  /** About this execution, or asked by it. */
+  executionId?: string;
   /** Written at this moment or later. */
   since?: Date;
   /** Written before this moment. */
@@ -37,7 +44,7 @@ export interface AuditFilter {
 }
 
 /**
- * Indexes cover only resources and times, so one page scans at most this many rows: it may be short, or empty, without being
+ * Indexes cover only resources, executions and times, so one page scans at most this many rows: it may be short, or empty, without being
  * the last.
  */
 export const LOOKED_AT_MAX = 10_000;
@@ -45,7 +52,7 @@ export const LOOKED_AT_MAX = 10_000;
 /** Rows of the audit log, newest first. The cursor is a row's id. */
 export async function listAudit(
   { sql }: Database,
-  { actor, userId, action, resource, result, since, until }: AuditFilter,
+  { actor, userId, action, resource, result, executionId, since, until }: AuditFilter,
   { limit, cursor }: PageRequest<string>,
 ): Promise<Page<AuditRow, string>> {
   const [found] = await sql<{ ids: string[]; last: string | null; looked: number }[]>`
@@ -54,6 +61,7 @@ export async function listAudit(
       where true
         ${cursor === undefined ? sql`` : sql`and audit_id < ${cursor}`}
         ${resource === undefined ? sql`` : sql`and resource = ${resource}`}
+        ${executionId === undefined ? sql`` : sql`and execution_id = ${executionId}`}
         ${since === undefined ? sql`` : sql`and at >= ${since} and audit_id >= ${firstSince(sql, since)}`}
         ${until === undefined ? sql`` : sql`and at < ${until} and audit_id <= ${lastUntil(sql, until)}`}
       order by audit_id desc

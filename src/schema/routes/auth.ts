@@ -1,4 +1,4 @@
-import { AuditAnswer, AuditQuery } from "../api/audit.ts";
+import { AuditAnswer, AuditQuery, AuditVerifyAnswer, AuditVerifyBody } from "../api/audit.ts";
 import { CanAnswer, CanBody, MeAnswer } from "../api/auth.ts";
 import { contract } from "./contract.ts";
 
@@ -45,5 +45,17 @@ export const AUDIT_ROUTES = {
     query: AuditQuery,
     answer: AuditAnswer,
     refusals: [422],
+  }),
+  verify: contract({
+    method: "post",
+    path: "/api/auth/audit/verify",
+    summary:
+      "Checks the hashes of the audit log, some thousand rows at a time: which rows are changed, missing or reordered",
+    access: "operator",
+    user: { permission: "view_audit" },
+    body: AuditVerifyBody,
+    bodyOptional: true,
+    answer: AuditVerifyAnswer,
+    refusals: [413, 422],
   }),
 } as const;

@@ -7,11 +7,22 @@ import { packagePath } from "../../../src/platform/system/package-file.ts";
 import { migrate } from "../../../src/repositories/database/migrate.ts";
 import { loadCommandBodies } from "../../../src/repositories/orchestration/claimable-commands.ts";
 import { loadEvents } from "../../../src/repositories/orchestration/load-execution.ts";
+import { audited, createAudit, SYSTEM } from "../../../src/services/access/audit.ts";
 import { openEmptyDatabase } from "../service-database.ts";
 
 // What each migration does to rows that are there already.
 
 const MIGRATIONS = packagePath("migrations");
+
+const UP_TO_LANES = [
+  "0000_initial",
+  "0001_execution_store",
+  "0002_keychain",
+  "0003_results",
+  "0004_audit_log",
+  "0005_access",
+  "0006_command_lanes",
+];
 
 /** A folder with some of the migrations; removed after the test. */
 async function folderWith(context: TestContext, ...names: string[]): Promise<string> {
@@ -41,4 +52,37 @@ test("0001 keeps executions, events and commands that were written before it", a
   assert.deepEqual(await loadCommandBodies(database, ["12"]), [{ step: "a" }]);
   const [execution] = await database.sql`select result, deadline_at from flow.execution`;
   assert.deepEqual([execution?.["result"], execution?.["deadline_at"]], [{ n: 1 }, null]);
+});
+
+test("0007 keeps rows of the audit log, which are before the chains, and users with and without an identity", async (context) => {
+  const database = await openEmptyDatabase();
+  await migrate(database, await folderWith(context, ...UP_TO_LANES));
+  await database.sql.unsafe(`
+    insert into auth.audit_log (actor_kind, actor, action, resource, rule, result, detail)
+      values ('worker', 'w1', 'credential.read', 'credential/a', 'access:worker', 'allow', '{"n": 1}'),
+        ('system', null, 'other', 'b', 'system', 'deny', null);
+    insert into auth.users (email, display_name, issuer, subject)
+      values ('a@x.example', 'A', 'https://idp.example/', 's1'), ('b@x.example', 'B', null, null)`);
+  await migrate(database, await folderWith(context, ...UP_TO_LANES, "0007_audit_chain"));
+  const audit = createAudit({ database, days: 1, onLost: assert.fail });
+  await audit.record(audited(SYSTEM, "later", "x"));
+  const { items } = await audit.list({}, { limit: 10 });
+  assert.deepEqual(
+    items.map(({ action, result, detail, executionId }) => [action, result, detail, executionId]),
+    [
+      ["later", "allow", null, null],
+      ["other", "deny", null, null],
+      ["credential.read", "allow", { n: 1 }, null],
+    ],
+  );
+  const { rows, before, problems } = await audit.verify({});
+  assert.deepEqual({ rows, before, problems }, { rows: 1, before: 2, problems: [] });
+  const users = await database.sql`select issuer, subject from auth.users order by user_id`;
+  assert.deepEqual(
+    users.map((user) => ({ ...user })),
+    [
+      { issuer: "https://idp.example/", subject: "s1" },
+      { issuer: null, subject: null },
+    ],
+  );
 });

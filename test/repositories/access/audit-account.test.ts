@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { before, test } from "node:test";
+import { packagePath } from "../../../src/platform/system/package-file.ts";
+import { type AuditEntry, insertAudit } from "../../../src/repositories/access/audit.ts";
+import type { Database } from "../../../src/repositories/database/database.ts";
+import { createAudit, SYSTEM } from "../../../src/services/access/audit.ts";
+import { createServiceDatabase } from "../../support/database/postgres.ts";
+import { open } from "../service-database.ts";
+
+// The account of docs/operations.md, made as it says there.
+
+const ACCOUNT = `flow_service_${randomBytes(6).toString("hex")}`;
+const PASSWORD = randomBytes(9).toString("hex");
+const ENTRY: AuditEntry = { ...SYSTEM, action: "some.action", resource: "x", result: "allow" };
+
+let owner: Database;
+let service: Database;
+before(async () => {
+  const { url } = await createServiceDatabase();
+  owner = open(url);
+  const page = await readFile(packagePath("docs/operations.md"), "utf8");
+  const [, statements = ""] = /An account that cannot change the audit log\n.*?```sql\n(.*?)```/s.exec(page) ?? [];
+  assert.match(statements, /CREATE ROLE flow_service/);
+  await owner.sql.unsafe(statements.replaceAll("flow_service", ACCOUNT).replace("'…'", `'${PASSWORD}'`));
+  const address = new URL(url);
+  address.username = ACCOUNT;
+  address.password = PASSWORD;
+  service = open(address.href);
+});
+
+test("the account adds rows to the chains, and reads them", async () => {
+  await insertAudit(service, [ENTRY, ENTRY]);
+  const rows = await service.sql<{ place: string }[]>`
+    select chain || ' ' || chain_seq as place from auth.audit_log order by audit_id`;
+  assert.deepEqual(
+    rows.map(({ place }) => place),
+    ["1 1", "1 2"],
+  );
+});
+
+test("the account cannot change, delete, truncate or date back a row, nor touch the chains or the triggers", async () => {
+  const { sql } = service;
+  for (const statement of [
+    "update auth.audit_log set result = 'deny'",
+    "delete from auth.audit_log",
+    "truncate auth.audit_log",
+    "select auth.audit_delete_old(1)",
+    "update auth.audit_chain set last_seq = 0",
+    "delete from auth.audit_chain",
+    "truncate auth.audit_chain",
+    "alter table auth.audit_log disable trigger user",
+    "drop trigger audit_log_link on auth.audit_log",
+    "drop table auth.audit_log",
+    "set session_replication_role = replica",
+  ]) {
+    await assert.rejects(sql.unsafe(statement), { code: "42501" }, `${statement} was not refused`);
+  }
+  await sql`
+    insert into auth.audit_log (at, actor_kind, action, resource, rule, result, chain, chain_seq, hash)
+    values ('2020-01-01', 'system', 'dated.back', 'x', 'y', 'allow', 9, 9, 'z')`;
+  const [row] =
+    await sql`select at > now() - interval '1 minute' as is_now, chain, hash <> 'z' as is_hashed from auth.audit_log
+    where action = 'dated.back'`;
+  assert.deepEqual({ ...row }, { is_now: true, chain: 1, is_hashed: true });
+});
+
+test("retention of a server with the account deletes nothing and is no fault; the owner's deletes", async (t) => {
+  // The last test: pools are closed before hooks of the file run.
+  t.after(() => owner.sql.unsafe(`drop owned by ${ACCOUNT} cascade; drop role ${ACCOUNT}`));
+  const audit = createAudit({ database: service, days: 1, onLost: assert.fail });
+  assert.equal(await audit.deleteOld(), 0);
+  const [row] = await owner.sql`select auth.audit_delete_old(1) as deleted`;
+  assert.deepEqual({ ...row }, { deleted: 0 });
+});
