@@ -3,7 +3,7 @@ import { type AuditItem, type AuditProblem, ChainHeads, type ChainPlace } from "
 import { AUDIT_ROUTES } from "../../schema/routes/auth.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { type CliAction, type CliInput, EXIT, textOption } from "../command-line/command.ts";
-import { limitOf, sinceTime } from "../executions/executions.ts";
+import { limitOf, sinceTime } from "../command-line/list-options.ts";
 import { openServer } from "../server/open-server.ts";
 import { printJson } from "../terminal/print-answer.ts";
 import { fitToTerminal, writeTable } from "../terminal/table.ts";

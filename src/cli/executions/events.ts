@@ -4,6 +4,7 @@ import type { EventRecord } from "../../schema/rules/event-record.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, own } from "../../schema/words/json.ts";
 import { type CliInput, type CliIo, type CliValues, EXIT, textOption } from "../command-line/command.ts";
+import { limitOf } from "../command-line/list-options.ts";
 import { firstLine } from "../progress/lines.ts";
 import { progressText } from "../progress/text.ts";
 import { callServer } from "../server/client.ts";
@@ -13,7 +14,6 @@ import { type Style, styleFor } from "../terminal/style.ts";
 import { cleanText, formatDuration, jsonLine, padText } from "../terminal/text.ts";
 import { executionArgument } from "../watch/execution-id.ts";
 import { connectionText, followEvents } from "../watch/follow.ts";
-import { limitOf } from "./executions.ts";
 
 /** Events that are printed when the caller does not say. */
 const LIMIT_DEFAULT = 1_000;

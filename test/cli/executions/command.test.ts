@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
-import { sinceTime } from "../../../src/cli/executions/executions.ts";
+import { sinceTime } from "../../../src/cli/command-line/list-options.ts";
 import { closedPort, startHttpServer } from "../../support/servers/http-server.ts";
 import { flow, folderWith, MAIN, playbookText, startFlow } from "../../support/service/cli-process.ts";
 import { startPlayingServer } from "../playing-server.ts";
