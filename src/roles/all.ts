@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { type Config, isGiven } from "../platform/config/config.ts";
+import { type Config, isGiven, secretVariables } from "../platform/config/config.ts";
 import { isLoopback } from "../platform/http/loopback.ts";
 import { unshareable } from "../tools/sandbox/shared-folder.ts";
 import type { RunningServer, ServerDeps } from "./server/server.ts";
@@ -57,15 +57,20 @@ export function isGatewayWanted(config: Config): boolean {
 
 /** What only a server needs: a worker runs tools, which are to find as little as possible. */
 const SERVER_ONLY =
-  /^(FLOW_DATABASE_.+|BROKER_URL|FLOW_ENCRYPTION_KEYS(_FILE)?|FLOW_CREDENTIALS_FILE|FLOW_CREDENTIAL_.+|FLOW_S3_.+|FLOW_CLOUD_BUCKET.*)$/;
+  /^(FLOW_DATABASE_.+|BROKER_URL(_FILE)?|FLOW_ENCRYPTION_KEYS(_FILE)?|FLOW_CREDENTIALS_FILE|FLOW_CREDENTIAL_.+|FLOW_DOCTOR_TOKEN(_FILE)?|FLOW_S3_.+|FLOW_CLOUD_BUCKET.*)$/;
 
 /** The worker's environment: this process's own, with the server's address and the defaults of the embedded service. */
 export function workerEnvironment(config: Config, serverUrl: string, folder: string): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = { ...config.environment, FLOW_SERVER_URL: reachable(serverUrl) };
   for (const name of Object.keys(environment)) if (SERVER_ONLY.test(name)) delete environment[name];
+  // Read already: their values are here.
+  for (const name of secretVariables(environment)) delete environment[`${name}_FILE`];
   // One name for all its lives: a worker that is started again has its commands back as soon as it is registered.
   if (!isGiven(config, "workerName")) environment["FLOW_WORKER_NAME"] = workerName(config, folder);
-  if (config.workerToken !== undefined) delete environment["FLOW_SERVER_TOKEN"];
+  if (config.workerToken !== undefined) {
+    delete environment["FLOW_SERVER_TOKEN"];
+    delete environment["FLOW_SERVER_TOKEN_FILE"];
+  }
   shareFolder(environment, config, serverUrl, folder);
   if (config.databaseUrl !== undefined) return environment;
   // With an embedded database the service belongs to one person: tools may do what that person may do.

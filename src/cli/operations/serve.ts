@@ -1,9 +1,11 @@
 import { parsePort } from "../../platform/config/address.ts";
-import { type Config, loadConfig } from "../../platform/config/config.ts";
+import { type Config, loadConfig, secretVariables } from "../../platform/config/config.ts";
+import { forgetVariables } from "../../platform/system/forget-variables.ts";
 import { packageVersion } from "../../platform/system/package-file.ts";
 import { createLogger, type LogStream } from "../../platform/telemetry/logger.ts";
 import { prettyLog } from "../../platform/telemetry/pretty-log.ts";
 import { type Ready, ROLES, serve } from "../../roles/start-role.ts";
+import { givenSecrets } from "../../roles/worker/parent-channel.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { type CliInput, type CliIo, EXIT, textOption } from "../command-line/command.ts";
 import { PLAIN, styleFor } from "../terminal/style.ts";
@@ -13,7 +15,9 @@ import { cleanText } from "../terminal/text.ts";
 export async function runServe({ options, io }: CliInput): Promise<number> {
   const logFormat = textOption(options, "log-format");
   // The worker of the role `all` is a separate process, configured by its environment.
-  const config = loadConfig({ ...io.environment, ...defined({ FLOW_LOG_FORMAT: logFormat }) });
+  const given = { ...io.environment, ...givenSecrets(io.environment) };
+  const config = loadConfig({ ...given, ...defined({ FLOW_LOG_FORMAT: logFormat }) });
+  forgetVariables(secretVariables(io.environment));
   const role = ROLES.find((name) => name === textOption(options, "role")) ?? "all";
   const host = textOption(options, "host");
   const port = textOption(options, "port");

@@ -12,6 +12,7 @@ import { LOGIN_SETTINGS } from "./identity-providers.ts";
 import { KEYCHAIN_SETTINGS } from "./keychain.ts";
 import { PUBLIC_SETTINGS } from "./public-address.ts";
 import { RESULT_SETTINGS } from "./results.ts";
+import { withSecretFiles } from "./secret-files.ts";
 import { SECRET_SETTINGS } from "./secrets.ts";
 import { ADMIN_SETTINGS, DOCTOR_SETTINGS, SERVICE_SETTINGS } from "./service.ts";
 import { TRACING_SETTINGS } from "./tracing.ts";
@@ -147,7 +148,8 @@ export type Config = { readonly [K in keyof Settings]: ReturnType<Settings[K]["p
 };
 
 /** Reads all settings. Throws `FlowError` INVALID_SETTING that lists every setting that cannot be used, not the first. */
-export function loadConfig(environment: Readonly<NodeJS.ProcessEnv> = process.env): Config {
+export function loadConfig(given: Readonly<NodeJS.ProcessEnv> = process.env): Config {
+  const environment = withSecretFiles(given, SECRET_NAMES);
   const problems: string[] = [];
   const entries = Object.entries(SETTINGS).map(([key, definition]) => {
     try {
@@ -160,6 +162,16 @@ export function loadConfig(environment: Readonly<NodeJS.ProcessEnv> = process.en
   if (problems.length > 0) throw new FlowError("INVALID_SETTING", problems.join("\n"));
   // The keys are those of SETTINGS and each value is what its `parse` gave.
   return Object.freeze({ ...Object.fromEntries(entries), environment }) as Config;
+}
+
+/** Names of the settings that are secrets. */
+const SECRET_NAMES: readonly string[] = Object.values(SETTINGS)
+  .filter((definition: SettingDefinition<unknown>) => definition.secret === true)
+  .map(({ name }) => name);
+
+/** The variables of an environment that are secrets: settings, and the values of credentials. */
+export function secretVariables(environment: Readonly<NodeJS.ProcessEnv>): string[] {
+  return Object.keys(environment).filter((name) => SECRET_NAMES.includes(name) || name.startsWith("FLOW_CREDENTIAL_"));
 }
 
 /** True when the setting was given, and is not its default. */
@@ -189,7 +201,8 @@ export interface SettingReport {
 }
 
 /** Every setting with its value, secrets masked, and where the value comes from. */
-export function describeConfig(environment: Readonly<NodeJS.ProcessEnv> = process.env): SettingReport[] {
+export function describeConfig(given: Readonly<NodeJS.ProcessEnv> = process.env): SettingReport[] {
+  const environment = withSecretFiles(given, SECRET_NAMES);
   return Object.values(SETTINGS).map((definition: SettingDefinition<unknown>) => {
     const text = textOf(environment, definition);
     return {

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import { FlowError } from "../../schema/words/errors.ts";
-import { READY } from "./parent-channel.ts";
+import { READY, splitSecrets } from "./parent-channel.ts";
 
 /** What a {@link WorkerProcess} is started with. */
 export interface WorkerProcessParts {
@@ -121,10 +121,15 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
 }
 
 function open({ entry, environment, folder }: WorkerProcessParts): ChildProcess {
-  return fork(entry, ["serve", "--role", "worker"], {
+  const { env, input } = splitSecrets(environment);
+  const child = fork(entry, ["serve", "--role", "worker"], {
     cwd: folder,
-    env: { ...environment },
+    env,
     // Its log goes where this one's goes. What it says to people is said by this process.
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
+    stdio: ["pipe", "ignore", "inherit", "ipc"],
   });
+  // One that ends before it has read them is reported by `exit`.
+  child.stdin?.on("error", () => undefined);
+  child.stdin?.end(input);
+  return child;
 }
