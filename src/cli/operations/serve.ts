@@ -17,7 +17,7 @@ export async function runServe({ options, io }: CliInput): Promise<number> {
   // The worker of the role `all` is a separate process, configured by its environment.
   const given = { ...io.environment, ...givenSecrets(io.environment) };
   const config = loadConfig({ ...given, ...defined({ FLOW_LOG_FORMAT: logFormat }) });
-  forgetVariables(secretVariables(io.environment));
+  forgetVariables(io.environment, secretVariables(io.environment));
   const role = ROLES.find((name) => name === textOption(options, "role")) ?? "all";
   const host = textOption(options, "host");
   const port = textOption(options, "port");

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { RUNNABLE_KINDS } from "../../schema/words/playbook.ts";
 import { canonicalKind } from "../../schema/words/task-kinds.ts";
@@ -12,7 +13,6 @@ import { LOGIN_SETTINGS } from "./identity-providers.ts";
 import { KEYCHAIN_SETTINGS } from "./keychain.ts";
 import { PUBLIC_SETTINGS } from "./public-address.ts";
 import { RESULT_SETTINGS } from "./results.ts";
-import { withSecretFiles } from "./secret-files.ts";
 import { SECRET_SETTINGS } from "./secrets.ts";
 import { ADMIN_SETTINGS, DOCTOR_SETTINGS, SERVICE_SETTINGS } from "./service.ts";
 import { TRACING_SETTINGS } from "./tracing.ts";
@@ -149,7 +149,7 @@ export type Config = { readonly [K in keyof Settings]: ReturnType<Settings[K]["p
 
 /** Reads all settings. Throws `FlowError` INVALID_SETTING that lists every setting that cannot be used, not the first. */
 export function loadConfig(given: Readonly<NodeJS.ProcessEnv> = process.env): Config {
-  const environment = withSecretFiles(given, SECRET_NAMES);
+  const environment = withSecretFiles(given);
   const problems: string[] = [];
   const entries = Object.entries(SETTINGS).map(([key, definition]) => {
     try {
@@ -162,6 +162,39 @@ export function loadConfig(given: Readonly<NodeJS.ProcessEnv> = process.env): Co
   if (problems.length > 0) throw new FlowError("INVALID_SETTING", problems.join("\n"));
   // The keys are those of SETTINGS and each value is what its `parse` gave.
   return Object.freeze({ ...Object.fromEntries(entries), environment }) as Config;
+}
+
+/** Has a meaning of its own: one key per line. */
+const OWN_MEANING = "FLOW_ENCRYPTION_KEYS_FILE";
+/** No secret is longer; a wrong path may be a disk. */
+const CHARS_MAX = 65_536;
+
+/**
+ * The environment, with the values of secrets that are given as files: FLOW_WORKER_TOKEN_FILE is the path of the file that holds
+ * FLOW_WORKER_TOKEN. Line breaks and blanks at its ends do not count. Throws `FlowError` INVALID_SETTING for a file that cannot be
+ * read, and where both are given.
+ */
+function withSecretFiles(environment: Readonly<NodeJS.ProcessEnv>): Readonly<NodeJS.ProcessEnv> {
+  const read: Record<string, string> = {};
+  for (const name of SECRET_NAMES) {
+    const path = environment[`${name}_FILE`]?.trim() ?? "";
+    if (path === "" || `${name}_FILE` === OWN_MEANING) continue;
+    if ((environment[name] ?? "").trim() !== "") {
+      throw new FlowError("INVALID_SETTING", `${name} and ${name}_FILE are both set: take one of them away`);
+    }
+    read[name] = readSecret(name, path);
+  }
+  return Object.keys(read).length === 0 ? environment : { ...environment, ...read };
+}
+
+function readSecret(name: string, path: string): string {
+  try {
+    const text = readFileSync(path, "utf8").trim();
+    if (text !== "" && text.length <= CHARS_MAX) return text;
+  } catch (error) {
+    throw new FlowError("INVALID_SETTING", `${name}_FILE: cannot read ${path}: ${messageOf(error)}`);
+  }
+  throw new FlowError("INVALID_SETTING", `${name}_FILE: ${path} is empty, or longer than a secret can be`);
 }
 
 /** Names of the settings that are secrets. */
@@ -202,7 +235,7 @@ export interface SettingReport {
 
 /** Every setting with its value, secrets masked, and where the value comes from. */
 export function describeConfig(given: Readonly<NodeJS.ProcessEnv> = process.env): SettingReport[] {
-  const environment = withSecretFiles(given, SECRET_NAMES);
+  const environment = withSecretFiles(given);
   return Object.values(SETTINGS).map((definition: SettingDefinition<unknown>) => {
     const text = textOf(environment, definition);
     return {

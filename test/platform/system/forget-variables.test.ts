@@ -10,7 +10,7 @@ function seen(environment: NodeJS.ProcessEnv): Record<string, string> {
 const { forgetVariables } = await import(${JSON.stringify(module)});
 const { readFileSync } = await import("node:fs");
 const { execFileSync } = await import("node:child_process");
-const isDone = forgetVariables(["SECRET", "OTHER", "ABSENT"]);
+const isDone = forgetVariables(process.env, ["SECRET", "OTHER", "ABSENT"]);
 const shown = readFileSync("/proc/self/environ", "latin1");
 const child = execFileSync("/usr/bin/env", { encoding: "utf8" });
 console.log(JSON.stringify({ isDone, shown, child, kept: process.env.SECRETS ?? "", left: process.env.SECRET ?? "" }));`;
