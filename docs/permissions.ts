@@ -23,8 +23,8 @@ const RANK: Readonly<Record<TokenRole, number>> = { anonymous: 0, worker: 1, ope
 /** Who calls, by the columns of the table. */
 export const CALLERS = [...Object.keys(TOKENS), ...Object.keys(ROLES), "session over"];
 
-/** `yes`, or the status of the refusal. */
-export type Verdict = "yes" | "401" | "403";
+/** `yes`, `claim` (with the secret of a claim), or the status of the refusal. */
+export type Verdict = "yes" | "claim" | "401" | "403";
 
 /** A row of the table. */
 export interface PermissionRow {
@@ -49,10 +49,11 @@ function permissionRows(): PermissionRow[] {
   });
 }
 
-function verdict(caller: string, { access, user }: RouteContract, isSystem: boolean): Verdict {
+function verdict(caller: string, { access, claim, user }: RouteContract, isSystem: boolean): Verdict {
   if (access === "anonymous") return "yes";
   const token = TOKENS[caller];
   if (token === "anonymous" || caller === "session over") return "401";
+  if (token === "worker" && access === "worker" && claim !== undefined) return "claim";
   if (token !== undefined) return RANK[token] >= RANK[access] ? "yes" : "403";
   if (user === undefined) return "403";
   if (user === "session") return "yes";
@@ -82,7 +83,8 @@ Who may call which route of the server: by the token, and behind a gateway by th
 - An unknown token counts as no token. A session that comes with another token than the operator's is
   refused whatever its user may.
 - Every user with a session may validate a text (\`/api/catalog/validate\`): that reads nothing else.
-- A worker may start and cancel only children of the executions it runs.
+- *claim*: a worker may, with the secret of a command that it has claimed now, and only what is that command's
+  ([worker-protocol.md](worker-protocol.md#secrets-of-claims)); else 403.
 
 This page is generated (\`npm run generate\`).
 

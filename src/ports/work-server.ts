@@ -13,6 +13,8 @@ export interface ClaimedWork {
   command: Command;
   /** Fencing token of the claim. */
   attempt: number;
+  /** The secret of the claim: what is asked for in the command's name needs it. Absent where nothing is asked of a server. */
+  secret?: string;
 }
 
 /** One request with events. */
@@ -21,6 +23,8 @@ export interface ReportRequest {
   key: string;
   /** Events as JSON texts, in order. */
   events: readonly string[];
+  /** Secrets of the claims that the events are of. */
+  secrets: readonly string[];
   /** Most commands that the answer may bring; 0: none are wanted. */
   claim: number;
 }

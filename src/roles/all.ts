@@ -1,7 +1,8 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { type Config, isGiven, secretVariables } from "../platform/config/config.ts";
+import { createSecret } from "../platform/crypto/secret.ts";
 import { isLoopback } from "../platform/http/loopback.ts";
 import { unshareable } from "../tools/sandbox/shared-folder.ts";
 import type { RunningServer, ServerDeps } from "./server/server.ts";
@@ -17,6 +18,8 @@ export interface AllDeps extends ServerDeps {
 
 /** How much longer than draining a worker may take to end. */
 const STOP_EXTRA_MS = 12_000;
+/** Random bytes of a worker's token that no setting has. */
+const WORKER_TOKEN_BYTES = 32;
 
 /** The server of a process that has every role, and where its gateway is, if it has one. */
 export interface RunningAll extends RunningServer {
@@ -29,25 +32,30 @@ export interface RunningAll extends RunningServer {
  * the signal aborts. Stopped in the reverse order: the worker drains while the server still takes its reports.
  */
 export async function startAll(deps: AllDeps): Promise<RunningAll> {
-  const { config, lifecycle, logger, signal } = deps;
-  const server = await startServer(deps);
+  const { lifecycle, logger, signal } = deps;
+  const config = withWorkerToken(deps.config);
+  const server = await startServer({ ...deps, config });
   if (signal.aborted) return server;
   const stopMs = config.workerDrainMs + STOP_EXTRA_MS;
   const { entry, folder } = deps;
-  const worker = startWorkerProcess({
-    entry,
-    folder,
-    logger,
-    stopMs,
-    environment: workerEnvironment(config, server.url, folder),
-  });
+  const environment = workerEnvironment(config, server.url, folder);
+  const name = environment["FLOW_WORKER_NAME"];
+  // A process that was killed keeps its name from the next one while it may still live; this one is gone for sure.
+  const beforeStart = async () => (name === undefined ? undefined : await server.signOffWorker(name));
+  const worker = startWorkerProcess({ entry, folder, logger, stopMs, environment, beforeStart });
   lifecycle.add("the worker", () => worker.stop(), stopMs + 1_000);
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   await Promise.race([worker.ready, aborted]);
   if (signal.aborted || !isGatewayWanted(config)) return server;
   const { startGateway } = await import("./gateway/gateway.ts");
-  const { url } = await startGateway({ ...deps, port: config.gatewayPort, serverUrl: reachable(server.url) });
+  const { url } = await startGateway({ ...deps, config, port: config.gatewayPort, serverUrl: reachable(server.url) });
   return { ...server, gatewayUrl: url };
+}
+
+/** The worker is no operator, also where no token was set for it: it gets one that lasts as long as this process. */
+export function withWorkerToken(config: Config): Config {
+  if (config.serverToken === undefined || config.workerToken !== undefined) return config;
+  return { ...config, workerToken: createSecret(randomBytes(WORKER_TOKEN_BYTES).toString("base64url")) };
 }
 
 /** Without providers logins are impossible: it would only take a port. */
@@ -70,6 +78,7 @@ export function workerEnvironment(config: Config, serverUrl: string, folder: str
   if (config.workerToken !== undefined) {
     delete environment["FLOW_SERVER_TOKEN"];
     delete environment["FLOW_SERVER_TOKEN_FILE"];
+    environment["FLOW_WORKER_TOKEN"] = config.workerToken.reveal();
   }
   shareFolder(environment, config, serverUrl, folder);
   if (config.databaseUrl !== undefined) return environment;

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import type { PublicAddress } from "../platform/config/public-address.ts";
+import type { ClaimSecrets } from "../platform/crypto/claim-secrets.ts";
 import type { GuiFiles } from "../platform/http/page-files.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
@@ -28,6 +29,7 @@ import type { AgentChanges } from "../services/mcp/tool-list-changes.ts";
 import type { Batches } from "../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../services/orchestration/orchestrator.ts";
 import type { Results } from "../services/results/results.ts";
+import type { PresentClaims } from "../services/workers/present-claims.ts";
 import type { Workers } from "../services/workers/workers.ts";
 import { auditRoutes } from "./access/audit.ts";
 import { loginSessionRoutes } from "./access/login-sessions.ts";
@@ -78,6 +80,8 @@ export interface AppDeps {
   executions: Executions;
   orchestrator: Pick<Orchestrator, "claim" | "report">;
   workers: Workers;
+  claimSecrets: ClaimSecrets;
+  presentClaims: PresentClaims;
   batches: Batches;
   agentTools: AgentTools;
   agentCalls: AgentCalls;
@@ -151,8 +155,8 @@ function groupsOf(deps: AppDeps): Readonly<Record<keyof typeof ROUTE_GROUPS, Hon
     execution: executionRoutes(deps.executions, deps.stopping),
     mcpLifecycle: mcpLifecycleRoutes(deps.runLifecycle),
     stream: streamRoutes(deps.executions, deps.stopping),
-    worker: workerRoutes(deps.workers, deps.stopping),
-    command: commandRoutes(deps.orchestrator, deps.workers, deps.metrics, deps.stopping),
+    worker: workerRoutes(deps.workers, deps.claimSecrets, deps.stopping),
+    command: commandRoutes(deps.orchestrator, deps.workers, deps.claimSecrets, deps.metrics, deps.stopping),
     event: eventRoutes({ ...deps, limits: batchLimits }),
     result: resultRoutes(deps.results, deps.sealing, deps.limits.resultBytesMax, deps.checkReading),
     keychain: keychainRoutes(deps.keychain, deps.stopping),

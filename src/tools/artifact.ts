@@ -28,7 +28,7 @@ export function createArtifactTool({ store }: ArtifactOptions): Tool {
         const load = async (ref: string) => {
           // A manifest of thousands of parts must end with its task.
           call.signal.throwIfAborted();
-          const payload = await store.load(ref, call.executionId);
+          const payload = await (call.stored ?? store).load(ref, call.executionId);
           return call.open === undefined ? payload : await call.open(payload);
         };
         return { status: "ok", data: await loading(work, load) };

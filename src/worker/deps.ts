@@ -4,7 +4,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { CredentialSource } from "../ports/credentials.ts";
 import type { KeychainStore } from "../ports/keychain.ts";
 import type { McpKnowledge } from "../ports/mcp-servers.ts";
-import type { WritableResultStore } from "../ports/result-store.ts";
+import type { ResultStore, WritableResultStore } from "../ports/result-store.ts";
 import type { SealerSource } from "../ports/sealing.ts";
 import type { SecretSource } from "../ports/secret-source.ts";
 import type { FlowEvent } from "../schema/words/event.ts";
@@ -35,6 +35,8 @@ export interface WorkerDeps {
   lease?: Pick<Lease, "held">;
   children: ChildRunner;
   results: WritableResultStore;
+  /** Where `artifact` reads what an author names; absent: where its tool does. */
+  stored?: ResultStore;
   clock: Clock;
   /** Task runs of one pipeline after which it fails; default {@link TASK_RUNS_MAX}. */
   taskRunsMax?: number;

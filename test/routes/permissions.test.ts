@@ -14,8 +14,6 @@ const BODIES: Readonly<Record<string, (path: string) => Body>> = {
   "POST /api/catalog/register": (path) => ({ content: playbook(path) }),
 };
 const ROWS = readPermissions(readFileSync(PERMISSIONS_PAGE, "utf8"));
-/** What a worker may do to children of what it runs alone, which these calls are not about (test/routes/executions/execute.test.ts). */
-const OF_CHILDREN = ["POST /api/execute", "POST /api/executions/:execution_id/cancel"];
 const NOBODY = "anonymous";
 
 /** Who calls: the column that tells what they may, and what they send. Users are added to it before the tests. */
@@ -91,8 +89,9 @@ async function requestOf({ route, isSystem }: PermissionRow) {
   };
 }
 
-function expected({ route, verdicts }: PermissionRow, column: string): Verdict {
-  if (column === "worker" && OF_CHILDREN.includes(route)) return "403";
+function expected({ verdicts }: PermissionRow, column: string): Verdict {
+  // With nothing but its token.
+  if (verdicts[column] === "claim") return "403";
   // Refused whatever the user may; what is open to everybody asks for no session.
   if (column === "by a worker") return verdicts["no token"] === "yes" ? "yes" : "403";
   return verdicts[column] ?? "401";

@@ -3,6 +3,7 @@ import type { ServerCall } from "../../src/adapters/server/connection.ts";
 import type { RunningEntry } from "../../src/adapters/server/running-table.ts";
 import { resultOf } from "../../src/engine/state/results.ts";
 import { isTerminal } from "../../src/engine/state/state.ts";
+import { createClaimSecrets } from "../../src/platform/crypto/claim-secrets.ts";
 import { commandAnswer } from "../../src/routes/workers/claimed-command.ts";
 import { readBatch } from "../../src/routes/workers/event-batch.ts";
 import type { ServerReply } from "../../src/schema/routes/answer.ts";
@@ -10,10 +11,13 @@ import { ERROR_STATUS, FlowError } from "../../src/schema/words/errors.ts";
 import type { Json, JsonObject } from "../../src/schema/words/json.ts";
 import type { ExecutionReader } from "../../src/services/executions/execution-reader.ts";
 import type { Orchestrator, ReportOutcome } from "../../src/services/orchestration/orchestrator.ts";
+import { keyRing } from "../support/engine/key-ring.ts";
 import { idOfPlaybook } from "./playbooks.ts";
 import type { Process } from "./process.ts";
 import { STORE_ERRORS } from "./store.ts";
 import type { Tables } from "./tables.ts";
+
+const SECRETS = createClaimSecrets(keyRing());
 
 /** What answering calls needs. */
 export interface ApiParts {
@@ -78,7 +82,7 @@ function bodyOf({ body = "" }: ServerCall): JsonObject {
 async function claim({ orchestrator }: ApiParts, body: JsonObject, gone: AbortSignal): Promise<unknown> {
   const input = { worker: String(body["worker"]), limit: Number(body["limit"]), kinds: undefined, labels: {} };
   const commands = await orchestrator.claim({ ...input, waitMs: Number(body["wait_ms"]) }, gone);
-  return { commands: commands.map(commandAnswer) };
+  return { commands: commands.map((one) => commandAnswer(one, SECRETS)) };
 }
 
 async function report({ orchestrator, process, acknowledged }: ApiParts, call: ServerCall): Promise<unknown> {
@@ -92,7 +96,11 @@ async function report({ orchestrator, process, acknowledged }: ApiParts, call: S
   });
   acknowledged(outcome);
   const { duplicate, commands } = outcome;
-  return { status: "accepted", duplicate, ...(wanted !== undefined && { commands: commands.map(commandAnswer) }) };
+  return {
+    status: "accepted",
+    duplicate,
+    ...(wanted !== undefined && { commands: commands.map((one) => commandAnswer(one, SECRETS)) }),
+  };
 }
 
 async function save({ tables, query }: ApiParts, url: URL, json: string): Promise<unknown> {

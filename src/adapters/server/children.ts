@@ -7,7 +7,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { isJsonObject, type JsonObject } from "../../schema/words/json.ts";
 import type { TaskError } from "../../schema/words/outcome.ts";
 import type { StoredResult } from "../../schema/words/result.ts";
-import type { ServerConnection } from "./connection.ts";
+import { inNameOf, type ServerConnection } from "./connection.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
 /** Longest silence of a call that the server answers as soon as it can. */
@@ -27,6 +27,7 @@ export interface ServerChildrenParts extends RetryParts {
 
 /** The claim whose task calls a child. */
 export interface CallingClaim {
+  readonly work: { secret?: string };
   /** The claim is lost, or the worker stops: the command's next worker finds the same child and waits for it. */
   isGivenUp(): boolean;
 }
@@ -42,16 +43,20 @@ export interface ServerChildren {
  * when the signal aborts and the claim is still ours.
  */
 export function createServerChildren(parts: ServerChildrenParts): ServerChildren {
-  const quick = { ...parts, connection: parts.calls };
   let waiting = 0;
   /* With more children than connections each waits for less, so that none has to wait long for its turn. */
   const waitMs = () => Math.max(SHORTEST_WAIT_MS, Math.floor(WAIT_MS_MAX * Math.min(1, parts.connections / waiting)));
 
-  const outcome = async (executionId: string, step: string | undefined, signal: AbortSignal): Promise<ChildOutcome> => {
+  const outcome = async (
+    connection: ServerConnection,
+    executionId: string,
+    step: string | undefined,
+    signal: AbortSignal,
+  ): Promise<ChildOutcome> => {
     waiting += 1;
     try {
       for (;;) {
-        const answer = await callUntilAnswered(parts, EXECUTION_ROUTES.result, {
+        const answer = await callUntilAnswered({ ...parts, connection }, EXECUTION_ROUTES.result, {
           params: { execution_id: executionId },
           query: { wait_ms: waitMs(), sealed: "true", step },
           timeoutMs: WAIT_MS_MAX + CALL_MS,
@@ -68,10 +73,12 @@ export function createServerChildren(parts: ServerChildrenParts): ServerChildren
   return {
     of: (claim) => ({
       async run(request, signal) {
+        const { secret } = claim.work;
+        const quick = { ...parts, connection: inNameOf(parts.calls, secret) };
         const { executionId, path } = await execute(quick, request, signal);
         if (request.async) return { executionId, path, status: "STARTED", result: null, error: null };
         try {
-          return await outcome(executionId, request.returnStep, signal);
+          return await outcome(inNameOf(parts.connection, secret), executionId, request.returnStep, signal);
         } catch (error) {
           if (signal.aborted && !claim.isGivenUp()) cancel(quick, executionId, signal.reason);
           throw error;

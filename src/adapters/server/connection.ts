@@ -10,6 +10,8 @@ import { isJsonObject, own } from "../../schema/words/json.ts";
 export interface CallOptions {
   idempotencyKey?: string;
   traceparent?: string;
+  /** The secret of the claim in whose name a worker calls. */
+  claim?: string;
   /** In whose name: the session of a user, by a gateway. */
   session?: { tokenSha256: string; address: string | undefined };
   /** Longest silence before the answer's head, and within its body. */
@@ -40,6 +42,8 @@ export interface ServerAddress {
   connections: number;
   /** Longest time to connect. Default 5 s. */
   connectMs?: number;
+  /** The secret that this worker was given when it registered last. */
+  workerSecret?(): string | undefined;
 }
 
 const CONNECT_MS = 5_000;
@@ -47,7 +51,8 @@ const CONNECT_MS = 5_000;
 const KEEP_ALIVE_MS = 4_000;
 
 /** Opens nothing yet: connections are made when they are needed. */
-export function connectServer({ url, token, connections, connectMs = CONNECT_MS }: ServerAddress): ServerConnection {
+export function connectServer(address: ServerAddress): ServerConnection {
+  const { url, token, connections, connectMs = CONNECT_MS, workerSecret } = address;
   const { origin, pathname } = new URL(url);
   const prefix = pathname.replace(/\/$/, "");
   const pool = new Pool(origin, {
@@ -57,7 +62,8 @@ export function connectServer({ url, token, connections, connectMs = CONNECT_MS 
   });
   const always = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
   return {
-    async call({ method, path, body, idempotencyKey, traceparent, session, timeoutMs, signal }) {
+    async call({ method, path, body, idempotencyKey, traceparent, claim, session, timeoutMs, signal }) {
+      const worker = workerSecret?.();
       try {
         const answer = await pool.request({
           method,
@@ -67,6 +73,8 @@ export function connectServer({ url, token, connections, connectMs = CONNECT_MS 
             ...(body !== undefined && { "content-type": "application/json" }),
             ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
             ...(traceparent !== undefined && { traceparent }),
+            ...(worker !== undefined && { "x-flow-worker": worker }),
+            ...(claim !== undefined && { "x-flow-claim": claim }),
             ...(session !== undefined && { "x-flow-session": session.tokenSha256 }),
             ...(session?.address !== undefined && { "x-flow-address": session.address }),
           },
@@ -91,6 +99,12 @@ export function connectServer({ url, token, connections, connectMs = CONNECT_MS 
     },
     close: () => pool.destroy(),
   };
+}
+
+/** The same connection, for calls in the name of a claim. */
+export function inNameOf(connection: ServerConnection, secret: string | undefined): ServerConnection {
+  if (secret === undefined) return connection;
+  return { ...connection, call: (call) => connection.call({ ...call, claim: secret }) };
 }
 
 /** Calls a route once. Throws `FlowError` as `answerOf` and {@link ServerConnection.call} do, and the signal's reason. */

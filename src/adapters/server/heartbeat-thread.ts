@@ -35,6 +35,9 @@ const PATHS: { readonly [Name in Call]: (typeof WORKER_ROUTES)[Name]["path"] } =
 /** The name is another process's by now. */
 class Replaced extends Error {}
 
+/** The server's keys have not made this process's secret: it gives another one. A token that it does not take it refuses there too. */
+class Unproven extends Error {}
+
 const start = workerData as HeartbeatStart;
 const { url, token, registration, runningTable } = start;
 const { name } = registration;
@@ -47,6 +50,8 @@ let leaseMs = LEASE_MS;
 const orders: HeartbeatOrder[] = [];
 let wake = () => {};
 let isDraining = false;
+/** What the server gave this process when it registered. */
+let { secret } = start;
 /** Breaks off a heartbeat whose answer is held: an order is not to wait for it. */
 let interrupt = new AbortController();
 /** Commands that this worker must stop and still runs, as `command attempt`: they are not requested again. */
@@ -77,6 +82,7 @@ async function live(): Promise<void> {
       // Broken off for an order: no failure.
       if (orders.length === 0) {
         tries += 1;
+        if (error instanceof Unproven) next = "register";
         const doing = next === "register" ? "registering" : "sending the heartbeat";
         if (error instanceof Replaced) {
           postMessage({ type: "replaced", message: error.message });
@@ -104,7 +110,8 @@ async function register(): Promise<"beat"> {
   const { status, body } = await post("register", registration);
   if (status !== 200) throw refused(status);
   renewed(body);
-  postMessage({ type: "registered", sentAt, leaseMs });
+  secret = secretIn(body) ?? secret;
+  postMessage({ type: "registered", sentAt, leaseMs, secret });
   return "beat";
 }
 
@@ -122,6 +129,7 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
   );
   // Not registered there: the server's database is another one, or this worker was silent for days.
   if (status === 404) return { next: "register", hasChanges: false };
+  if (status === 403) throw new Unproven(refused(status).message);
   if (status === 409) throw new Replaced(messageIn(body) ?? `Another process has registered as '${name}'`);
   if (status !== 200) throw refused(status);
   renewed(body);
@@ -135,6 +143,11 @@ async function beat(signal: AbortSignal): Promise<{ next: "beat" | "register"; h
   for (const entry of readRunningTable(runningTable)) if (cancelled.has(entry.command_id)) reported.add(keyOf(entry));
   for (const entry of lost) reported.add(keyOf(entry));
   return { next: "beat", hasChanges: cancel.length > 0 || lost.length > 0 };
+}
+
+function secretIn(body: unknown): string | undefined {
+  const text = typeof body === "object" && body !== null && "worker_secret" in body ? body.worker_secret : undefined;
+  return typeof text === "string" ? text : undefined;
 }
 
 function messageIn(body: unknown): string | undefined {
@@ -171,7 +184,11 @@ async function post(
 ): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${url}${PATHS[call]}`, {
     method: "POST",
-    headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    headers: {
+      "content-type": "application/json",
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(secret !== undefined && { "x-flow-worker": secret }),
+    },
     body: JSON.stringify(body),
     redirect: "manual",
     signal,

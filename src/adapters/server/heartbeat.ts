@@ -20,6 +20,8 @@ export interface HeartbeatStart {
   token: string | undefined;
   registration: Registration;
   intervalMs: number;
+  /** Of an earlier registration of this process. */
+  secret?: string;
   /** Memory of the table of running commands. */
   runningTable: SharedArrayBuffer;
 }
@@ -29,14 +31,14 @@ export type HeartbeatOrder = "beat" | "register" | "drain" | "leave";
 
 /** Messages from the thread. */
 export type HeartbeatNews =
-  | { type: "registered"; sentAt: Moment; leaseMs: number }
+  | { type: "registered"; sentAt: Moment; leaseMs: number; secret: string | undefined }
   | { type: "answer"; cancel: string[]; lost: RunningEntry[]; sentAt: Moment; leaseMs: number }
   | { type: "replaced"; message: string }
   | { type: "failed"; doing: string; tries: number; message: string }
   | { type: "left" };
 
 /** What a {@link Heartbeat} needs. */
-export interface HeartbeatParts extends Omit<HeartbeatStart, "token"> {
+export interface HeartbeatParts extends Omit<HeartbeatStart, "token" | "secret"> {
   token: Secret | undefined;
   /** The server has registered this worker; called after each registration. */
   onRegistered(): void;
@@ -56,6 +58,8 @@ export interface HeartbeatParts extends Omit<HeartbeatStart, "token"> {
 export interface Heartbeat {
   /** Registers, until the server answers. `isolation` says what runs the code of tasks, for people. */
   start(isolation: string): void;
+  /** What the server gave this process when it registered last: claims carry it. */
+  secret(): string | undefined;
   /** Sends one now. */
   beat(): void;
   /** Registers anew. */
@@ -77,10 +81,12 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   let isLeaving = false;
   let isDraining = false;
   let left = () => {};
+  let secret: string | undefined;
 
   const tell = (order: HeartbeatOrder) => thread?.postMessage(order);
   const hear = (message: HeartbeatNews) => {
     if (message.type === "registered") {
+      secret = message.secret;
       parts.onRenewed(message.sentAt, message.leaseMs);
       parts.onRegistered();
     } else if (message.type === "answer") {
@@ -92,7 +98,7 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   };
   let registration = parts.registration;
   const start = () => {
-    thread = openThread({ ...parts, registration });
+    thread = openThread({ ...parts, registration }, secret);
     thread.on("message", hear);
     thread.on("error", (error) => {
       thread = undefined;
@@ -107,6 +113,7 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
       registration = { ...registration, runtime: { ...registration.runtime, isolation } };
       start();
     },
+    secret: () => secret,
     beat: () => tell("beat"),
     register: () => tell("register"),
     drain() {
@@ -129,8 +136,12 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   };
 }
 
-function openThread({ url, token, registration, intervalMs, runningTable }: HeartbeatParts): Worker {
-  const workerData: HeartbeatStart = { url, token: token?.reveal(), registration, intervalMs, runningTable };
+function openThread(
+  { url, token, registration, intervalMs, runningTable }: HeartbeatParts,
+  secret: string | undefined,
+): Worker {
+  const known = secret === undefined ? {} : { secret };
+  const workerData: HeartbeatStart = { url, token: token?.reveal(), registration, intervalMs, runningTable, ...known };
   // A separate file in the bundle too: a thread starts from a file.
   const file = new URL("./heartbeat-thread.js", import.meta.url);
   // Its environment is empty: it needs nothing of it, and it holds secrets.

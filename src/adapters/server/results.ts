@@ -37,7 +37,8 @@ export function createServerResults(parts: RetryParts, claim: StoringClaim, work
         const { sha256, bytes, store, expires_at: expiresAt, compression, meta } = saved;
         return { sha256, bytes, store, expiresAt, ...(compression !== null && { compression }), meta };
       } catch (error) {
-        if (!signal.aborted && isRefusal(error, 409)) claim.giveUp("the server refused its result");
+        const isLost = isRefusal(error, 409) || (error instanceof FlowError && error.code === "claim_required");
+        if (!signal.aborted && isLost) claim.giveUp("the server refused its result");
         throw error;
       }
     },

@@ -4,6 +4,7 @@ import type { SealerSource } from "../../ports/sealing.ts";
 import { SEALING_ROUTES } from "../../schema/routes/credentials.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Sealer } from "../../schema/words/sealed.ts";
+import { inNameOf } from "./connection.ts";
 import { callUntilAnswered, type RetryParts } from "./retry.ts";
 
 /** Trees whose keys are kept; the least recently used one goes. */
@@ -16,11 +17,15 @@ const CALL_MS = 30_000;
  * that tree, and retried until the server answers or `stopping` aborts. `sealerOf` throws `FlowError` NOT_FOUND for an
  * execution that is gone, ENCRYPTION.
  */
-export function createServerSealing(parts: RetryParts, stopping: AbortSignal): SealerSource {
+export function createServerSealing(
+  parts: RetryParts,
+  stopping: AbortSignal,
+): (claim: { secret?: string }) => SealerSource {
   const kept = new Map<string, Promise<Sealer>>();
-  const ask = async (executionId: string): Promise<Sealer> => {
+  const ask = async (executionId: string, secret: string | undefined): Promise<Sealer> => {
     const params = { execution_id: executionId };
-    const { keys } = await callUntilAnswered(parts, SEALING_ROUTES.key, {
+    const claimed = { ...parts, connection: inNameOf(parts.connection, secret) };
+    const { keys } = await callUntilAnswered(claimed, SEALING_ROUTES.key, {
       params,
       timeoutMs: CALL_MS,
       signal: stopping,
@@ -30,20 +35,27 @@ export function createServerSealing(parts: RetryParts, stopping: AbortSignal): S
     if (first === undefined) throw new FlowError("INTERNAL", "There is no key for sealing");
     return createSealer([first, ...rest]);
   };
-  const find = (rootExecutionId: string): Promise<Sealer> => {
+  const find = (rootExecutionId: string, secret: string | undefined): Promise<Sealer> => {
     const known = kept.get(rootExecutionId);
-    const sealer = known ?? ask(rootExecutionId);
+    // The claim that asked first may have ended since: then the next one asks for itself.
+    const sealer =
+      known?.catch((error: unknown) => {
+        if (error instanceof FlowError && error.code === "claim_required") return ask(rootExecutionId, secret);
+        throw error;
+      }) ?? ask(rootExecutionId, secret);
     kept.delete(rootExecutionId);
     kept.set(rootExecutionId, sealer);
-    if (known === undefined) sealer.catch(() => kept.delete(rootExecutionId));
+    sealer.catch(() => {
+      if (kept.get(rootExecutionId) === sealer) kept.delete(rootExecutionId);
+    });
     const [oldest] = kept.keys();
     if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
     return sealer;
   };
-  return {
+  return ({ secret }) => ({
     async sealerOf({ rootExecutionId }, signal) {
-      const sealer = find(rootExecutionId);
+      const sealer = find(rootExecutionId, secret);
       return signal === undefined ? await sealer : await untilAborted(sealer, signal);
     },
-  };
+  });
 }

@@ -40,13 +40,14 @@ export function createServerWork(connection: ServerConnection, worker: ClaimingW
       });
       return claimAnswer(reply);
     },
-    async report({ key, events, claim }, signal) {
+    async report({ key, events, secrets, claim }, signal) {
+      const proof = secrets.length === 0 ? "" : `,"claim_secrets":${JSON.stringify(secrets)}`;
       const wanted = claim === 0 ? "" : `,"claim":${JSON.stringify({ limit: claim, wait_ms: 0, ...about })}`;
       const reply = await connection.call({
         method: "POST",
         path: EVENT_ROUTES.batch.path,
         // The events are JSON already: parsing and writing them again would cost more than all else here.
-        body: `${head}${events.join(",")}]${wanted}}`,
+        body: `${head}${events.join(",")}]${proof}${wanted}}`,
         idempotencyKey: key,
         timeoutMs: CALL_MS,
         signal,
@@ -61,7 +62,8 @@ function claimAnswer(reply: ServerReply): ClaimAnswer {
   const commands = status === 200 ? commandsOf(body) : undefined;
   if (commands !== undefined) return { status: "ok", commands };
   const error = refusalOf(reply, COMMAND_ROUTES.claim.path);
-  if (error.code === "unknown") return { status: "unknown", message: error.message };
+  // Without a good secret of its registration a worker is as unknown.
+  if (error.code === "unknown" || error.code === "claim_required") return { status: "unknown", message: error.message };
   // Claims have nothing that could be wrong with one and right with the next: whatever was answered may change.
   return unavailable(reply, error.message);
 }
@@ -74,9 +76,9 @@ function reportAnswer(reply: ServerReply): ReportAnswer {
   }
   const error = refusalOf(reply, EVENT_ROUTES.batch.path);
   const { detail } = error;
-  if (status === 409) {
-    const events = isJsonObject(detail) ? own(detail, "events") : undefined;
-    return { status: "lost", events: Array.isArray(events) ? events.flatMap(lostEvent) : [] };
+  const refused = isJsonObject(detail) ? own(detail, "events") : undefined;
+  if (status === 409 || (error.code === "claim_required" && refused !== undefined)) {
+    return { status: "lost", events: Array.isArray(refused) ? refused.flatMap(lostEvent) : [] };
   }
   if (isUnavailable(reply) || (status !== 400 && status !== 413 && status !== 422)) {
     const answer = unavailable(reply, error.message);
@@ -123,6 +125,9 @@ function claimedWork(entry: Json): ClaimedWork[] {
     (key) => typeof own(entry, key) === "string",
   );
   const isWork = texts && isJsonObject(own(entry, "context")) && typeof attempt === "number";
+  if (!isWork) return [];
+  const secret = own(entry, "claim_secret");
   // The rest is as the engine of the server wrote it.
-  return isWork ? [{ command: entry as JsonObject as unknown as Command, attempt }] : [];
+  const command = entry as JsonObject as unknown as Command;
+  return [typeof secret === "string" ? { command, attempt, secret } : { command, attempt }];
 }

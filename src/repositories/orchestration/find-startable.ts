@@ -38,6 +38,7 @@ export async function findExecutableById({ sql }: Database, catalogId: string): 
 /** What the start of a child needs from its parent. */
 export interface ParentRow {
   status: ExecutionStateName;
+  path: string;
   /** The execution at the top of the tree, and its catalog entry. */
   rootExecutionId: string;
   rootCatalogId: string;
@@ -61,7 +62,7 @@ export async function findParent(
       from line join flow.execution e on e.execution_id = line.parent_execution_id
       where line.depth < ${depthMax}
     )
-    select e.status, e.root_execution_id as "rootExecutionId", root.catalog_id as "rootCatalogId",
+    select e.status, e.path, e.root_execution_id as "rootExecutionId", root.catalog_id as "rootCatalogId",
       e.started_by::float8 as "startedBy",
       (select max(depth) from line) as depth
     from flow.execution e join flow.execution root on root.execution_id = e.root_execution_id

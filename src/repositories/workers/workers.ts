@@ -71,6 +71,19 @@ export async function registerRuntime({ sql }: Database, entry: NewRuntime): Pro
   return row;
 }
 
+/** The process that has a worker's name: registered, and not silent for `staleMs`. `instance` is null where it told none. */
+export async function findLiveWorker(
+  { sql }: Database,
+  name: string,
+  staleMs: number,
+): Promise<{ instance: string | null } | undefined> {
+  const [row] = await sql<{ instance: string | null }[]>`
+    select about->>'instance' as instance from flow.runtime
+    where kind = 'worker' and name = ${name} and status <> 'offline'
+      and heartbeat_at > now() - ${staleMs}::float8 * interval '1 millisecond'`;
+  return row;
+}
+
 /** A worker's report of its running commands. */
 export interface HeartbeatInput {
   name: string;

@@ -55,6 +55,8 @@ export interface RunningServer {
   hasPage: boolean;
   /** `FLOW_PUBLIC_URL`. */
   publicUrl: string | undefined;
+  /** Signs a worker off whose process is known to be gone. */
+  signOffWorker(name: string): Promise<void>;
 }
 
 /**
@@ -135,7 +137,8 @@ export async function startServer(given: ServerDeps): Promise<RunningServer> {
   // Waiting requests are answered, so that the HTTP server can end.
   lifecycle.add("waiting requests", () => stopping.abort());
   openLameDuck({ signal, lameDuckMs: lameDuckMs(config, host), lifecycle, listeners: [listener] });
-  return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined };
+  const signOffWorker = (name: string) => service.workers.deregister(name);
+  return { url: listener.url, publicUrl: own?.url, data, hasPage: gui !== undefined, signOffWorker };
 }
 
 /**

@@ -5,6 +5,7 @@ import { systemClock } from "../../adapters/system-clock.ts";
 import { resultOf } from "../../engine/state/results.ts";
 import { boundedResult } from "../../language/views/bounded-result.ts";
 import type { Config } from "../../platform/config/config.ts";
+import { type ClaimSecrets, createClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { KeyRing } from "../../platform/crypto/key-ring.ts";
 import type { PayloadStore } from "../../ports/payload-store.ts";
 import { findText } from "../../repositories/catalog/catalog.ts";
@@ -47,6 +48,7 @@ import type {
 import type { ResultsObserver } from "../../services/results/observer.ts";
 import { createResults, type Results } from "../../services/results/results.ts";
 import { type CancelNotices, createCancelNotices } from "../../services/workers/cancel-notices.ts";
+import { createPresentClaims, type PresentClaims } from "../../services/workers/present-claims.ts";
 import { createWorkers, type Workers } from "../../services/workers/workers.ts";
 import { createSqlRunner } from "./sql-runner.ts";
 
@@ -105,6 +107,8 @@ export interface Service {
   reader: ExecutionReader;
   executions: Executions;
   workers: Workers;
+  claimSecrets: ClaimSecrets;
+  presentClaims: PresentClaims;
   cancelNotices: CancelNotices;
   batches: Batches;
   agentChanges: AgentChanges;
@@ -188,6 +192,7 @@ export function createService(deps: ServiceDeps): Service {
     cancelled: (ids) => cancelledAmong(database, ids),
     onFault: (error) => observer.fault(error, []),
   });
+  const claimSecrets = createClaimSecrets(deps.keys);
   const sealing = createSealing({ database, keys: deps.keys, audit });
   return {
     orchestrator,
@@ -216,6 +221,8 @@ export function createService(deps: ServiceDeps): Service {
       now: systemClock.now,
     }),
     cancelNotices,
+    claimSecrets,
+    presentClaims: createPresentClaims({ database, claimSecrets }),
     workers: createWorkers({
       ...{ database, orchestrator, cancelNotices, policy, leaseMs: config.claimLeaseMs },
       onReturned: observer.returned,

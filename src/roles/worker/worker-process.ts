@@ -12,6 +12,8 @@ export interface WorkerProcessParts {
   /** How long the worker may take to stop. */
   stopMs: number;
   logger: Logger;
+  /** Called before each start: no earlier process of this worker runs any more. */
+  beforeStart(): Promise<void>;
 }
 
 /** A worker in a separate process, which is restarted whenever it dies. */
@@ -53,7 +55,11 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
   // Its parent may stop it before it waits for this.
   ready.catch(() => undefined);
 
-  const start = () => {
+  const start = async () => {
+    await parts
+      .beforeStart()
+      .catch((error: unknown) => logger.warn({ err: error }, "the last worker was not signed off"));
+    if (isStopping) return;
     const startedAt = performance.now();
     const worker = open(parts);
     child = worker;
@@ -71,7 +77,7 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
         { pid_of_worker: worker.pid, next_try_ms: delayMs },
         `the worker died (${why}) and is started again`,
       );
-      restart = setTimeout(start, delayMs);
+      restart = setTimeout(() => void start(), delayMs);
     };
     worker.on("exit", (code, signal) => {
       if (code === UNUSABLE_SETTINGS && !isStopping) {
@@ -87,7 +93,7 @@ export function startWorkerProcess(parts: WorkerProcessParts): WorkerProcess {
   };
   const kill = () => void child?.kill("SIGKILL");
   process.once("exit", kill);
-  start();
+  void start();
 
   const stop = async () => {
     isStopping = true;

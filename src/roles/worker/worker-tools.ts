@@ -1,12 +1,11 @@
 import { resolve } from "node:path";
-import { createServerResults } from "../../adapters/server/results.ts";
-import type { RetryParts } from "../../adapters/server/retry.ts";
 import { type Config, isGiven } from "../../platform/config/config.ts";
 import { createEgressGuard, type EgressGuard } from "../../platform/http/egress.ts";
 import { proxyRules } from "../../platform/http/proxy.ts";
 import type { ResultStore } from "../../ports/result-store.ts";
 import type { SecretSource } from "../../ports/secret-source.ts";
 import { defined } from "../../schema/words/defined.ts";
+import { FlowError } from "../../schema/words/errors.ts";
 import { PARSED_ONLY_KINDS, RUNNABLE_KINDS } from "../../schema/words/playbook.ts";
 import { createToolRegistry, type ToolRegistry } from "../../tools/registry.ts";
 import { openSandbox } from "../../tools/sandbox/open-sandbox.ts";
@@ -26,8 +25,6 @@ export interface WorkerTools {
   claims: readonly string[] | undefined;
 }
 
-/** How long `artifact` tries to read a result. */
-const ARTIFACT_MS = 120_000;
 const MIB = 1024 ** 2;
 /** Kinds that the worker itself carries out. */
 const UNDRIVEN = ["playbook", "workbook"];
@@ -36,14 +33,11 @@ const UNDRIVEN = ["playbook", "workbook"];
  * The tools of a worker. By default it runs every kind but `shell` and reaches no private address: any user who may register
  * playbooks decides what it runs.
  */
-export function createWorkerTools(config: Config, server: RetryParts): WorkerTools {
+export function createWorkerTools(config: Config): WorkerTools {
   const kinds = toolKinds(config);
-  // `artifact` reads what is stored under any reference that its execution may read, whichever claim it runs for; it never
-  // stores.
-  const unclaimed = { work: { command: { command_id: "" }, attempt: 0 }, giveUp: () => undefined };
+  // The server gives results to a claim: each call of `artifact` brings where to read.
   const store: ResultStore = {
-    load: (ref, reader) =>
-      createServerResults(server, { ...unclaimed, signal: AbortSignal.timeout(ARTIFACT_MS) }, "").load(ref, reader),
+    load: (ref) => Promise.reject(new FlowError("INTERNAL", `${ref} was asked for without a claim`)),
   };
   const allowPrivate = isGiven(config, "httpAllowPrivate") ? config.httpAllowPrivate : [];
   const secretSource = openSecretSource(config, allowPrivate);

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import { CREDENTIAL_PREFIX } from "../../adapters/file-credentials.ts";
 import { createServerChildren } from "../../adapters/server/children.ts";
-import { connectServer } from "../../adapters/server/connection.ts";
+import { connectServer, inNameOf } from "../../adapters/server/connection.ts";
 import { createServerCredentials } from "../../adapters/server/credentials.ts";
 import { createHeartbeat, type Heartbeat } from "../../adapters/server/heartbeat.ts";
 import { createServerKeychain } from "../../adapters/server/keychain.ts";
@@ -24,6 +24,7 @@ import { createDocuments } from "../../services/catalog/documents.ts";
 import { createProgramCache } from "../../services/orchestration/memory/program-cache.ts";
 import type { TaskLine } from "../../worker/deps.ts";
 import { createLease, type Lease } from "../../worker/lease.ts";
+import type { RunningCommand } from "../../worker/loop/running-command.ts";
 import { createWorker, type Worker } from "../../worker/loop/worker.ts";
 import { createClaimTraces } from "../telemetry/claim-traces.ts";
 import { openProcessTracing } from "../telemetry/open-tracing.ts";
@@ -58,6 +59,8 @@ const STOP_EXTRA_MS = 10_000;
 /** Said at the start of a worker that has no sandbox for the code of its tasks. */
 const UNISOLATED =
   "python and shell tasks run without a sandbox: their code can read what this worker can. Install bubblewrap, or let its user make user namespaces";
+/** How long `artifact` tries to read a result. */
+const ARTIFACT_MS = 120_000;
 /** Time between two lines of counters, at level debug. */
 const SUMMARY_MS = 60_000;
 
@@ -83,7 +86,11 @@ export function startWorker(deps: WorkerRoleDeps): RunningWorker {
     ),
   );
   const basis: WorkerBasis = { ...deps, name, url, token, log, tracing, runningTable: createRunningTable(), lease };
-  const build = buildWork(basis, { beat: () => heartbeat.beat(), register: () => heartbeat.register() });
+  const build = buildWork(basis, {
+    beat: () => heartbeat.beat(),
+    register: () => heartbeat.register(),
+    secret: () => heartbeat.secret(),
+  });
   const { work } = build;
   const { sandbox } = build.tools;
   let begin = () => {};
@@ -142,15 +149,18 @@ interface WorkBuild {
 }
 
 /** The worker itself. */
-function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "register">): WorkBuild {
+function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "register" | "secret">): WorkBuild {
   const { config, logger, name, log, tracing, runningTable, lease } = basis;
-  const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS });
-  const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS });
+  const workerSecret = () => heartbeat.secret();
+  const calls = connectServer({ ...basis, connections: CALL_CONNECTIONS, workerSecret });
+  const waits = connectServer({ ...basis, connections: WAIT_CONNECTIONS, workerSecret });
   const server = { connection: calls, clock: systemClock, random: Math.random };
-  const tools = createWorkerTools(config, server);
+  const tools = createWorkerTools(config);
   const documents = createDocuments();
   const ending = newAbort();
   const children = createServerChildren({ ...server, connection: waits, calls, connections: WAIT_CONNECTIONS });
+  const named = (claim: RunningCommand) => ({ ...server, connection: inNameOf(calls, claim.work.secret) });
+  const sealersOf = createServerSealing(server, ending.signal);
   const work = createWorker({
     server: createServerWork(calls, { name, kinds: tools.claims, labels: config.workerLabels }),
     programs: createProgramCache(createEntryReader(calls), documents),
@@ -158,10 +168,9 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
       worker: name,
       tools: tools.tools,
       credentials: createServerCredentials(server, ending.signal),
-      keychain: createServerKeychain({ ...server, waits }, ending.signal),
       secretSource: tools.secretSource,
       mcp: { servers: createServerMcpServers(server), tokenHosts: config.mcpTokenHosts },
-      sealers: createServerSealing(server, ending.signal),
+      sealers: undefined,
       clock: systemClock,
       random: Math.random,
       lease,
@@ -169,7 +178,18 @@ function buildWork(basis: WorkerBasis, heartbeat: Pick<Heartbeat, "beat" | "regi
       log: (line) => logLine(logger, line),
     },
     childrenOf: (claim) => children.of(claim),
-    resultsOf: (claim) => createServerResults(server, claim, name),
+    resultsOf: (claim) => createServerResults(named(claim), claim, name),
+    secretsOf: (claim) => ({
+      credentials: createServerCredentials(named(claim), ending.signal),
+      keychain: createServerKeychain({ ...named(claim), waits: inNameOf(waits, claim.work.secret) }, ending.signal),
+      sealers: sealersOf(claim.work),
+      stored: {
+        load: (ref, reader) => {
+          const reading = { ...claim, signal: AbortSignal.timeout(ARTIFACT_MS) };
+          return createServerResults(named(claim), reading, name).load(ref, reader);
+        },
+      },
+    }),
     ...(tracing !== undefined && { traceOf: createClaimTraces(tracing, name, systemClock.now) }),
     capacity: config.workerCapacity,
     newAbort,

@@ -5,6 +5,7 @@ import { FlowError } from "../../schema/words/errors.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Credentials } from "../../services/credentials/credentials.ts";
 import { callerOf } from "../http/audit-caller.ts";
+import { claimedExecution } from "../http/claimed-execution.ts";
 import { serve } from "../http/serve.ts";
 import { check, invalid } from "../http/validate.ts";
 
@@ -22,9 +23,9 @@ export function credentialRoutes(credentials: Credentials) {
       if (include_data !== "true") return json(recordOf(await credentials.find(identifier)));
       // A user who may store a credential makes it available to playbooks; only workers and operators read its content.
       if (c.var.role === "user") throw new FlowError("FORBIDDEN", "No user is shown the data of a credential");
-      const { record, data } = await credentials.read(identifier, callerOf(c, CREDENTIAL_ROUTES.read), {
-        ...defined({ executionId: execution_id }),
-      });
+      const executionId = claimedExecution(c, execution_id);
+      const use = defined({ executionId });
+      const { record, data } = await credentials.read(identifier, callerOf(c, CREDENTIAL_ROUTES.read), use);
       return json({ ...recordOf(record), data });
     },
     uses: async ({ query: { limit, cursor }, params, json }, c) => {

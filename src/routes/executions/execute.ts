@@ -2,10 +2,12 @@ import type { Context } from "hono";
 import { formatTraceparent, parseTraceparent } from "../../platform/telemetry/trace-context.ts";
 import { ExecuteBody } from "../../schema/api/executions.ts";
 import { EXECUTE_ROUTES } from "../../schema/routes/executions.ts";
+import { notOfClaim } from "../../schema/rules/claim-refusals.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
 import type { ExecutionOutcome, Executions } from "../../services/executions/executions.ts";
+import { claimedExecution } from "../http/claimed-execution.ts";
 import { listening } from "../http/client-signal.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "../http/read-body.ts";
@@ -26,6 +28,11 @@ export function executeRoutes(executions: Pick<Executions, "start" | "outcome">,
             "FORBIDDEN",
             "A worker starts executions only for one that it works on: send parent_execution_id",
           );
+        }
+        claimedExecution(c, parent?.execution_id);
+        const { claim } = c.var;
+        if (claim !== undefined && (parent?.step ?? claim.step) !== claim.step) {
+          throw notOfClaim(claim, `step '${parent?.step ?? ""}' of its execution: it runs step '${claim.step}'`);
         }
         if (c.get("role") === "user" && parent !== undefined) {
           throw new FlowError("FORBIDDEN", "A user starts executions of their own: leave parent_execution_id out");

@@ -4,7 +4,6 @@ import type { EventsAnswer, EventsFilter } from "../../schema/api/events.ts";
 import { type ExecutionItem, statesIn } from "../../schema/api/executions.ts";
 import { EXECUTION_ROUTES } from "../../schema/routes/executions.ts";
 import { defined } from "../../schema/words/defined.ts";
-import { FlowError } from "../../schema/words/errors.ts";
 import { PAGE_MAX, pageSize } from "../../schema/words/wire.ts";
 import type { ExecutionDetail, Executions } from "../../services/executions/executions.ts";
 import { listening } from "../http/client-signal.ts";
@@ -83,12 +82,6 @@ export function executionRoutes(executions: Executions, stopping: AbortSignal) {
     },
     cancel: async ({ body: { reason = "Cancelled by request", cascade = true }, json }, c) => {
       const id = executionId(c);
-      if (c.get("role") === "worker" && !(await executions.isChild(id))) {
-        throw new FlowError(
-          "FORBIDDEN",
-          `A worker can cancel only executions that another one called, and ${id} was not called by one`,
-        );
-      }
       const { status, children } = await executions.cancel(id, { reason, cascade });
       return json({ execution_id: id, status, children_cancelled: children });
     },

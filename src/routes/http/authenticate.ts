@@ -1,15 +1,19 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import type { Context, MiddlewareHandler } from "hono";
+import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { Secret } from "../../platform/crypto/secret.ts";
 import type { RouteContract, TokenRole } from "../../schema/routes/contract.ts";
+import { claimRequired } from "../../schema/rules/claim-refusals.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Access } from "../../services/access/access.ts";
 import { type Audit, audited } from "../../services/access/audit.ts";
 import type { SessionChanges } from "../../services/access/session-changes.ts";
+import type { PresentClaims } from "../../services/workers/present-claims.ts";
 import { callerOf, resourceOf } from "./audit-caller.ts";
 import { admitUser } from "./authorize-user.ts";
-import { type RouteEnvironment, routeOf } from "./request-context.ts";
+import { parametersOf, type RouteEnvironment, routeOf } from "./request-context.ts";
+import { pathId } from "./validate.ts";
 
 /** Whose token is what. Without a server token there is no authentication: the server listens on loopback only, or was configured so. */
 export interface Tokens {
@@ -23,6 +27,7 @@ export interface AccessParts {
   access: Pick<Access, "session" | "pathOf">;
   sessionChanges: Pick<SessionChanges, "version">;
   audit: Pick<Audit, "record" | "refused" | "noted">;
+  presentClaims: PresentClaims;
 }
 
 /**
@@ -51,15 +56,61 @@ export function access(contracts: readonly RouteContract[], parts: AccessParts):
       return;
     }
     if (RANK[role ?? "anonymous"] < RANK[least]) {
-      if (definition?.audit !== undefined) {
-        const resource = resourceOf(definition.audit.resource, definition.path, c.req.path);
-        parts.audit.refused(audited(callerOf(c, definition), definition.audit.action, resource, { result: "deny" }));
-      }
+      noteRefusal(c, definition, parts);
       if (role === undefined) throw unauthenticated(c.req.header("authorization") !== undefined);
       throw forbidden(role, c.req.method, c.req.path);
     }
+    if (role === "worker" && definition?.claim !== undefined) await admitClaim(c, definition, parts);
     await next();
   };
+}
+
+/** A worker's call in the name of a command: its token says no more than that it is a worker. */
+async function admitClaim(c: Context<RouteEnvironment>, definition: RouteContract, parts: AccessParts): Promise<void> {
+  const { claim: needs } = definition;
+  if (needs === undefined) return;
+  const about = needs === "asked" ? undefined : pathId(parametersOf(c)["execution_id"] ?? "", "execution");
+  try {
+    c.set("claim", await parts.presentClaims.admit(c.req.header(CLAIM_HEADER), needs, about));
+  } catch (error) {
+    if (error instanceof FlowError && error.code === "claim_required") noteRefusal(c, definition, parts);
+    throw error;
+  }
+}
+
+/** Header with the secret of the claim in whose name a worker calls. */
+export const CLAIM_HEADER = "x-flow-claim";
+/** Header with the secret that a worker was given when it registered. */
+export const WORKER_HEADER = "x-flow-worker";
+
+/**
+ * The process that a worker's call comes from, by the secret of its registration. Undefined for callers who need none: operators.
+ * Throws `FlowError` claim_required without the secret of a process that registered under this name.
+ */
+export function provenInstance(
+  c: Context<RouteEnvironment>,
+  secrets: Pick<ClaimSecrets, "instanceOf">,
+  name: string,
+): string | undefined {
+  if (c.var.role !== "worker") return undefined;
+  const secret = c.req.header(WORKER_HEADER);
+  const instance = secret === undefined ? undefined : secrets.instanceOf(secret, name);
+  if (instance !== undefined) return instance;
+  const why =
+    secret === undefined ? "is missing; a worker of an older version does not send it: upgrade it" : "is not its";
+  const message = `The secret of worker '${name}' (worker_secret of its registration, sent as x-flow-worker) ${why}`;
+  throw claimRequired(secret === undefined ? "missing" : "unknown", message);
+}
+
+/** Refused calls of audited routes. */
+function noteRefusal(
+  c: Context<RouteEnvironment>,
+  definition: RouteContract | undefined,
+  { audit }: AccessParts,
+): void {
+  if (definition?.audit === undefined) return;
+  const resource = resourceOf(definition.audit.resource, definition.path, c.req.path);
+  audit.refused(audited(callerOf(c, definition), definition.audit.action, resource, { result: "deny" }));
 }
 
 const RANK: Readonly<Record<TokenRole, number>> = { anonymous: 0, worker: 1, operator: 2 };

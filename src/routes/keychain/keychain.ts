@@ -8,6 +8,7 @@ import {
   keychainTime,
 } from "../../schema/api/keychain.ts";
 import { KEYCHAIN_ROUTES } from "../../schema/routes/keychain.ts";
+import { notOfClaim } from "../../schema/rules/claim-refusals.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { KeychainSetting } from "../../services/keychain/content.ts";
@@ -15,15 +16,18 @@ import type { Keychain } from "../../services/keychain/keychain.ts";
 import type { KeychainRequest } from "../../services/keychain/placement.ts";
 import type { KeychainEntry } from "../../services/keychain/read.ts";
 import { callerOf } from "../http/audit-caller.ts";
+import { claimedExecution } from "../http/claimed-execution.ts";
 import { listening } from "../http/client-signal.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
 import { check, pathId } from "../http/validate.ts";
 
 /** The keychain (interface specification, Keychain). `stopping`: ends the waits for leases with an answer. */
 export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
   return serve(KEYCHAIN_ROUTES, {
-    list: async ({ query: { limit, cursor }, params, json }) => {
+    list: async ({ query: { limit, cursor }, params, json }, c) => {
       const catalogId = pathId(params.catalog_id, "catalog entry");
+      checkEntryOf(c, catalogId, "global");
       const page = { limit: pageSize(limit), ...defined({ cursor }) };
       const { items, nextCursor } = await keychain.list(catalogId, page);
       const entries = items.map(itemOf);
@@ -82,14 +86,24 @@ export function keychainRoutes(keychain: Keychain, stopping: AbortSignal) {
   });
 }
 
+/** A worker's entries are those of its command's playbook, and what the tree shares: that of the root's. */
+function checkEntryOf(c: Context<RouteEnvironment>, catalogId: string, scope: KeychainScope): void {
+  const { claim } = c.var;
+  if (claim === undefined || catalogId === claim.catalogId) return;
+  if (scope === "shared" && catalogId === claim.rootCatalogId) return;
+  throw notOfClaim(claim, `the keychain of catalog entry ${catalogId}`);
+}
+
 /** Which entry a call is about: from its path, and its query or body. */
 function requestOf(
-  c: Context,
+  c: Context<RouteEnvironment>,
   { scope_type = "global", execution_id }: { scope_type?: KeychainScope; execution_id?: string | null },
 ): KeychainRequest {
-  const executionId = execution_id ?? undefined;
+  const executionId = claimedExecution(c, execution_id ?? undefined);
+  const catalogId = pathId(c.req.param("catalog_id") ?? "", "catalog entry");
+  checkEntryOf(c, catalogId, scope_type);
   return {
-    catalogId: pathId(c.req.param("catalog_id") ?? "", "catalog entry"),
+    catalogId,
     name: check(KeychainName, c.req.param("keychain_name"), "The name of the entry"),
     scope: scope_type,
     ...defined({ executionId }),

@@ -3,12 +3,14 @@ import type * as v from "valibot";
 import { parseDuration } from "../../platform/config/duration.ts";
 import type { ResolveQuery } from "../../schema/api/results.ts";
 import { RESULT_ROUTES } from "../../schema/routes/results.ts";
+import { notOfClaim } from "../../schema/rules/claim-refusals.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { Sealing } from "../../services/credentials/sealing.ts";
 import type { checkReading } from "../../services/executions/check-read-access.ts";
 import type { Results } from "../../services/results/results.ts";
 import { isKnown, requestedRange } from "../http/byte-range.ts";
+import { claimedExecution } from "../http/claimed-execution.ts";
 import { limitedBody } from "../http/read-body.ts";
 import type { RouteEnvironment } from "../http/request-context.ts";
 import { serve } from "../http/serve.ts";
@@ -26,7 +28,8 @@ export function resultRoutes(
 ) {
   const read = async (c: Context<RouteEnvironment>, query: v.InferOutput<typeof ResolveQuery>) => {
     // A user reads in their own name, which was decided on before.
-    if (query.execution_id !== undefined && c.var.role !== "user") await check(query.execution_id, query.ref);
+    const reader = c.var.role === "user" ? undefined : claimedExecution(c, query.execution_id);
+    if (reader !== undefined) await check(reader, query.ref);
     return await resolve(c, results, sealing, query);
   };
   return serve(RESULT_ROUTES, {
@@ -35,6 +38,10 @@ export function resultRoutes(
         { query: { ref, worker, command_id, attempt, scope, ttl, store, compression, content_type }, json },
         c,
       ) => {
+        const { claim } = c.var;
+        if (claim !== undefined && (claim.commandId !== command_id || claim.attempt !== Number(attempt))) {
+          throw notOfClaim(claim, `the claim of attempt ${attempt} of command ${command_id}`);
+        }
         const ttlMs = ttl === undefined ? undefined : parseDuration(ttl);
         if (ttl !== undefined && ttlMs === undefined) {
           throw invalid("The query", [{ path: "ttl", message: "must be a time such as 90s, 15m, 1h or 30d" }]);

@@ -1,16 +1,13 @@
+import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { ClaimedCommandAnswer } from "../../schema/api/commands.ts";
 import type { JsonObject } from "../../schema/words/json.ts";
 import type { ClaimedCommand } from "../../services/orchestration/rounds/types.ts";
 
 /** A claimed command as workers get it (Worker protocol). */
-export function commandAnswer({
-  command,
-  attempt,
-  trustDomain,
-  leaseExpiresAt,
-  tool,
-  spec,
-}: ClaimedCommand): ClaimedCommandAnswer {
+export function commandAnswer(
+  { command, attempt, trustDomain, leaseExpiresAt, tool, spec }: ClaimedCommand,
+  secrets: Pick<ClaimSecrets, "ofClaim">,
+): ClaimedCommandAnswer {
   const { context, loop, claim, trace } = command;
   const { parent_execution_id } = context;
   return {
@@ -21,6 +18,7 @@ export function commandAnswer({
     step_run_id: command.step_run_id,
     step_started_at: command.step_started_at,
     attempt,
+    claim_secret: secrets.ofClaim({ commandId: command.command_id, attempt }),
     trust_domain: trustDomain,
     lease_expires_at: new Date(leaseExpiresAt).toISOString(),
     tool,

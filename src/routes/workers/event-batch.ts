@@ -1,8 +1,12 @@
+import type { Context } from "hono";
 import * as v from "valibot";
+import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import { EVENT_BYTES_MAX, EventInput, fromInput, type ReportedEvent } from "../../schema/api/event-input.ts";
 import { BatchEnvelope, SingleEventBody } from "../../schema/api/events.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ClaimInput } from "../../services/orchestration/rounds/types.ts";
+import { CLAIM_HEADER } from "../http/authenticate.ts";
+import type { RouteEnvironment } from "../http/request-context.ts";
 import { check, type InputProblem, invalid, PROBLEMS_MAX, problemsOf } from "../http/validate.ts";
 
 /** An event of a request, and the execution that it is of, where the request says. */
@@ -16,6 +20,8 @@ export interface SentBatch {
   worker: string;
   events: SentEvent[];
   claim: ClaimInput | undefined;
+  /** Secrets of claims, as sent. */
+  secrets: readonly string[];
 }
 
 /**
@@ -24,7 +30,7 @@ export interface SentBatch {
  * none is measured. It runs for every step of every execution: measured, 5 to 8 µs an event.
  */
 export function readBatch(body: unknown, eventsMax: number, now: number, bodyBytes = 0): SentBatch {
-  const { worker, execution_id, events, claim } = check(BatchEnvelope, body, "The body");
+  const { worker, execution_id, events, claim, claim_secrets: secrets = [] } = check(BatchEnvelope, body, "The body");
   if (events.length > eventsMax) {
     throw new FlowError(
       "TOO_LARGE",
@@ -40,7 +46,7 @@ export function readBatch(body: unknown, eventsMax: number, now: number, bodyByt
     else problems.push(...read.map((problem) => ({ index, ...problem })));
   });
   if (problems.length > 0) throw invalid("The batch", problems.slice(0, PROBLEMS_MAX));
-  return { worker, events: sent, claim: claim === undefined ? undefined : claimOf(claim, worker) };
+  return { worker, events: sent, claim: claim === undefined ? undefined : claimOf(claim, worker), secrets };
 }
 
 /** Reads the body of a single event. Throws `FlowError` INVALID_INPUT. */
@@ -84,4 +90,37 @@ function problemIn(text: string): InputProblem {
 function claimOf(claim: NonNullable<v.InferOutput<typeof BatchEnvelope>["claim"]>, worker: string): ClaimInput {
   const { limit, kinds, labels = {}, wait_ms: waitMs = 0 } = claim;
   return { worker, limit, kinds, labels, waitMs };
+}
+
+/**
+ * Checks that a worker's events came with the secrets of their claims; whether these are the present ones is judged with the state of
+ * their executions. An operator's need none. Throws `FlowError` claim_required with every event without one.
+ */
+export function checkReportSecrets(
+  c: Context<RouteEnvironment>,
+  secrets: Pick<ClaimSecrets, "claimOf">,
+  given: readonly string[],
+  events: readonly SentEvent[],
+): void {
+  if (c.var.role !== "worker") return;
+  const header = c.req.header(CLAIM_HEADER);
+  const proven = new Set<string>();
+  for (const secret of header === undefined ? given : [header, ...given]) {
+    const claim = secrets.claimOf(secret);
+    if (claim !== undefined) proven.add(`${claim.commandId}.${claim.attempt}`);
+  }
+  const lacking = events.flatMap(({ event: { command_id, attempt } }, index) =>
+    proven.has(`${command_id}.${attempt}`) ? [] : [{ index, command_id, reason: "secret" }],
+  );
+  const [first] = lacking;
+  if (first === undefined) return;
+  const what = `${lacking.length} of ${events.length} events came without the secret of their claim; nothing of the batch was written`;
+  const next = "Send the claim_secret of each command in claim_secrets";
+  throw new FlowError(
+    "claim_required",
+    `${what}. The first, event ${first.index}, is of command ${first.command_id}. ${next}`,
+    {
+      detail: { reason: "missing", events: lacking },
+    },
+  );
 }

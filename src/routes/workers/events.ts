@@ -1,32 +1,42 @@
 import type { Context } from "hono";
+import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { BatchAnswer, BatchStatus } from "../../schema/api/events.ts";
 import { EVENT_ROUTES } from "../../schema/routes/workers.ts";
 import type { Batches, BatchState } from "../../services/orchestration/batch-status.ts";
 import type { Orchestrator } from "../../services/orchestration/orchestrator.ts";
+import { provenInstance } from "../http/authenticate.ts";
 import { bodySha256, idempotencyKey } from "../http/idempotency.ts";
 import { parseJson, readBody } from "../http/read-body.ts";
 import { serve } from "../http/serve.ts";
 import { eventStream } from "../http/sse.ts";
 import { pathId } from "../http/validate.ts";
 import { commandAnswer } from "./claimed-command.ts";
-import { readBatch, readEvent } from "./event-batch.ts";
+import { checkReportSecrets, readBatch, readEvent } from "./event-batch.ts";
 
 /** What the routes of events need. */
 export interface EventRouteDeps {
   orchestrator: Pick<Orchestrator, "report">;
   batches: Batches;
+  claimSecrets: ClaimSecrets;
   /** `FLOW_BATCH_EVENTS_MAX` and `FLOW_BATCH_BYTES_MAX`. */
   limits: { eventsMax: number; bytesMax: number };
   stopping: AbortSignal;
 }
 
 /** Events of workers (interface specification, Event batches). */
-export function eventRoutes({ orchestrator, batches, limits, stopping }: EventRouteDeps) {
+export function eventRoutes({ orchestrator, batches, claimSecrets, limits, stopping }: EventRouteDeps) {
   return serve(EVENT_ROUTES, {
     batch: {
       readsBody: async ({ json }, c) => {
         const body = await readBody(c.req.raw, limits.bytesMax);
-        const { worker, events, claim } = readBatch(parseJson(body), limits.eventsMax, Date.now(), body.length);
+        const { worker, events, claim, secrets } = readBatch(
+          parseJson(body),
+          limits.eventsMax,
+          Date.now(),
+          body.length,
+        );
+        checkReportSecrets(c, claimSecrets, secrets, events);
+        if (claim !== undefined) provenInstance(c, claimSecrets, worker);
         const key = idempotencyKey(c);
         const outcome = await orchestrator.report({
           caller: worker,
@@ -44,7 +54,7 @@ export function eventRoutes({ orchestrator, batches, limits, stopping }: EventRo
           duplicate: outcome.duplicate,
           idempotency_key: key,
         };
-        if (claim !== undefined) answer.commands = outcome.commands.map(commandAnswer);
+        if (claim !== undefined) answer.commands = outcome.commands.map((one) => commandAnswer(one, claimSecrets));
         return json(answer);
       },
     },
@@ -52,6 +62,7 @@ export function eventRoutes({ orchestrator, batches, limits, stopping }: EventRo
       readsBody: async ({ json }, c) => {
         const body = await readBody(c.req.raw, limits.bytesMax);
         const { worker, event } = readEvent(parseJson(body), Date.now(), body.length);
+        checkReportSecrets(c, claimSecrets, [], [event]);
         const { eventIds, commandsGenerated } = await orchestrator.report({
           caller: worker,
           idempotencyKey: idempotencyKey(c),

@@ -1,33 +1,51 @@
+import { randomBytes } from "node:crypto";
+import type { ClaimSecrets } from "../../platform/crypto/claim-secrets.ts";
 import type { PoolItem } from "../../schema/api/workers.ts";
 import { WORKER_ROUTES } from "../../schema/routes/workers.ts";
+import { defined } from "../../schema/words/defined.ts";
+import type { JsonObject } from "../../schema/words/json.ts";
 import { pageSize } from "../../schema/words/wire.ts";
 import type { Workers } from "../../services/workers/workers.ts";
+import { provenInstance, WORKER_HEADER } from "../http/authenticate.ts";
 import { listening } from "../http/client-signal.ts";
 import { serve } from "../http/serve.ts";
 
+/** Bytes of the identity that a process gets which sends none. */
+const INSTANCE_BYTES = 12;
+
 /** The pool of workers (Worker protocol). */
-export function workerRoutes(workers: Workers, stopping: AbortSignal) {
+export function workerRoutes(workers: Workers, secrets: ClaimSecrets, stopping: AbortSignal) {
   return serve(WORKER_ROUTES, {
-    register: async ({ body: { name, capacity, labels = {}, capabilities = [], runtime = {} }, json }) => {
+    register: async ({ body: { name, capacity, labels = {}, capabilities = [], runtime = {} }, json }, c) => {
+      const entry = { name, capacity, labels, capabilities };
+      if (c.var.role !== "worker") {
+        const given = defined({ instance: runtime.instance });
+        const { runtimeId, leaseMs } = await workers.register({ ...entry, about: { ...runtime }, ...given });
+        return json({ status: "ok" as const, runtime_id: runtimeId, lease_ms: leaseMs });
+      }
+      const instance = runtime.instance ?? randomBytes(INSTANCE_BYTES).toString("base64url");
+      const secret = c.req.header(WORKER_HEADER);
       const { runtimeId, leaseMs } = await workers.register({
-        ...{ name, capacity, labels, capabilities, about: { ...runtime } },
-        ...(runtime.instance !== undefined && { instance: runtime.instance }),
+        ...{ ...entry, instance, about: { ...runtime, instance } },
+        replaces: [instance, secret === undefined ? undefined : secrets.instanceOf(secret, name)],
       });
-      return json({ status: "ok" as const, runtime_id: runtimeId, lease_ms: leaseMs });
+      const worker_secret = secrets.ofWorker(name, instance);
+      return json({ status: "ok" as const, runtime_id: runtimeId, lease_ms: leaseMs, worker_secret });
     },
     heartbeat: async ({ body: { name, instance, running, draining = false, wait_ms: waitMs = 0 }, json }, c) => {
+      const own = provenInstance(c, secrets, name) ?? instance;
       const runs = running.map(({ command_id, attempt }) => ({ commandId: command_id, attempt }));
       const listener = listening(c, stopping);
       try {
-        const beat = { name, running: runs, draining, waitMs, ...(instance !== undefined && { instance }) };
+        const beat = { name, running: runs, draining, waitMs, ...defined({ instance: own }) };
         const { cancel, lost, leaseMs } = await workers.heartbeat(beat, listener.signal);
         return json({ status: "ok", cancel, lost, lease_ms: leaseMs });
       } finally {
         listener.done();
       }
     },
-    deregister: async ({ body: { name, instance }, json }) => {
-      await workers.deregister(name, instance);
+    deregister: async ({ body: { name, instance }, json }, c) => {
+      await workers.deregister(name, provenInstance(c, secrets, name) ?? instance);
       return json({ status: "ok" as const });
     },
     pools: async ({ query: { limit, ...query }, json }) => {
@@ -46,9 +64,14 @@ function itemOf(worker: Awaited<ReturnType<Workers["list"]>>["items"][number]): 
     running: worker.running,
     labels: worker.labels,
     capabilities: worker.capabilities,
-    runtime: worker.about,
+    runtime: withoutInstance(worker.about),
     heartbeat_at: worker.heartbeatAt.toISOString(),
     heartbeat_age_ms: worker.heartbeatAgeMs,
     created_at: worker.createdAt.toISOString(),
   };
+}
+
+/** What makes a process the one that registered is told to that process alone. */
+function withoutInstance({ instance: _, ...about }: JsonObject): JsonObject {
+  return about;
 }

@@ -35,6 +35,10 @@ export const ClaimedCommandAnswer = v.object({
   step_run_id: v.string(),
   step_started_at: v.pipe(v.number(), v.description("Milliseconds since 1970: the step's time-out counts from there.")),
   attempt: v.pipe(v.number(), v.integer(), v.minValue(1), v.description("Fencing token: reports carry it.")),
+  claim_secret: v.pipe(
+    v.string(),
+    v.description("The secret of this claim: a worker sends it with whatever it asks for in the command's name."),
+  ),
   trust_domain: v.pipe(
     v.string(),
     v.description("Whose code it runs, and in whose name: code of two domains must run in separate processes."),

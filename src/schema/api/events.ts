@@ -9,6 +9,9 @@ import { EventInput } from "./event-input.ts";
 export const IDEMPOTENCY_KEY_MAX = 255;
 /** Longest text that is looked for in a log. */
 const SEARCHED_MAX = 200;
+/** Longest secret of a claim, and most secrets of one batch. */
+const CLAIM_SECRET_MAX = 200;
+const CLAIM_SECRETS_MAX = 10_000;
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** What of a worker's claim travels with its report. */
@@ -26,6 +29,13 @@ export const BatchBody = v.object({
   worker: ReportingWorker,
   execution_id: v.exactOptional(EventInput.entries.execution_id.wrapped),
   events: v.array(EventInput),
+  claim_secrets: v.exactOptional(
+    v.pipe(
+      v.array(v.pipe(v.string(), v.maxLength(CLAIM_SECRET_MAX))),
+      v.maxLength(CLAIM_SECRETS_MAX),
+      v.description("The secrets of the claims that the events are of; a worker's events need them."),
+    ),
+  ),
   claim: v.exactOptional(v.pipe(ReportClaim, v.description("Commands wanted with the answer."))),
 });
 export type BatchBody = v.InferOutput<typeof BatchBody>;
@@ -35,6 +45,7 @@ export const BatchEnvelope = v.object({
   worker: BatchBody.entries.worker,
   execution_id: BatchBody.entries.execution_id,
   events: v.array(v.unknown()),
+  claim_secrets: BatchBody.entries.claim_secrets,
   claim: BatchBody.entries.claim,
 });
 

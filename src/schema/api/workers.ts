@@ -40,7 +40,14 @@ const instance = v.exactOptional(
 );
 
 /** Answer of `POST /api/worker/pool/register`. */
-export const RegisterWorkerAnswer = v.object({ status: v.literal("ok"), runtime_id: IdText, lease_ms: leaseMs });
+export const RegisterWorkerAnswer = v.object({
+  status: v.literal("ok"),
+  runtime_id: IdText,
+  lease_ms: leaseMs,
+  worker_secret: v.exactOptional(
+    v.pipe(v.string(), v.description("Of this worker's process: its claims and heartbeats carry it as x-flow-worker.")),
+  ),
+});
 
 /** Body of `POST /api/worker/pool/heartbeat`. */
 export const HeartbeatBody = v.object({

@@ -32,6 +32,12 @@ export interface RouteContract {
   summary: string;
   /** The least that the caller's token must be. `anonymous` needs none: exactly health and metrics. */
   access: TokenRole;
+  /**
+   * What a worker needs besides its token: the secret of a claim that is the present one (`x-flow-claim`), and to stay with that
+   * claim. `tree`: with executions of its tree; `child`: with those that its execution called; `stop`: the same, also after the
+   * claim's end; `asked`: the handler checks it by `c.var.claim`.
+   */
+  claim?: "tree" | "child" | "stop" | "asked";
   /** What a user needs. Absent: users may not call it. */
   user?: UserNeeds;
   query?: v.ObjectSchema<v.ObjectEntries, undefined>;

@@ -22,8 +22,9 @@ export const EXECUTE_ROUTES = {
     method: "post",
     path: "/api/execute",
     summary:
-      "Starts an execution; a worker starts children only. With an Idempotency-Key it starts one, however often it is sent",
+      "Starts an execution; a worker starts children of its own execution only. With an Idempotency-Key it starts one, however often it is sent",
     access: "worker",
+    claim: "asked",
     user: { action: "execute", of: "asked" },
     body: ExecuteBody,
     answer: ExecuteAnswer,
@@ -37,7 +38,7 @@ export const EXECUTION_ROUTES = {
     method: "get",
     path: "/api/executions",
     summary: "Executions, newest first",
-    access: "worker",
+    access: "operator",
     user: { action: "view", of: "list" },
     query: ExecutionsQuery,
     answer: ExecutionsAnswer,
@@ -48,6 +49,7 @@ export const EXECUTION_ROUTES = {
     path: "/api/executions/:execution_id",
     summary: "An execution with its steps, its inputs and, when it has ended, its result",
     access: "worker",
+    claim: "tree",
     user: { action: "view", of: "execution" },
     query: ExecutionQuery,
     answer: ExecutionAnswer,
@@ -58,6 +60,7 @@ export const EXECUTION_ROUTES = {
     path: "/api/executions/:execution_id/events",
     summary: "An execution's events in their order",
     access: "worker",
+    claim: "tree",
     user: { action: "view", of: "execution" },
     query: EventsQuery,
     answer: EventsAnswer,
@@ -68,6 +71,7 @@ export const EXECUTION_ROUTES = {
     path: "/api/executions/:execution_id/events/marks",
     summary: "How many events there are, and where each so many of them stand: the table of contents of a long log",
     access: "worker",
+    claim: "tree",
     user: { action: "view", of: "execution" },
     query: MarksQuery,
     answer: MarksAnswer,
@@ -89,6 +93,7 @@ export const EXECUTION_ROUTES = {
     summary:
       "The result of an execution or of one of its steps, waiting for the end if asked to; still running is 200 too",
     access: "worker",
+    claim: "child",
     user: { action: "view", of: "execution" },
     query: ResultQuery,
     answer: ResultAnswer,
@@ -97,8 +102,9 @@ export const EXECUTION_ROUTES = {
   cancel: contract({
     method: "post",
     path: "/api/executions/:execution_id/cancel",
-    summary: "Cancels an execution and those that it has called; a worker cancels children only",
+    summary: "Cancels an execution and those that it has called; a worker cancels children of its own execution only",
     access: "worker",
+    claim: "stop",
     user: { action: "execute", of: "execution" },
     body: CancelBody,
     bodyOptional: true,
@@ -124,6 +130,7 @@ export const STREAM_ROUTES = {
     summary:
       "Server-sent events: the execution's events as they come, `id:` being the event's; `event: end` after the last",
     access: "worker",
+    claim: "tree",
     user: { action: "view", of: "execution" },
     query: v.object({
       after: v.exactOptional(

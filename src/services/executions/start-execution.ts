@@ -14,7 +14,7 @@ import {
   type ParentRow,
 } from "../../repositories/orchestration/find-startable.ts";
 import type { ExecutionStateName } from "../../schema/api/executions.ts";
-import { decideUserAccess } from "../../schema/rules/access-rules.ts";
+import { decideUserAccess, isSystemPath } from "../../schema/rules/access-rules.ts";
 import { defined } from "../../schema/words/defined.ts";
 import { FlowError } from "../../schema/words/errors.ts";
 import type { ParentRef } from "../../schema/words/event.ts";
@@ -88,6 +88,7 @@ export function startExecutions(deps: {
     if (found !== undefined && found.path !== request.path) await request.permit?.(found.path);
     const entry = checkedEntry(found, request);
     const caller = parent === undefined ? undefined : await openParent(database, parent.execution_id);
+    if (caller !== undefined) checkSystemChild(caller.path, entry.path);
     const startedBy = caller?.startedBy ?? request.startedBy;
     if (parent !== undefined && typeof caller?.startedBy === "number") {
       await checkStarter(deps, parent.execution_id, caller.startedBy, entry.path);
@@ -112,6 +113,13 @@ export function startExecutions(deps: {
       ...(started.duplicate && (await earlierEntry(database, started.executionId))),
     };
   };
+}
+
+/** System playbooks act with the rights of the service: no other playbook may call one, by whichever user it was started. */
+function checkSystemChild(parentPath: string, path: string): void {
+  if (!isSystemPath(path) || isSystemPath(parentPath)) return;
+  const why = "a system playbook is called by system playbooks only. Start it by itself";
+  throw new FlowError("FORBIDDEN", `'${parentPath}' may not call '${path}': ${why}`, { detail: { path } });
 }
 
 /** Throws if every run would call a playbook that does not exist. */

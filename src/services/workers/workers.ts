@@ -3,6 +3,7 @@ import { reserveIds } from "../../repositories/database/ids.ts";
 import { type ClaimPolicy, judgeClaim } from "../../repositories/orchestration/claimable-commands.ts";
 import {
   deregisterWorker,
+  findLiveWorker,
   isReplaced,
   listWorkers,
   type PoolWorker,
@@ -28,6 +29,8 @@ export interface NewWorker {
   about: JsonObject;
   /** Identifies its process, if it sends one. */
   instance?: string;
+  /** Processes from which it may take the name while they live; undefined: from every one. */
+  replaces?: readonly (string | undefined)[];
 }
 
 /** A worker's sign of life. */
@@ -53,7 +56,8 @@ export interface HeartbeatResult {
 export interface Workers {
   /**
    * Registers, or registers again under the same name; returns the id of its row and how long leases last. Commands that
-   * another process held under this name are offered at once: that process was killed, or is to stop.
+   * another process held under this name are offered at once: that process was killed, or is to stop. Throws `FlowError` CONFLICT
+   * for a name that another process has which lives and may not be replaced.
    */
   register(worker: NewWorker): Promise<{ runtimeId: string; leaseMs: number }>;
   /**
@@ -110,7 +114,8 @@ export function createWorkers(deps: WorkersDeps): Workers {
     return { cancel: found.cancelled, lost: found.lost };
   };
   return {
-    async register(worker) {
+    async register({ replaces, ...worker }) {
+      if (replaces !== undefined) await checkName(database, worker.name, replaces, policy.staleMs);
       const [runtimeId = ""] = await reserveIds(database, 1);
       const registered = await registerRuntime(database, { ...worker, runtimeId, kind: "worker" });
       const { id, released, isGone } = registered;
@@ -149,6 +154,20 @@ export function createWorkers(deps: WorkersDeps): Workers {
       throw await refusal(database, policy, commandId, worker);
     },
   };
+}
+
+/** Every worker could otherwise take another one's name, and so its commands. */
+async function checkName(
+  database: Database,
+  name: string,
+  replaces: readonly (string | undefined)[],
+  staleMs: number,
+): Promise<void> {
+  const live = await findLiveWorker(database, name, staleMs);
+  if (live === undefined || (live.instance !== null && replaces.includes(live.instance))) return;
+  const what = `Another process is registered as worker '${name}', with a heartbeat in the last ${staleMs / 1_000} s`;
+  const next = "The name is free when that one signs off or falls silent. Or use another one (FLOW_WORKER_NAME)";
+  throw new FlowError("CONFLICT", `${what}. ${next}`);
 }
 
 function replaced(name: string): FlowError {

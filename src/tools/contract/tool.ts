@@ -1,3 +1,4 @@
+import type { ResultStore } from "../../ports/result-store.ts";
 import type { TokenOptions } from "../../ports/secret-source.ts";
 import type { ProgressNumbers } from "../../schema/words/event.ts";
 import type { Json, JsonObject } from "../../schema/words/json.ts";
@@ -54,6 +55,8 @@ export interface ToolCall {
   names(): JsonObject;
   /** Opens sealed texts in a stored payload; absent for tools that read no payloads. */
   open?(payload: Json): Promise<Json>;
+  /** Where stored results are read, for tools that read any; absent: where the tool itself does. */
+  stored?: ResultStore;
   /** W3C `traceparent` of this run, for calls over the network; absent without a trace. */
   traceparent?: string;
   /** Document that the task stands in, and the line of its code there, for error messages. */

@@ -17,6 +17,8 @@ export interface RunClaimedCommandDeps {
   /** The parts that know for which claim they work. */
   childrenOf(claim: RunningCommand): ChildRunner;
   resultsOf(claim: RunningCommand): WritableResultStore;
+  /** The parts that ask a server for secrets, which it gives to a claim alone; absent: those of `deps`. */
+  secretsOf?(claim: RunningCommand): Pick<WorkerDeps, "credentials" | "keychain" | "sealers" | "stored">;
   /** The claim's place in a trace whose spans are kept; undefined for all others. */
   traceOf?(work: ClaimedWork): ClaimTrace | undefined;
 }
@@ -49,7 +51,7 @@ export async function runClaimedCommand(
     return;
   }
   const children = observeWaits(parts.childrenOf(claim), waitsForChild);
-  const deps = { ...parts.deps, results: parts.resultsOf(claim), children };
+  const deps = { ...parts.deps, ...parts.secretsOf?.(claim), results: parts.resultsOf(claim), children };
   const trace = parts.traceOf?.(claim.work);
   if (trace === undefined) return await runCommand(deps, program, claim.work, report, claim.signal);
   const traced = { ...deps, traceparent: trace.traceparent };

@@ -90,7 +90,9 @@ async function send<C extends { readonly work: ClaimedWork }>(
 ): Promise<Answer> {
   const faultsMax = left.length > 1 ? SHARED_FAULTS_MAX : FAULTS_MAX;
   let faults = 0;
-  const request = { key: newKey(), events: left.flatMap(({ texts }) => texts.map(({ json }) => json)), claim };
+  const events = left.flatMap(({ texts }) => texts.map(({ json }) => json));
+  const secrets = left.flatMap(({ outbox }) => outbox.claim.work.secret ?? []);
+  const request = { key: newKey(), events, secrets, claim };
   for (let tries = 1; ; tries += 1) {
     const answer = await server.report(request, signal).catch((error: unknown): Unavailable => {
       signal.throwIfAborted();

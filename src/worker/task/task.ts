@@ -6,6 +6,7 @@ import type { Template } from "../../language/template/template.ts";
 import { ReferenceNeeded } from "../../language/views/references.ts";
 import { ResultView } from "../../language/views/result-view.ts";
 import type { Scope } from "../../language/views/scope.ts";
+import { defined } from "../../schema/words/defined.ts";
 import { FlowError, messageOf } from "../../schema/words/errors.ts";
 import { isJsonObject, type Json, type JsonObject, own, setOwn } from "../../schema/words/json.ts";
 import { failed, type TaskErrorKind, type ToolResult } from "../../schema/words/outcome.ts";
@@ -174,7 +175,7 @@ async function execute(
       taskRunId: run.taskRunId,
       ...(traceparent !== undefined && { traceparent }),
       // The record of a sensitive manifest is sealed as a whole, and must be read before its parts.
-      ...(task.kind === "artifact" && { open: context.open }),
+      ...(task.kind === "artifact" && { open: context.open, ...defined({ stored: deps.stored }) }),
       signal,
       log,
       progress: progress.report,

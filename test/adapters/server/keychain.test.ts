@@ -19,7 +19,7 @@ const server = await listen(
 
 /** A worker's store, at a server. */
 function storeAt(url: string, signal = new AbortController().signal): KeychainStore {
-  const token = createSecret(TOKENS.worker);
+  const token = createSecret(TOKENS.operator);
   const connection = connectServer({ url, token, connections: 4 });
   const waits = connectServer({ url, token, connections: 250 });
   after(() => Promise.all([connection.close(), waits.close()]));

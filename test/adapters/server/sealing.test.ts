@@ -33,7 +33,7 @@ async function setup(t: TestContext, answer: Answer) {
     signal.throwIfAborted();
   };
   const clock = { now: () => 0, sleep };
-  const source = createServerSealing({ connection, clock, random: () => 0.5 }, stopping.signal);
+  const source = createServerSealing({ connection, clock, random: () => 0.5 }, stopping.signal)({});
   return { source, stopping, urls: () => server.requests.map(({ url }) => url) };
 }
 

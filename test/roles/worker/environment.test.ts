@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadConfig } from "../../../src/platform/config/config.ts";
-import { workerEnvironment } from "../../../src/roles/all.ts";
+import { withWorkerToken, workerEnvironment } from "../../../src/roles/all.ts";
 import { encryptionKeys } from "../../support/engine/key-ring.ts";
 
 const of = (environment: NodeJS.ProcessEnv, url = "http://127.0.0.1:8082") =>
@@ -87,8 +87,16 @@ test("beside a server with another database the worker has its ordinary defaults
   assert.deepEqual(unnamed(environment), { FLOW_SERVER_URL: "http://127.0.0.1:8082", FLOW_WORKER_TOKEN: "worker" });
 });
 
-test("without a worker's token the worker has the operator's", () => {
-  assert.equal(of({ FLOW_SERVER_TOKEN: "operator" })["FLOW_SERVER_TOKEN"], "operator");
+test("a worker beside a server with an operator's token alone gets a token of its own, another one each time", () => {
+  const tokenOf = () => {
+    const config = withWorkerToken(loadConfig({ FLOW_SERVER_TOKEN: "operator" }));
+    const environment = workerEnvironment(config, "http://127.0.0.1:8082", ".");
+    assert.equal(environment["FLOW_SERVER_TOKEN"], undefined);
+    return environment["FLOW_WORKER_TOKEN"] ?? "";
+  };
+  assert.match(tokenOf(), /^[\w-]{43}$/);
+  assert.notEqual(tokenOf(), tokenOf());
+  assert.equal(of({})["FLOW_WORKER_TOKEN"], undefined, "a server without tokens asks for none");
 });
 
 for (const [listens, called] of [

@@ -24,7 +24,14 @@ async function startScript(context: TestContext, script: string, stopMs = 10_000
     look();
   };
   const logger = { debug: log, info: log, warn: log, error: log };
-  const worker = startWorkerProcess({ entry, folder, environment: { PATH: process.env["PATH"] }, stopMs, logger });
+  const worker = startWorkerProcess({
+    beforeStart: async () => undefined,
+    entry,
+    folder,
+    environment: { PATH: process.env["PATH"] },
+    stopMs,
+    logger,
+  });
   context.after(() => worker.stop());
   const untilLog = (start: string) =>
     new Promise<void>((resolve) => {

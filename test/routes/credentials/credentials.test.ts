@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Body, openApi, posted, TOKENS } from "../../support/service/api.ts";
+import { claimOf, ONE_STEP, workWith } from "../../support/service/api-work.ts";
 
 const api = await openApi();
 
@@ -17,6 +18,13 @@ async function call(path: string, init: RequestInit = {}, token: keyof typeof TO
     { incoming: { socket: { remoteAddress: "10.1.2.3" } } },
   );
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+}
+
+/** What a worker sends in the name of a command that it has claimed. */
+async function claimed(): Promise<Record<string, string>> {
+  const work = workWith(api);
+  await work.register("reads/credentials", ONE_STEP);
+  return await claimOf(api, await work.execute("reads/credentials"));
 }
 
 const save = (body: unknown, token: keyof typeof TOKENS = "operator") => call("/api/credentials", posted(body), token);
@@ -77,11 +85,14 @@ test("one credential is read by name or id; its data only on request, and withou
   for (const path of ["/api/credentials/read%20me", byId, `${byId}?include_data=false`]) {
     assert.deepEqual((await call(path)).body, record);
   }
-  for (const token of ["worker", "operator"] as const) {
-    const { status, body, headers } = await call(`${byId}?include_data=true`, {}, token);
+  for (const [token, headers] of [
+    ["worker", await claimed()],
+    ["operator", {}],
+  ] as const) {
+    const { status, body, headers: told } = await call(`${byId}?include_data=true`, { headers }, token);
     assert.equal(status, 200);
     assert.deepEqual(body, { ...record, data: SQLDB });
-    assert.equal(headers.get("cache-control"), "no-store");
+    assert.equal(told.get("cache-control"), "no-store");
   }
 });
 
@@ -157,7 +168,7 @@ test("lists have pages and filters, and never data", async () => {
     await save({ name, type: "bearer", tags, data: { token: CANARY } });
   }
   const names = ({ body }: { body: Body }) => (body["items"] as Body[]).map((item) => item["name"]);
-  const first = await call("/api/credentials?tag=listed&limit=2", {}, "worker");
+  const first = await call("/api/credentials?tag=listed&limit=2");
   assert.deepEqual(names(first), ["list-a", "list-b"]);
   const cursor = encodeURIComponent(String(first.body["next_cursor"]));
   const second = await call(`/api/credentials?tag=listed&limit=2&cursor=${cursor}`);
@@ -181,7 +192,7 @@ test("a credential is deleted by its name; an unknown one is 404", async () => {
 
 test("allowed and refused calls are recorded in the audit log, with the rule, the address and the request", async () => {
   await save({ name: "watched", type: "bearer", data: { token: CANARY } });
-  const { headers } = await call("/api/credentials/watched?include_data=true", {}, "worker");
+  const { headers } = await call("/api/credentials/watched?include_data=true", { headers: await claimed() }, "worker");
   await call("/api/credentials/watched", { method: "DELETE" }, "worker");
   await save({ name: "watched", type: "custom", data: {} }, "worker");
   await api.guarded.request("/api/credentials/watched?include_data=true");

@@ -4,7 +4,7 @@ import { createSealer } from "../../../src/platform/crypto/sealing.ts";
 import { maskedParts } from "../../../src/routes/http/masked-json.ts";
 import type { Sealer } from "../../../src/schema/words/sealed.ts";
 import { type Body, openApi, TOKENS } from "../../support/service/api.ts";
-import { type Claimed, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
+import { type Claimed, claimOf, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
 import { addUser } from "../../support/service/users.ts";
 
 const api = await openApi();
@@ -27,23 +27,22 @@ function sealerWith({ keys }: Key): Sealer {
   return createSealer([first, ...rest]);
 }
 
-async function claimOf(executionId: string): Promise<Claimed> {
+async function claimedOf(executionId: string): Promise<Claimed> {
   for (;;) {
     const found = (await work.claim("w", 100)).find(({ execution_id }) => execution_id === executionId);
     if (found !== undefined) return found;
   }
 }
 
-test("only workers and operators get the keys of a tree; each read is recorded in the audit log", async () => {
+test("only operators, and workers in the name of a claim, get the keys of a tree; each read is recorded in the audit log", async () => {
   const id = await work.execute("two");
   const path = `/api/executions/${id}/sealing-key`;
-  const asked = async (token?: string) =>
-    (await api.guarded.request(path, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }))
-      .status;
-  assert.deepEqual(
-    [await asked(), await asked("wrong"), await asked(TOKENS.worker), await asked(TOKENS.operator)],
-    [401, 401, 200, 200],
-  );
+  const asked = async (token?: string, more: Record<string, string> = {}) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}`, ...more };
+    return (await api.guarded.request(path, { headers })).status;
+  };
+  assert.deepEqual([await asked(), await asked("wrong"), await asked(TOKENS.worker)], [401, 401, 403]);
+  assert.deepEqual([await asked(TOKENS.worker, await claimOf(api, id)), await asked(TOKENS.operator)], [200, 200]);
   const rows = await api.database.sql<{ actor: string; result: string }[]>`
     select actor_kind as actor, result from auth.audit_log where action = 'sealing.key' and resource = ${`execution/${id}`}
     and result = 'allow' order by audit_id`;
@@ -73,7 +72,7 @@ test("people see [secret] wherever a value is shown, workers get what is stored"
   const { seal } = sealerWith(await keyOf(id));
   const sealed = seal("hunter22");
   for (const step of ["start", "end"]) {
-    const command = await claimOf(id);
+    const command = await claimedOf(id);
     assert.equal(command.step, step);
     assert.equal((await work.finish("w", command, { token: `Bearer ${sealed}` })).status, 202);
   }
@@ -108,7 +107,7 @@ async function stored(command: Claimed, json: string): Promise<string> {
 test("a stored result is shown with [secret] in it, short or long, and is given to workers byte for byte", async () => {
   const id = await work.execute("two");
   const { seal } = sealerWith(await keyOf(id));
-  const command = await claimOf(id);
+  const command = await claimedOf(id);
   for (const count of [1, 40_000]) {
     const rows = Array.from({ length: count }, (_, index) => ({ index, token: seal(`secret ${index}`), end: "é" }));
     const json = JSON.stringify(rows);
@@ -128,7 +127,7 @@ test("a stored result is shown with [secret] in it, short or long, and is given 
 test("a sensitive result is opened for who asks for it, what credentials gave stays masked, and it is audited", async () => {
   const id = await work.execute("two");
   const { seal, sealResult } = sealerWith(await keyOf(id));
-  const command = await claimOf(id);
+  const command = await claimedOf(id);
   const path = await stored(
     command,
     JSON.stringify(sealResult(JSON.stringify({ name: "Ada", token: seal("hunter22") }))),
@@ -143,7 +142,7 @@ test("a sensitive result is opened for who asks for it, what credentials gave st
 test("no user is shown a sensitive result, also not as it is stored", async () => {
   const id = await work.execute("two");
   const { sealResult } = sealerWith(await keyOf(id));
-  const path = await stored(await claimOf(id), JSON.stringify(sealResult(JSON.stringify({ name: "Ada" }))));
+  const path = await stored(await claimedOf(id), JSON.stringify(sealResult(JSON.stringify({ name: "Ada" }))));
   const headers = { "x-flow-session": (await addUser(api.database, { roles: ["admin"] })).tokenSha256 };
   for (const address of [path, `${path}&sealed=true`]) {
     const response = await api.open.request(address, { headers });
@@ -154,7 +153,7 @@ test("no user is shown a sensitive result, also not as it is stored", async () =
 test("a payload of another tree, or one that only looks sealed, is masked and no error", async () => {
   const id = await work.execute("two");
   const other = sealerWith(await keyOf(await work.execute("two")));
-  const command = await claimOf(id);
+  const command = await claimedOf(id);
   for (const text of [other.sealResult('{"name":"Ada"}'), other.seal("x"), "[sealed:k1:AAAA]", "[sealed:"]) {
     const response = await api.open.request(await stored(command, JSON.stringify(text)));
     assert.equal(response.status, 200);

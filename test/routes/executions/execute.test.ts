@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { type Body, openApi, playbook, posted, TOKENS } from "../../support/service/api.ts";
-import { ONE_STEP, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
+import { type Body, openApi, playbook, posted } from "../../support/service/api.ts";
+import { claimOf, ONE_STEP, TWO_STEPS, workWith } from "../../support/service/api-work.ts";
 
 const api = await openApi();
 const work = workWith(api);
@@ -19,8 +19,9 @@ async function count(): Promise<number> {
   return row?.n ?? 0;
 }
 
-async function asWorker(path: string, body: Body) {
-  const response = await api.guarded.request(path, posted(body, { authorization: `Bearer ${TOKENS.worker}` }));
+/** As a worker that has claimed a command of this execution. */
+async function asWorker(of: string, path: string, body: Body) {
+  const response = await api.guarded.request(path, posted(body, await claimOf(api, of)));
   return { status: response.status, body: (await response.json()) as Body };
 }
 
@@ -221,7 +222,7 @@ test("a child may leave out which step of its parent called it", async () => {
     body: { events },
   } = await work.get(`/api/executions/${child}/events?event_type=playbook.initialized`);
   assert.equal((events as Body[])[0]?.["parent_execution_id"], parent);
-  const byWorker = await asWorker("/api/execute", { path: "runs/one", parent_execution_id: parent });
+  const byWorker = await asWorker(parent, "/api/execute", { path: "runs/one", parent_execution_id: parent });
   assert.equal(byWorker.status, 200);
   const cancelled = await work.post(`/api/executions/${parent}/cancel`);
   assert.equal(cancelled.body["children_cancelled"], 2);
@@ -256,17 +257,17 @@ test("playbooks call each other 64 deep, and no deeper", async () => {
 });
 
 test("a worker starts and cancels children, and nothing else", async () => {
-  const own = await asWorker("/api/execute", { path: "runs/one" });
-  assert.deepEqual([own.status, own.body["code"]], [403, "FORBIDDEN"]);
   const parent = await work.execute("runs/one");
-  const child = await asWorker("/api/execute", {
+  const own = await asWorker(parent, "/api/execute", { path: "runs/one" });
+  assert.deepEqual([own.status, own.body["code"]], [403, "FORBIDDEN"]);
+  const child = await asWorker(parent, "/api/execute", {
     path: "runs/one",
     parent_execution_id: parent,
     parent_step: "start",
   });
   assert.equal(child.status, 200);
-  assert.equal((await asWorker(`/api/executions/${parent}/cancel`, {})).status, 403);
-  const cancelled = await asWorker(`/api/executions/${child.body["execution_id"]}/cancel`, {});
+  assert.equal((await asWorker(parent, `/api/executions/${parent}/cancel`, {})).status, 403);
+  const cancelled = await asWorker(parent, `/api/executions/${child.body["execution_id"]}/cancel`, {});
   assert.deepEqual([cancelled.status, cancelled.body["status"]], [200, "CANCELLED"]);
   assert.equal((await work.get(`/api/executions/${parent}`)).body["status"], "RUNNING");
 });

@@ -17,7 +17,7 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "POST /api/catalog/validate": "worker",
   "POST /api/catalog/agents/list": "worker",
   "POST /api/execute": "worker",
-  "GET /api/executions": "worker",
+  "GET /api/executions": "operator",
   "GET /api/executions/:execution_id": "worker",
   "GET /api/executions/:execution_id/events": "worker",
   "GET /api/executions/:execution_id/events/marks": "worker",
@@ -40,9 +40,9 @@ const TABLE: Readonly<Record<string, "anonymous" | "worker" | "operator">> = {
   "PUT /api/results": "worker",
   "GET /api/results/resolve": "worker",
   "GET /results/resolve": "worker",
-  "GET /api/credentials": "worker",
+  "GET /api/credentials": "operator",
   "GET /api/credentials/:identifier": "worker",
-  "GET /api/credentials/:identifier/uses": "worker",
+  "GET /api/credentials/:identifier/uses": "operator",
   "POST /api/credentials": "operator",
   "PUT /api/credentials/:identifier": "operator",
   "DELETE /api/credentials/:identifier": "operator",
@@ -114,8 +114,12 @@ test("the table of routes is complete: every route has a contract, and every con
 });
 
 for (const [route, least] of Object.entries(TABLE)) {
+  const takesClaim = ROUTES.some(
+    ({ method, path, claim }) => `${method.toUpperCase()} ${path}` === route && claim !== undefined,
+  );
   for (const [who, token, role] of CALLERS) {
-    const allowed = RANK[role] >= RANK[least];
+    // With nothing but its token a worker may do what takes no claim.
+    const allowed = RANK[role] >= RANK[least] && !(role === "worker" && takesClaim);
     test(`${who} ${allowed ? "may" : "may not"} ${route}`, async () => {
       const [method = "", pattern = ""] = route.split(" ");
       const path = pattern.replace(":path{.+}", "no/such").replaceAll(/:\w+(\{.*?\})?/g, "1");

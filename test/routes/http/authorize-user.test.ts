@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { type Body, openApi, playbook, posted, TOKENS } from "../../support/service/api.ts";
+import { claimOf } from "../../support/service/api-work.ts";
 import { addUser, allow, type TestUser } from "../../support/service/users.ts";
 
 const api = await openApi();
@@ -205,9 +206,14 @@ test("an idempotency key is its user's: the operator's execution is not given to
 test("what an execution calls takes what its user may, also where a worker starts it", async () => {
   const user = await member("execute", "view");
   const { body } = await call(user, "POST", "/api/execute", { path: "team/a" });
-  const worker = { authorization: `Bearer ${TOKENS.worker}` };
-  const child = (path: string, parent: string) =>
-    call(undefined, "POST", "/api/execute", { path, parent_execution_id: parent, parent_step: "start" }, worker);
+  const child = async (path: string, parent: string) =>
+    call(
+      undefined,
+      "POST",
+      "/api/execute",
+      { path, parent_execution_id: parent, parent_step: "start" },
+      await claimOf(api, parent),
+    );
   const id = String(body["execution_id"]);
   const allowed = await child("team/b", id);
   assert.equal(allowed.status, 200);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { type Body, openApi, posted, TOKENS } from "../../support/service/api.ts";
-import { ONE_STEP, workWith } from "../../support/service/api-work.ts";
+import { type Body, openApi, posted } from "../../support/service/api.ts";
+import { claimOf, ONE_STEP, workWith } from "../../support/service/api-work.ts";
 
 const api = await openApi();
 const work = workWith(api);
@@ -300,7 +300,7 @@ test("a wait for a lease ends when the client disconnects", async () => {
 
 test("reads and refusals stand in the audit log with who called", async () => {
   await kept("audited");
-  const headers = { authorization: `Bearer ${TOKENS.worker}` };
+  const headers = await claimOf(api, await work.execute("kc"));
   const response = await api.guarded.request(path("audited"), { headers });
   assert.equal(response.status, 200);
   const [row] = await api.database.sql`

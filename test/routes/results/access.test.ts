@@ -3,7 +3,7 @@ import { before, test } from "node:test";
 import { ROUTES } from "../../../src/schema/routes/all.ts";
 import { storedResults } from "../../support/database/stored-results.ts";
 import { type Body, openApi, posted, TOKENS } from "../../support/service/api.ts";
-import { ONE_STEP } from "../../support/service/api-work.ts";
+import { claimOf, ONE_STEP } from "../../support/service/api-work.ts";
 import { answerOf, testGateway } from "../../support/service/gateway-app.ts";
 import { addUser, allow, type TestUser } from "../../support/service/users.ts";
 
@@ -217,7 +217,7 @@ test("a worker that reads in the name of a user is given what they may view, in 
   const session = { authorization: `Bearer ${TOKENS.operator}`, "x-flow-session": user.tokenSha256 };
   const started = await api.guarded.request("/api/execute", posted({ path: "team/a" }, session));
   const { execution_id } = (await started.json()) as Body;
-  const headers = { authorization: `Bearer ${TOKENS.worker}` };
+  const headers = await claimOf(api, String(execution_id));
   const seen = new Map<string, number>();
   for (const path of PATHS) {
     for (const [form, query] of Object.entries(formsOf(refs.get(path) ?? "", refs.get("team/a") ?? ""))) {

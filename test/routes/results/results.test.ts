@@ -185,10 +185,10 @@ test("deleting an execution deletes its results, files too", async () => {
   assert.equal((await resolve(refOf(command))).status, 404);
 });
 
-test("results are for workers and operators", async () => {
+test("results are for operators, and for workers in the name of a claim", async () => {
   for (const [authorization, status] of [
     [undefined, 401],
-    [`Bearer ${TOKENS.worker}`, 404],
+    [`Bearer ${TOKENS.worker}`, 403],
     [`Bearer ${TOKENS.operator}`, 404],
   ] as const) {
     const headers: Record<string, string> = authorization === undefined ? {} : { authorization };

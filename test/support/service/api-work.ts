@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Api, type Body, posted } from "./api.ts";
+import { type Api, type Body, posted, TOKENS } from "./api.ts";
 
 /** An answer of the API. */
 export interface Answer {
@@ -103,3 +103,17 @@ export const TWO_STEPS = `  - step: start
 export const ONE_STEP = `  - step: start
     tool: { kind: noop }
 `;
+
+/** What a worker sends that has claimed a command of this execution; claims it unless one is claimed already. */
+export async function claimOf(
+  { database, service }: Pick<Api, "database" | "service">,
+  executionId: string,
+): Promise<{ authorization: string; "x-flow-claim": string }> {
+  const [open] = await database.sql<{ id: string; status: string; attempt: number }[]>`
+    select command_id as id, status, attempt from flow.command
+    where execution_id = ${executionId} and status in ('PENDING', 'CLAIMED', 'RUNNING') order by command_id limit 1`;
+  assert.ok(open, `execution ${executionId} has no open command`);
+  const claim = open.status === "PENDING" ? await service.workers.claimOne(open.id, "worker-of-tests") : open;
+  const secret = service.claimSecrets.ofClaim({ commandId: open.id, attempt: claim.attempt });
+  return { authorization: `Bearer ${TOKENS.worker}`, "x-flow-claim": secret };
+}
