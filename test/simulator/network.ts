@@ -14,6 +14,9 @@ export interface Answering {
 /** Longer than any call of ours waits by itself: what real connections allow, less 28 s in which nothing happens here. */
 const PATIENCE_LESS_MS = 28_000;
 
+/** Made once: the stack of an error costs more than a step of a run. */
+const GONE = new Error("The caller has gone");
+
 /**
  * Calls of one process to any of the servers, as a load balancer gives them one. Calls take time, are lost, doubled, and
  * overtake each other, and so do their answers.
@@ -53,14 +56,14 @@ export function connect(world: World, asker: Process, servers: readonly Answerin
           takeBack();
           signal.removeEventListener("abort", stop);
           forget();
-          clock.after(latency(), () => leave.abort());
+          clock.after(latency(), () => leave.abort(GONE));
         };
         const answered = (answer: ServerReply | undefined) => {
           finish();
           resolve(answer);
         };
         const takeBack = clock.after(Math.max(1_500, call.timeoutMs - PATIENCE_LESS_MS), () => answered(undefined));
-        const forget = asker.onDeath(() => clock.after(latency(), () => leave.abort()));
+        const forget = asker.onDeath(() => clock.after(latency(), () => leave.abort(GONE)));
         if (signal.aborted) return stop();
         signal.addEventListener("abort", stop, { once: true });
         send(call, leave.signal, answered);

@@ -45,7 +45,10 @@ export interface BatchRow extends BatchChange {
   leaseUntil: number;
 }
 
-/** A store in memory, with its tables open to be looked at. Everything that goes in and out is a copy, by way of JSON. */
+/**
+ * A store in memory, with its tables open to be looked at. Everything that goes in and out is a copy, by way of JSON; events, which
+ * are read most, are copied once and frozen.
+ */
 export interface MemoryStore extends ExecutionStore {
   executions: Map<string, ExecutionRow>;
   events: Map<string, EventRecord[]>;
@@ -90,7 +93,7 @@ export function createMemoryStore(
       return row === undefined ? undefined : storedOf(row);
     },
     async eventsAfter(id, after, limit) {
-      return copy((store.events.get(id) ?? []).filter(({ event_id }) => event_id > after).slice(0, limit));
+      return (store.events.get(id) ?? []).filter(({ event_id }) => event_id > after).slice(0, limit);
     },
     async flush(flush) {
       return write(store, copy(flush), now());
@@ -187,6 +190,13 @@ function copy<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
+/** A JSON value that nothing can change any more: to change it throws. */
+function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  for (const key in value) frozen(value[key]);
+  return Object.freeze(value);
+}
+
 function isOpen(status: string): boolean {
   return status === "PENDING" || status === "CLAIMED" || status === "RUNNING" || status === "PAUSED";
 }
@@ -228,8 +238,11 @@ function write(store: MemoryStore, { executions, batches }: Flush, now: number):
 }
 
 function checkKeys(store: MemoryStore, executions: readonly ExecutionChange[], batches: readonly BatchChange[]): void {
-  const ofBatches = new Set([...store.batches.values()].map(({ accept }) => batchKey(accept)));
-  for (const { accept } of batches) if (accept !== undefined) take(ofBatches, batchKey(accept));
+  const accepted = batches.flatMap(({ accept }) => (accept === undefined ? [] : [accept]));
+  const ofBatches = new Set(
+    accepted.length === 0 ? [] : [...store.batches.values()].map(({ accept }) => batchKey(accept)),
+  );
+  for (const accept of accepted) take(ofBatches, batchKey(accept));
   const ofStarts = new Set([...store.executions.values()].map(({ start }) => startKey(start)));
   for (const { executionId, start } of executions) {
     if (start !== undefined && !store.executions.has(executionId)) take(ofStarts, startKey(start));
@@ -237,11 +250,11 @@ function checkKeys(store: MemoryStore, executions: readonly ExecutionChange[], b
 }
 
 function batchKey({ caller, idempotencyKey }: BatchRow["accept"]): string | undefined {
-  return idempotencyKey === null ? undefined : JSON.stringify([caller, idempotencyKey]);
+  return idempotencyKey === null ? undefined : `${caller}\n${idempotencyKey}`;
 }
 
 function startKey({ idempotency }: ExecutionStart): string | undefined {
-  return idempotency === null ? undefined : JSON.stringify([idempotency.caller, idempotency.key]);
+  return idempotency === null ? undefined : `${idempotency.caller}\n${idempotency.key}`;
 }
 
 function take(keys: Set<string | undefined>, key: string | undefined): void {
@@ -276,7 +289,7 @@ function writeExecution(store: MemoryStore, change: ExecutionChange, now: number
   });
   const log = store.events.get(executionId) ?? [];
   store.events.set(executionId, log);
-  log.push(...change.events);
+  for (const event of change.events) log.push(frozen(event));
   for (const issued of change.issued) {
     if (store.commands.has(issued.commandId)) throw new Error(`Command ${issued.commandId} was issued twice`);
     const isClaimed = issued.worker !== null;
