@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 export interface GuiFile {
   bytes: Uint8Array<ArrayBuffer>;
   /** The same compressed, where that is shorter. */
-  gzip: Uint8Array<ArrayBuffer> | undefined;
+  readonly gzip: Uint8Array<ArrayBuffer> | undefined;
   contentType: string;
   /** Strong entity tag. */
   etag: string;
@@ -56,10 +56,14 @@ function contentOf(path: string, name: string, apiPrefix: string, publicPath: st
 }
 
 function fileOf(name: string, contentType: string, bytes: Uint8Array<ArrayBuffer>): GuiFile {
-  const gzip = new Uint8Array(gzipSync(bytes, { level: 9 }));
+  let compressed: Uint8Array<ArrayBuffer> | undefined;
   return {
     bytes,
-    gzip: gzip.length < bytes.length ? gzip : undefined,
+    // When a browser first asks for it: all files together take 70 ms, which every start of a server would wait for.
+    get gzip() {
+      compressed ??= new Uint8Array(gzipSync(bytes, { level: 9 }));
+      return compressed.length < bytes.length ? compressed : undefined;
+    },
     contentType,
     etag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`,
     // As the bundler names them; the icon has a plain name.
