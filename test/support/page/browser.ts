@@ -8,15 +8,16 @@ export interface TestBrowser extends Pick<Browser, "newContext" | "newPage"> {
   close(): Promise<void>;
 }
 
-// The test files of a process share one Chromium. Outside of the test runner (screenshots) nothing would end it.
-const isShared = process.env["NODE_TEST_CONTEXT"] !== undefined;
+/** False outside of the test runner, where nothing ends what test files share: in screenshots. */
+export const isTest = process.env["NODE_TEST_CONTEXT"] !== undefined;
+// The test files of a process share one Chromium.
 let shared: Promise<Browser> | undefined;
 // Here and not at the first use: it is to end with the process's tests, not with those of the first file.
-if (isShared) after(async () => (await shared)?.close());
+if (isTest) after(async () => (await shared)?.close());
 
 /** A real, headless Chromium. */
 export async function startBrowser(): Promise<TestBrowser> {
-  if (!isShared) return await launch();
+  if (!isTest) return await launch();
   shared ??= launch();
   const browser = await shared;
   const contexts = new Set<BrowserContext>();

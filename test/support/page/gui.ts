@@ -4,8 +4,9 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { ownDatabase } from "../engine/key-ring.ts";
 import { type Serving, startServe } from "../service/serve.ts";
-import { startBrowser, type TestBrowser } from "./browser.ts";
+import { isTest, startBrowser, type TestBrowser } from "./browser.ts";
 
 /** Nothing in a page takes this long on an idle machine; a busy one is given the time. */
 export const LIMIT_MS = 120_000;
@@ -29,13 +30,16 @@ export interface Gui {
   close(): Promise<void>;
 }
 
-/** Starts `flow serve --role=all` with more environment, and a browser. */
+/**
+ * Starts `flow serve --role=all` with more environment, and a browser. In a test file it has a database of the server that all
+ * share; else (screenshots) one of its own.
+ */
 export async function startGui(env: Record<string, string> = {}): Promise<Gui> {
   const folder = await mkdtemp(join(tmpdir(), "flow-gui-"));
   await chmod(folder, 0o755);
   const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   const closing = { after: (close: () => Promise<unknown>) => closers.push(close) };
-  const serving = await startServe(closing as never, folder, env, ["--role", "all"]);
+  const serving = await startServe(closing as never, folder, { ...(await database()), ...env }, ["--role", "all"]);
   const browser = await startBrowser();
   closers.push(() => browser.close());
   return {
@@ -47,6 +51,13 @@ export async function startGui(env: Record<string, string> = {}): Promise<Gui> {
       for (const close of closers.reverse()) await close();
     },
   };
+}
+
+/** Copied from a template, in a quarter of the time that a server takes for its own. */
+async function database(): Promise<Record<string, string>> {
+  if (!isTest) return {};
+  const { createServiceDatabase } = await import("../database/postgres.ts");
+  return ownDatabase((await createServiceDatabase()).url);
 }
 
 async function posted(address: string, body: unknown): Promise<Record<string, unknown>> {
