@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import { run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
+import { descendantsOfChild } from "./descendants.ts";
 
 /** Test files that run in one process. */
 export interface TestUnit {
@@ -27,8 +28,8 @@ export interface UnitRun {
 }
 
 /**
- * Runs a unit in a process of its own. When no test in it begins or ends for `testMs`, the process is ended and the unit has
- * failed: from outside, because a test that spins lets no timer of its own process fire. `onLate` is told which test it was.
+ * Runs a unit in a process of its own. When no test in it begins or ends for `testMs`, the process is ended, with all that it started, and
+ * the unit has failed: from outside, because a test that spins lets no timer of its own process fire. `onLate` is told which test it was.
  */
 export async function runUnit(unit: TestUnit, root: string, onLate: (test: string) => void): Promise<UnitRun> {
   const result: UnitRun = { events: [], passed: 0, failed: 0, failedFiles: new Set(), durationMs: 0 };
@@ -37,7 +38,9 @@ export async function runUnit(unit: TestUnit, root: string, onLate: (test: strin
   const running = new Map<string, string>();
   const timer = setTimeout(() => {
     onLate([...running.values()].join(" > ") || unit.name);
+    const started = descendantsOfChild(unit.entry);
     tooLong.abort();
+    for (const pid of started) end(pid);
   }, unit.testMs);
   const stream = run({ files: [unit.entry], signal: tooLong.signal });
   for await (const event of stream as AsyncIterable<TestEvent>) {
@@ -72,6 +75,15 @@ function isStray(event: TestEvent, { entry, files }: TestUnit): event is Extract
   if (event.type !== "test:pass" && event.type !== "test:fail") return false;
   const { nesting, name, details } = event.data;
   return !files.some((file) => entry.endsWith(file)) && nesting === 0 && details.type !== "suite" && name !== entry;
+}
+
+/** What a unit started outlives it: no hook of its tests runs any more. */
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself meanwhile.
+  }
 }
 
 function placeOf({
