@@ -3,12 +3,13 @@ import { spec } from "node:test/reporters";
 import { runUnit, type TestUnit, type UnitRun } from "./runner/run-unit.ts";
 import { startSharedDatabase } from "./runner/shared-database.ts";
 import { isAlone, isPure, unitsOf } from "./runner/units.ts";
+import { watchCpu } from "./runner/watch-cpu.ts";
 
 /*
  * `npm test`: runs every compiled test file in a process of its own, those of the pure core one folder in a process, and fails
  * when no test ran. (`node --test` on a folder finds no test in some versions and exits 0.) Words on the command line choose
  * files: `npm test -- engine python`.
- * `--pure` runs the pure core alone. `--times` tells at the end which files took longest.
+ * `--pure` runs the pure core alone. `--times` tells at the end which units took longest.
  * `--second-look` runs the files in which a test failed once more, one at a time, and fails for those that fail again; the
  * others are named, because a test that needs a second look is to be mended. That is for CI on a busy machine.
  */
@@ -36,7 +37,7 @@ interface Total {
   passed: number;
   failed: number;
   failedFiles: Set<string>;
-  times: { name: string; durationMs: number }[];
+  times: { name: string; durationMs: number; cpuMs: number }[];
 }
 
 /** Runs units, `concurrency` at a time, and shows each one when it has ended. */
@@ -50,9 +51,10 @@ async function runUnits(units: readonly TestUnit[], concurrency: number): Promis
     for (const event of events) reporter.write(event);
     total.passed += passed;
     total.failed += failed;
-    total.times.push({ name, durationMs });
+    total.times.push({ name, durationMs, cpuMs: cpuOfEnded() });
     for (const file of failedFiles) total.failedFiles.add(file);
   };
+  const cpuOfEnded = watchCpu();
   const queue = [...units];
   let isAloneRunning = false;
   const next = (): TestUnit | undefined => {
@@ -102,8 +104,10 @@ async function main(): Promise<boolean> {
 
 function showTimes({ times }: Total): void {
   const slowest = times.sort((one, other) => other.durationMs - one.durationMs).slice(0, TIMES_SHOWN);
-  const lines = slowest.map(({ name, durationMs }) => `${(durationMs / 1000).toFixed(1).padStart(7)} s  ${name}\n`);
-  process.stdout.write(`\nThe longest:\n${lines.join("")}`);
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1).padStart(7)} s`;
+  const lines = slowest.map(({ name, durationMs, cpuMs }) => `${seconds(durationMs)} ${seconds(cpuMs)}  ${name}\n`);
+  const all = times.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
+  process.stdout.write(`\nThe longest, and their processor time, of ${seconds(all).trim()} in all:\n${lines.join("")}`);
 }
 
 // The inner loop has a third of the random cases; `npm test` has all.

@@ -25,20 +25,38 @@ const PURE = [
 /** The files of each of these share a process too: they close what they opened, and put back what they changed. */
 const SHARED = [
   "adapters/",
+  "cli/",
   "doctor/",
+  "examples/",
   "gui/",
   "house/",
   "local/",
+  "parity/",
+  "platform/",
   "repositories/",
+  "roles/",
   "routes/",
+  "secrets/",
   "services/",
   "testing/",
+  "tools/",
   "worker-role/",
   "worker/",
 ];
 
 /** Begin first, in this order: the longest, so that none of them is left alone at the end. */
-const FIRST = ["simulator/", "faults/", "attacks/", "gui/", "deploy/", "routes/", "adapters/"];
+const FIRST = [
+  "simulator/",
+  "faults/",
+  "attacks/",
+  "gui/",
+  "cli/",
+  "roles/",
+  "parity/",
+  "deploy/",
+  "routes/",
+  "adapters/",
+];
 
 /** One at a time, beside units of other folders: these load a service until it gives way, and measure how soon it is back. */
 const ALONE = "faults/";
